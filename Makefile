@@ -1,0 +1,82 @@
+# Every target builds the environment it needs, so `make demo` and `make test` work in a fresh clone.
+# Another interpreter: make test PYTHON=/path/to/python3.11 PYTHON312=/path/to/python3.12
+
+# $(call usable-python,MINOR,CANDIDATES): the first candidate that can build an environment and is
+# at least Python 3.MINOR. A version manager's command may exist and still not run, so try each.
+usable-python = $(shell exec 2>/dev/null; for python in $(2); do \
+	"$$python" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info[:2] < (3, $(1)))' \
+		&& echo "$$python" && break; done)
+
+# Where pyenv, if there is one, keeps its newest 3.12.
+pyenv-3.12 = $$(pyenv prefix "$$(pyenv versions --bare | grep -x '3\.12\.[0-9]*' | tail -n 1)")
+
+PYTHON ?= $(call usable-python,11,python3.11 python3)
+PYTHON312 ?= $(call usable-python,12,python3.12 "$(pyenv-3.12)/bin/python3.12")
+
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test test-3.12 run-3.12 lint types coverage format bench integration clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
+
+demo: .venv/ready ## 15 runs of the beauty contest with classical minds, and their plots
+	$(BIN)/sabm run kbc --seed 1 --runs 15 --out out/demo
+	@echo "The plots are:"
+	@ls out/demo/*.png
+
+test: lint types coverage test-3.12 ## every gate: style, types, tests with coverage, both Pythons
+
+lint: .venv/ready ## ruff: rules and format
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: .venv/ready ## mypy on the package
+	$(BIN)/mypy
+
+coverage: .venv/ready ## the tests, with the coverage gate
+	$(BIN)/pytest --cov
+
+test-3.12: ## the tests on Python 3.12, where there is one
+	@if [ -n "$(PYTHON312)" ]; then \
+		$(MAKE) --no-print-directory run-3.12; \
+	else \
+		echo "Python 3.12: skipped, no interpreter found (name one with PYTHON312=...)"; \
+	fi
+
+run-3.12: .venv-3.12/ready
+	.venv-3.12/bin/pytest
+
+format: .venv/ready ## put the code in the project's format
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: .venv/ready ## the benchmarks
+	$(BIN)/python -m benchmarks
+
+integration: .venv-integration/ready ## the tests against a real llama.cpp server
+	.venv-integration/bin/pytest tests/integration
+
+clean: ## remove the environments and what the tools left behind; results in out/ stay
+	rm -rf .venv .venv-3.12 .venv-integration build dist htmlcov .coverage \
+		.hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+# An environment is ready when its install finished after the last change to pyproject.toml.
+.venv/ready: pyproject.toml
+	$(call environment,$(PYTHON))
+
+.venv-3.12/ready: pyproject.toml
+	$(call environment,$(PYTHON312))
+
+.venv-integration/ready: pyproject.toml
+	$(call environment,$(PYTHON),'llama-cpp-python[server]' gguf)
+
+# $(call environment,INTERPRETER,MORE PACKAGES)
+define environment
+	@test -n "$(1)" || { echo "Needs Python 3.11 or newer with venv: make PYTHON=..."; exit 1; }
+	$(1) -m venv $(@D)
+	$(@D)/bin/pip --disable-pip-version-check install --quiet --editable '.[dev]' $(2)
+	@touch $@
+endef

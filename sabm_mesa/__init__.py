@@ -1,0 +1,81 @@
+"""Smart agent-based modelling on Mesa: agents whose decisions come from a mind.
+
+A mind is a language model, a classical behavioural rule, or a script. Names are imported when
+they are first used, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sabm_mesa.agents.base import SmartAgent
+    from sabm_mesa.asks import Ask, Observation, Reply
+    from sabm_mesa.decisions import Choice, Decision, Number, Text
+    from sabm_mesa.errors import SabmError
+    from sabm_mesa.llm import Budget, Connection, ScriptedClient
+    from sabm_mesa.minds import FixedMind, Mind, ScriptedMind
+    from sabm_mesa.minds.llm import LLMMind, LLMSettings
+    from sabm_mesa.models.base import SmartModel
+    from sabm_mesa.models.keynesian_beauty_contest import KeynesianBeautyContest
+    from sabm_mesa.recording import Recording
+    from sabm_mesa.scheduler import Phase, action, communication, planning
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "sabm_mesa.agents.base": ("SmartAgent",),
+    "sabm_mesa.asks": ("Ask", "Observation", "Reply"),
+    "sabm_mesa.decisions": ("Choice", "Decision", "Number", "Text"),
+    "sabm_mesa.errors": ("SabmError",),
+    "sabm_mesa.llm": ("Budget", "Connection", "ScriptedClient"),
+    "sabm_mesa.minds": ("FixedMind", "Mind", "ScriptedMind"),
+    "sabm_mesa.minds.llm": ("LLMMind", "LLMSettings"),
+    "sabm_mesa.models.base": ("SmartModel",),
+    "sabm_mesa.models.keynesian_beauty_contest": ("KeynesianBeautyContest",),
+    "sabm_mesa.recording": ("Recording",),
+    "sabm_mesa.scheduler": ("Phase", "action", "communication", "planning"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Ask",
+    "Budget",
+    "Choice",
+    "Connection",
+    "Decision",
+    "FixedMind",
+    "KeynesianBeautyContest",
+    "LLMMind",
+    "LLMSettings",
+    "Mind",
+    "Number",
+    "Observation",
+    "Phase",
+    "Recording",
+    "Reply",
+    "SabmError",
+    "ScriptedClient",
+    "ScriptedMind",
+    "SmartAgent",
+    "SmartModel",
+    "Text",
+    "action",
+    "communication",
+    "planning",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return [*__all__, "__version__"]

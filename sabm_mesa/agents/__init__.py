@@ -1,0 +1,1 @@
+"""The agents: one file per scenario, and their base class."""

@@ -1,0 +1,94 @@
+"""The base class of all agents: a Mesa agent whose decisions come from a mind."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+import mesa
+import numpy as np
+
+from sabm_mesa.asking import put
+from sabm_mesa.asks import Ask, Key, Mind, Observation
+from sabm_mesa.decisions import AnswerSpec, Decision
+
+if TYPE_CHECKING:
+    from sabm_mesa.models.base import SmartModel
+
+
+class SmartAgent(mesa.Agent):
+    """An agent whose decisions come from a mind.
+
+    A scenario's agent has one ``async`` method for each phase it takes part in; the method asks
+    and returns the decision, and changes nothing but the agent itself. What the decision does to
+    the world is the model's business (``after_NAME``).
+
+    Args:
+        model: the model.
+
+    Attributes:
+        mind: who decides; set when the model is populated.
+        persona: the name of the persona, ``"none"`` without one.
+        position: the agent's place in the order of the phase under way, from 0.
+        attempts: how often its mind was asked in the phase under way.
+    """
+
+    model: SmartModel
+    mind: Mind
+
+    def __init__(self, model: SmartModel) -> None:
+        super().__init__(model)
+        self.persona = "none"
+        self.position = 0
+        self.attempts = 0
+        self._where = (-1, "")
+        self._call = 0
+        self._rng: np.random.Generator | None = None
+        self._random: Random | None = None
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The agent's own random stream, derived from the model's seed and the agent's id."""
+        if self._rng is None:
+            self._rng = np.random.default_rng([*self.model.entropy, self.unique_id])
+        return self._rng
+
+    @property
+    def random(self) -> Random:
+        """The agent's own stream of Python's `random`, derived from the seed and the id."""
+        if self._random is None:
+            self._random = Random(f"{self.model.entropy}/{self.unique_id}")
+        return self._random
+
+    def begin(self, phase: str, position: int) -> None:
+        """Start the agent's part of a phase (the scheduler calls it)."""
+        if (where := (self.model.round, phase)) != self._where:
+            self._where, self._call = where, 0
+        self.position, self.attempts = position, 0
+
+    async def ask(self, name: str, spec: AnswerSpec, observation: Observation) -> Decision:
+        """Put a question to the agent's mind.
+
+        Args:
+            name: the prompt entry that puts the question.
+            spec: what a legal answer is.
+            observation: what the agent can see.
+
+        Returns:
+            The decision; its value is None when no usable answer came.
+        """
+        model = self.model
+        key = Key(*self._where, self.unique_id, self._call)
+        self._call += 1
+        ask = Ask(
+            name,
+            observation,
+            spec,
+            key=key,
+            book=model.book,
+            answer_format=model.answer_format,
+            agent=self,
+        )
+        decision = await put(ask, self.mind, model.recorder, model.tally, model.max_attempts)
+        self.attempts += decision.attempts
+        return decision

@@ -1,0 +1,1 @@
+"""Analysis of runs: theory, statistics, process measures and plots."""

@@ -1,0 +1,175 @@
+"""A rule-based coder of messages: who agrees, and who names which number.
+
+A process measure that can be checked by hand: the word lists are in ``words.toml``, the rules
+are in the docstrings below. It reads the surface of English sentences and no more: irony is
+missed, and a number that is named in order to reject it counts as named.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Hashable, Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+Message = tuple[Hashable, str]
+"""A speaker (any id) and what was said."""
+
+_NO_PICK = re.compile(r"\d+\s*/\s*\d+|\d{1,3}(?:,\d{3})+")  # fractions, thousands
+_SENTENCE = re.compile(r"[^.!?\n;]*(?:\.(?=\d)[^.!?\n;]*)*[.!?\n;]?")
+_CLAUSE_END = re.compile(r"[.:](?!\d)|[,!?;\n]")
+_TOKEN = re.compile(
+    r"(?<![\w#$€£+.-])(?<!\d:)\d+(?:\.\d+)?(?![\w-]|[.:]\d|\s*%)"  # 20, 33.3; not #3, 3rd, 20-30
+    r"|(?<![\w-])[a-z]+(?:['-][a-z]+)*(?![\w-])"
+)
+_ALIKE = str.maketrans("\u2018\u2019\u2013\u2212\u2014\u2026\r", "''--,\n\n")
+"""Typographic apostrophes, dashes (the long one ends a clause) and dots, in plain ASCII."""
+
+
+@cache
+def word_lists() -> MappingProxyType[str, Any]:
+    """The word lists of ``words.toml``, by table."""
+    text = files(__package__).joinpath("words.toml").read_text(encoding="utf-8")
+    return MappingProxyType(tomllib.loads(text))
+
+
+def signals_agreement(text: str) -> bool:
+    """Whether a message says that its speaker agrees.
+
+    A phrase of the list counts unless it is part of a question, or a negation ("don't agree")
+    or a conditional ("if we all agree") stands a few words before it in the same clause.
+
+    Args:
+        text: one message.
+    """
+    lists = word_lists()["agreement"]
+    statements = [s for s in _SENTENCE.findall(_plain(text)) if not s.endswith("?")]
+    return any(
+        _agrees(clause, lists)
+        for statement in statements
+        for whole in _clauses(statement)
+        for clause in _split_at(whole, lists["breaks"])
+    )
+
+
+def stated_numbers(text: str) -> tuple[float, ...]:
+    """Numbers from 0 to 100 that a message names, in order, each once.
+
+    Digits count as tokens of their own: not inside a word or compound ("3rd", "GPT-4",
+    "20-30"), and not as a fraction, a percentage, money, the number of a player or a count of
+    something ("24 players", "100 credits"). Zero, ten and up also count in words. The range
+    itself ("0 to 100") does not count.
+
+    Args:
+        text: one message.
+    """
+    lists = word_lists()["numbers"]
+    plain = _NO_PICK.sub(" , ", _plain(text))
+    for phrase in lists["ignored"]:
+        plain = re.sub(rf"\b{re.escape(phrase)}\b", " , ", plain)
+    found: dict[float, None] = {}
+    for clause in _clauses(plain):
+        for value, start, end in _numbers(clause, lists):
+            labelled = start > 0 and clause[start - 1] in lists["labels"]
+            counted = any(_stands_at(unit.split(), clause, end) for unit in lists["units"])
+            if 0 <= value <= 100 and not labelled and not counted:
+                found[value] = None
+    return tuple(found)
+
+
+def shared_number_or_agreement(
+    messages: Sequence[Message], earlier: Iterable[Message] = ()
+) -> float:
+    """Share of messages that agree or take up a number that another speaker named before.
+
+    Numbers are the same if equal: 33 and 33.3 are two numbers.
+
+    Args:
+        messages: a round's messages in the order in which they were said; blank ones are no
+            messages.
+        earlier: messages of earlier rounds, whose numbers can be taken up as well.
+
+    Returns:
+        A share from 0 to 1; NaN if nothing was said.
+    """
+    named: dict[float, set[Hashable]] = {}
+    for speaker, text in earlier:
+        _note(named, speaker, text)
+    signs = []
+    for speaker, text in messages:
+        if text.strip():
+            taken_up = any(named.get(n, set()) - {speaker} for n in stated_numbers(text))
+            signs.append(taken_up or signals_agreement(text))
+            _note(named, speaker, text)
+    return sum(signs) / len(signs) if signs else math.nan
+
+
+def _note(named: dict[float, set[Hashable]], speaker: Hashable, text: str) -> None:
+    for number in stated_numbers(text):
+        named.setdefault(number, set()).add(speaker)
+
+
+def _plain(text: str) -> str:
+    """Lower case, with one kind of apostrophe and dash, and dots that only end sentences."""
+    return re.sub(r"\.{2,}", "\n", text.translate(_ALIKE).lower())
+
+
+def _clauses(text: str) -> list[list[str]]:
+    """The tokens of each clause."""
+    return [_TOKEN.findall(part) for part in _CLAUSE_END.split(text)]
+
+
+def _split_at(tokens: list[str], breaks: list[str]) -> list[list[str]]:
+    """A clause cut before each of the words that begin a new one."""
+    parts: list[list[str]] = [[]]
+    for token in tokens:
+        if token in breaks:
+            parts.append([])
+        parts[-1].append(token)
+    return parts
+
+
+def _stands_at(phrase: list[str], tokens: list[str], start: int) -> bool:
+    return tokens[start : start + len(phrase)] == phrase
+
+
+def _agrees(tokens: list[str], lists: dict[str, Any]) -> bool:
+    """Whether a clause holds a phrase of agreement that nothing before it turns off."""
+    off = {*lists["negations"], *lists["conditionals"]}
+    for start in range(len(tokens)):
+        if any(_stands_at(phrase.split(), tokens, start) for phrase in lists["always"]):
+            return True
+        before = tokens[max(0, start - lists["window"]) : start]
+        if any(word in off or word.endswith("n't") for word in before):
+            continue
+        if any(_stands_at(phrase.split(), tokens, start) for phrase in lists["phrases"]):
+            return True
+    return False
+
+
+def _numbers(tokens: list[str], lists: dict[str, Any]) -> list[tuple[float, int, int]]:
+    """Each number of a clause with the places of its first token and of the next one after."""
+    tens, ones, words = lists["tens"], lists["ones"], lists["words"]
+    found = []
+    place = 0
+    while place < len(tokens):
+        token, width, value = tokens[place], 1, None
+        first, _, second = token.partition("-")
+        if token[0].isdigit():
+            value = float(token)
+        elif token in words:
+            value = float(words[token])
+        elif first in tens and second in ones:
+            value = float(tens[first] + ones[second])
+        elif token in tens:
+            value = float(tens[token])
+            if place + 1 < len(tokens) and tokens[place + 1] in ones:
+                value, width = value + ones[tokens[place + 1]], 2
+        if value is not None:
+            found.append((value, place, place + width))
+        place += width
+    return found

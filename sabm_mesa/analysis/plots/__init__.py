@@ -1,0 +1,1 @@
+"""Plots: functions from data frames to matplotlib figures; nothing here writes a file."""

@@ -1,0 +1,241 @@
+"""The guessing game ("beauty contest"): pick a number, closest to p times the mean wins.
+
+Source:
+    Nagel (1995), "Unraveling in Guessing Games: An Experimental Study", American Economic
+    Review 85(5), 1313-1326: the game, levels of reasoning and their class limits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from numbers import Rational
+from typing import Literal, get_args
+
+import numpy as np
+
+RewardRule = Literal["independent", "amplified", "exclusive", "shared"]
+HIGHER = 4
+"""The top class of `nagel_level`: everything deeper than step 3, the pick 0 included."""
+
+
+def level_k_choice(k: int, reference: float = 50.0, p: float = 2 / 3) -> float:
+    """Pick of a level-k player, ``reference * p**k`` (Nagel 1995, p. 1315).
+
+    Args:
+        k: steps of reasoning, 0 or more.
+        reference: where level 0 stands: the mid-point 50, or the mean of the previous round.
+        p: factor of the target.
+
+    Raises:
+        ValueError: if `k` is negative or `p` is not positive.
+    """
+    if k < 0:
+        raise ValueError(f"k must be 0 or more, not {k}")
+    _fraction(p)
+    return reference * float(p) ** k
+
+
+def level_k_marks(k_max: int = 3, reference: float = 50.0, p: float = 2 / 3) -> dict[int, float]:
+    """The picks of levels 0 to `k_max`, by level, as marks for a plot."""
+    return {k: level_k_choice(k, reference, p) for k in range(k_max + 1)}
+
+
+def nagel_level(choice: float, reference: float = 50.0, p: float = 2 / 3) -> int:
+    """Class of a pick by its depth of reasoning (Nagel 1995, Table 2).
+
+    Step n holds the picks in ``(r * p**(n + 1/2), r * p**(n - 1/2)]``, r being the reference;
+    step 0 ends at r itself. The limits are compared exactly.
+
+    Args:
+        choice: a pick, 0 or more.
+        reference: r: 50 in the first round, then the mean of the previous round.
+        p: factor of the target, between 0 and 1.
+
+    Returns:
+        -1 above the reference, 0 to 3 for these steps, and 4 (`HIGHER`) for all below step 3.
+        A pick of 0 is always in the top class, also when the reference is 0.
+
+    Raises:
+        ValueError: if the pick is NaN (an abstention has no level) or negative, the reference
+            is negative, or `p` is not between 0 and 1.
+    """
+    pick, start, factor = _exact(choice), _exact(reference), _fraction(p)
+    if pick is None:
+        raise ValueError("an abstention has no level: pass a number")
+    if start is None or pick < 0 or start < 0 or factor >= 1:
+        raise ValueError(
+            f"need choice >= 0, reference >= 0, 0 < p < 1, not {choice}, {reference}, {p}"
+        )
+    if pick > start:
+        return -1
+    for step in range(HIGHER):
+        if pick**2 > start**2 * factor ** (2 * step + 1):
+            return step
+    return HIGHER
+
+
+def winners(picks: Sequence[float | None], p: float | Fraction = 2 / 3) -> tuple[bool, ...]:
+    """Who is closest to p times the mean of the valid picks; all who tie win.
+
+    Distances are compared as integers or fractions, so a tie is a tie whatever the rounding.
+
+    Args:
+        picks: one entry a player; None or NaN is an abstention.
+        p: factor of the target; a float such as 2/3 stands for the simple fraction it is near.
+
+    Returns:
+        One flag a player, in the same order; all False when everybody abstained.
+
+    Raises:
+        ValueError: if a pick is infinite or `p` is not positive.
+    """
+    factor = _fraction(p)
+    exact = [_exact(pick) for pick in picks]
+    valid = [pick for pick in exact if pick is not None]
+    if not valid:
+        return (False,) * len(exact)
+    target = factor * sum(valid, Fraction(0)) / len(valid)
+    closest = min(abs(pick - target) for pick in valid)
+    return tuple(pick is not None and abs(pick - target) == closest for pick in exact)
+
+
+def reward_per_winner(n_winners: int, reward_rule: RewardRule, prize: float = 100.0) -> float:
+    """What each winner is paid when `n_winners` tie; 0 when nobody won.
+
+    ``independent``: the prize each. ``amplified``: `n_winners` times the prize each.
+    ``exclusive``: the prize for a sole winner, nothing when several tie. ``shared``: the prize
+    split equally, as in the laboratory (Nagel 1995).
+
+    Raises:
+        ValueError: if the rule is unknown or `n_winners` is negative.
+    """
+    if reward_rule not in get_args(RewardRule):
+        rules = ", ".join(get_args(RewardRule))
+        raise ValueError(f"unknown reward rule {reward_rule!r}: use one of {rules}")
+    if n_winners < 0:
+        raise ValueError(f"n_winners must be 0 or more, not {n_winners}")
+    if n_winners == 0:
+        return 0.0
+    factors = {
+        "independent": 1.0,
+        "amplified": float(n_winners),
+        "exclusive": float(n_winners == 1),
+        "shared": 1 / n_winners,
+    }
+    return prize * factors[reward_rule]
+
+
+def symmetric_equilibria(
+    n_players: int,
+    p: float | Fraction = 2 / 3,
+    low: float = 0,
+    high: float = 100,
+    integer: bool = True,
+    reward_rule: RewardRule = "shared",
+    strict: bool = False,
+) -> list[float]:
+    """Common picks from which no single player gains by moving, found by trying every move.
+
+    When all pick x, everybody ties and wins. One player moving to y then is alone the closest,
+    or ties with all the others, or loses. What a move is worth depends on the reward rule:
+
+    * ``shared`` and ``exclusive``: being alone the closest pays more than the tie (the whole
+      prize instead of a part of it, or of nothing). So x is an equilibrium if no y is strictly
+      closer. This is the game of the literature. With p = 2/3 it leaves 0, and among integers
+      also 1 once there are 4 players; with 2 or 3 players a move from 1 to 0 wins alone.
+    * ``independent``: the tie already pays each player the full prize, so no move gains and
+      every common pick is an equilibrium. With `strict`, only those remain at which every move
+      loses money: with p = 2/3 and integers 0, and 1 from 5 players on.
+    * ``amplified``: the tie pays most of all, so every common pick is an equilibrium, and
+      sole winning is a loss.
+
+    Args:
+        n_players: 2 or more.
+        p: factor of the target.
+        low: smallest legal pick, 0 or more.
+        high: largest legal pick.
+        integer: whether picks are whole numbers; otherwise moves range over all reals.
+        reward_rule: one of `RewardRule`.
+        strict: keep only equilibria at which every move lowers the mover's reward.
+
+    Returns:
+        The equilibrium picks, in rising order.
+
+    Raises:
+        ValueError: if an argument is out of range, or picks are real and a whole interval is
+            in equilibrium, so that it cannot be listed.
+    """
+    if n_players < 2 or not 0 <= low < high < math.inf:
+        raise ValueError(f"need n_players >= 2 and 0 <= low < high, not {n_players}, {low}, {high}")
+    factor = _fraction(p)
+    alone = reward_per_winner(1, reward_rule)
+    tie = reward_per_winner(n_players, reward_rule)
+    worth = {1: alone, 0: tie, -1: 0.0}
+
+    def holds(outcomes: set[int]) -> bool:
+        return all(worth[o] < tie if strict else worth[o] <= tie for o in outcomes)
+
+    if integer:
+        if low != int(low) or high != int(high):
+            raise ValueError(f"integer picks need integer limits, not {low} and {high}")
+        every = range(int(low), int(high) + 1)
+        return [x for x in every if holds(_integer_outcomes(x, every, n_players, factor))]
+    if factor == 1 or alone < tie or (alone == tie and not strict):
+        raise ValueError(f"an interval of real picks is in equilibrium: p={p}, {reward_rule}")
+    ends = (Fraction(low), Fraction(high))
+    return [float(x) for x in ends if holds(_real_outcomes(x, ends, n_players, factor))]
+
+
+def _integer_outcomes(x: int, every: range, n: int, p: Fraction) -> set[int]:
+    """What moves from a common integer x lead to: 1 alone closest, 0 tie, -1 lose."""
+    scale = n * p.denominator
+    big = 2 * scale * max(every.stop, p.numerator * every.stop) > 2**62
+    moves = np.array([y for y in every if y != x], dtype=object if big else np.int64)
+    target = p.numerator * ((n - 1) * x + moves)
+    gap = abs(x * scale - target) - abs(moves * scale - target)
+    return set(np.sign(gap).tolist())
+
+
+def _real_outcomes(x: Fraction, ends: tuple[Fraction, Fraction], n: int, p: Fraction) -> set[int]:
+    """The same for real moves from x.
+
+    A move to y is closer than x if ``(y - x) * (y + x - 2 * target) < 0``. The second factor is
+    linear in y, so its signs at both ends of an interval give those inside it.
+    """
+
+    def slope(y: Fraction) -> int:
+        value = y + x - 2 * p * ((n - 1) * x + y) / n
+        return (value > 0) - (value < 0)
+
+    outcomes: set[int] = set()
+    near = slope(x)
+    for end, side in zip(ends, (1, -1), strict=True):
+        if end != x:
+            signs = {slope(end), near or slope(end)}
+            outcomes |= {side * sign for sign in signs | ({0} if len(signs) == 2 else set())}
+    return outcomes
+
+
+def _exact(pick: float | Fraction | None) -> Fraction | None:
+    """The exact value of a number; None for None and NaN."""
+    if pick is None:
+        return None
+    if isinstance(pick, Rational):
+        return Fraction(int(pick.numerator), int(pick.denominator))
+    value = float(pick)
+    if math.isnan(value):
+        return None
+    if math.isinf(value):
+        raise ValueError("a pick must be finite")
+    return Fraction(value)
+
+
+def _fraction(p: float | Fraction) -> Fraction:
+    """The simple fraction a float is meant to be (2/3, 7/10), or else its exact value."""
+    value = _exact(p)
+    if value is None or value <= 0:
+        raise ValueError(f"p must be positive, not {p}")
+    simple = value.limit_denominator(1000)
+    return simple if abs(simple - value) < Fraction(1, 10**12) else value

@@ -1,0 +1,103 @@
+"""Asking: the only way in which a decision comes about.
+
+A question is put to the mind; what it replies is read strictly, and recorded before it is used. A
+reply that cannot be used is asked for again with the reason, a bounded number of times; then the
+decision is invalid, and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from sabm_mesa.asks import Ask, Mind, Reply
+from sabm_mesa.decisions import Decision, Reading, Unusable
+from sabm_mesa.errors import MindError, SabmError
+
+if TYPE_CHECKING:
+    from sabm_mesa.usage import Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at an ask, as it is recorded.
+
+    Attributes:
+        ask: the question; its `rejected` are the attempts before this one.
+        number: the number of the attempt, from 0.
+        mind: the spec of the mind.
+        reply: what it answered.
+        reading: what was read, or None.
+        reason: why nothing could be read, or ``""``.
+    """
+
+    ask: Ask
+    number: int
+    mind: str
+    reply: Reply
+    reading: Reading | None
+    reason: str
+
+
+class Recorder(Protocol):
+    """Where attempts are written."""
+
+    async def record(self, attempt: Attempt, *, durable: bool) -> None:
+        """Write one attempt; with `durable`, return only when it is on disk."""
+
+
+async def put(
+    ask: Ask, mind: Mind, recorder: Recorder, tally: Tally, max_attempts: int
+) -> Decision:
+    """Put a question to a mind until it is answered usably or the attempts are used up.
+
+    Args:
+        ask: the question.
+        mind: who is asked.
+        recorder: where every attempt is written before the decision is used.
+        tally: where attempts and decision are counted.
+        max_attempts: how often the mind is asked at most (at least 1).
+
+    Returns:
+        The decision; its value is None when no usable answer came.
+
+    Raises:
+        MindError: when the mind raises anything that is not an error of this package.
+    """
+    for number in range(max_attempts):
+        reply = await _reply(mind, ask)
+        tally.add_reply(reply)
+        reading, reason = None, ""
+        try:
+            reading = ask.read(reply)
+        except Unusable as problem:
+            reason = ask.book.reason(problem)
+        await recorder.record(
+            Attempt(ask, number, mind.spec, reply, reading, reason), durable=mind.paid
+        )
+        if reply.stopped:
+            raise asyncio.CancelledError
+        if reading is not None:
+            decision = Decision(reading.value, reading.reasoning, attempts=number + 1)
+            break
+        ask.rejected += ((str(reply.answer), reason),)
+        decision = Decision(None, reason=reason, attempts=number + 1)
+    tally.add_decision(decision)
+    return decision
+
+
+async def _reply(mind: Mind, ask: Ask) -> Reply:
+    started = time.perf_counter()
+    try:
+        answer = await mind.answer(ask)
+    except SabmError:
+        raise
+    except Exception as error:
+        raise MindError(
+            f"The mind {mind.spec!r} failed at {ask.key}: {type(error).__name__}: {error}"
+        ) from error
+    if isinstance(answer, Reply):
+        return answer
+    return Reply(answer, latency_s=0.0 if mind.instant else time.perf_counter() - started)

@@ -1,0 +1,219 @@
+"""Asks: what an agent observes, the question that is put to its mind, and the reply.
+
+An ask carries the observation, the prompt that is rendered from it and the answer spec, and
+nothing else of the model: every mind decides on the same information.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from sabm_mesa.decisions import AnswerSpec, Format, Reading, Text, Unusable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from sabm_mesa.prompts import PromptBook
+
+TRUNCATED = " […]"
+"""Marks a text that the model did not finish."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What an agent can see at the moment of an ask; each scenario has its own subclasses.
+
+    The prompt is rendered from it, a classical mind reads it, a human's page shows it: every mind
+    decides on the same information. Fields that are texts or numbers are the placeholders of the
+    prompt entries by their names; a subclass with lists overrides `placeholders`.
+
+    Attributes:
+        persona: the name of the persona of the agent, ``"none"`` without one.
+    """
+
+    persona: str = field(default="none", kw_only=True)
+
+    def placeholders(self, book: PromptBook) -> dict[str, object]:
+        """Placeholder → value for the prompt entries.
+
+        Args:
+            book: the prompts of the run, for texts that a placeholder stands for.
+        """
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain = {
+            name: value for name, value in values.items() if isinstance(value, str | int | float)
+        }
+        return {**plain, "persona": book.persona(self.persona)}
+
+
+class Key(NamedTuple):
+    """Where in a run an ask stands.
+
+    Attributes:
+        round: the round, from 0.
+        phase: the name of the phase.
+        agent: the agent's unique id.
+        call: which ask of this agent in this phase of this round, from 0.
+    """
+
+    round: int
+    phase: str
+    agent: int
+    call: int
+
+    def __str__(self) -> str:
+        """Name the place in words."""
+        return f"round {self.round}, {self.phase}, agent {self.agent}"
+
+
+class HasStream(Protocol):
+    """Something with a random stream of its own: an agent."""
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The stream."""
+
+
+@dataclass(slots=True)
+class Reply:
+    """What a mind answered, with what it cost.
+
+    Attributes:
+        answer: a text to be read strictly, or a value to be checked.
+        answer_format: the format in which a text is read: ``"paper"`` or ``"json"``.
+        prompt_tokens: tokens sent.
+        completion_tokens: tokens received.
+        cached_tokens: tokens sent that the server had in its prompt cache.
+        cost_usd: dollars; NaN when the price is not known.
+        latency_s: seconds from sending to the whole answer.
+        model: the model the server says it used.
+        finish_reason: why the model stopped, as the server says it.
+        request: hash of the exact request.
+        retries: how often the request had to be sent again.
+        stopped: whether the run was stopped while the answer was under way: it is recorded,
+            since it is paid for, and then the run stops.
+    """
+
+    answer: object
+    answer_format: Format = "paper"
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float = 0.0
+    latency_s: float = 0.0
+    model: str = ""
+    finish_reason: str = ""
+    request: str = ""
+    retries: int = 0
+    stopped: bool = False
+
+
+class Ask:
+    """One question to a mind.
+
+    Args:
+        name: the prompt entry that puts the question.
+        observation: what the agent can see.
+        spec: what a legal answer is.
+        key: where in the run the question stands.
+        book: the prompts of the run.
+        answer_format: ``"paper"`` or ``"json"``.
+        agent: whose random stream the mind may use.
+
+    Attributes:
+        rejected: (answer, reason) of the attempts so far that could not be used.
+    """
+
+    __slots__ = (
+        "__dict__",
+        "_agent",
+        "answer_format",
+        "book",
+        "key",
+        "name",
+        "observation",
+        "rejected",
+        "spec",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        observation: Observation,
+        spec: AnswerSpec,
+        *,
+        key: Key,
+        book: PromptBook,
+        answer_format: Format,
+        agent: HasStream,
+    ) -> None:
+        self.name, self.observation, self.spec = name, observation, spec
+        self.key, self.book, self.answer_format = key, book, answer_format
+        self.rejected: tuple[tuple[str, str], ...] = ()
+        self._agent = agent
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The random stream of the agent that is asked: the only randomness a mind may use."""
+        return self._agent.rng
+
+    @cached_property
+    def question(self) -> tuple[str, str]:
+        """The scenario text and the question, rendered from the observation."""
+        values: Mapping[str, object] = {
+            **self.observation.placeholders(self.book),
+            "form": self.book.form(self.spec, self.answer_format),
+        }
+        return self.book.render("scenario", values), self.book.render(self.name, values)
+
+    def messages(self) -> list[dict[str, str]]:
+        """The chat messages of this attempt: what never changes first, then what was rejected."""
+        system, question = self.question
+        chat = [("system", system), ("user", question)]
+        for answer, reason in self.rejected:
+            form = self.book.form(self.spec, self.answer_format)
+            again = self.book.render("again", {"reason": reason, "form": form})
+            chat += [("assistant", answer), ("user", again)]
+        return [{"role": role, "content": content} for role, content in chat]
+
+    def read(self, reply: Reply) -> Reading:
+        """Read a reply strictly.
+
+        Raises:
+            Unusable: when it cannot be used.
+        """
+        if not isinstance(reply.answer, str):
+            return Reading(self.spec.check(reply.answer))
+        cut_off = reply.finish_reason == "length"
+        if reply.finish_reason == "content_filter" and not reply.answer.strip():
+            raise Unusable("refused")
+        if cut_off and not isinstance(self.spec, Text):
+            raise Unusable("cut_off")
+        reading = self.spec.read(reply.answer, reply.answer_format)
+        return Reading(reading.value + TRUNCATED, reading.reasoning) if cut_off else reading
+
+
+class Mind(Protocol):
+    """Whatever decides for an agent.
+
+    Attributes:
+        spec: how the mind is named in parameters and data, such as ``"llm:gpt-4o-mini"``.
+        instant: whether it decides without ever waiting (then no concurrency is needed).
+        paid: whether an answer could not be had again for free: such an answer is durable in
+            the recording before the model uses it; others are written with their round.
+    """
+
+    spec: str
+    instant: bool
+    paid: bool
+
+    async def answer(self, ask: Ask) -> Reply | object:
+        """Answer a question.
+
+        Returns:
+            A text, which is read strictly; or a value, which is checked; or a `Reply` with
+            either and what it cost.
+        """

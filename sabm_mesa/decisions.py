@@ -1,0 +1,192 @@
+"""Answer specs and decisions.
+
+A spec says what a legal answer is and reads one strictly (see `sabm_mesa.answers`); a decision is
+what came of an ask. No spec ever guesses a value.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from sabm_mesa.answers import SPACE, AnswerSpec, Format, Reading, Unusable, shorten
+from sabm_mesa.errors import ParameterError
+
+__all__ = ["AnswerSpec", "Choice", "Decision", "Format", "Number", "Reading", "Text", "Unusable"]
+
+_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)"
+_NUMBER_ALONE = re.compile(rf"{_NUMBER}\Z")
+_NUMBER_ANYWHERE = re.compile(_NUMBER)
+_CUT = " […]"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The outcome of an ask: a validated value, or an honest None.
+
+    Attributes:
+        value: the legal value, or None when no usable answer came within the allowed attempts.
+        reasoning: the private reasoning that came with it, or ``""``.
+        reason: why the decision is invalid, or ``""``.
+        attempts: how often the mind was asked (at least 1).
+    """
+
+    value: Any
+    reasoning: str = ""
+    reason: str = ""
+    attempts: int = 1
+
+    @property
+    def valid(self) -> bool:
+        """Whether there is a usable value."""
+        return not self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class Number(AnswerSpec):
+    """A number in a closed interval.
+
+    Attributes:
+        low: the smallest legal value.
+        high: the largest legal value.
+        integer: whether only integers are legal.
+
+    Raises:
+        ParameterError: when the interval is empty.
+    """
+
+    low: float
+    high: float
+    integer: bool = False
+
+    kind = "number"
+    json_type = (int, float)
+
+    def __post_init__(self) -> None:
+        """Refuse an empty interval."""
+        if not self.low <= self.high:
+            raise ParameterError(f"A number needs low <= high (got {self.low} and {self.high}).")
+
+    def check(self, value: Any) -> int | float:
+        """Return an int (``integer``) or a float inside the interval."""
+        number = self._number(value)
+        if not math.isfinite(number):
+            raise Unusable("not_a_number", found=shorten(str(value)))
+        if self.integer and number != math.floor(number):
+            raise Unusable("not_an_integer", found=shorten(str(value)))
+        if not self.low <= number <= self.high:
+            raise Unusable("out_of_range", found=shorten(str(value)), **self._range())
+        return int(number) if self.integer else float(number)
+
+    def placeholders(self) -> dict[str, Any]:
+        """The entry that names the kind of number, and its range."""
+        return {"number": "integer" if self.integer else "real", **self._range()}
+
+    def _range(self) -> dict[str, str]:
+        return {"low": f"{self.low:.15g}", "high": f"{self.high:.15g}"}
+
+    def _number(self, value: Any) -> float:
+        if isinstance(value, bool):
+            raise Unusable("not_a_number", found=str(value))
+        if isinstance(value, str):
+            text = value.removesuffix(".")
+            if not _NUMBER_ALONE.match(text):
+                several = len(_NUMBER_ANYWHERE.findall(text)) > 1
+                raise Unusable(
+                    "several_numbers" if several else "not_a_number", found=shorten(text)
+                )
+            return float(text)
+        try:
+            return float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise Unusable("not_a_number", found=shorten(str(value))) from None
+
+    def _value_schema(self) -> dict[str, Any]:
+        low, high = (int(self.low), int(self.high)) if self.integer else (self.low, self.high)
+        kind = "integer" if self.integer else "number"
+        return {"type": kind, "minimum": low, "maximum": high}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(AnswerSpec):
+    """One of several options; case does not matter where the options differ without it.
+
+    Attributes:
+        options: the legal answers, all different.
+
+    Raises:
+        ParameterError: when there is no option or two are the same.
+    """
+
+    options: tuple[str, ...]
+
+    kind = "choice"
+    json_type = str
+
+    def __post_init__(self) -> None:
+        """Refuse an empty or ambiguous list of options."""
+        if not self.options or len({option.casefold() for option in self.options}) != len(
+            self.options
+        ):
+            raise ParameterError(f"A choice needs different options (got {self.options}).")
+
+    def check(self, value: Any) -> str:
+        """Return the option as it stands in `options`."""
+        found = str(value).removesuffix(".").casefold()
+        for option in self.options:
+            if option.casefold() == found:
+                return option
+        raise Unusable("not_an_option", found=shorten(str(value)))
+
+    def placeholders(self) -> dict[str, Any]:
+        """The options, comma-separated."""
+        return {"options": ", ".join(self.options)}
+
+    def _value_schema(self) -> dict[str, Any]:
+        return {"type": "string", "enum": list(self.options)}
+
+
+@dataclass(frozen=True, slots=True)
+class Text(AnswerSpec):
+    """A text on one line.
+
+    Line breaks and runs of blanks become one blank, so that a message cannot pose as another
+    line of a prompt. A longer text is cut at `max_words` words and `max_chars` characters and
+    marked with ``[…]``: it was paid for, and it can be read.
+
+    Attributes:
+        max_words: the number of words after which a text is cut.
+        max_chars: the number of characters after which a text is cut.
+    """
+
+    max_words: int = 60
+    max_chars: int = 1000
+
+    kind = "text"
+    json_type = str
+
+    def check(self, value: Any) -> str:
+        """Return the text on one line, cut where it is too long."""
+        if not isinstance(value, str):
+            raise Unusable("not_text")
+        text = SPACE.sub(" ", "".join(c if c.isprintable() else " " for c in value)).strip()
+        if not text:
+            raise Unusable("empty")
+        words = text.split(" ")
+        if len(words) > self.max_words:
+            text = " ".join(words[: self.max_words]) + _CUT
+        if len(text) > self.max_chars:
+            text = text[: self.max_chars - len(_CUT)].rstrip() + _CUT
+        return text
+
+    def placeholders(self) -> dict[str, Any]:
+        """The number of words."""
+        return {"max_words": self.max_words}
+
+    def _value_schema(self) -> dict[str, Any]:
+        return {"type": "string"}
+
+    def _read_plain(self, lines: list[str]) -> str:
+        return self.check(" ".join(lines))

@@ -1,0 +1,142 @@
+"""The errors of the package.
+
+::
+
+    SabmError
+    ├── UsageError                 what was asked for cannot be done (exit status 2)
+    │   ├── UnknownName            a scenario, condition, variant, persona, … that does not exist
+    │   ├── ParameterError         a parameter that does not exist or has an illegal value
+    │   ├── MindSpecError          a mind spec that cannot be read, or counts that do not add up
+    │   └── PromptError            a prompt file that is incomplete or has wrong placeholders
+    └── RunError                   the run failed (exit status 1)
+        ├── LLMError               a language model could not be asked
+        │   ├── MissingKey         no API key in the environment
+        │   ├── AccessDenied       401 or 403
+        │   ├── BadRequest         400, 404 and other refusals that a retry cannot mend
+        │   ├── RateLimited        429, still after all retries
+        │   └── ServerUnavailable  no connection, timeout or 5xx, still after all retries
+        ├── BudgetExceeded         the next ask could pass a cap
+        ├── MindError              a mind raised, or a script ran out
+        ├── RecordingError         a recording cannot be opened, read or written
+        └── OutputError            an output folder cannot be written
+
+Every message is one line: what happened, where, and what to do next.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class SabmError(Exception):
+    """Base class of all errors that the package raises on purpose.
+
+    Attributes:
+        exit_status: the exit status of the command line for this error.
+    """
+
+    exit_status = 1
+
+
+class UsageError(SabmError, ValueError):
+    """What was asked for cannot be done as it was asked."""
+
+    exit_status = 2
+
+
+class UnknownName(UsageError):
+    """A name that is not among the known ones.
+
+    Args:
+        kind: what was looked up, such as ``"scenario"``.
+        name: the name that was given.
+        known: the names that exist.
+        hint: what to do next, when the list of known names does not say it.
+    """
+
+    def __init__(self, kind: str, name: object, known: Iterable[str], hint: str = "") -> None:
+        names = sorted(known)
+        near = difflib.get_close_matches(str(name), names, n=1)
+        guess = f" Did you mean {near[0]!r}?" if near else ""
+        listed = f" Known: {', '.join(names)}." if names else ""
+        super().__init__(
+            f"Unknown {kind} {str(name)!r}.{guess}{listed}{' ' + hint if hint else ''}"
+        )
+        self.kind, self.name, self.known, self.hint = kind, name, names, hint
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Rebuild from the parts, so that the error crosses process borders."""
+        return type(self), (self.kind, self.name, self.known, self.hint)
+
+
+class ParameterError(UsageError):
+    """A parameter that does not exist or has an illegal value."""
+
+
+class MindSpecError(UsageError):
+    """A mind spec that cannot be read, or counts that do not add up to the population."""
+
+
+class PromptError(UsageError):
+    """A prompt file that is incomplete or has unknown or missing placeholders."""
+
+
+class RunError(SabmError):
+    """The run failed; what was answered until then is in the recording."""
+
+
+class LLMError(RunError):
+    """A language model could not be asked."""
+
+
+class MissingKey(LLMError):
+    """No API key in the environment for an endpoint that needs one."""
+
+
+class AccessDenied(LLMError):
+    """The endpoint refused the key (401) or its rights (403)."""
+
+
+class BadRequest(LLMError):
+    """The endpoint refused the request (400, 404, …): a retry cannot mend it."""
+
+
+class RateLimited(LLMError):
+    """The endpoint's rate limit still held after all retries.
+
+    Attributes:
+        retry_after: seconds the endpoint asked to wait, or None.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ServerUnavailable(LLMError):
+    """No connection, a timeout or a server error, still after all retries.
+
+    Attributes:
+        retry_after: seconds the endpoint asked to wait, or None.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class BudgetExceeded(RunError):
+    """The next ask could pass a cap, so it was not sent."""
+
+
+class MindError(RunError):
+    """A mind raised an exception, or a script ran out of answers."""
+
+
+class RecordingError(RunError):
+    """A recording cannot be opened, read or written."""
+
+
+class OutputError(RunError):
+    """An output folder cannot be written."""

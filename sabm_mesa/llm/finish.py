@@ -1,0 +1,46 @@
+"""What was sent is paid for: its answer is awaited even when the run is being stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from sabm_mesa.llm.client import Client, Completion, Request
+
+GRACE_S = 10.0
+
+
+class FinishingSent:
+    """Defers the cancellation of a request that is under way until its answer is there.
+
+    The completion then says `stopped`: whoever gets it records it and stops.
+
+    Args:
+        client: the client that sends.
+        grace_s: seconds an answer is awaited at the most after the run was stopped.
+    """
+
+    def __init__(self, client: Client, grace_s: float = GRACE_S) -> None:
+        self._client = client
+        self._grace_s = grace_s
+
+    async def complete(self, request: Request) -> Completion:
+        """Complete a chat.
+
+        Args:
+            request: what is asked.
+
+        Raises:
+            asyncio.CancelledError: when stopped and no answer came within the grace.
+            LLMError: what the client raises.
+        """
+        sending = asyncio.ensure_future(self._client.complete(request))
+        try:
+            return await asyncio.shield(sending)
+        except asyncio.CancelledError:
+            await asyncio.wait({sending}, timeout=self._grace_s)
+            if not sending.done() or sending.cancelled() or sending.exception():
+                raise
+            return replace(sending.result(), stopped=True)
+        finally:
+            sending.cancel()

@@ -1,0 +1,57 @@
+"""Bounded retries with jitter."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import replace
+
+from sabm_mesa.errors import RateLimited, ServerUnavailable
+from sabm_mesa.llm.client import Client, Completion, Request
+
+MAX_RETRIES = 6
+FIRST_WAIT_S = 0.5
+LONGEST_WAIT_S = 60.0
+
+
+class Retrying:
+    """Sends a request again after 408, 409, 429, 5xx, timeouts and lost connections.
+
+    The wait doubles from `first_wait_s`, with a random share so that many requests do not come
+    back at once; a wait that the server asks for (``Retry-After``) is kept when it is longer, up
+    to `LONGEST_WAIT_S`.
+
+    Args:
+        client: the client that is retried.
+        max_retries: how often a request is sent again at most.
+        first_wait_s: seconds before the first retry, at the most.
+    """
+
+    def __init__(
+        self, client: Client, max_retries: int = MAX_RETRIES, first_wait_s: float = FIRST_WAIT_S
+    ) -> None:
+        self._client = client
+        self._max_retries = max_retries
+        self._first_wait_s = first_wait_s
+
+    async def complete(self, request: Request) -> Completion:
+        """Complete a chat, with retries.
+
+        Args:
+            request: what is asked.
+
+        Raises:
+            RateLimited: when the rate limit still held after the last retry.
+            ServerUnavailable: when the server still failed after the last retry.
+            LLMError: at once, for errors that a retry cannot mend.
+        """
+        for retries in range(self._max_retries):
+            try:
+                return replace(await self._client.complete(request), retries=retries)
+            except (RateLimited, ServerUnavailable) as error:
+                await asyncio.sleep(self._wait(retries, error.retry_after))
+        return replace(await self._client.complete(request), retries=self._max_retries)
+
+    def _wait(self, retries: int, asked: float | None) -> float:
+        own: float = self._first_wait_s * 2**retries * (0.5 + random.random() / 2)
+        return min(max(own, asked or 0.0), LONGEST_WAIT_S)

@@ -1,0 +1,114 @@
+"""Minds: whatever decides for an agent, and the specs that name them.
+
+================================  ==============================================================
+spec                              the mind
+================================  ==============================================================
+``classical``                     the scenario's behavioural model from the literature
+``classical:NAME``                another one of the scenario's behavioural models
+``fixed:VALUE``                   always the same answer
+``llm:MODEL``                     a language model of the default endpoint
+``llm:MODEL@URL``                 a language model of an OpenAI-compatible endpoint
+================================  ==============================================================
+
+A population is given as one spec for all, as a mapping spec → count, or as a list with one spec
+an agent. A mind object (such as `ScriptedMind`) may stand wherever a spec may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sabm_mesa.asks import Mind
+from sabm_mesa.errors import MindSpecError, UnknownName
+from sabm_mesa.minds.fixed import FixedMind
+from sabm_mesa.minds.scripted import ScriptedMind
+
+if TYPE_CHECKING:
+    from sabm_mesa.agents.base import SmartAgent
+    from sabm_mesa.models.base import SmartModel
+
+__all__ = ["FixedMind", "Mind", "MindSpec", "Minds", "ScriptedMind", "assign", "mind_maker"]
+
+MindSpec = str | Mind
+Minds = MindSpec | Mapping[MindSpec, int] | Sequence[MindSpec]
+MindMaker = Callable[["SmartAgent"], Mind]
+
+_FORMS = "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL"
+
+
+def assign(what: str, given: Any, n: int) -> list[Any]:
+    """Spread a population over `n` agents, in the order of their ids.
+
+    Args:
+        what: what is spread, for the error: ``"minds"`` or ``"personas"``.
+        given: one for all, a mapping → count, or a sequence with one an agent.
+        n: the number of agents.
+
+    Raises:
+        MindSpecError: when the counts are not whole numbers that add up to `n`.
+    """
+    if isinstance(given, Mapping):
+        for each, count in given.items():
+            if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+                raise MindSpecError(
+                    f"{what}: the count of {_name(each)} has to be a whole number, not {count!r}."
+                )
+        spread = [each for each, count in given.items() for _ in range(count)]
+    elif isinstance(given, Sequence) and not isinstance(given, str):
+        spread = list(given)
+    else:
+        spread = [given] * n
+    if len(spread) != n:
+        raise MindSpecError(
+            f"{what}: {len(spread)} are given for {n} agents; the counts have to add up to {n}."
+        )
+    return spread
+
+
+def mind_maker(spec: MindSpec, model: SmartModel) -> MindMaker:
+    """Make the function that gives each agent its mind.
+
+    Raises:
+        MindSpecError: for a spec that cannot be read.
+        UnknownName: for a classical mind that the scenario does not have.
+        LLMError: for a language model that cannot be set up.
+    """
+    if not isinstance(spec, str):
+        if not callable(getattr(spec, "answer", None)):
+            raise MindSpecError(
+                f"A mind is a spec or an object with a method answer(ask), not {spec!r}."
+            )
+        return lambda _agent: spec
+    kind, _, rest = spec.partition(":")
+    if kind == "classical":
+        return _classical(rest or "default", model)
+    if kind == "fixed" and rest:
+        fixed = FixedMind(rest)
+        return lambda _agent: fixed
+    if kind == "llm" and rest.partition("@")[0]:
+        return _language_model(spec, rest, model)
+    raise MindSpecError(f"Cannot read the mind spec {spec!r}. Known forms: {_FORMS}.")
+
+
+def _classical(name: str, model: SmartModel) -> MindMaker:
+    known = type(model).classical_minds
+    if name not in known:
+        raise UnknownName(f"classical mind of {model.scenario}", name, known)
+    mind = known[name]
+    spec = "classical" if name == "default" else f"classical:{name}"
+    return lambda _agent: mind(spec)
+
+
+def _language_model(spec: str, rest: str, model: SmartModel) -> MindMaker:
+    from sabm_mesa.llm import connect
+    from sabm_mesa.minds.llm import LLMMind
+
+    name, _, url = rest.partition("@")
+    client = connect(url or None, model.connection)
+    mind = LLMMind(name, client, settings=model.llm_settings, spec=spec)
+    return lambda _agent: mind
+
+
+def _name(spec: MindSpec) -> str:
+    return spec if isinstance(spec, str) else getattr(spec, "spec", repr(spec))

@@ -1,0 +1,1 @@
+"""Classical minds: behavioural models from the literature, one file per scenario."""

@@ -1,0 +1,78 @@
+"""The mind that is a language model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sabm_mesa.asks import Ask, Reply
+from sabm_mesa.llm.client import Client, Request
+
+
+@dataclass(frozen=True, slots=True)
+class LLMSettings:
+    """How a language model is asked.
+
+    Attributes:
+        temperature: sampling temperature; None leaves it to the server.
+        max_tokens: tokens of an answer at the most; None leaves it to the server.
+        top_p: nucleus sampling; None leaves it to the server.
+    """
+
+    temperature: float | None = None
+    max_tokens: int | None = None
+    top_p: float | None = None
+
+
+class LLMMind:
+    """A language model behind an OpenAI-compatible endpoint.
+
+    Args:
+        model: the name of the model.
+        client: the client that asks it.
+        settings: how it is asked.
+        spec: how the mind is named in the data; ``llm:MODEL`` by default.
+    """
+
+    instant = False
+    paid = True
+
+    def __init__(
+        self, model: str, client: Client, settings: LLMSettings | None = None, spec: str = ""
+    ) -> None:
+        self.model, self.client = model, client
+        self.settings = settings or LLMSettings()
+        self.spec = spec or f"llm:{model}"
+
+    async def answer(self, ask: Ask) -> Reply:
+        """Ask the language model.
+
+        Args:
+            ask: the question.
+
+        Raises:
+            LLMError: when the model could not be asked.
+            BudgetExceeded: when the ask could pass a cap.
+        """
+        request = Request(
+            model=self.model,
+            messages=tuple((m["role"], m["content"]) for m in ask.messages()),
+            temperature=self.settings.temperature,
+            max_tokens=self.settings.max_tokens,
+            top_p=self.settings.top_p,
+            schema=ask.spec.schema() if ask.answer_format == "json" else None,
+        )
+        completion = await self.client.complete(request)
+        return Reply(
+            completion.text,
+            answer_format=ask.answer_format,
+            prompt_tokens=completion.prompt_tokens,
+            completion_tokens=completion.completion_tokens,
+            cached_tokens=completion.cached_tokens,
+            cost_usd=completion.cost_usd,
+            latency_s=completion.latency_s,
+            model=completion.model,
+            finish_reason=completion.finish_reason,
+            request=request.digest(),
+            retries=completion.retries,
+            stopped=completion.stopped,
+        )

@@ -1,0 +1,49 @@
+"""The mind that follows a script: for tests, demonstrations and counterfactuals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from sabm_mesa.asks import Ask
+from sabm_mesa.errors import MindError
+
+Script = Callable[[Ask], object] | Iterable[object] | Mapping[str, Iterable[object]]
+
+
+class ScriptedMind:
+    """A mind that answers from a list or with a function.
+
+    Args:
+        script: a function of the ask; or the answers in the order in which they are asked for;
+            or a mapping from the name of the question (``"communicate"``, ``"act"``) to answers.
+            A text is read strictly like a language model's; any other value is checked.
+        spec: how the mind is named in the data.
+
+    Raises:
+        MindError: by `answer`, when the script has run out.
+    """
+
+    instant = True
+    paid = False
+
+    def __init__(self, script: Script, spec: str = "scripted") -> None:
+        self.spec = spec
+        self._function = script if callable(script) else None
+        self._answers: dict[str, Iterator[object]] = {}
+        if isinstance(script, Mapping):
+            self._answers = {name: iter(answers) for name, answers in script.items()}
+        elif not callable(script):
+            self._answers = {"": iter(script)}
+
+    async def answer(self, ask: Ask) -> object:
+        """Answer with what the script says next.
+
+        Args:
+            ask: the question.
+        """
+        if self._function is not None:
+            return self._function(ask)
+        answers = self._answers.get(ask.name, self._answers.get("", iter(())))
+        for answer in answers:
+            return answer
+        raise MindError(f"The script of {self.spec!r} has run out at {ask.key} ({ask.name}).")

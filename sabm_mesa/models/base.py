@@ -1,0 +1,283 @@
+"""The base class of all scenarios: a Mesa model that runs phases of asks round by round."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import count
+from os import getpid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import mesa
+
+from sabm_mesa import engine
+from sabm_mesa.decisions import Format
+from sabm_mesa.errors import RunError, SabmError
+from sabm_mesa.minds import Minds, assign, mind_maker
+from sabm_mesa.minds.llm import LLMSettings
+from sabm_mesa.models.collector import RoundCollector
+from sabm_mesa.parameters import bind, one_of, real, whole
+from sabm_mesa.prompts import NO_PERSONA, PromptBook
+from sabm_mesa.provenance import Seed, entropy, versions
+from sabm_mesa.recording import NoRecording, Recording, RunInfo, RunRecorder
+from sabm_mesa.scheduler import Phase, run_phase
+from sabm_mesa.usage import Tally
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sabm_mesa.agents.base import SmartAgent
+    from sabm_mesa.asks import Mind
+    from sabm_mesa.llm import Connection
+
+Personas = str | Mapping[str, int] | Sequence[str]
+A = TypeVar("A", bound="SmartAgent")
+
+FORMATS: tuple[Format, ...] = ("paper", "json")
+TALLY_COLUMNS = ("asks", "invalid", "prompt_tokens", "completion_tokens", "cost_usd")
+RECORDINGS = Path("sabm_recordings")
+"""Where a run with paid answers is recorded when nothing else is said."""
+_numbers = count()
+
+
+class SmartModel(mesa.Model):
+    """A scenario: agents whose decisions come from minds, in rounds of phases.
+
+    A scenario sets the class attributes, makes its agents with `populate`, applies decisions in
+    ``after_PHASE(agent, decision)`` and ends a round in `update`: the only places that change the
+    world. Given the same answers a run is bit-identical, whatever the latencies are: all
+    randomness comes from the model's `rng` and from the agents' own streams.
+
+    Args:
+        n_rounds: rounds of a run at the most (at least 1).
+        condition: the condition: a named setting of the prompts.
+        personas: one persona for all; a mapping persona → number of agents, spread in random
+            order; or a sequence with one an agent.
+        minds: one mind spec for all; a mapping spec → number of agents, in the order of their
+            ids; or a sequence with one an agent.
+        rng: the seed. A run without one draws a seed and keeps it in `entropy`.
+        variant: the wording of the prompts.
+        prompts: a user's own prompt file, or None.
+        answer_format: ``"paper"`` (plain text) or ``"json"`` (for servers with JSON schemas).
+        max_attempts: how often a mind is asked at most until its answer can be used.
+        temperature: sampling temperature of language models; None leaves it to the server.
+        max_tokens: tokens of an answer at the most; None leaves it to the server.
+        top_p: nucleus sampling of language models; None leaves it to the server.
+        connection: how the endpoints of language models are reached.
+        recording: a recording, or a path; False for none. None (default) records a run with
+            language models into the folder ``sabm_recordings`` and no other.
+
+    Attributes:
+        round: the round that is played or was played last, from 0; −1 before the first.
+        entropy: the seed as a tuple of integers.
+        book: the prompts of the run.
+        tally: what the asks of the current round cost.
+        total: what all rounds so far cost.
+        population: all agents in the order of their ids, also those that have left the model.
+        critical_path_asks: the longest chain of attempts that had to wait for one another.
+
+    Raises:
+        UsageError: for a parameter, mind, condition or prompt file that cannot be used.
+    """
+
+    scenario: ClassVar[str]
+    title: ClassVar[str]
+    source: ClassVar[str]
+    prompt_file: ClassVar[str]
+    phases: ClassVar[tuple[Phase, ...]]
+    model_columns: ClassVar[Mapping[str, str]] = {}
+    agent_columns: ClassVar[Mapping[str, str]] = {}
+    classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {}
+
+    def __new__(cls, *args: Any, **given: Any) -> SmartModel:
+        """Keep the parameters of the run, with their defaults, before the model is built."""
+        if args:
+            raise TypeError(f"{cls.__name__} takes its parameters by name.")
+        model: SmartModel = super().__new__(cls)
+        model.parameters = bind(cls, given)
+        return model
+
+    parameters: dict[str, Any]
+
+    def __init__(
+        self,
+        n_rounds: int = 1,
+        condition: str = "baseline",
+        personas: Personas = NO_PERSONA,
+        minds: Minds = "classical",
+        rng: Seed = None,
+        variant: str = "default",
+        prompts: str | Path | None = None,
+        answer_format: Format = "paper",
+        max_attempts: int = 3,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        top_p: float | None = None,
+        connection: Connection | None = None,
+        recording: Recording | str | Path | bool | None = None,
+    ) -> None:
+        self.entropy = entropy(rng)
+        super().__init__(rng=self.entropy[0] if len(self.entropy) == 1 else list(self.entropy))
+        self.n_rounds = whole("n_rounds", n_rounds, 1)
+        self.condition, self.variant = condition, variant
+        self.book = PromptBook(self.prompt_file, condition, variant, prompts)
+        self.answer_format: Format = one_of("answer_format", answer_format, FORMATS)
+        self.max_attempts = whole("max_attempts", max_attempts, 1)
+        self.llm_settings = LLMSettings(
+            None if temperature is None else real("temperature", temperature, 0.0),
+            None if max_tokens is None else whole("max_tokens", max_tokens, 1),
+            None if top_p is None else real("top_p", top_p, 0.0, 1.0),
+        )
+        self.connection = connection
+        self.round = -1
+        self.tally, self.total = Tally(), Tally()
+        self.critical_path_asks = 0
+        self.recorder: RunRecorder | NoRecording = NoRecording()
+        self.recording_path: Path | None = None
+        self.population: list[SmartAgent] = []
+        self._minds, self._personas = minds, personas
+        self._recording = recording
+        self._own_recording: Recording | None = None
+        self._started = False
+        self.datacollector = RoundCollector(
+            {**self.model_columns, **{name: f"_{name}" for name in TALLY_COLUMNS}},
+            {"mind": "mind.spec", **self.agent_columns},
+        )
+
+    def populate(self, agent_class: type[A], n: int, *args: Any) -> list[A]:
+        """Make the agents and give each its mind and persona.
+
+        Args:
+            agent_class: the class of the agents.
+            n: how many.
+            args: what their constructor takes besides the model.
+
+        Returns:
+            The agents in the order of their ids.
+
+        Raises:
+            MindSpecError: when the counts of minds or personas do not add up to `n`.
+            UnknownName: for a classical mind or persona that does not exist.
+        """
+        specs = assign("minds", self._minds, n)
+        makers = {spec: mind_maker(spec, self) for spec in dict.fromkeys(specs)}
+        personas = assign("personas", self._personas, n)
+        for persona in set(personas):
+            self.book.persona(persona)
+        if isinstance(self._personas, Mapping):
+            personas = [personas[i] for i in self.rng.permutation(n)]
+        agents = [agent_class(self, *args) for _ in range(n)]
+        for agent, spec, persona in zip(agents, specs, personas, strict=True):
+            agent.persona = persona
+            agent.mind = makers[spec](agent)
+        self.population += agents
+        return agents
+
+    def step(self) -> None:
+        """Play one round; when the run has ended, do nothing.
+
+        Raises:
+            RunError: when a mind, a language model or the recording fails. What was answered
+                until then is in the recording, and the run has ended.
+        """
+        if self.running:
+            engine.run(self._play())
+
+    def update(self) -> None:
+        """End the round: compute what follows from the decisions. A scenario overrides it."""
+
+    def model_frame(self, run: int = 0) -> pd.DataFrame:
+        """The model data: one row a round.
+
+        Args:
+            run: the number of the run.
+        """
+        return self.datacollector.model_frame(run)
+
+    def agent_frame(self, run: int = 0) -> pd.DataFrame:
+        """The agent data: one row an agent and round.
+
+        Args:
+            run: the number of the run.
+        """
+        return self.datacollector.agent_frame(run)
+
+    def end_measures(self) -> dict[str, Any]:
+        """What is said of the whole run in the summary. A scenario may override it."""
+        return {column: getattr(self, name) for column, name in self.model_columns.items()}
+
+    async def _play(self) -> None:
+        try:
+            if not self._started:
+                self._start()
+            self.round += 1
+            self.tally = Tally()
+            for phase in self.phases:
+                self.critical_path_asks += await run_phase(self, phase)
+            self.update()
+            self._collect()
+            if self.round + 1 >= self.n_rounds:
+                self.running = False
+            if not self.running:
+                await self._finish()
+        except BaseException as error:
+            self.running = False
+            self.total.add(self.tally)
+            await self._finish(_problem(error))
+            if isinstance(error, SabmError) or not isinstance(error, Exception):
+                raise
+            raise RunError(
+                f"{self.scenario}, round {self.round}: {type(error).__name__}: {error}"
+            ) from error
+
+    def _collect(self) -> None:
+        for name, value in self.tally:
+            setattr(self, f"_{name}", value)
+        self.total.add(self.tally)
+        self.datacollector.collect(self)
+        self.recorder.collect(
+            self.round, self.datacollector.last_model_row(), self.datacollector.last_agent_rows()
+        )
+
+    def _start(self) -> None:
+        self._started = True
+        recording = self._recording
+        if recording is None and any(agent.mind.paid for agent in self.population):
+            stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+            recording = RECORDINGS / f"{self.scenario}-{stamp}-{getpid()}-{next(_numbers)}.sqlite"
+        if isinstance(recording, str | Path):
+            recording = self._own_recording = Recording(recording)
+        if isinstance(recording, Recording):
+            self.recording_path = recording.path
+            self.recorder = recording.start(self._info())
+
+    def _info(self) -> RunInfo:
+        return RunInfo(
+            scenario=self.scenario,
+            model=f"{type(self).__module__}:{type(self).__name__}",
+            parameters={name: value for name, value in self.parameters.items() if name != "rng"},
+            seed=self.entropy,
+            minds=self.minds_in_use(),
+            prompts=self.book.hashes(),
+            versions=versions(),
+            model_columns=list(self.datacollector.model_reporters),
+            agent_columns=["agent", *self.datacollector.agent_reporters],
+        )
+
+    def minds_in_use(self) -> dict[str, int]:
+        """Mind spec → number of agents."""
+        return dict(Counter(agent.mind.spec for agent in self.population))
+
+    async def _finish(self, problem: str = "") -> None:
+        try:
+            await self.recorder.finish(problem)
+        finally:
+            if self._own_recording is not None:
+                self._own_recording.close()
+                self._own_recording = None
+
+
+def _problem(error: BaseException) -> str:
+    return str(error) or ("stopped" if not isinstance(error, Exception) else type(error).__name__)

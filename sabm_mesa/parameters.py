@@ -1,0 +1,123 @@
+"""The parameters of a scenario: read from its constructor, checked, and kept with the run."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from sabm_mesa.errors import ParameterError, UnknownName
+
+S = TypeVar("S", bound=str)
+
+SERVICES = frozenset({"connection", "recording"})
+"""Constructor arguments that are no parameters of the run: they change nothing of its outcome."""
+
+
+def parameters_of(model: type) -> dict[str, inspect.Parameter]:
+    """The parameters of a model class with their defaults, the scenario's own first.
+
+    A constructor that passes ``**settings`` on has the parameters of its base class too.
+
+    Args:
+        model: the model class.
+    """
+    found: dict[str, inspect.Parameter] = {}
+    for cls in model.__mro__:
+        if "__init__" not in vars(cls):
+            continue
+        own = inspect.signature(vars(cls)["__init__"]).parameters
+        for name, parameter in own.items():
+            if name != "self" and parameter.kind not in {
+                parameter.VAR_KEYWORD,
+                parameter.VAR_POSITIONAL,
+            }:
+                found.setdefault(name, parameter)
+        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in own.values()):
+            break
+    return found
+
+
+def bind(model: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """All parameters of a model with their values; the services are left out.
+
+    Args:
+        model: the model class.
+        given: the values that differ from the defaults.
+
+    Raises:
+        UnknownName: for a parameter that does not exist.
+    """
+    known = parameters_of(model)
+    for name in given:
+        if name not in known:
+            raise UnknownName(f"parameter of {model.__name__}", name, set(known) - SERVICES)
+    return {name: given.get(name, known[name].default) for name in known if name not in SERVICES}
+
+
+def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """Return a whole number within its limits.
+
+    Args:
+        name: the parameter, for the error.
+        value: what was given.
+        low: the smallest legal value.
+        high: the largest legal value, or None.
+
+    Raises:
+        ParameterError: when it is something else.
+    """
+    limits = (
+        f"a whole number from {low} to {high}"
+        if high is not None
+        else f"a whole number of {low} or more"
+    )
+    if isinstance(value, bool) or (not isinstance(value, int) and not _is_whole(value)):
+        raise ParameterError(f"{name} has to be {limits}, not {value!r}.")
+    if value < low or (high is not None and value > high):
+        raise ParameterError(f"{name} has to be {limits} (got {value}).")
+    return int(value)
+
+
+def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
+    """Return a number within its limits.
+
+    Args:
+        name: the parameter, for the error.
+        value: what was given.
+        low: the smallest legal value.
+        high: the largest legal value.
+
+    Raises:
+        ParameterError: when it is something else.
+    """
+    limits = (
+        f"a number from {low:g} to {high:g}" if high < math.inf else f"a number of {low:g} or more"
+    )
+    if isinstance(value, bool) or not hasattr(value, "__float__") or math.isnan(float(value)):
+        raise ParameterError(f"{name} has to be {limits}, not {value!r}.")
+    if not low <= value <= high:
+        raise ParameterError(f"{name} has to be {limits} (got {value}).")
+    return float(value)
+
+
+def one_of(name: str, value: Any, known: Iterable[S]) -> S:
+    """Return a value that is one of several names.
+
+    Args:
+        name: the parameter, for the error.
+        value: what was given.
+        known: the legal names.
+
+    Raises:
+        UnknownName: when it is none of them.
+    """
+    names = list(known)
+    if value not in names:
+        raise UnknownName(name.replace("_", " "), value, names)
+    return names[names.index(value)]
+
+
+def _is_whole(value: Any) -> bool:
+    return hasattr(value, "__index__") or (isinstance(value, float) and value.is_integer())

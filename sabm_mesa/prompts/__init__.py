@@ -1,0 +1,260 @@
+"""Prompt texts as data, and the book that renders them.
+
+A scenario's file ``prompts/NAME.toml`` holds
+
+- ``[prompts]``: the entries, with placeholders in braces; the baseline condition;
+- ``[conditions.NAME]`` and ``[variants.NAME]``: entries that replace those of ``[prompts]``;
+- ``[personas]``: the scenario's own personas (``prompts/personas.toml`` holds the general ones).
+
+``prompts/answers.toml`` says how an answer is to be written. A user's own file has the same form:
+what it defines replaces the built-in text, and it may add conditions, variants and personas.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import string
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from sabm_mesa.decisions import AnswerSpec, Format, Unusable
+from sabm_mesa.errors import PromptError, UnknownName
+
+NO_PERSONA = "none"
+_TABLES = ("prompts", "conditions", "variants", "personas", "answers")
+_BLANK_LINES = re.compile(r"[ \t]*\n(?:[ \t]*\n)+")
+
+
+class PromptBook:
+    """The prompt entries of one run: one scenario, condition and variant.
+
+    Args:
+        source: where the scenario's prompts stand: the name of a built-in file or a path.
+        condition: the condition; its entries replace those of ``[prompts]``.
+        variant: the wording; its entries replace those of ``[prompts]``.
+        overrides: a user's own prompt file, or None.
+
+    Attributes:
+        entries: entry → template.
+        personas: persona → text.
+        conditions: the names of the conditions.
+        variants: the names of the variants.
+
+    Raises:
+        UnknownName: for a condition or variant that does not exist.
+        PromptError: for a file that cannot be read or has unknown or missing placeholders.
+    """
+
+    def __init__(
+        self,
+        source: str | Path,
+        condition: str = "baseline",
+        variant: str = "default",
+        overrides: str | Path | None = None,
+    ) -> None:
+        book = merge(load_builtin("answers"), load_builtin("personas"), load(source))
+        if overrides is not None:
+            own = load(overrides)
+            check_overrides(book, own, str(overrides))
+            book = merge(book, own)
+        self.conditions = ("baseline", *(c for c in book["conditions"] if c != "baseline"))
+        self.variants = ("default", *(v for v in book["variants"] if v != "default"))
+        if condition not in self.conditions:
+            raise UnknownName("condition", condition, self.conditions)
+        if variant not in self.variants:
+            raise UnknownName("prompt variant", variant, self.variants)
+        self.personas: dict[str, str] = {NO_PERSONA: "", **book["personas"]}
+        self.entries: dict[str, str] = {
+            **{name: text for name, text in book["answers"].items() if isinstance(text, str)},
+            **{f"reason_{code}": text for code, text in book["answers"]["reasons"].items()},
+            **book["prompts"],
+            **book["variants"].get(variant, {}),
+            **book["conditions"].get(condition, {}),
+        }
+        self._pieces = {name: _parse(text) for name, text in self.entries.items()}
+
+    def render(self, entry: str, values: Mapping[str, object]) -> str:
+        """Fill one entry.
+
+        Args:
+            entry: the name of the entry.
+            values: placeholder → value; values that the entry does not use are ignored.
+
+        Raises:
+            PromptError: for an entry that does not exist or a placeholder without a value.
+        """
+        try:
+            pieces = self._pieces[entry]
+        except KeyError:
+            raise PromptError(
+                f"There is no prompt entry {entry!r}; the prompt file needs it."
+            ) from None
+        try:
+            parts = [text if name is None else text + str(values[name]) for text, name in pieces]
+        except KeyError as missing:
+            raise PromptError(
+                f"The prompt entry {entry!r} uses the placeholder {{{missing.args[0]}}}, which is "
+                f"not known there. Known: {', '.join(sorted(values))}."
+            ) from None
+        return _BLANK_LINES.sub("\n\n", "".join(parts)).strip()
+
+    def persona(self, name: str) -> str:
+        """The text of a persona.
+
+        Raises:
+            UnknownName: for a persona that does not exist.
+        """
+        if name not in self.personas:
+            raise UnknownName("persona", name, self.personas)
+        return self.personas[name]
+
+    def form(self, spec: AnswerSpec, answer_format: Format) -> str:
+        """How an answer to `spec` is to be written."""
+        values = spec.placeholders()
+        if "number" in values:
+            values["number"] = self.render(values["number"], values)
+        reasoned = "_reasoned" if spec.reasoning else ""
+        return self.render(f"{spec.kind}{reasoned}_{answer_format}", values)
+
+    def reason(self, problem: Unusable) -> str:
+        """Why an answer could not be used, in words."""
+        return self.render(f"reason_{problem.code}", problem.fields)
+
+    def hashes(self) -> dict[str, str]:
+        """Entry → the first 12 hexadecimal digits of its SHA-256."""
+        return {name: _digest(text) for name, text in sorted(self.entries.items())}
+
+    def digest(self) -> str:
+        """One hash over all entries and personas."""
+        return _digest(repr((sorted(self.entries.items()), sorted(self.personas.items()))))
+
+
+@cache
+def load_builtin(name: str) -> dict[str, Any]:
+    """Read a prompt file of the package by its name."""
+    return _tables(tomllib.loads(files(__name__).joinpath(f"{name}.toml").read_text("utf-8")), name)
+
+
+def load(source: str | Path) -> dict[str, Any]:
+    """Read a prompt file: a built-in one by its name, or one by its path.
+
+    Raises:
+        PromptError: when it cannot be read or holds unknown tables.
+    """
+    if isinstance(source, str) and not source.endswith(".toml"):
+        return load_builtin(source)
+    try:
+        raw = tomllib.loads(Path(source).read_text("utf-8"))
+    except OSError as error:
+        raise PromptError(
+            f"Cannot read the prompt file {source}: {error.strerror or error}."
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise PromptError(f"The prompt file {source} is not valid TOML: {error}.") from None
+    return _tables(raw, str(source))
+
+
+def _tables(raw: dict[str, Any], source: str) -> dict[str, Any]:
+    if unknown := sorted(set(raw) - set(_TABLES)):
+        raise PromptError(f"{source}: unknown table [{unknown[0]}]; known: {', '.join(_TABLES)}.")
+    return {table: raw.get(table, {}) for table in _TABLES}
+
+
+def merge(*books: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay tables over one another; of two entries with one name the later one holds."""
+    merged: dict[str, Any] = {}
+    for book in books:
+        for name, value in book.items():
+            both = isinstance(value, Mapping) and isinstance(merged.get(name), Mapping)
+            merged[name] = merge(merged[name], value) if both else value
+    return merged
+
+
+def check_overrides(book: Mapping[str, Any], own: Mapping[str, Any], source: str) -> None:
+    """Check a user's file against the built-in entries.
+
+    ``[prompts]`` and ``[answers]`` must use exactly the placeholders of the entry they replace;
+    a condition or variant may leave some out.
+
+    Raises:
+        PromptError: naming the entry and the unknown or missing placeholder.
+    """
+    known: dict[str, str] = book["prompts"]
+    reasons = book["answers"]["reasons"]
+    _check_table(book["answers"], own["answers"], f"{source} [answers]", exact=True)
+    _check_table(
+        reasons, own["answers"].get("reasons", {}), f"{source} [answers.reasons]", exact=True
+    )
+    _check_table(known, own["prompts"], f"{source} [prompts]", exact=True)
+    for table in ("conditions", "variants"):
+        for name, entries in own[table].items():
+            where = f"{source} [{table}.{name}]"
+            usable = {**known, **book[table].get(name, {})}
+            _check_table(usable, _mapping(entries, where), where, exact=False)
+    _check_text(own["personas"], f"{source} [personas]")
+
+
+def _mapping(entries: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(entries, Mapping):
+        raise PromptError(f"{where} has to be a table of entries.")
+    return entries
+
+
+def _check_text(entries: Mapping[str, Any], where: str) -> None:
+    for name, text in entries.items():
+        if not isinstance(text, str):
+            raise PromptError(f"{where}: {name!r} has to be a text.")
+
+
+def _check_table(
+    known: Mapping[str, Any], own: Mapping[str, Any], where: str, *, exact: bool
+) -> None:
+    texts = {name: text for name, text in own.items() if not isinstance(known.get(name), Mapping)}
+    _check_text(texts, where)
+    for name, text in texts.items():
+        if name not in known:
+            raise PromptError(
+                f"{where}: unknown entry {name!r}; known: {', '.join(sorted(known))}."
+            )
+        used, expected = placeholders(text), placeholders(known[name])
+        if extra := used - expected:
+            raise PromptError(
+                f"{where}: {name!r} has the unknown {_braced(extra)}; known: {_braced(expected)}."
+            )
+        if exact and (missing := expected - used):
+            raise PromptError(f"{where}: {name!r} lacks {_braced(missing)}.")
+
+
+def placeholders(text: str) -> set[str]:
+    """The names in braces in a template.
+
+    Raises:
+        PromptError: for unbalanced braces or a placeholder that is not a plain name.
+    """
+    return {name for _, name in _parse(text) if name is not None}
+
+
+def _parse(text: str) -> list[tuple[str, str | None]]:
+    try:
+        pieces = [(literal, name) for literal, name, _, _ in string.Formatter().parse(text)]
+    except ValueError as error:
+        raise PromptError(f"A prompt has unbalanced braces ({error}): {text[:60]!r}.") from None
+    for _, name in pieces:
+        if name is not None and not name.isidentifier():
+            raise PromptError(
+                f"A placeholder has to be a name in braces, not {{{name}}}: {text[:60]!r}."
+            )
+    return pieces
+
+
+def _braced(names: Iterable[str]) -> str:
+    return "placeholder " + (", ".join(f"{{{name}}}" for name in sorted(names)) or "(none)")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,48 @@
+"""What a run must keep so that it can be repeated: its seed and the versions it ran with."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from sabm_mesa.parameters import whole
+
+Seed = int | Sequence[int] | np.random.SeedSequence | np.random.Generator | None
+
+_PACKAGES = ("sabm-mesa", "mesa", "numpy", "openai")
+
+
+def versions() -> dict[str, str]:
+    """Package → version, and that of Python."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def entropy(rng: Any) -> tuple[int, ...]:
+    """The seed as integers, from all that Mesa takes as `rng`; drawn anew from None.
+
+    Args:
+        rng: an integer or a sequence of them, a SeedSequence, a Generator (which is drawn from),
+            or None.
+
+    Raises:
+        ParameterError: for anything else.
+    """
+    if rng is None:
+        return (int(np.random.SeedSequence().generate_state(1)[0]),)
+    if isinstance(rng, np.random.Generator):
+        return (int(rng.integers(2**32)),)
+    if isinstance(rng, np.random.SeedSequence):
+        return tuple(int(word) for word in rng.generate_state(4))
+    if isinstance(rng, Sequence) and not isinstance(rng, str) and len(rng) > 0:
+        return tuple(whole("rng", word, 0) for word in rng)
+    return (whole("rng", rng, 0),)

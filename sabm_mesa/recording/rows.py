@@ -1,0 +1,98 @@
+"""The rows of a recording: what an attempt, a run and a round's data look like in it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sabm_mesa.asking import Attempt
+
+INSERT_ASK = f"INSERT INTO asks VALUES ({', '.join('?' * 23)})"
+INSERT_MODEL_DATA = "INSERT INTO model_data VALUES (?, ?, ?)"
+INSERT_AGENT_DATA = "INSERT INTO agent_data VALUES (?, ?, ?)"
+MESSAGES = 8
+"""The place of the messages in a row of asks; until they are written they stand there as texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """What is written about a run when it starts.
+
+    Attributes:
+        scenario: the name of the scenario.
+        model: ``module:class``.
+        parameters: all parameters with their values.
+        seed: the seed.
+        minds: spec → number of agents.
+        prompts: prompt entry → hash.
+        versions: package → version.
+        model_columns: the columns of the model data.
+        agent_columns: the columns of the agent data, from ``agent`` on.
+    """
+
+    scenario: str
+    model: str
+    parameters: Mapping[str, Any]
+    seed: Sequence[int]
+    minds: Mapping[str, int]
+    prompts: Mapping[str, str]
+    versions: Mapping[str, str]
+    model_columns: Sequence[str]
+    agent_columns: Sequence[str]
+
+
+def ask_row(run: int, attempt: Attempt) -> list[Any]:
+    """The row of one attempt; the messages still stand in it as texts."""
+    ask, reply = attempt.ask, attempt.reply
+    sent = ask.messages() if reply.request else None
+    reading = attempt.reading
+    raw = reply.answer if isinstance(reply.answer, str) else to_json(reply.answer)
+    return [
+        run,
+        *ask.key,
+        attempt.number,
+        ask.name,
+        attempt.mind,
+        sent,
+        reply.request or None,
+        raw,
+        None if reading is None else to_json(reading.value),
+        None if reading is None else reading.reasoning,
+        reading is not None,
+        attempt.reason,
+        reply.prompt_tokens,
+        reply.cached_tokens,
+        reply.completion_tokens,
+        None if math.isnan(reply.cost_usd) else reply.cost_usd,
+        reply.latency_s,
+        reply.model,
+        reply.finish_reason,
+        reply.retries,
+    ]
+
+
+def to_json(value: Any) -> str:
+    """JSON of a value or of rows of values; NaN becomes null, what JSON lacks becomes text."""
+    try:
+        return json.dumps(
+            value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain
+        )
+    except ValueError:
+        return json.dumps(
+            _without_nan(value), ensure_ascii=False, separators=(",", ":"), default=_plain
+        )
+
+
+def _plain(value: Any) -> Any:
+    return _without_nan(value.tolist()) if hasattr(value, "tolist") else str(value)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {name: _without_nan(each) for name, each in value.items()}
+    return [_without_nan(each) for each in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,63 @@
+-- A recording: runs, every attempt at every ask, and the collected data.
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE runs (
+    run           INTEGER PRIMARY KEY,  -- 0, 1, 2, … within this file
+    uid           TEXT NOT NULL UNIQUE, -- the same run in any file
+    scenario      TEXT NOT NULL,
+    model         TEXT NOT NULL,        -- module:class
+    parameters    TEXT NOT NULL,        -- JSON
+    seed          TEXT NOT NULL,        -- JSON
+    minds         TEXT NOT NULL,        -- JSON: spec -> number of agents
+    prompts       TEXT NOT NULL,        -- JSON: entry -> hash
+    versions      TEXT NOT NULL,        -- JSON: package -> version
+    model_columns TEXT NOT NULL,        -- JSON
+    agent_columns TEXT NOT NULL,        -- JSON
+    started       TEXT NOT NULL,        -- ISO 8601, UTC
+    ended         TEXT,
+    status        TEXT NOT NULL         -- running, finished, failed
+        CHECK (status IN ('running', 'finished', 'failed')),
+    problem       TEXT                  -- why it failed
+);
+
+-- Text that was sent, one row for each different line.
+CREATE TABLE texts (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, text TEXT NOT NULL);
+
+CREATE TABLE asks (
+    run               INTEGER NOT NULL REFERENCES runs (run),
+    round             INTEGER NOT NULL,
+    phase             TEXT    NOT NULL,
+    agent             INTEGER NOT NULL,
+    call              INTEGER NOT NULL, -- which ask of the agent in this phase
+    attempt           INTEGER NOT NULL,
+    name              TEXT    NOT NULL, -- the prompt entry
+    mind              TEXT    NOT NULL,
+    messages          TEXT,             -- JSON: [role, [text ids]]; NULL when nothing was sent
+    request           TEXT,             -- SHA-256 of the exact request
+    raw               TEXT,             -- the answer as it came
+    value             TEXT,             -- JSON: what was read; NULL when invalid
+    reasoning         TEXT,
+    valid             INTEGER NOT NULL,
+    reason            TEXT    NOT NULL, -- why it is invalid
+    prompt_tokens     INTEGER NOT NULL,
+    cached_tokens     INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    cost_usd          REAL,             -- NULL when the price is not known
+    latency_s         REAL    NOT NULL,
+    served_model      TEXT    NOT NULL,
+    finish_reason     TEXT    NOT NULL,
+    retries           INTEGER NOT NULL,
+    PRIMARY KEY (run, round, phase, agent, call, attempt)
+) WITHOUT ROWID;
+
+CREATE TABLE model_data (
+    run INTEGER NOT NULL REFERENCES runs (run), round INTEGER NOT NULL,
+    data TEXT NOT NULL, -- JSON: values in the order of runs.model_columns
+    PRIMARY KEY (run, round)
+) WITHOUT ROWID;
+
+CREATE TABLE agent_data (
+    run INTEGER NOT NULL REFERENCES runs (run), round INTEGER NOT NULL,
+    data TEXT NOT NULL, -- JSON: a list of values for each agent, in the order of runs.agent_columns
+    PRIMARY KEY (run, round)
+) WITHOUT ROWID;

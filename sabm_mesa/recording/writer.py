@@ -1,0 +1,162 @@
+"""The thread that writes a recording: many rows a commit, and a promise kept for each.
+
+One commit (with an `fsync`) serves all rows that came in while the one before was being written,
+so that hundreds of answers a second can be durable before they are used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from sabm_mesa.errors import RecordingError
+from sabm_mesa.recording.rows import INSERT_ASK, MESSAGES, to_json
+
+Statement = tuple[str, list[Any]]
+FULL = 2000
+"""Rows that wait for a commit before one is made without being asked for."""
+
+
+class Writer:
+    """Writes rows on a thread of its own.
+
+    Args:
+        path: the file, for errors.
+        connect: opens the connection, on the writer's thread.
+    """
+
+    def __init__(self, path: Path, connect: Callable[[], sqlite3.Connection]) -> None:
+        self._path, self._connect = path, connect
+        self._rows: list[Statement] = []
+        self._promises: list[Future[None]] = []
+        self._wake = threading.Condition()
+        self._closing = False
+        self._failure: RecordingError | None = None
+        self._text_ids: dict[bytes, int] = {}
+        self._thread = threading.Thread(target=self._run, name="sabm-recording", daemon=True)
+        self._thread.start()
+
+    def add(self, sql: str, row: list[Any]) -> None:
+        """Add a row to the next commit.
+
+        Raises:
+            RecordingError: when an earlier commit failed.
+        """
+        with self._wake:
+            self._check()
+            self._rows.append((sql, row))
+            if len(self._rows) >= FULL:
+                self._wake.notify()
+
+    def commit(self) -> Future[None]:
+        """Have everything that was added so far on disk; the future says when it is.
+
+        Raises:
+            RecordingError: when an earlier commit failed; also by the future.
+        """
+        promise: Future[None] = Future()
+        with self._wake:
+            self._check()
+            self._promises.append(promise)
+            self._wake.notify()
+        return promise
+
+    async def committed(self) -> None:
+        """Await that everything that was added so far is on disk.
+
+        Raises:
+            RecordingError: when it cannot be written.
+        """
+        await asyncio.shield(asyncio.wrap_future(self.commit()))
+
+    def close(self) -> None:
+        """Write what is left and end the thread."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        self._thread.join()
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        if self._closing:
+            raise RecordingError(f"The recording {self._path} is closed.")
+
+    def _run(self) -> None:
+        connection = self._connect()
+        try:
+            while self._next(connection):
+                pass
+        finally:
+            connection.close()
+
+    def _next(self, connection: sqlite3.Connection) -> bool:
+        with self._wake:
+            while not (self._promises or self._closing or len(self._rows) >= FULL):
+                self._wake.wait()
+            rows, self._rows = self._rows, []
+            promises, self._promises = self._promises, []
+            closing = self._closing
+        failure = self._write(connection, rows)
+        if failure is not None:
+            with self._wake:
+                self._failure = failure
+                promises += self._promises
+                self._promises = []
+        for promise in promises:
+            if failure is None:
+                promise.set_result(None)
+            else:
+                promise.set_exception(failure)
+        return not closing and failure is None
+
+    def _write(
+        self, connection: sqlite3.Connection, rows: list[Statement]
+    ) -> RecordingError | None:
+        if not rows:
+            return None
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for sql, row in rows:
+                if sql is INSERT_ASK and row[MESSAGES] is not None:
+                    row[MESSAGES] = self._messages(connection, row[MESSAGES])
+                connection.execute(sql, row)
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            return RecordingError(
+                f"Cannot write the recording {self._path}: {error}. "
+                "Is the disk full? What was committed before is kept."
+            )
+        return None
+
+    def _messages(self, connection: sqlite3.Connection, messages: list[dict[str, str]]) -> str:
+        return to_json(
+            [
+                [
+                    message["role"],
+                    [self._text_id(connection, line) for line in message["content"].split("\n")],
+                ]
+                for message in messages
+            ]
+        )
+
+    def _text_id(self, connection: sqlite3.Connection, text: str) -> int:
+        digest = hashlib.sha256(text.encode()).digest()
+        if digest not in self._text_ids:
+            connection.execute(
+                "INSERT INTO texts (digest, text) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                (digest, text),
+            )
+            (found,) = connection.execute(
+                "SELECT id FROM texts WHERE digest = ?", (digest,)
+            ).fetchone()
+            self._text_ids[digest] = int(found)
+        return self._text_ids[digest]

@@ -1,0 +1,31 @@
+"""The registry of scenarios: name → model class."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from sabm_mesa.errors import UnknownName
+
+if TYPE_CHECKING:
+    from sabm_mesa.models.base import SmartModel
+
+SCENARIOS = {
+    "kbc": "sabm_mesa.models.keynesian_beauty_contest:KeynesianBeautyContest",
+}
+
+
+def scenario(name: str) -> type[SmartModel]:
+    """The model class of a scenario.
+
+    Args:
+        name: its name in the registry.
+
+    Raises:
+        UnknownName: when there is none of that name.
+    """
+    if name not in SCENARIOS:
+        raise UnknownName("scenario", name, SCENARIOS)
+    module, _, cls = SCENARIOS[name].partition(":")
+    found: type[SmartModel] = getattr(import_module(module), cls)
+    return found

@@ -1,0 +1,170 @@
+"""Phases and the staged scheduler.
+
+A round runs the scenario's phases in their order. In a *sequential* phase agents are asked one
+after another and a later one sees what the earlier ones did; in a *simultaneous* phase all decide
+on the same snapshot and the decisions are applied in the order of the agents' ids.
+
+Two agents of a sequential phase that cannot affect each other may be asked at the same time: with
+a `reach`, an agent starts as soon as every earlier agent within its reach is done. The result is
+that of strict one-by-one order as long as what an agent observes and changes lies within its reach.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sabm_mesa.decisions import Decision
+
+if TYPE_CHECKING:
+    from sabm_mesa.agents.base import SmartAgent
+    from sabm_mesa.models.base import SmartModel
+
+Order = str | Callable[[Any, list[Any]], Sequence[Any]]
+Who = Callable[[Any], Iterable[Any]]
+When = Callable[[Any], bool]
+Reach = Callable[[Any, Any], Iterable[Any]]
+
+SIMULTANEOUS, SHUFFLED, FIXED = "simultaneous", "shuffled", "fixed"
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One phase of a round.
+
+    An agent's method of the phase's name is its part: an ``async`` method that asks its mind and
+    returns the decision. The model's method ``after_NAME(agent, decision)`` applies it.
+
+    Attributes:
+        name: the name of the agents' method: ``"communicate"``, ``"plan"`` or ``"act"``.
+        order: ``"simultaneous"``; ``"shuffled"`` (one after another, order drawn every round);
+            ``"fixed"`` (one after another by id); or a callable ``(model, agents) -> sequence``.
+        when: whether the phase takes place in this round; always, when None.
+        who: the agents that take part; all, when None.
+        reach: the agents that an agent can affect or be affected by in this phase; everybody,
+            when None. It is evaluated when the phase starts.
+        turns: how often every agent has its turn in a sequential phase.
+    """
+
+    name: str
+    order: Order = SIMULTANEOUS
+    when: When | None = None
+    who: Who | None = None
+    reach: Reach | None = None
+    turns: int = 1
+
+
+def communication(order: Order = SHUFFLED, **options: Any) -> Phase:
+    """The phase in which agents speak: their method `communicate`."""
+    return Phase("communicate", order, **options)
+
+
+def planning(order: Order = SIMULTANEOUS, **options: Any) -> Phase:
+    """The phase in which agents make plans: their method `plan`."""
+    return Phase("plan", order, **options)
+
+
+def action(order: Order = SIMULTANEOUS, **options: Any) -> Phase:
+    """The phase in which agents act: their method `act`."""
+    return Phase("act", order, **options)
+
+
+async def run_phase(model: SmartModel, phase: Phase) -> int:
+    """Run one phase of the current round.
+
+    Returns:
+        The longest chain of attempts in which each had to wait for the one before.
+    """
+    if phase.when is not None and not phase.when(model):
+        return 0
+    agents: list[SmartAgent] = list(model.agents if phase.who is None else phase.who(model))
+    apply = getattr(model, f"after_{phase.name}")
+    if phase.order == SIMULTANEOUS:
+        return await _simultaneous(agents, phase.name, apply)
+    turns = _in_order(model, phase, agents) * phase.turns
+    if phase.reach is None or all(agent.mind.instant for agent in agents):
+        return await _one_by_one(turns, phase.name, apply)
+    return await _within_reach(model, phase, turns, apply)
+
+
+def _in_order(model: SmartModel, phase: Phase, agents: list[SmartAgent]) -> list[SmartAgent]:
+    if callable(phase.order):
+        return list(phase.order(model, agents))
+    if phase.order == SHUFFLED:
+        return [agents[i] for i in model.rng.permutation(len(agents))]
+    return agents
+
+
+async def _turn(agent: SmartAgent, name: str, position: int) -> tuple[Decision, int]:
+    """One agent's part of a phase, and how many attempts it took."""
+    agent.begin(name, position)
+    decision = await getattr(agent, name)()
+    return decision, agent.attempts
+
+
+async def _simultaneous(agents: list[SmartAgent], name: str, apply: Callable[..., None]) -> int:
+    parts = [_turn(agent, name, position) for position, agent in enumerate(agents)]
+    if all(agent.mind.instant for agent in agents):
+        decided = [await part for part in parts]
+    else:
+        decided = await _all(parts)
+    longest = 0
+    for agent, (decision, attempts) in zip(agents, decided, strict=True):
+        apply(agent, decision)
+        longest = max(longest, attempts)
+    return longest
+
+
+async def _one_by_one(turns: list[SmartAgent], name: str, apply: Callable[..., None]) -> int:
+    chain = 0
+    for position, agent in enumerate(turns):
+        decision, attempts = await _turn(agent, name, position)
+        apply(agent, decision)
+        chain += attempts
+    return chain
+
+
+async def _within_reach(
+    model: SmartModel, phase: Phase, turns: list[SmartAgent], apply: Callable[..., None]
+) -> int:
+    assert phase.reach is not None
+    chains: list[int] = [0] * len(turns)
+    done = [asyncio.Event() for _ in turns]
+    latest: dict[SmartAgent, int] = {}
+    reached = {agent: {agent, *phase.reach(model, agent)} for agent in turns}
+
+    async def part(position: int, agent: SmartAgent, before: list[int]) -> None:
+        for earlier in before:
+            await done[earlier].wait()
+        decision, attempts = await _turn(agent, phase.name, position)
+        apply(agent, decision)
+        chains[position] = attempts + max((chains[earlier] for earlier in before), default=0)
+        done[position].set()
+
+    parts: list[Coroutine[Any, Any, None]] = []
+    for position, agent in enumerate(turns):
+        before = [latest[other] for other in reached[agent] if other in latest]
+        parts.append(part(position, agent, before))
+        latest[agent] = position
+    await _all(parts)
+    return max(chains, default=0)
+
+
+async def _all(parts: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
+    """Await all parts together; when one fails or the round is stopped, stop the others first.
+
+    A part that waits for an answer which is being paid for ends when that answer is recorded.
+    """
+    tasks = [asyncio.ensure_future(part) for part in parts]
+    try:
+        return await asyncio.gather(*tasks)
+    except asyncio.CancelledError:
+        raise  # gather has cancelled the parts already; once more would cut off what is paid for
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        raise
+    finally:
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,145 @@
+"""The message coder against messages coded by hand."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sabm_mesa.analysis.messages import (
+    shared_number_or_agreement,
+    signals_agreement,
+    stated_numbers,
+    word_lists,
+)
+
+AGREEING = [
+    "I agree with Player #3.",
+    "Agreed, let us all pick the same.",
+    "No, I agree.",
+    "I was not sure, but I agree now.",
+    "That sounds good to me!",
+    "I couldn't agree more.",
+    "I couldn\u2019t agree more.",
+    "I don't disagree.",
+    "Count me in. Who else?",
+    "I'm in!",
+    "33.3 it is, I\u2019m with you.",
+    "GREAT IDEA",
+]
+NOT_AGREEING = [
+    "",
+    "I will pick 20.",
+    "I don't agree.",
+    "I don\u2019t think that we agree.",
+    "I can't say I agree with that.",
+    "I disagree.",
+    "Do you agree?",
+    "Can we all agree on a number?",
+    "If we all agree on 20, everybody wins.",
+    "Unless you agree, I pick at random.",
+    "Nobody agrees on anything here.",
+    "What a disagreeable, agreeable lot.",
+    "I am not on board, it makes no sense.",
+]
+
+
+@pytest.mark.parametrize("text", AGREEING)
+def test_agreement_is_seen(text: str) -> None:
+    assert signals_agreement(text)
+
+
+@pytest.mark.parametrize("text", NOT_AGREEING)
+def test_what_is_not_agreement_is_not(text: str) -> None:
+    assert not signals_agreement(text)
+
+
+NUMBERS = [
+    ("I pick 33.", (33,)),
+    ("Let's choose 0!", (0,)),
+    ("my pick:20", (20,)),
+    ("20, then 15 and 20 again", (20, 15)),
+    ("33,34 or 35", (33, 34, 35)),
+    ("The average is 50, so 33.33.", (50, 33.33)),
+    ("2/3 of 50 = 33", (50, 33)),
+    ("Two thirds of the mean", ()),
+    ("everybody on 100", (100,)),
+    ("50.0 and 50", (50,)),
+    ("(22) or **14** or \u201c7\u201d", (22, 14, 7)),
+    ("20\u2014final", (20,)),
+    ("it's 20's turn", (20,)),
+    ("Player #5 and Player 7 and #9", ()),
+    ("Player 5 says 12", (12,)),
+    ("In this game there is no clear player. 20 is mine.", (20,)),
+    ("GPT-4, 3rd, x20, 20x, level-2, v1.5a", ()),
+    ("20-30 or 20\u201330", ()),
+    ("anything from 0 to 100, between 0 and 100", ()),
+    ("-5, 101, 1,000, 1,000,000", ()),
+    ("50% or 50 % or 50 percent", ()),
+    ("24 players share 100 credits in 4 rounds", ()),
+    ("$20 and #20", ()),
+    ("zero", (0,)),
+    ("twenty-two or thirty three, forty", (22, 33, 40)),
+    ("a zero-sum game, the one I like", ()),
+    ("ninety, nine", (90,)),
+    ("one hundred", (100,)),
+    ("hmm...20...", (20,)),
+    ("at 10:30", ()),
+]
+
+
+@pytest.mark.parametrize(("text", "numbers"), NUMBERS)
+def test_numbers_that_are_named(text: str, numbers: tuple[float, ...]) -> None:
+    assert stated_numbers(text) == numbers
+
+
+@given(st.integers(0, 100))
+def test_every_legal_pick_is_read(number: int) -> None:
+    assert stated_numbers(f"I think {number} is best") == (number,)
+
+
+@given(st.text())
+def test_any_text_can_be_coded(text: str) -> None:
+    assert all(0 <= number <= 100 for number in stated_numbers(text))
+    assert signals_agreement(text) in (True, False)
+
+
+def test_the_share_of_a_discussion_coded_by_hand() -> None:
+    discussion = [
+        (1, "I will go for 33."),  # first to name it
+        (2, "Then 22 is better."),  # a new number
+        (3, "Let us all pick 22."),  # takes up 22
+        (1, "I stay with 33."),  # only its own number
+        (4, "I agree."),  # agreement
+    ]
+
+    assert shared_number_or_agreement(discussion) == 2 / 5
+
+
+def test_numbers_of_earlier_rounds_can_be_taken_up() -> None:
+    earlier = [(1, "I say 20.")]
+
+    assert shared_number_or_agreement([(2, "20 again")]) == 0
+    assert shared_number_or_agreement([(2, "20 again")], earlier) == 1
+    assert shared_number_or_agreement([(1, "20 again")], earlier) == 0
+
+
+def test_a_number_has_to_be_named_before() -> None:
+    assert shared_number_or_agreement([("a", "20"), ("b", "20")]) == 0.5
+
+
+def test_nothing_said_is_nan() -> None:
+    assert math.isnan(shared_number_or_agreement([]))
+    assert math.isnan(shared_number_or_agreement([(1, " ")]))
+    assert shared_number_or_agreement([(1, ""), (2, "I agree")]) == 1
+
+
+def test_the_word_lists_are_written_as_the_coder_reads_them() -> None:
+    agreement, numbers = word_lists()["agreement"], word_lists()["numbers"]
+    lists = [agreement[name] for name in ("phrases", "always", "negations", "conditionals")]
+    lists += [numbers[name] for name in ("ignored", "labels", "units")]
+
+    for words in lists:
+        assert len(words) == len(set(words))
+        assert all(word == word.lower().strip() and "\u2019" not in word for word in words)
+    assert all(signals_agreement(text) for text in agreement["phrases"] + agreement["always"])

@@ -1,0 +1,33 @@
+"""A local server that speaks the OpenAI chat-completions protocol, for tests and benchmarks.
+
+In a test::
+
+    with LLMServer(brain=lambda messages, body: "42", latency=0.2, faults=["429"]) as server:
+        client = AsyncOpenAI(base_url=server.url, api_key="any")
+
+As a process of its own, which prints its address as one JSON line when it listens::
+
+    python -m tests.llm_server --port 0 --brain stub --latency 0.3 --rate 429=0.1
+
+It listens on the loopback interface only.
+"""
+
+from .brains import Brain, Reply, ScriptExhaustedError, load_brain, nonsense, script
+from .faults import Fault, Rates
+from .record import Seen
+from .server import LLMServer
+from .stub import stub
+
+__all__ = [
+    "Brain",
+    "Fault",
+    "LLMServer",
+    "Rates",
+    "Reply",
+    "ScriptExhaustedError",
+    "Seen",
+    "load_brain",
+    "nonsense",
+    "script",
+    "stub",
+]

@@ -1,0 +1,176 @@
+"""Faults: what a server can do wrong, and the plans that say at which request it does."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+#: Answered at once, as an error with this status: name → (status, type, code, message).
+STATUS_FAULTS: dict[str, tuple[int, str, str | None, str]] = {
+    "400": (400, "invalid_request_error", None, "The request is invalid."),
+    "context": (
+        400,
+        "invalid_request_error",
+        "context_length_exceeded",
+        (
+            "This model's maximum context length is 4096 tokens. However, your messages resulted "
+            "in 5000 tokens. Please reduce the length of the messages."
+        ),
+    ),
+    "401": (401, "invalid_request_error", "invalid_api_key", "Incorrect API key provided: {key}."),
+    "403": (403, "permission_error", "unsupported_country", "Access is not allowed."),
+    "404": (404, "invalid_request_error", "model_not_found", "The model does not exist."),
+    "408": (408, "timeout", None, "The request timed out."),
+    "409": (409, "conflict", None, "The resource was locked."),
+    "429": (429, "requests", "rate_limit_exceeded", "Rate limit reached for requests."),
+    "quota": (429, "insufficient_quota", "insufficient_quota", "You exceeded your current quota."),
+    "500": (500, "server_error", None, "The server had an error."),
+    "502": (502, "server_error", None, "Bad gateway."),
+    "503": (503, "server_error", None, "The engine is currently overloaded."),
+}
+#: The brain's answer is sent, but spoilt.
+SPOILT = {
+    "length": "half of the answer, finish_reason 'length'",
+    "no-usage": "the answer without usage",
+    "text-plain": "the answer as text/plain",
+    "slow": "the answer a byte at a time, `pace` seconds apart",
+}
+#: A whole, well-formed answer, but not the brain's.
+REPLACED = {
+    "garbage": "unusable prose",
+    "empty": "an empty text",
+    "null": "null content",
+    "refusal": "null content and a refusal",
+    "content-filter": "null content, finish_reason 'content_filter'",
+    "no-choices": "an empty list of choices",
+    "huge": "`size` bytes of text",
+}
+#: Status 200, but not a completion.
+BROKEN = {
+    "bad-json": "a body cut off in the middle",
+    "html": "a web page as text/html",
+    "error-200": "an error body with status 200",
+    "bad-utf8": "bytes that are not UTF-8",
+    "bad-gzip": "a body that claims to be gzip and is not",
+}
+#: The connection misbehaves.
+TRANSPORT = {
+    "reset": "connection reset in the middle of the answer",
+    "drop": "connection closed before the first byte of the answer",
+    "hang": "no answer, ever",
+}
+KINDS = frozenset({*STATUS_FAULTS, *SPOILT, *REPLACED, *BROKEN, *TRANSPORT})
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that goes wrong.
+
+    The brain is asked (and a script moves on) only for a kind in `SPOILT`: those send its answer.
+
+    Attributes:
+        kind: A key of `STATUS_FAULTS`, `SPOILT`, `REPLACED`, `BROKEN` or `TRANSPORT`.
+        retry_after: Value of a Retry-After header: seconds, or an HTTP date as text.
+        retry_after_ms: Value of a retry-after-ms header: milliseconds, may be fractional.
+        after: Seconds until the fault; default: none for a status, else the server's latency.
+        pace: Seconds between two bytes of `slow`.
+        size: Length of the text of `huge`, in bytes.
+        echo_key: The 401's message repeats the whole key it got, as careless gateways do.
+    """
+
+    kind: str
+    retry_after: float | str | None = None
+    retry_after_ms: float | None = None
+    after: float | None = None
+    pace: float = 0.05
+    size: int = 10_000_000
+    echo_key: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"unknown fault {self.kind!r}: use one of {', '.join(sorted(KINDS))}")
+
+    @classmethod
+    def parse(cls, text: str) -> Fault:
+        """Read a fault as written on a command line.
+
+        Args:
+            text: `KIND` or `KIND:option=value,…`, such as `429:retry-after=2` or `401:echo-key`.
+
+        Raises:
+            ValueError: The kind or an option is unknown.
+        """
+        kind, _, rest = text.partition(":")
+        options: dict[str, Any] = {}
+        for part in filter(None, rest.split(",")):
+            name, _, value = part.partition("=")
+            name = name.strip().replace("-", "_")
+            if name not in ("retry_after", "retry_after_ms", "after", "pace", "size", "echo_key"):
+                raise ValueError(f"unknown option {name!r} of fault {text!r}")
+            if name == "echo_key":
+                options[name] = True
+            else:
+                options[name] = int(value) if name == "size" else float(value)
+        return cls(kind.strip(), **options)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers that ask the client to wait."""
+        headers = {}
+        if self.retry_after is not None:
+            after = self.retry_after
+            headers["Retry-After"] = after if isinstance(after, str) else f"{after:g}"
+        if self.retry_after_ms is not None:
+            headers["retry-after-ms"] = f"{self.retry_after_ms:g}"
+        return headers
+
+
+#: Says what goes wrong with request `number` (from 0, in order of arrival), if anything.
+Plan = Callable[[int, dict[str, Any]], "Fault | str | None"]
+PlanSpec = Plan | Mapping[int, "Fault | str"] | Sequence["Fault | str | None"] | None
+
+
+class Rates:
+    """A plan in which each request fails with fixed probabilities.
+
+    Args:
+        rates: Fault → probability; together at most 1.
+        seed: The same seed makes the same requests fail, counted in order of admission.
+
+    Raises:
+        ValueError: The probabilities exceed 1 or one is negative.
+    """
+
+    def __init__(self, rates: Mapping[Fault | str, float], seed: int = 0) -> None:
+        if min(rates.values(), default=0) < 0 or sum(rates.values()) > 1:
+            raise ValueError(f"rates must not be negative nor exceed 1 in all: {rates}")
+        self._rates = [(as_fault(fault), rate) for fault, rate in rates.items()]
+        self._random = random.Random(seed).random
+
+    def __call__(self, _number: int, _body: dict[str, Any]) -> Fault | None:
+        draw = self._random()
+        for fault, rate in self._rates:
+            draw -= rate
+            if draw < 0:
+                return fault
+        return None
+
+
+def as_fault(fault: Fault | str) -> Fault:
+    """A fault from its text, or itself."""
+    return Fault.parse(fault) if isinstance(fault, str) else fault
+
+
+def as_plan(spec: PlanSpec) -> Plan:
+    """A plan from any of its forms: callable, number → fault, list by number, or None."""
+    if spec is None:
+        return lambda _number, _body: None
+    if callable(spec):
+        return spec
+    if isinstance(spec, str):
+        raise TypeError(f"faults is a list, a mapping or a callable, not the text {spec!r}")
+    items = spec.items() if isinstance(spec, Mapping) else enumerate(spec)
+    listed = {number: as_fault(fault) for number, fault in items if fault is not None}
+    return lambda number, _body: listed.get(number)

@@ -1,0 +1,247 @@
+"""The chat endpoint: who is let in, what is answered, when."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from . import wire
+from .brains import Brain, Reply, ScriptExhaustedError
+from .cache import PrefixCache
+from .delivery import deliver, spoil, status_response
+from .faults import SPOILT, STATUS_FAULTS, Fault, PlanSpec, as_fault, as_plan
+from .record import Log, Seen
+from .stub import stub
+
+_MAX_BODY = 64 * 2**20
+
+
+@dataclass(slots=True, kw_only=True)
+class Settings:
+    """What LLMServer takes; it documents each of them."""
+
+    brain: Brain = stub
+    latency: float | Callable[[int, dict[str, Any]], float] = 0.0
+    jitter: float = 0.0
+    faults: PlanSpec = None
+    max_concurrency: int | None = None
+    retry_after: float | None = None
+    api_key: str | None = None
+    models: Mapping[str, str] = field(default_factory=lambda: {"stub": "stub-2026"})
+    strict_models: bool = False
+    cache: bool = False
+    seed: int = 0
+    held: bool = False
+
+
+class _RefusedError(Exception):
+    """The request is answered with an error before it is admitted."""
+
+    def __init__(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
+        super().__init__(status)
+        self.response = web.Response(
+            status=status, body=body, content_type="application/json", headers=headers
+        )
+
+
+class Service:
+    """Answers requests by its settings and writes down what it saw."""
+
+    def __init__(self, settings: Settings, log: Log) -> None:
+        self.settings = settings
+        self.log = log
+        self._plan = as_plan(settings.faults)
+        self._random = random.Random(settings.seed)
+        self._cache = PrefixCache() if settings.cache else None
+        self._held = settings.held
+        self._gate = asyncio.Event()
+
+    def app(self) -> web.Application:
+        app = web.Application(client_max_size=_MAX_BODY)
+        app.router.add_post("/v1/chat/completions", self.chat)
+        app.router.add_get("/v1/models", self.models)
+        app.router.add_get("/_stats", self.stats)
+        return app
+
+    def open(self) -> None:
+        """Get ready for a new event loop, to which the gate then belongs."""
+        self._gate = asyncio.Event()
+        if not self._held:
+            self._gate.set()
+
+    def hold(self) -> None:
+        self._held = True
+        self._gate.clear()
+
+    def release(self) -> None:
+        self._held = False
+        self._gate.set()
+
+    async def stats(self, _request: web.Request) -> web.Response:
+        return web.json_response(self.log.stats())
+
+    async def models(self, request: web.Request) -> web.Response:
+        try:
+            self._check_key(request)
+        except _RefusedError as refused:
+            return refused.response
+        body = wire.models(list(self.settings.models))
+        return web.Response(body=body, content_type="application/json")
+
+    async def chat(self, request: web.Request) -> web.StreamResponse:
+        seen = self.log.arrive("Authorization" in request.headers)
+        try:
+            raw = await request.read()
+            try:
+                body = self._admit(request, raw, seen)
+            except _RefusedError as refused:
+                seen.status = refused.response.status
+                return refused.response
+            return await self._answer(request, body, seen)
+        finally:
+            self.log.finish(seen)
+
+    def _check_key(self, request: web.Request) -> None:
+        key = self.settings.api_key
+        given = request.headers.get("Authorization", "")
+        if key is not None and given != f"Bearer {key}":
+            message = "Incorrect API key provided." if given else "You didn't provide an API key."
+            raise _RefusedError(
+                401, wire.error(message, "invalid_request_error", code="invalid_api_key")
+            )
+
+    def _admit(self, request: web.Request, raw: bytes, seen: Seen) -> dict[str, Any]:
+        settings = self.settings
+        self._check_key(request)
+        body = _parse(raw)
+        if self.log.keep:
+            seen.body = body
+        if settings.strict_models and body["model"] not in settings.models:
+            message = f"The model `{body['model']}` does not exist."
+            raise _RefusedError(
+                404, wire.error(message, "invalid_request_error", "model_not_found")
+            )
+        cap = settings.max_concurrency
+        if cap is not None and self.log.in_flight >= cap:
+            message = f"Rate limit reached: {cap} requests at once."
+            fault = Fault("429", retry_after=settings.retry_after)
+            raise _RefusedError(
+                429, wire.error(message, "requests", "rate_limit_exceeded"), fault.headers
+            )
+        self.log.admit(seen)
+        return body
+
+    async def _answer(
+        self, request: web.Request, body: dict[str, Any], seen: Seen
+    ) -> web.StreamResponse:
+        settings = self.settings
+        replies: list[Reply] = []
+        try:
+            planned = self._plan(seen.number, body)
+            fault = None if planned is None else as_fault(planned)
+            if fault is None or fault.kind in SPOILT:
+                replies, brains_fault = await self._think(body)
+                fault = fault or brains_fault
+        except Exception as error:  # noqa: BLE001 - reported to the test and to the client
+            return self._brain_failed(error, seen)
+        seen.fault = fault.kind if fault else None
+        if not self._gate.is_set():
+            await self._gate.wait()
+        await asyncio.sleep(self._latency(request, body, seen.number, replies, fault))
+        if fault and fault.kind in STATUS_FAULTS:
+            response = status_response(fault, request.headers.get("Authorization", ""))
+            seen.status = response.status
+            return response
+        if fault:
+            replies = spoil(fault, replies, body.get("n") or 1)
+        model = settings.models.get(body["model"], body["model"])
+        payload = wire.completion(seen.number, model, replies, self._usage(body, replies, fault))
+        return await deliver(request, payload, fault, seen)
+
+    async def _think(self, body: dict[str, Any]) -> tuple[list[Reply], Fault | None]:
+        """Ask the brain once, or for each choice that its answer leaves open."""
+        wanted = body.get("n") or 1
+        replies: list[Reply] = []
+        while len(replies) < wanted:
+            answer: Any = self.settings.brain(body["messages"], body)
+            if inspect.isawaitable(answer):
+                answer = await answer
+            for one in answer if isinstance(answer, list | tuple) and answer else [answer]:
+                if isinstance(one, Fault):
+                    return replies, one
+                if not isinstance(one, str | Reply):
+                    raise TypeError(f"a brain answers text, Reply or Fault, not {one!r}")
+                replies.append(Reply(one) if isinstance(one, str) else one)
+        return replies[:wanted], None
+
+    def _latency(
+        self,
+        request: web.Request,
+        body: dict[str, Any],
+        number: int,
+        replies: Sequence[Reply],
+        fault: Fault | None,
+    ) -> float:
+        settings = self.settings
+        # Drawn for every request, so that one request's latency never depends on another's fault.
+        jitter = settings.jitter * self._random.random() if settings.jitter else 0.0
+        if fault and (fault.after is not None or fault.kind in STATUS_FAULTS):
+            return fault.after or 0.0
+        own = [reply.latency for reply in replies if reply.latency is not None]
+        if own:
+            return max(own)
+        header = request.headers.get("x-latency")
+        if header is not None:
+            return float(header)
+        latency = settings.latency
+        return (latency(number, body) if callable(latency) else latency) + jitter
+
+    def _usage(
+        self, body: dict[str, Any], replies: Sequence[Reply], fault: Fault | None
+    ) -> tuple[int, int] | None:
+        text = wire.prompt_text(body["messages"])
+        cached = self._cache.shared(text) // 4 if self._cache else 0
+        self.log.counts["prompt_tokens"] += wire.tokens(text)
+        self.log.counts["completion_tokens"] += wire.completion_tokens(replies)
+        if fault and fault.kind == "no-usage":
+            return None
+        return wire.tokens(text), cached
+
+    def _brain_failed(self, error: Exception, seen: Seen) -> web.Response:
+        self.log.errors.append(error)
+        seen.status = 500
+        exhausted = isinstance(error, ScriptExhaustedError)
+        message = str(error) if exhausted else f"the brain raised {error!r}"
+        code = "script_exhausted" if exhausted else "brain_failed"
+        return web.Response(
+            status=500,
+            body=wire.error(message, "server_error", code),
+            content_type="application/json",
+        )
+
+
+def _parse(raw: bytes) -> dict[str, Any]:
+    body: Any = None
+    problem = None
+    try:
+        body = json.loads(raw)
+    except ValueError:
+        problem = "The body is not JSON."
+    else:
+        if not isinstance(body, dict) or not isinstance(body.get("model"), str):
+            problem = "You must provide a model."
+        elif not isinstance(body.get("messages"), list) or not body["messages"]:
+            problem = "You must provide messages."
+        elif body.get("stream"):
+            problem = "This server does not stream."
+    if problem:
+        raise _RefusedError(400, wire.error(problem, "invalid_request_error"))
+    request: dict[str, Any] = body
+    return request

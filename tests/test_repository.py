@@ -1,0 +1,102 @@
+"""What every file of the repository keeps to, and what a build of it contains."""
+
+import re
+import subprocess
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from hatchling.builders.sdist import SdistBuilder
+from hatchling.builders.wheel import WheelBuilder
+
+ROOT = Path(__file__).parents[1]
+PACKAGE_DATA = {"sabm_mesa/py.typed", "sabm_mesa/prompts/kbc.toml"}
+
+# Each pattern is written so that it does not match its own text.
+UNWANTED = {
+    "a path of one machine": re.compile(r"/(?:work|root|farm)/|[.]pyenv|bash[_]jobs"),
+    "a key": re.compile(r"\bsk-[A-Za-z0-9_-]{20,}"),
+    "something unfinished": re.compile(r"\b(?:T[O]DO|FIX[M]E|X[X]X)\b"),
+    "a package registry": re.compile(r"pypi[.]org|python[h]osted[.]org|anaconda[.]org"),
+}
+
+
+def repository_files() -> list[Path]:
+    """The files that are tracked or would be on `git add --all`."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("needs a git checkout")
+    paths = {ROOT / name for name in listed.decode().split("\0") if name}
+    return sorted(path for path in paths if path.is_file())
+
+
+def text_of(path: Path) -> str:
+    """The text of a file, empty for a binary one."""
+    data = path.read_bytes()
+    return "" if b"\0" in data else data.decode(errors="replace")
+
+
+def unwanted_lines(text: str, pattern: re.Pattern[str]) -> list[int]:
+    return [n for n, line in enumerate(text.splitlines(), 1) if pattern.search(line)]
+
+
+@pytest.mark.parametrize("name", UNWANTED)
+def test_no_file_contains(name: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line} has {name}"
+        for path in repository_files()
+        for line in unwanted_lines(text_of(path), UNWANTED[name])
+    ]
+
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a path of one machine", "see /{}/main".format("work")),
+        ("a key", "key = 'sk-{}'".format("a1" * 12)),
+        ("something unfinished", "# {}: later".format("TO" + "DO")),
+        ("a package registry", "https://{}.org/simple".format("pypi")),
+    ],
+)
+def test_an_unwanted_line_is_found(name: str, text: str) -> None:
+    assert unwanted_lines(f"first line\n{text}\n", UNWANTED[name]) == [2]
+
+
+def data_files() -> set[str]:
+    """The files of the package that are not Python, relative to the repository."""
+    paths = (path for path in (ROOT / "sabm_mesa").rglob("*") if path.is_file())
+    return {
+        path.relative_to(ROOT).as_posix() for path in paths if path.suffix not in {".py", ".pyc"}
+    }
+
+
+def test_the_package_has_its_data() -> None:
+    assert data_files() >= PACKAGE_DATA
+
+
+def test_the_wheel_contains_the_package_data(tmp_path: Path) -> None:
+    (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path))
+
+    with zipfile.ZipFile(wheel) as archive:
+        assert data_files() <= set(archive.namelist())
+
+
+def test_the_sdist_contains_the_package_data(tmp_path: Path) -> None:
+    (sdist,) = SdistBuilder(str(ROOT)).build(directory=str(tmp_path))
+
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert data_files() | {"README.md", "LICENSE", "Makefile", "CHANGELOG.md"} <= names
+
+
+def test_the_readme_starts_with_two_commands() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    block = re.search(r"^```\w*\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
+
+    assert block is not None
+    assert block[1].split("\n") == ["make demo", "make test", ""]
