@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal
 Format = Literal["paper", "json"]
 
 SPACE = re.compile(r"\s+")
-_DRESS = " \t\"'`*_"
+DRESS = " \t\"'`*_"
 """What may stand around a bare answer without changing it: quotes, emphasis, blanks."""
 
 
@@ -116,8 +116,8 @@ class AnswerSpec(ABC):
 
     def _read_json(self, text: str) -> Reading:
         try:
-            found = json.loads(text)
-        except ValueError:
+            found = json.loads(text, object_pairs_hook=_no_field_twice)
+        except (ValueError, RecursionError):
             raise Unusable("not_json") from None
         wanted = {"answer", "reasoning"} if self.reasoning else {"answer"}
         if not isinstance(found, dict) or not wanted <= set(found):
@@ -127,12 +127,26 @@ class AnswerSpec(ABC):
             raise Unusable("not_json")
         if not isinstance(found["answer"], self.json_type):
             raise Unusable("not_json")
-        return Reading(self.check(found["answer"]), SPACE.sub(" ", reasoning).strip())
+        answer = found["answer"]
+        value = self.check(sound(answer) if isinstance(answer, str) else answer)
+        return Reading(value, SPACE.sub(" ", sound(reasoning)).strip())
 
 
 def undress(text: str) -> str:
     """Take the quotes, emphasis and blanks from around a bare answer."""
-    return text.strip(_DRESS).removesuffix(".").strip(_DRESS)
+    return text.strip(DRESS).removesuffix(".").strip(DRESS)
+
+
+def sound(text: str) -> str:
+    """Put "?" for halves of surrogate pairs, which can be neither sent nor recorded."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _no_field_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a field stands there twice")
+    return found
 
 
 def shorten(text: str, limit: int = 60) -> str:

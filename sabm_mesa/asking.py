@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
+from sabm_mesa.answers import sound
 from sabm_mesa.asks import Ask, Mind, Reply
 from sabm_mesa.decisions import Decision, Reading, Unusable
 from sabm_mesa.errors import MindError, SabmError
@@ -66,7 +68,7 @@ async def put(
     Raises:
         MindError: when the mind raises anything that is not an error of this package.
     """
-    for number in range(max_attempts):
+    for number in count():
         reply = await _reply(mind, ask)
         tally.add_reply(reply)
         reading, reason = None, ""
@@ -77,15 +79,22 @@ async def put(
         await recorder.record(
             Attempt(ask, number, mind.spec, reply, reading, reason), durable=mind.paid
         )
+        decision = _decision(reading, reason, number + 1)
+        final = decision.valid or number + 1 == max_attempts
+        if final:
+            tally.add_decision(decision)
         if reply.stopped:
             raise asyncio.CancelledError
-        if reading is not None:
-            decision = Decision(reading.value, reading.reasoning, attempts=number + 1)
+        if final:
             break
         ask.rejected += ((str(reply.answer), reason),)
-        decision = Decision(None, reason=reason, attempts=number + 1)
-    tally.add_decision(decision)
     return decision
+
+
+def _decision(reading: Reading | None, reason: str, attempts: int) -> Decision:
+    if reading is None:
+        return Decision(None, reason=reason, attempts=attempts)
+    return Decision(reading.value, reading.reasoning, attempts=attempts)
 
 
 async def _reply(mind: Mind, ask: Ask) -> Reply:
@@ -94,10 +103,13 @@ async def _reply(mind: Mind, ask: Ask) -> Reply:
         answer = await mind.answer(ask)
     except SabmError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # SystemExit would end the engine's loop for all
         raise MindError(
             f"The mind {mind.spec!r} failed at {ask.key}: {type(error).__name__}: {error}"
         ) from error
-    if isinstance(answer, Reply):
-        return answer
-    return Reply(answer, latency_s=0.0 if mind.instant else time.perf_counter() - started)
+    if not isinstance(answer, Reply):
+        latency = 0.0 if mind.instant else time.perf_counter() - started
+        answer = Reply(answer, latency_s=latency)
+    if isinstance(answer.answer, str):
+        answer.answer = sound(answer.answer)
+    return answer

@@ -187,13 +187,20 @@ class Ask:
         """
         if not isinstance(reply.answer, str):
             return Reading(self.spec.check(reply.answer))
-        cut_off = reply.finish_reason == "length"
-        if reply.finish_reason == "content_filter" and not reply.answer.strip():
+        empty = not reply.answer.strip()
+        if reply.finish_reason == "content_filter" and empty:
             raise Unusable("refused")
-        if cut_off and not isinstance(self.spec, Text):
+        cut_off = reply.finish_reason == "length"
+        if cut_off and (empty or not self._readable_in_part(reply.answer_format)):
             raise Unusable("cut_off")
         reading = self.spec.read(reply.answer, reply.answer_format)
-        return Reading(reading.value + TRUNCATED, reading.reasoning) if cut_off else reading
+        if not cut_off:
+            return reading
+        return Reading(reading.value.removesuffix(TRUNCATED) + TRUNCATED)
+
+    def _readable_in_part(self, answer_format: Format) -> bool:
+        plain_text = isinstance(self.spec, Text) and answer_format == "paper"
+        return plain_text and not self.spec.reasoning
 
 
 class Mind(Protocol):

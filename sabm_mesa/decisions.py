@@ -11,12 +11,12 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from sabm_mesa.answers import SPACE, AnswerSpec, Format, Reading, Unusable, shorten
+from sabm_mesa.answers import DRESS, SPACE, AnswerSpec, Format, Reading, Unusable, shorten
 from sabm_mesa.errors import ParameterError
 
 __all__ = ["AnswerSpec", "Choice", "Decision", "Format", "Number", "Reading", "Text", "Unusable"]
 
-_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)"
+_NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)"
 _NUMBER_ALONE = re.compile(rf"{_NUMBER}\Z")
 _NUMBER_ANYWHERE = re.compile(_NUMBER)
 _CUT = " […]"
@@ -91,13 +91,12 @@ class Number(AnswerSpec):
         if isinstance(value, bool):
             raise Unusable("not_a_number", found=str(value))
         if isinstance(value, str):
-            text = value.removesuffix(".")
-            if not _NUMBER_ALONE.match(text):
-                several = len(_NUMBER_ANYWHERE.findall(text)) > 1
+            if not _NUMBER_ALONE.match(value):
+                several = len(_NUMBER_ANYWHERE.findall(value)) > 1
                 raise Unusable(
-                    "several_numbers" if several else "not_a_number", found=shorten(text)
+                    "several_numbers" if several else "not_a_number", found=shorten(value)
                 )
-            return float(text)
+            return float(value)
         try:
             return float(value)
         except (TypeError, ValueError, OverflowError):
@@ -111,10 +110,12 @@ class Number(AnswerSpec):
 
 @dataclass(frozen=True, slots=True)
 class Choice(AnswerSpec):
-    """One of several options; case does not matter where the options differ without it.
+    """One of several options.
+
+    Case does not matter, nor do blanks, quotes, emphasis and a period around an option.
 
     Attributes:
-        options: the legal answers, all different.
+        options: the legal answers, different also without all that.
 
     Raises:
         ParameterError: when there is no option or two are the same.
@@ -127,16 +128,17 @@ class Choice(AnswerSpec):
 
     def __post_init__(self) -> None:
         """Refuse an empty or ambiguous list of options."""
-        if not self.options or len({option.casefold() for option in self.options}) != len(
-            self.options
-        ):
-            raise ParameterError(f"A choice needs different options (got {self.options}).")
+        bare = {_bare(option) for option in self.options if option.isprintable()}
+        if not bare or "" in bare or len(bare) != len(self.options):
+            raise ParameterError(
+                f"A choice needs different options of one line each (got {self.options})."
+            )
 
     def check(self, value: Any) -> str:
         """Return the option as it stands in `options`."""
-        found = str(value).removesuffix(".").casefold()
+        found = _bare(str(value))
         for option in self.options:
-            if option.casefold() == found:
+            if _bare(option) == found:
                 return option
         raise Unusable("not_an_option", found=shorten(str(value)))
 
@@ -159,6 +161,9 @@ class Text(AnswerSpec):
     Attributes:
         max_words: the number of words after which a text is cut.
         max_chars: the number of characters after which a text is cut.
+
+    Raises:
+        ParameterError: when nothing would be left of a text.
     """
 
     max_words: int = 60
@@ -166,6 +171,14 @@ class Text(AnswerSpec):
 
     kind = "text"
     json_type = str
+
+    def __post_init__(self) -> None:
+        """Refuse limits that leave nothing of a text."""
+        if self.max_words < 1 or self.max_chars <= len(_CUT):
+            raise ParameterError(
+                f"A text needs at least 1 word and {len(_CUT) + 1} characters "
+                f"(got {self.max_words} and {self.max_chars})."
+            )
 
     def check(self, value: Any) -> str:
         """Return the text on one line, cut where it is too long."""
@@ -190,3 +203,7 @@ class Text(AnswerSpec):
 
     def _read_plain(self, lines: list[str]) -> str:
         return self.check(" ".join(lines))
+
+
+def _bare(option: str) -> str:
+    return SPACE.sub(" ", option.strip(DRESS + ".")).casefold()

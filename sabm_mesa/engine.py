@@ -11,12 +11,43 @@ import asyncio
 import os
 import threading
 from collections.abc import Coroutine
-from concurrent.futures import Future
-from typing import Any, TypeVar
+from concurrent.futures import Future, wait
+from typing import Any, Generic, TypeVar
 
 from sabm_mesa.errors import RunError
 
 T = TypeVar("T")
+
+WIND_UP_S = 15.0
+"""Seconds that interrupted work may take to wind up: longer than the grace for a sent request."""
+
+
+class _Job(Generic[T]):
+    """A coroutine on the engine's loop; its outcome is there once it has wound up."""
+
+    def __init__(self, work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> None:
+        self.outcome: Future[T] = Future()
+        self._work, self._loop = work, loop
+        loop.call_soon_threadsafe(self._start)
+
+    def cancel(self) -> None:
+        """Cancel the work, from any thread."""
+        self._loop.call_soon_threadsafe(self._cancel)
+
+    def _start(self) -> None:
+        self._task = self._loop.create_task(self._work)
+        self._task.add_done_callback(self._ended)
+
+    def _cancel(self) -> None:
+        self._task.cancel()
+
+    def _ended(self, task: asyncio.Task[T]) -> None:
+        if task.cancelled():
+            self.outcome.set_exception(RunError("The run was stopped."))
+        elif (error := task.exception()) is not None:
+            self.outcome.set_exception(error)
+        else:
+            self.outcome.set_result(task.result())
 
 
 class _Engine:
@@ -25,7 +56,7 @@ class _Engine:
     def __init__(self) -> None:
         self.pid = os.getpid()
         self.loop = asyncio.new_event_loop()
-        self.running: set[Future[Any]] = set()
+        self.jobs: set[_Job[Any]] = set()
         self.thread = threading.Thread(
             target=self.loop.run_forever, name="sabm-engine", daemon=True
         )
@@ -48,7 +79,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on the engine's loop and wait for its result.
 
     An interrupt of the waiting thread cancels the work and waits until it has wound up, so that
-    nothing goes on behind the caller's back.
+    nothing goes on behind the caller's back; so does `stop_all`.
 
     Raises:
         RunError: when called from the loop itself, or when the work was stopped by `stop_all`.
@@ -57,31 +88,19 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     if threading.current_thread() is engine.thread:
         work.close()
         raise RunError("A model cannot be stepped from inside another model's round.")
-    future = asyncio.run_coroutine_threadsafe(_finish(work), engine.loop)
-    engine.running.add(future)
+    job = _Job(work, engine.loop)
+    engine.jobs.add(job)
     try:
-        return future.result()
-    except asyncio.CancelledError:
-        raise RunError("The run was stopped.") from None
+        return job.outcome.result()
     except KeyboardInterrupt:
-        _cancel(future)
+        job.cancel()
+        wait([job.outcome], timeout=WIND_UP_S)
         raise
     finally:
-        engine.running.discard(future)
+        engine.jobs.discard(job)
 
 
 def stop_all() -> None:
     """Cancel all work on the engine's loop: every waiting `run` then raises `RunError`."""
-    for future in list(_engine().running):
-        future.cancel()
-
-
-async def _finish(work: Coroutine[Any, Any, T]) -> T:
-    return await work
-
-
-def _cancel(future: Future[Any]) -> None:
-    done = threading.Event()
-    future.add_done_callback(lambda _: done.set())
-    future.cancel()
-    done.wait(timeout=5)
+    for job in list(_engine().jobs):
+        job.cancel()

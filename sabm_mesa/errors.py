@@ -38,6 +38,9 @@ class SabmError(Exception):
 
     exit_status = 1
 
+    def __init__(self, message: str = "") -> None:
+        super().__init__(" ".join(line.strip() for line in message.splitlines()))
+
 
 class UsageError(SabmError, ValueError):
     """What was asked for cannot be done as it was asked."""

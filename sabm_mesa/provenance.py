@@ -5,15 +5,43 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sabm_mesa.minds import by_spec
 from sabm_mesa.parameters import whole
+from sabm_mesa.recording import RunInfo
+
+if TYPE_CHECKING:
+    from sabm_mesa.models.base import SmartModel
 
 Seed = int | Sequence[int] | np.random.SeedSequence | np.random.Generator | None
 
 _PACKAGES = ("sabm-mesa", "mesa", "numpy", "openai")
+
+
+def run_info(model: SmartModel) -> RunInfo:
+    """What is written about a run when it begins.
+
+    Args:
+        model: the model, populated.
+    """
+    return RunInfo(
+        scenario=model.scenario_name,
+        model=f"{type(model).__module__}:{type(model).__name__}",
+        parameters={
+            name: by_spec(value) if name == "minds" else value
+            for name, value in model.parameters.items()
+            if name != "rng"
+        },
+        seed=model.entropy,
+        minds=model.minds_in_use(),
+        prompts=model.book.hashes(),
+        versions=versions(),
+        model_columns=list(model.datacollector.model_reporters),
+        agent_columns=["agent", *model.datacollector.agent_reporters],
+    )
 
 
 def versions() -> dict[str, str]:
@@ -44,5 +72,5 @@ def entropy(rng: Any) -> tuple[int, ...]:
     if isinstance(rng, np.random.SeedSequence):
         return tuple(int(word) for word in rng.generate_state(4))
     if isinstance(rng, Sequence) and not isinstance(rng, str) and len(rng) > 0:
-        return tuple(whole("rng", word, 0) for word in rng)
-    return (whole("rng", rng, 0),)
+        return tuple(whole("the seed", word, 0) for word in rng)
+    return (whole("the seed", rng, 0),)

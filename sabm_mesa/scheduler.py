@@ -105,11 +105,11 @@ async def _turn(agent: SmartAgent, name: str, position: int) -> tuple[Decision, 
 
 
 async def _simultaneous(agents: list[SmartAgent], name: str, apply: Callable[..., None]) -> int:
-    parts = [_turn(agent, name, position) for position, agent in enumerate(agents)]
+    turns = enumerate(agents)
     if all(agent.mind.instant for agent in agents):
-        decided = [await part for part in parts]
+        decided = [await _turn(agent, name, position) for position, agent in turns]
     else:
-        decided = await _all(parts)
+        decided = await _all([_turn(agent, name, position) for position, agent in turns])
     longest = 0
     for agent, (decision, attempts) in zip(agents, decided, strict=True):
         apply(agent, decision)

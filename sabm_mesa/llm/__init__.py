@@ -10,18 +10,24 @@ One chain and one limiter for each endpoint, shared by all runs of the process.
 from __future__ import annotations
 
 import atexit
+import math
+import os
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sabm_mesa import engine
+from sabm_mesa.errors import ParameterError
+from sabm_mesa.llm.address import check_url, endpoint_url
 from sabm_mesa.llm.budget import Budget, Budgeted
 from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.llm.finish import FinishingSent
-from sabm_mesa.llm.limit import Limited, Limiter
-from sabm_mesa.llm.prices import Priced, price_table
+from sabm_mesa.llm.limit import CEILING, Limited, Limiter
+from sabm_mesa.llm.prices import Priced, PriceTable
 from sabm_mesa.llm.retry import MAX_RETRIES, Retrying
 from sabm_mesa.llm.scripted import ScriptedClient
+from sabm_mesa.parameters import whole
 
 if TYPE_CHECKING:
     from sabm_mesa.llm.openai_client import OpenAIClient
@@ -45,12 +51,16 @@ class Connection:
     """How endpoints are reached.
 
     Attributes:
-        base_url: the endpoint of minds that name none; None for OpenAI's own.
+        base_url: the endpoint of minds that name none; when None, what OPENAI_BASE_URL in the
+            environment says, or OpenAI's own.
         max_concurrency: requests under way at once at the most, or None.
         timeout_s: seconds after which a request is given up.
         max_retries: how often a request is sent again at most.
         prices: a user's own price file, or None.
         budget: caps over all runs that share this object, or None.
+
+    Raises:
+        ParameterError: for an illegal value.
     """
 
     base_url: str | None = None
@@ -60,9 +70,21 @@ class Connection:
     prices: str | Path | None = None
     budget: Budget | None = field(default=None, compare=False)
 
+    def __post_init__(self) -> None:
+        """Refuse what would wait for ever or reach nothing."""
+        if self.max_concurrency is not None:
+            whole("max_concurrency", self.max_concurrency, 1)
+        whole("max_retries", self.max_retries, 0)
+        if not 0 < self.timeout_s < math.inf:
+            raise ParameterError(f"timeout_s has to be more than 0 (got {self.timeout_s!r}).")
+        if self.base_url is not None:
+            check_url(self.base_url)
 
+
+_lock = threading.Lock()
 _clients: dict[tuple[str | None, float], OpenAIClient] = {}
 _limiters: dict[str | None, Limiter] = {}
+_of_parents: list[object] = []
 
 
 def connect(url: str | None = None, connection: Connection | None = None) -> Client:
@@ -74,29 +96,31 @@ def connect(url: str | None = None, connection: Connection | None = None) -> Cli
 
     Raises:
         MissingKey: when the endpoint needs a key and the environment has none.
-        ParameterError: when the price file cannot be read.
+        ParameterError: when the price file cannot be read, or the address is none.
     """
     from sabm_mesa.llm.openai_client import OpenAIClient
 
     how = connection or Connection()
-    url = url or how.base_url
-    place = (url, how.timeout_s)
-    if place not in _clients:
-        _clients[place] = OpenAIClient(url, how.timeout_s)
-    limiter = _limiters.setdefault(url, Limiter())
-    if how.max_concurrency is not None:
-        limiter.lower_ceiling(how.max_concurrency)
-    prices = price_table(how.prices)
-    priced = Priced(FinishingSent(_clients[place]), prices)
-    client = Retrying(Limited(priced, limiter), how.max_retries)
+    url = endpoint_url(url or how.base_url)
+    prices = PriceTable(how.prices)
+    with _lock:
+        place = (url, how.timeout_s)
+        if place not in _clients:
+            _clients[place] = OpenAIClient(url, how.timeout_s)
+        endpoint = _clients[place]
+        limiter = _limiters.setdefault(url, Limiter())
+    endpoint.check_key()
+    priced = Priced(FinishingSent(endpoint), prices)
+    client = Retrying(Limited(priced, limiter, how.max_concurrency or CEILING), how.max_retries)
     return client if how.budget is None else Budgeted(client, how.budget, prices)
 
 
 def close_all() -> None:
     """Close all connections; the next `connect` opens new ones."""
-    clients = list(_clients.values())
-    _clients.clear()
-    _limiters.clear()
+    with _lock:
+        clients = [client for client in _clients.values() if client.is_open]
+        _clients.clear()
+        _limiters.clear()
 
     async def close() -> None:
         for client in clients:
@@ -106,4 +130,15 @@ def close_all() -> None:
         engine.run(close())
 
 
+def _leave_to_parent() -> None:
+    """Begin anew in a forked process: its parent's connections are not its own to use or close."""
+    global _lock  # noqa: PLW0603 - the parent may have forked while it was held
+    _lock = threading.Lock()
+    _of_parents.extend(_clients.values())
+    _clients.clear()
+    _limiters.clear()
+
+
 atexit.register(close_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)

@@ -9,8 +9,6 @@ from sabm_mesa.errors import BudgetExceeded, ParameterError
 from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.llm.prices import PriceTable
 
-CHARS_PER_TOKEN = 2
-"""Cautious: texts in common languages have three to five characters a token."""
 TOKENS_PER_MESSAGE = 8
 ANSWER_TOKENS = 4096
 """Assumed for an answer whose length the request does not limit."""
@@ -36,7 +34,8 @@ class Budget:
     """Caps that hold together over all runs they are given to.
 
     Before a request is sent, the most it can cost is set aside; when that could pass a cap, the
-    request is not sent.
+    request is not sent. Tokens are counted as the server reports them; when it reports none, what
+    was set aside counts as spent. Requests that were not answered are not counted.
 
     Attributes:
         max_usd: dollars at the most, or None.
@@ -73,8 +72,9 @@ class Budget:
             used, held = getattr(self.spent, name), getattr(self.reserved, name)
             if cap is not None and used + held + getattr(most, name) > cap:
                 raise BudgetExceeded(
-                    f"The budget of {cap:g} {unit} is used up: {used:.6g} spent, the next ask could "
-                    "pass it. What was answered is in the recording; use a larger budget."
+                    f"The budget of {cap:g} {unit} is used up: {used:.6g} spent{_under_way(held)}, "
+                    "the next ask could pass it. "
+                    "What was answered is in the recording; use a larger budget."
                 )
         self.reserved.add(most)
 
@@ -107,13 +107,18 @@ class Budgeted:
             done = await self._client.complete(request)
         finally:
             self._budget.reserved.add(most, -1)
-        usd = 0.0 if math.isnan(done.cost_usd) else done.cost_usd
-        self._budget.spent.add(Spent(1, done.prompt_tokens + done.completion_tokens, usd))
+        reported = done.prompt_tokens + done.completion_tokens
+        self._budget.spent.add(
+            Spent(
+                1,
+                reported if done.prompt_tokens else max(most.tokens, reported),
+                most.usd if math.isnan(done.cost_usd) else done.cost_usd,
+            )
+        )
         return done
 
     def _most(self, request: Request) -> Spent:
-        chars = sum(len(content) for _, content in request.messages)
-        prompt = chars // CHARS_PER_TOKEN + TOKENS_PER_MESSAGE * len(request.messages)
+        prompt = sum(_most_tokens(content) for _, content in request.messages)
         answer = request.max_tokens or ANSWER_TOKENS
         price = self._prices.of(request.model)
         if price is None and self._budget.max_usd is not None:
@@ -122,3 +127,16 @@ class Budgeted:
                 "kept: list it in a price file (--prices) or give a budget in asks or tokens."
             )
         return Spent(1, prompt + answer, price.cost(prompt, 0, answer) if price else 0.0)
+
+
+def _most_tokens(text: str) -> int:
+    """A cautious count: one token for two letters, nearly one for each byte of other signs.
+
+    Common languages have three to five letters a token; signs beyond ASCII have at most one token
+    a byte of UTF-8.
+    """
+    return len(text.encode(errors="replace")) - len(text) // 2 + TOKENS_PER_MESSAGE
+
+
+def _under_way(held: float) -> str:
+    return f" and {held:.6g} set aside for asks under way" if held else ""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm.client import Client, Completion, Request
 
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|latest)\Z")
 _MILLION = 1_000_000
+_NEEDED = {"input", "output"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +60,10 @@ class PriceTable:
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
-        built_in = tomllib.loads(
-            files(__package__ or "").joinpath("prices.toml").read_text("utf-8")
-        )
-        self.date = str(built_in["date"])
-        self._prices = _prices(built_in["models"], "prices.toml")
+        self.date, built_in = _built_in()
+        self._prices = dict(built_in)
         if path is not None:
-            try:
-                own = tomllib.loads(Path(path).read_text("utf-8"))
-            except OSError as error:
-                raise ParameterError(
-                    f"Cannot read the price file {path}: {error.strerror or error}."
-                ) from None
-            except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-                raise ParameterError(f"The price file {path} is not valid TOML: {error}.") from None
-            self._prices |= _prices(own.get("models", {}), str(path))
+            self._prices |= _prices(_own(path), str(path))
 
     def of(self, *models: str) -> Price | None:
         """The price of the first of these names that the table knows.
@@ -90,29 +82,51 @@ class PriceTable:
 
 
 @cache
-def price_table(path: str | Path | None = None) -> PriceTable:
-    """The table with a user's file over it, read once a process."""
-    return PriceTable(path)
+def _built_in() -> tuple[str, dict[str, Price]]:
+    text = files(__package__ or "").joinpath("prices.toml").read_text("utf-8")
+    table = tomllib.loads(text)
+    return str(table.pop("date")), _prices(table, "prices.toml")
 
 
-def _prices(models: dict[str, dict[str, float]], source: str) -> dict[str, Price]:
-    prices = {}
-    for model, entry in models.items():
-        try:
-            price = Price(
-                float(entry["input"]),
-                float(entry["output"]),
-                float(entry.get("cached", entry["input"])),
-            )
-        except (KeyError, TypeError, ValueError):
-            raise ParameterError(
-                f'{source}: [models."{model}"] needs the numbers input and output (and may have '
-                "cached): dollars for a million tokens."
-            ) from None
-        if min(price.input, price.output, price.cached) < 0:
-            raise ParameterError(f'{source}: [models."{model}"] has a negative price.')
-        prices[model] = price
-    return prices
+def _own(path: str | Path) -> dict[str, Any]:
+    try:
+        table = tomllib.loads(Path(path).read_text("utf-8"))
+    except OSError as error:
+        raise ParameterError(
+            f"Cannot read the price file {path}: {error.strerror or error}."
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ParameterError(f"The price file {path} is not valid TOML: {error}.") from None
+    table.pop("date", None)
+    return table
+
+
+def _prices(table: dict[str, Any], source: str) -> dict[str, Price]:
+    models = table.get("models")
+    if set(table) != {"models"} or not isinstance(models, dict):
+        raise ParameterError(
+            f"{source}: a price file has a table [models] (and may have a date) and nothing else: "
+            '"NAME" = { input = 0.15, output = 0.60 }.'
+        )
+    return {
+        model: _price(entry, f'{source}: [models] "{model}"') for model, entry in models.items()
+    }
+
+
+def _price(entry: Any, where: str) -> Price:
+    known = isinstance(entry, dict) and _NEEDED <= set(entry) <= _NEEDED | {"cached"}
+    if not known or not all(_is_price(dollars) for dollars in entry.values()):
+        raise ParameterError(
+            f"{where} needs the numbers input and output (and may have cached): dollars for a "
+            "million tokens, 0 or more."
+        )
+    fresh, answer = float(entry["input"]), float(entry["output"])
+    return Price(fresh, answer, float(entry.get("cached", fresh)))
+
+
+def _is_price(dollars: Any) -> bool:
+    number = isinstance(dollars, int | float) and not isinstance(dollars, bool)
+    return number and 0 <= dollars < math.inf
 
 
 class Priced:
@@ -128,7 +142,7 @@ class Priced:
         self._prices = prices
 
     async def complete(self, request: Request) -> Completion:
-        """Complete a chat; its `cost_usd` is NaN when the model has no known price.
+        """Complete a chat; its `cost_usd` is NaN when the price or the tokens are not known.
 
         Args:
             request: what is asked.
@@ -138,7 +152,7 @@ class Priced:
         """
         done = await self._client.complete(request)
         price = self._prices.of(done.model, request.model)
-        if price is None:
+        if price is None or not done.prompt_tokens:
             return done
         return replace(
             done,

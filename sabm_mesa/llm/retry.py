@@ -18,8 +18,8 @@ class Retrying:
     """Sends a request again after 408, 409, 429, 5xx, timeouts and lost connections.
 
     The wait doubles from `first_wait_s`, with a random share so that many requests do not come
-    back at once; a wait that the server asks for (``Retry-After``) is kept when it is longer, up
-    to `LONGEST_WAIT_S`.
+    back at once; a wait that the server asks for (``Retry-After``) is kept, with half of the own
+    one on top, up to `LONGEST_WAIT_S`.
 
     Args:
         client: the client that is retried.
@@ -54,4 +54,4 @@ class Retrying:
 
     def _wait(self, retries: int, asked: float | None) -> float:
         own: float = self._first_wait_s * 2**retries * (0.5 + random.random() / 2)
-        return min(max(own, asked or 0.0), LONGEST_WAIT_S)
+        return min(max(own, asked + own / 2 if asked else 0.0), LONGEST_WAIT_S)

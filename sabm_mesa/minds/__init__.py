@@ -16,7 +16,7 @@ an agent. A mind object (such as `ScriptedMind`) may stand wherever a spec may.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.asks import Mind
@@ -28,12 +28,22 @@ if TYPE_CHECKING:
     from sabm_mesa.agents.base import SmartAgent
     from sabm_mesa.models.base import SmartModel
 
-__all__ = ["FixedMind", "Mind", "MindSpec", "Minds", "ScriptedMind", "assign", "mind_maker"]
+__all__ = [
+    "FixedMind",
+    "Mind",
+    "MindSpec",
+    "Minds",
+    "ScriptedMind",
+    "assign",
+    "by_spec",
+    "mind_makers",
+]
 
 MindSpec = str | Mind
 Minds = MindSpec | Mapping[MindSpec, int] | Sequence[MindSpec]
 MindMaker = Callable[["SmartAgent"], Mind]
 
+_MIND = ("answer", "spec", "instant", "paid")
 _FORMS = "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL"
 
 
@@ -66,6 +76,37 @@ def assign(what: str, given: Any, n: int) -> list[Any]:
     return spread
 
 
+def by_spec(minds: Minds) -> Any:
+    """The same population with the specs of mind objects in their place, as it is recorded."""
+    if isinstance(minds, Mapping):
+        counts: dict[str, int] = {}
+        for mind, count in minds.items():
+            counts[_name(mind)] = counts.get(_name(mind), 0) + count
+        return counts
+    if isinstance(minds, Sequence) and not isinstance(minds, str):
+        return [_name(mind) for mind in minds]
+    return _name(minds)
+
+
+def mind_makers(specs: Iterable[MindSpec], model: SmartModel) -> list[MindMaker]:
+    """For each agent the function that gives it its mind; what can be shared is shared.
+
+    Raises:
+        MindSpecError: for a spec that cannot be read.
+        UnknownName: for a classical mind that the scenario does not have.
+        LLMError: for a language model that cannot be set up.
+    """
+    made: dict[object, MindMaker] = {}
+    makers = []
+    for spec in specs:
+        # A mind object need not be hashable, so its identity stands for it.
+        name = spec if isinstance(spec, str) else id(spec)
+        if name not in made:
+            made[name] = mind_maker(spec, model)
+        makers.append(made[name])
+    return makers
+
+
 def mind_maker(spec: MindSpec, model: SmartModel) -> MindMaker:
     """Make the function that gives each agent its mind.
 
@@ -75,9 +116,10 @@ def mind_maker(spec: MindSpec, model: SmartModel) -> MindMaker:
         LLMError: for a language model that cannot be set up.
     """
     if not isinstance(spec, str):
-        if not callable(getattr(spec, "answer", None)):
+        if lacking := [name for name in _MIND if not hasattr(spec, name)]:
             raise MindSpecError(
-                f"A mind is a spec or an object with a method answer(ask), not {spec!r}."
+                f"A mind is a spec or an object with {', '.join(_MIND)}; "
+                f"{spec!r} lacks {', '.join(lacking)}."
             )
         return lambda _agent: spec
     kind, _, rest = spec.partition(":")
@@ -94,7 +136,7 @@ def mind_maker(spec: MindSpec, model: SmartModel) -> MindMaker:
 def _classical(name: str, model: SmartModel) -> MindMaker:
     known = type(model).classical_minds
     if name not in known:
-        raise UnknownName(f"classical mind of {model.scenario}", name, known)
+        raise UnknownName(f"classical mind of {model.scenario_name}", name, known)
     mind = known[name]
     spec = "classical" if name == "default" else f"classical:{name}"
     return lambda _agent: mind(spec)

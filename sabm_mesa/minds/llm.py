@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sabm_mesa.asks import Ask, Reply
 from sabm_mesa.llm.client import Client, Request
+from sabm_mesa.parameters import real, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +17,23 @@ class LLMSettings:
         temperature: sampling temperature; None leaves it to the server.
         max_tokens: tokens of an answer at the most; None leaves it to the server.
         top_p: nucleus sampling; None leaves it to the server.
+
+    Raises:
+        ParameterError: for a value out of its range.
     """
 
     temperature: float | None = None
     max_tokens: int | None = None
     top_p: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no server takes."""
+        if self.temperature is not None:
+            real("temperature", self.temperature, 0.0)
+        if self.max_tokens is not None:
+            whole("max_tokens", self.max_tokens, 1)
+        if self.top_p is not None:
+            real("top_p", self.top_p, 0.0, 1.0)
 
 
 class LLMMind:
@@ -61,6 +74,7 @@ class LLMMind:
             top_p=self.settings.top_p,
             schema=ask.spec.schema() if ask.answer_format == "json" else None,
         )
+        digest = request.digest()
         completion = await self.client.complete(request)
         return Reply(
             completion.text,
@@ -72,7 +86,7 @@ class LLMMind:
             latency_s=completion.latency_s,
             model=completion.model,
             finish_reason=completion.finish_reason,
-            request=request.digest(),
+            request=digest,
             retries=completion.retries,
             stopped=completion.stopped,
         )

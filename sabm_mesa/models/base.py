@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from itertools import count
-from os import getpid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -15,13 +12,14 @@ import mesa
 from sabm_mesa import engine
 from sabm_mesa.decisions import Format
 from sabm_mesa.errors import RunError, SabmError
-from sabm_mesa.minds import Minds, assign, mind_maker
+from sabm_mesa.minds import Minds, assign, mind_makers
 from sabm_mesa.minds.llm import LLMSettings
 from sabm_mesa.models.collector import RoundCollector
-from sabm_mesa.parameters import bind, one_of, real, whole
+from sabm_mesa.parameters import bind, one_of, whole
 from sabm_mesa.prompts import NO_PERSONA, PromptBook
-from sabm_mesa.provenance import Seed, entropy, versions
-from sabm_mesa.recording import NoRecording, Recording, RunInfo, RunRecorder
+from sabm_mesa.provenance import Seed, entropy, run_info
+from sabm_mesa.recording import NoRecording, Recording, RunRecorder
+from sabm_mesa.recording.place import Place
 from sabm_mesa.scheduler import Phase, run_phase
 from sabm_mesa.usage import Tally
 
@@ -37,9 +35,6 @@ A = TypeVar("A", bound="SmartAgent")
 
 FORMATS: tuple[Format, ...] = ("paper", "json")
 TALLY_COLUMNS = ("asks", "invalid", "prompt_tokens", "completion_tokens", "cost_usd")
-RECORDINGS = Path("sabm_recordings")
-"""Where a run with paid answers is recorded when nothing else is said."""
-_numbers = count()
 
 
 class SmartModel(mesa.Model):
@@ -71,6 +66,7 @@ class SmartModel(mesa.Model):
 
     Attributes:
         round: the round that is played or was played last, from 0; −1 before the first.
+        playing: whether a round is under way.
         entropy: the seed as a tuple of integers.
         book: the prompts of the run.
         tally: what the asks of the current round cost.
@@ -82,13 +78,14 @@ class SmartModel(mesa.Model):
         UsageError: for a parameter, mind, condition or prompt file that cannot be used.
     """
 
-    scenario: ClassVar[str]
+    scenario_name: ClassVar[str]
     title: ClassVar[str]
     source: ClassVar[str]
     prompt_file: ClassVar[str]
     phases: ClassVar[tuple[Phase, ...]]
     model_columns: ClassVar[Mapping[str, str]] = {}
     agent_columns: ClassVar[Mapping[str, str]] = {}
+    plots: ClassVar[str] = ""
     classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {}
 
     def __new__(cls, *args: Any, **given: Any) -> SmartModel:
@@ -125,24 +122,19 @@ class SmartModel(mesa.Model):
         self.book = PromptBook(self.prompt_file, condition, variant, prompts)
         self.answer_format: Format = one_of("answer_format", answer_format, FORMATS)
         self.max_attempts = whole("max_attempts", max_attempts, 1)
-        self.llm_settings = LLMSettings(
-            None if temperature is None else real("temperature", temperature, 0.0),
-            None if max_tokens is None else whole("max_tokens", max_tokens, 1),
-            None if top_p is None else real("top_p", top_p, 0.0, 1.0),
-        )
+        self.llm_settings = LLMSettings(temperature, max_tokens, top_p)
         self.connection = connection
         self.round = -1
+        self.playing = False
         self.tally, self.total = Tally(), Tally()
         self.critical_path_asks = 0
         self.recorder: RunRecorder | NoRecording = NoRecording()
-        self.recording_path: Path | None = None
         self.population: list[SmartAgent] = []
         self._minds, self._personas = minds, personas
-        self._recording = recording
-        self._own_recording: Recording | None = None
-        self._started = False
+        self._place = Place(recording)
+        self._begun = False
         self.datacollector = RoundCollector(
-            {**self.model_columns, **{name: f"_{name}" for name in TALLY_COLUMNS}},
+            {**self.columns(), **{name: f"_{name}" for name in TALLY_COLUMNS}},
             {"mind": "mind.spec", **self.agent_columns},
         )
 
@@ -162,16 +154,16 @@ class SmartModel(mesa.Model):
             UnknownName: for a classical mind or persona that does not exist.
         """
         specs = assign("minds", self._minds, n)
-        makers = {spec: mind_maker(spec, self) for spec in dict.fromkeys(specs)}
+        makers = mind_makers(specs, self)
         personas = assign("personas", self._personas, n)
         for persona in set(personas):
             self.book.persona(persona)
         if isinstance(self._personas, Mapping):
             personas = [personas[i] for i in self.rng.permutation(n)]
         agents = [agent_class(self, *args) for _ in range(n)]
-        for agent, spec, persona in zip(agents, specs, personas, strict=True):
+        for agent, maker, persona in zip(agents, makers, personas, strict=True):
             agent.persona = persona
-            agent.mind = makers[spec](agent)
+            agent.mind = maker(agent)
         self.population += agents
         return agents
 
@@ -184,6 +176,17 @@ class SmartModel(mesa.Model):
         """
         if self.running:
             engine.run(self._play())
+
+    def columns(self) -> Mapping[str, str]:
+        """The scenario's model columns: those of the class, unless a parameter makes more."""
+        return self.model_columns
+
+    def plot_options(self) -> dict[str, Any]:
+        """What the scenario's plots are told besides the data. A scenario may override it."""
+        return {}
+
+    def begin_round(self) -> None:
+        """Begin the round: what changes before anybody is asked. A scenario may override it."""
 
     def update(self) -> None:
         """End the round: compute what follows from the decisions. A scenario overrides it."""
@@ -208,12 +211,18 @@ class SmartModel(mesa.Model):
         """What is said of the whole run in the summary. A scenario may override it."""
         return {column: getattr(self, name) for column, name in self.model_columns.items()}
 
+    @property
+    def recording_path(self) -> Path | None:
+        """The file the run is recorded in; None before it begins, and when there is none."""
+        return self._place.path
+
     async def _play(self) -> None:
         try:
-            if not self._started:
-                self._start()
+            self.begin()
             self.round += 1
+            self.playing = True
             self.tally = Tally()
+            self.begin_round()
             for phase in self.phases:
                 self.critical_path_asks += await run_phase(self, phase)
             self.update()
@@ -224,59 +233,67 @@ class SmartModel(mesa.Model):
                 await self._finish()
         except BaseException as error:
             self.running = False
-            self.total.add(self.tally)
+            if self.playing:
+                self._end_round()
             await self._finish(_problem(error))
             if isinstance(error, SabmError) or not isinstance(error, Exception):
                 raise
             raise RunError(
-                f"{self.scenario}, round {self.round}: {type(error).__name__}: {error}"
+                f"{self.scenario_name}, round {self.round}: {type(error).__name__}: {error}"
             ) from error
+
+    def spent(self) -> Tally:
+        """What the asks so far cost, those of the round under way included."""
+        spent = Tally()
+        spent.add(self.total)
+        if self.playing:
+            spent.add(self.tally)
+        return spent
+
+    def _end_round(self) -> None:
+        self.playing = False
+        self.total.add(self.tally)
 
     def _collect(self) -> None:
         for name, value in self.tally:
             setattr(self, f"_{name}", value)
-        self.total.add(self.tally)
+        self._end_round()
         self.datacollector.collect(self)
         self.recorder.collect(
             self.round, self.datacollector.last_model_row(), self.datacollector.last_agent_rows()
         )
 
-    def _start(self) -> None:
-        self._started = True
-        recording = self._recording
-        if recording is None and any(agent.mind.paid for agent in self.population):
-            stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-            recording = RECORDINGS / f"{self.scenario}-{stamp}-{getpid()}-{next(_numbers)}.sqlite"
-        if isinstance(recording, str | Path):
-            recording = self._own_recording = Recording(recording)
-        if isinstance(recording, Recording):
-            self.recording_path = recording.path
-            self.recorder = recording.start(self._info())
+    def begin(self) -> None:
+        """Enter the run into its recording; `step` does it when it has not been done.
 
-    def _info(self) -> RunInfo:
-        return RunInfo(
-            scenario=self.scenario,
-            model=f"{type(self).__module__}:{type(self).__name__}",
-            parameters={name: value for name, value in self.parameters.items() if name != "rng"},
-            seed=self.entropy,
-            minds=self.minds_in_use(),
-            prompts=self.book.hashes(),
-            versions=versions(),
-            model_columns=list(self.datacollector.model_reporters),
-            agent_columns=["agent", *self.datacollector.agent_reporters],
-        )
+        Raises:
+            OutputError: when the recording cannot be written.
+            RecordingError: when the file is something else, damaged, or of a newer version.
+        """
+        if not self._begun:
+            self._begun = True
+            paid = any(agent.mind.paid for agent in self.population)
+            self.recorder = self._place.open(run_info(self), paid=paid)
 
     def minds_in_use(self) -> dict[str, int]:
         """Mind spec → number of agents."""
         return dict(Counter(agent.mind.spec for agent in self.population))
 
+    def abandon(self, problem: str) -> None:
+        """End the run before its time; does nothing when it has ended.
+
+        Args:
+            problem: why.
+        """
+        if self.running:
+            self.running = False
+            engine.run(self._finish(problem))
+
     async def _finish(self, problem: str = "") -> None:
         try:
             await self.recorder.finish(problem)
         finally:
-            if self._own_recording is not None:
-                self._own_recording.close()
-                self._own_recording = None
+            self._place.close()
 
 
 def _problem(error: BaseException) -> str:

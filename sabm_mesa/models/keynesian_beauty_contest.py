@@ -1,25 +1,42 @@
 """Keynesian beauty contest: 24 players guess two thirds of their average guess, and may talk first.
 
-Rules
-    Each of N players picks an integer from 0 to 100. The target is 2/3 of the mean of all valid
-    picks. Every player at the smallest distance to the target wins; ties all win.
+Purpose
+    Do competing players come to cooperate through talk when nobody tells them to? A falling
+    variance of the picks over rounds of discussion is taken as the sign of it.
 
-Round
-    k = 0: no discussion; everybody picks. k = 1, 2, 3: everybody speaks one sentence to all, one
-    after another in an order shuffled every round, and hears all that was said before in this and
-    in earlier rounds; then everybody thinks privately and picks, all at the same time. Players
-    are not told picks, targets or winners of earlier rounds.
+Entities, state variables and scales
+    N players, each with a mind, a persona, its last pick, payoff (credits) and whether it won. The
+    world is the discussion: all that was said, by whom and in which round. A round is one
+    discussion and one pick; there is no space.
 
-Payoffs
-    ``reward_rule``: ``independent`` (each winner gets 100 credits), ``amplified`` (each of M
-    winners gets M · 100), ``exclusive`` (100 for a single winner, nothing when there are several).
+Process overview and scheduling
+    Communication (not in round 0): everybody speaks one sentence to all, one after another in an
+    order shuffled every round, and hears all that was said before in this and in earlier rounds.
+    Action: everybody thinks privately and picks, all at the same time. Update: target, winners and
+    payoffs. Players are not told picks, targets or winners of earlier rounds: k = 0, 1, 2, 3 rounds
+    of discussion precede the picks.
 
-Parameters (source: Wu et al. 2024, table 3 and section 4)
-    ``n_players`` 2 or more, 24; ``n_rounds`` 1 or more, 4; ``reward_rule``; ``condition``:
-    ``baseline``, ``cooperative`` (told to cooperate through the talk, and that they must),
-    ``uncooperative`` (told that they do not like to cooperate); ``personas``; ``variant``:
-    ``default``, ``paraphrased``, ``screening`` (the one-shot question of appendix B, for one
-    round); ``temperature`` 0.7, ``max_tokens`` 256, ``top_p`` 1.
+Design concepts
+    Emergence: agreement on a number. Objective: to win. Sensing: the discussion, and nothing else.
+    Interaction: speech to all. Stochasticity: speaking order and the players' minds, each with its
+    own stream. Observation: the data columns below.
+
+Initialization and input
+    Round 0 starts from an empty discussion; there is no input data. ``n_players`` 2 or more, 24;
+    ``n_rounds`` 1 or more, 4; ``condition``: ``baseline``, ``cooperative`` (told to cooperate
+    through the talk, and that they must), ``uncooperative`` (told that they do not like to
+    cooperate); ``personas``; ``variant``: ``default``, ``paraphrased``, ``screening`` (the one-shot
+    question of appendix B, for one round); ``temperature`` 0.7, ``max_tokens`` 256, ``top_p`` 1
+    (table 3).
+
+Submodels: picks, winners, payoffs
+    A pick is an integer from 0 to 100. The target is 2/3 of the mean of all valid picks; every
+    player at the smallest distance to it wins, compared exactly. ``reward_rule``: ``independent``
+    (each winner gets 100 credits), ``amplified`` (each of M winners gets M · 100), ``exclusive``
+    (100 for a single winner, nothing when there are several). In theory: when a sole winner is paid
+    more than one of several, all pick 0 is a Nash equilibrium, and in integers also all pick 1 from
+    4 players on; under ``independent`` and ``amplified`` every common pick is one in the weak
+    sense, and 0 (and 1 from 5 players on) in the strict sense (`symmetric_equilibria` checks it).
 
 Measures
     By round: mean, target, population variance of the picks, number of winners, ``agreement`` (the
@@ -102,10 +119,11 @@ class KeynesianBeautyContest(SmartModel):
         UsageError: for a parameter that cannot be used.
     """
 
-    scenario = "kbc"
+    scenario_name = "kbc"
     title = "Keynesian beauty contest"
     source = "Wu et al. 2024, arXiv 2402.12327, section 4"
     prompt_file = "kbc"
+    plots = "sabm_mesa.analysis.plots.keynesian_beauty_contest"
     phases: ClassVar[tuple[Phase, ...]] = (communication(when=after_the_first_round), action())
     model_columns: ClassVar[dict[str, str]] = {
         name: name for name in ("mean", "target", "variance", "n_winners", "agreement")

@@ -136,8 +136,18 @@ class PromptBook:
 
 @cache
 def load_builtin(name: str) -> dict[str, Any]:
-    """Read a prompt file of the package by its name."""
-    return _tables(tomllib.loads(files(__name__).joinpath(f"{name}.toml").read_text("utf-8")), name)
+    """Read a prompt file of the package by its name.
+
+    Raises:
+        PromptError: when there is none of that name.
+    """
+    try:
+        text = files(__name__).joinpath(f"{name}.toml").read_text("utf-8")
+    except OSError:
+        raise PromptError(
+            f"There is no built-in prompt file {name!r}; a file of your own has to end in .toml."
+        ) from None
+    return _tables(tomllib.loads(text), name)
 
 
 def load(source: str | Path) -> dict[str, Any]:
@@ -162,7 +172,7 @@ def load(source: str | Path) -> dict[str, Any]:
 def _tables(raw: dict[str, Any], source: str) -> dict[str, Any]:
     if unknown := sorted(set(raw) - set(_TABLES)):
         raise PromptError(f"{source}: unknown table [{unknown[0]}]; known: {', '.join(_TABLES)}.")
-    return {table: raw.get(table, {}) for table in _TABLES}
+    return {table: _mapping(raw.get(table, {}), f"{source} [{table}]") for table in _TABLES}
 
 
 def merge(*books: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,11 +195,9 @@ def check_overrides(book: Mapping[str, Any], own: Mapping[str, Any], source: str
         PromptError: naming the entry and the unknown or missing placeholder.
     """
     known: dict[str, str] = book["prompts"]
-    reasons = book["answers"]["reasons"]
+    reasons, where = book["answers"]["reasons"], f"{source} [answers.reasons]"
     _check_table(book["answers"], own["answers"], f"{source} [answers]", exact=True)
-    _check_table(
-        reasons, own["answers"].get("reasons", {}), f"{source} [answers.reasons]", exact=True
-    )
+    _check_table(reasons, _mapping(own["answers"].get("reasons", {}), where), where, exact=True)
     _check_table(known, own["prompts"], f"{source} [prompts]", exact=True)
     for table in ("conditions", "variants"):
         for name, entries in own[table].items():
@@ -241,15 +249,16 @@ def placeholders(text: str) -> set[str]:
 
 def _parse(text: str) -> list[tuple[str, str | None]]:
     try:
-        pieces = [(literal, name) for literal, name, _, _ in string.Formatter().parse(text)]
+        pieces = list(string.Formatter().parse(text))
     except ValueError as error:
         raise PromptError(f"A prompt has unbalanced braces ({error}): {text[:60]!r}.") from None
-    for _, name in pieces:
-        if name is not None and not name.isidentifier():
+    for _, name, form, conversion in pieces:
+        if name is not None and (form or conversion or not name.isidentifier()):
+            found = name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
             raise PromptError(
-                f"A placeholder has to be a name in braces, not {{{name}}}: {text[:60]!r}."
+                f"A placeholder has to be a name in braces, not {{{found}}}: {text[:60]!r}."
             )
-    return pieces
+    return [(literal, name) for literal, name, _, _ in pieces]
 
 
 def _braced(names: Iterable[str]) -> str:

@@ -7,8 +7,10 @@ free is written along with it, at the latest when the run ends.
 from __future__ import annotations
 
 import sqlite3
+import time
 import uuid
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -53,15 +55,13 @@ class Recording:
             raise OutputError(
                 f"Cannot write {self.path} ({error.strerror or error}): choose another folder."
             ) from None
-        connection = self._connect()
         try:
-            self._prepare(connection)
+            with closing(self._connect()) as connection:
+                self._prepare(connection)
         except sqlite3.DatabaseError as error:
             raise RecordingError(
                 f"{self.path} is not a usable recording ({error}); choose another file."
             ) from None
-        finally:
-            connection.close()
         self._writer = Writer(self.path, self._connect)
 
     def start(self, info: RunInfo) -> RunRecorder:
@@ -92,7 +92,11 @@ class Recording:
         return RunRecorder(run, self._writer)
 
     def close(self) -> None:
-        """Write what is left and close the file."""
+        """Write what is left and close the file.
+
+        Raises:
+            RecordingError: when it cannot be written.
+        """
         self._writer.close()
 
     def __enter__(self) -> Recording:
@@ -105,13 +109,18 @@ class Recording:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None)
-        connection.execute("PRAGMA synchronous = FULL")
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+        except sqlite3.DatabaseError:
+            connection.close()
+            raise
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
+        # Tables first: another process may be making the file, and marks it along with them.
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         (found,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables and found != APPLICATION_ID:
             raise RecordingError(
                 f"{self.path} is an SQLite file but no recording; choose another file."
@@ -121,7 +130,7 @@ class Recording:
                 f"{self.path} has format {version}, newer than {FORMAT}: "
                 "update sabm-mesa, or choose another file."
             )
-        connection.execute("PRAGMA journal_mode = WAL")
+        _write_ahead(connection)
         if not tables:
             self._create(connection)
 
@@ -214,6 +223,20 @@ class NoRecording:
 
     async def finish(self, problem: str = "") -> None:
         """Record nothing."""
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Set the journal mode; SQLite does not wait here when other processes do the same."""
+    deadline = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _now() -> str:

@@ -76,11 +76,17 @@ class Writer:
         await asyncio.shield(asyncio.wrap_future(self.commit()))
 
     def close(self) -> None:
-        """Write what is left and end the thread."""
+        """Write what is left and end the thread.
+
+        Raises:
+            RecordingError: when it cannot be written.
+        """
         with self._wake:
             self._closing = True
             self._wake.notify()
         self._thread.join()
+        if self._failure is not None:
+            raise self._failure
 
     def _check(self) -> None:
         if self._failure is not None:
@@ -128,7 +134,7 @@ class Writer:
                     row[MESSAGES] = self._messages(connection, row[MESSAGES])
                 connection.execute(sql, row)
             connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeError, OverflowError) as error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             return RecordingError(

@@ -201,7 +201,13 @@ def test_the_histogram_marks_target_equilibrium_and_levels() -> None:
         assert places == pytest.approx([targets[number], 0, 50, 33.333, 22.222, 14.815], abs=1e-3)
     (marks,) = figure.axes[0].child_axes
     names = {label.get_text(): label.get_position()[0] for label in marks.get_xticklabels()}
-    assert list(names) == ["Nash\n0", "k=0\n50", "k=1\n33.3", "k=2\n22.2", "k=3\n14.8"]
+    assert list(names) == [
+        "Nash\n0",
+        "level 0\n50",
+        "level 1\n33.3",
+        "level 2\n22.2",
+        "level 3\n14.8",
+    ]
     assert not any(ax.child_axes for ax in figure.axes[1:])
 
 

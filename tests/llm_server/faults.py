@@ -19,6 +19,12 @@ STATUS_FAULTS: dict[str, tuple[int, str, str | None, str]] = {
             "in 5000 tokens. Please reduce the length of the messages."
         ),
     ),
+    "schema": (
+        500,
+        "internal_server_error",
+        None,
+        "body, response_format, type: Input should be 'text' or 'json_object'",
+    ),
     "401": (401, "invalid_request_error", "invalid_api_key", "Incorrect API key provided: {key}."),
     "403": (403, "permission_error", "unsupported_country", "Access is not allowed."),
     "404": (404, "invalid_request_error", "model_not_found", "The model does not exist."),

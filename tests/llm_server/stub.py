@@ -19,6 +19,8 @@ NUMBER_RANGE = re.compile(
     rf"(?:from|between)\s+(?P<low>{_NUMERAL})\s+(?:to|and)\s+(?P<high>{_NUMERAL})",
     re.IGNORECASE,
 )
+#: What is answered when a number is wanted and no range is told.
+ANY_RANGE = ("2.0", "10.0")
 #: The message wants the number and nothing else.
 NUMBER_ALONE = re.compile(
     r"\b(?:number|integer|price|amount|value)\s+(?:alone|only)\b"
@@ -100,6 +102,8 @@ def _prose(ask: str, draw: _Draw) -> str:
     if ranges:
         number = _in_range(ranges[-1]["low"], ranges[-1]["high"], draw)
         return number if NUMBER_ALONE.search(ask) else f"{draw.text(SENTENCES)}\n{number}"
+    if NUMBER_ALONE.search(ask):
+        return _in_range(*ANY_RANGE, draw)
     options = _options(ask)
     return draw.text(options or SENTENCES)
 
@@ -135,7 +139,8 @@ def _schema(response_format: Any) -> dict[str, Any] | None:
         schema: dict[str, Any] = response_format["json_schema"].get("schema", {"type": "object"})
         return schema
     if response_format.get("type") == "json_object":
-        return {"type": "object", "properties": {"answer": {"type": "string"}}}
+        inline: dict[str, Any] | None = response_format.get("schema")
+        return inline or {"type": "object", "properties": {"answer": {"type": "string"}}}
     return None
 
 

@@ -224,7 +224,7 @@ def _picks_panel(ax: Axes, choices: Floats, edges: Floats, target: float) -> Non
 def _level_marks(ax: Axes, levels: dict[int, float], nash: float, *, named: bool) -> None:
     """Dotted lines at the theoretical picks and, if `named`, their names above the panel."""
     names = {nash: f"Nash\n{nash:g}"}
-    names |= {pick: f"k={k}\n{round(pick, 1):g}" for k, pick in levels.items()}
+    names |= {pick: f"level {k}\n{round(pick, 1):g}" for k, pick in levels.items()}
     for pick in names:
         ax.axvline(pick, color=style.GREY, linewidth=0.9, linestyle=":", zorder=0.5)
     if named:

@@ -1,0 +1,38 @@
+"""Run the benchmarks: ``python -m benchmarks [NAME …]``."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.imports import import_time
+from benchmarks.llm import critical_path, simultaneous_asks
+from benchmarks.results import Result, table, write
+
+BENCHMARKS: dict[str, Callable[[str], list[Result]]] = {
+    "import-time": import_time,
+    "critical-path": critical_path,
+    "simultaneous-asks": simultaneous_asks,
+}
+
+
+def main(names: list[str]) -> int:
+    """Measure, print, write; the status is 2 for an unknown name."""
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        print(f"Unknown benchmark {unknown[0]!r}. Known: {', '.join(BENCHMARKS)}.", file=sys.stderr)
+        return 2
+    results: list[Result] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names or BENCHMARKS:
+            results += BENCHMARKS[name](folder)
+    print(table(results))
+    if not names:
+        write(results, Path(__file__).parent / "results.json")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,77 @@
+"""The progress bar of the command line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from sabm_mesa.usage import Tally
+
+if TYPE_CHECKING:
+    from sabm_mesa.models.base import SmartModel
+
+
+class Progress:
+    """Shows rounds, asks, tokens and dollars on standard error while runs go on.
+
+    Args:
+        name: the name of the scenario.
+        runs: the number of runs.
+
+    Attributes:
+        asks: questions that were answered so far.
+    """
+
+    def __init__(self, name: str, runs: int) -> None:
+        self.asks = 0
+        self._bar = Bar(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("rounds · {task.fields[spent]}"),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        label = f"{name}, {runs} runs" if runs > 1 else name
+        self._task = self._bar.add_task(label, total=None, spent="0 asks")
+
+    def show(self, models: Sequence[SmartModel]) -> None:
+        """Show how far the runs are.
+
+        Args:
+            models: the models of all runs.
+        """
+        spent = Tally()
+        for model in models:
+            spent.add(model.spent())
+        self.asks = spent.asks
+        done = sum(model.round + (not model.playing) for model in models if model.round >= 0)
+        ahead = sum(model.n_rounds if model.running else model.round + 1 for model in models)
+        self._bar.update(self._task, completed=done, total=ahead, spent=in_words(spent))
+
+    def __enter__(self) -> Progress:
+        """Start the bar."""
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove the bar."""
+        self._bar.stop()
+
+
+def in_words(spent: Tally) -> str:
+    """Asks, tokens and dollars in a few words."""
+    words = [f"{spent.asks:,} asks"]
+    if spent.invalid:
+        words.append(f"{spent.invalid:,} invalid")
+    if tokens := spent.prompt_tokens + spent.completion_tokens:
+        words.append(f"{tokens:,} tokens")
+        unknown = math.isnan(spent.cost_usd)
+        words.append("price unknown" if unknown else f"${spent.cost_usd:.4f}")
+    return " · ".join(words)

@@ -1,0 +1,121 @@
+"""What a server or the connection to it says, translated; here, and only here.
+
+Every message is one line: what happened, where, and what to do next. None holds a key.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import openai
+
+from sabm_mesa.errors import (
+    AccessDenied,
+    BadRequest,
+    LLMError,
+    RateLimited,
+    ServerUnavailable,
+)
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+WAYS_ON = (
+    f"Set {KEY_VARIABLE} in the environment; or name a server that needs no key "
+    "(--base-url http://127.0.0.1:8000/v1); or run without a language model (--minds classical)."
+)
+_KEY_LIKE = re.compile(r"\b(sk|key|pk)-[\w*-]{6,}")
+_LONGEST_DETAIL = 300
+_QUOTA = "insufficient_quota"
+
+
+def key() -> str:
+    """The API key of the environment, or ``""``."""
+    return os.environ.get(KEY_VARIABLE, "").strip()
+
+
+class Translator:
+    """Translates what goes wrong at one endpoint.
+
+    Args:
+        url: the endpoint; None for OpenAI's own.
+        timeout_s: seconds after which a request is given up.
+    """
+
+    def __init__(self, url: str | None, timeout_s: float) -> None:
+        self._where = url.partition("?")[0] if url else "the OpenAI API"
+        self._timeout_s = timeout_s
+
+    def refusal(self, error: openai.APIStatusError, model: str) -> LLMError:
+        """For an answer with the status of an error."""
+        status = error.status_code
+        name = repr(_clean(model))
+        said = f"{self._where} answered {status} ({_clean(_detail(error))})"
+        if status in {401, 403}:
+            return AccessDenied(f"{said}: the key was refused. {WAYS_ON}")
+        if status == 429 and _QUOTA in {error.code, error.type}:
+            return BadRequest(f"{said}: the account's quota is used up; raise it at the provider.")
+        if status == 429:
+            return RateLimited(
+                f"{said}: too many requests. Wait, or lower --max-concurrency.", _retry_after(error)
+            )
+        if status in {408, 409} or status >= 500:
+            return ServerUnavailable(f"{said}. Try again later.", _retry_after(error))
+        if status == 404:
+            return BadRequest(f"{said}: is the model name {name} right, and the address?")
+        return BadRequest(f"{said} for model {name}: change the request (--set …), run again.")
+
+    def timeout(self) -> LLMError:
+        """For an answer that was not there in time."""
+        return ServerUnavailable(
+            f"No answer from {self._where} within {self._timeout_s:g} s. "
+            "Is the server overloaded? Try again, or lower --max-concurrency."
+        )
+
+    def no_connection(self, error: Exception) -> LLMError:
+        """For a connection that could not be made or was lost."""
+        cause = error.__cause__ or error
+        return ServerUnavailable(
+            f"Cannot reach {self._where} ({_clean(str(cause) or type(cause).__name__)}). "
+            "Is the server running, and is the address right?"
+        )
+
+    def no_completion(self, error: Exception) -> LLMError:
+        """For an answer that cannot be read."""
+        return ServerUnavailable(
+            f"{self._where} sent something that is no chat completion ({_clean(str(error))}). "
+            "Is the address right?"
+        )
+
+
+def _clean(text: str) -> str:
+    """One line without the key, without control codes, and not too long."""
+    if secret := key():
+        text = text.replace(secret, "[key]")
+    text = _KEY_LIKE.sub("[key]", "".join(c if c.isprintable() else " " for c in text))
+    return " ".join(text.split())[:_LONGEST_DETAIL]
+
+
+def _detail(error: openai.APIStatusError) -> str:
+    body = error.body
+    if isinstance(body, dict):
+        message = body.get("message") or body.get("detail")
+        if message:
+            return str(message)
+    return error.response.reason_phrase or "no reason given"
+
+
+def _retry_after(error: openai.APIStatusError) -> float | None:
+    """Seconds to wait: a number, or a date (RFC 9110, section 10.2.3)."""
+    headers = error.response.headers
+    for name, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            return max(0.0, float(headers[name]) / scale)
+        except (KeyError, ValueError):
+            continue
+    try:
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    return max(0.0, (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds())

@@ -1,0 +1,206 @@
+"""Several runs of a scenario, and what is said of them.
+
+Runs with language models go on at the same time, within the limits of their endpoints; classical
+runs go one after another, since they keep one core busy each.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from sabm_mesa import engine
+from sabm_mesa.errors import ParameterError
+from sabm_mesa.provenance import versions
+from sabm_mesa.usage import Tally
+
+if TYPE_CHECKING:
+    from sabm_mesa.llm import Connection
+    from sabm_mesa.models.base import SmartModel
+    from sabm_mesa.recording import Recording
+
+AT_ONCE = 32
+"""Runs with language models that go on at the same time at the most."""
+REFRESH_S = 0.1
+Watch = Callable[[Sequence["SmartModel"]], None]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Runs that are done.
+
+    Attributes:
+        models: the models, in the order of their seeds.
+        seeds: their seeds.
+        wall_s: seconds it took in all.
+    """
+
+    models: Sequence[SmartModel]
+    seeds: Sequence[int]
+    wall_s: float
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of the runs: those of the recording, or 0, 1, 2, … without one."""
+        return [m.recorder.run if m.recording_path else i for i, m in enumerate(self.models)]
+
+    def model_frame(self) -> pd.DataFrame:
+        """The model data of all runs: one row a round and run."""
+        frames = [m.model_frame(run) for run, m in zip(self.numbers, self.models, strict=True)]
+        return pd.concat(frames, ignore_index=True)
+
+    def agent_frame(self) -> pd.DataFrame:
+        """The agent data of all runs: one row an agent, round and run."""
+        frames = [m.agent_frame(run) for run, m in zip(self.numbers, self.models, strict=True)]
+        return pd.concat(frames, ignore_index=True)
+
+    def total(self) -> Tally:
+        """What the asks of all runs cost."""
+        total = Tally()
+        for model in self.models:
+            total.add(model.total)
+        return total
+
+    def figures(self) -> Mapping[str, Any]:
+        """The scenario's plots by name, as figures of matplotlib."""
+        if not self.models[0].plots:
+            return {}
+        figures: Mapping[str, Any] = self._draw("figures")
+        return figures
+
+    def animation(self) -> Any:
+        """The first run as an animation of matplotlib.
+
+        Raises:
+            ParameterError: when the scenario has none.
+        """
+        check_animation(type(self.models[0]))
+        return self._draw("animation")
+
+    def _draw(self, kind: str) -> Any:
+        first = self.models[0]
+        subtitle = f"{first.condition} · {describe_minds(first.minds_in_use())}"
+        draw = getattr(import_module(first.plots), kind)
+        return draw(self.model_frame(), self.agent_frame(), subtitle, **first.plot_options())
+
+    def summary(self) -> dict[str, Any]:
+        """What is said of the runs: what was run, what it cost, how each ended."""
+        first = self.models[0]
+        return {
+            "scenario": first.scenario_name,
+            "parameters": {k: v for k, v in first.parameters.items() if k != "rng"},
+            "seeds": list(self.seeds),
+            "minds": first.minds_in_use(),
+            "versions": versions(),
+            "prompts": first.book.digest(),
+            "wall_s": round(self.wall_s, 3),
+            **dict(self.total()),
+            "critical_path_asks": max(m.critical_path_asks for m in self.models),
+            "runs": [
+                {
+                    "run": run,
+                    "seed": seed,
+                    "rounds": model.round + 1,
+                    **dict(model.total),
+                    "critical_path_asks": model.critical_path_asks,
+                    **model.end_measures(),
+                }
+                for run, model, seed in zip(self.numbers, self.models, self.seeds, strict=True)
+            ],
+        }
+
+
+def run_all(
+    scenario: type[SmartModel],
+    parameters: Mapping[str, Any],
+    *,
+    runs: int = 1,
+    seed: int | None = None,
+    recording: Recording | None = None,
+    connection: Connection | None = None,
+    watch: Watch = lambda _: None,
+) -> Runs:
+    """Run a scenario several times; run i has the seed ``seed + i``.
+
+    Args:
+        scenario: the model class.
+        parameters: its parameters, without the seed.
+        runs: how many (at least 1).
+        seed: the seed of the first run; drawn when None.
+        recording: where they are recorded.
+        connection: how language models are reached.
+        watch: called with the models every tenth of a second.
+
+    Raises:
+        UsageError: for parameters that cannot be used; nothing has been run then.
+        RunError: when a run fails; the others are stopped, and what was answered is recorded.
+    """
+    if runs < 1:
+        raise ParameterError(f"The number of runs has to be 1 or more (got {runs}).")
+    services: dict[str, Any] = {"connection": connection, "recording": recording or False}
+    first = scenario(**parameters, **services, rng=seed)
+    seeds = [first.entropy[0] + i for i in range(runs)]
+    models = [first, *(scenario(**parameters, **services, rng=each) for each in seeds[1:])]
+    started = time.perf_counter()
+    waiting = any(not agent.mind.instant for agent in first.population)
+    for model in models:
+        model.begin()
+    _run_together(models, min(runs, AT_ONCE) if waiting else 1, watch)
+    return Runs(models, seeds, time.perf_counter() - started)
+
+
+def _run_together(models: Sequence[SmartModel], at_once: int, watch: Watch) -> None:
+    stop = threading.Event()
+
+    def run(model: SmartModel) -> None:
+        while model.running and not stop.is_set():
+            model.step()
+
+    pool = ThreadPoolExecutor(at_once, thread_name_prefix="sabm-run")
+    futures = [pool.submit(run, model) for model in models]
+    try:
+        _watch(futures, models, watch)
+    finally:
+        stop.set()
+        if any(not future.done() for future in futures):
+            engine.stop_all()
+        pool.shutdown(cancel_futures=True)
+        for model in models:
+            model.abandon("stopped")
+        watch(models)
+
+
+def _watch(futures: list[Future[None]], models: Sequence[SmartModel], watch: Watch) -> None:
+    waiting = set(futures)
+    while waiting:
+        done, waiting = wait(waiting, timeout=REFRESH_S, return_when=FIRST_EXCEPTION)
+        watch(models)
+        for future in done:
+            future.result()
+
+
+def check_animation(scenario: type[SmartModel]) -> None:
+    """Check that a scenario can be drawn as an animation.
+
+    Args:
+        scenario: the model class.
+
+    Raises:
+        ParameterError: when it cannot.
+    """
+    if not scenario.plots or not hasattr(import_module(scenario.plots), "animation"):
+        raise ParameterError(f"The scenario {scenario.scenario_name} has no animation.")
+
+
+def describe_minds(minds: Mapping[str, int]) -> str:
+    """The minds of a population in a few words."""
+    if len(minds) == 1:
+        return next(iter(minds))
+    return ", ".join(f"{count} × {spec}" for spec, count in minds.items())

@@ -1,0 +1,174 @@
+"""The engine: one loop for all models, usable from anywhere but itself."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from sabm_mesa import ScriptedMind, action, engine
+from sabm_mesa.errors import RunError
+from tests.core.support import Priced, Waiting, rows, tiny
+
+
+async def where():
+    return threading.current_thread().name, asyncio.get_running_loop()
+
+
+def test_work_runs_on_the_engines_thread_and_its_result_comes_back() -> None:
+    name, loop = engine.run(where())
+
+    assert name == "sabm-engine"
+    assert engine.run(where()) == (name, loop)
+
+
+def test_an_error_of_the_work_comes_back() -> None:
+    async def fail():
+        raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        engine.run(fail())
+
+
+def test_a_model_steps_inside_a_running_loop() -> None:
+    async def notebook():
+        model = tiny(n_rounds=2, minds=Waiting(lambda _: "2"), rng=1)
+        model.run_model()
+        return model.datacollector.model_vars["sum"]
+
+    assert asyncio.run(notebook()) == [6, 6]
+
+
+def test_models_on_many_threads_share_the_loop_and_wait_for_one_another() -> None:
+    """Every model's agents answer only when those of all models have been asked."""
+    barrier = []
+    opened = asyncio.Event()
+
+    class Meeting(Waiting):
+        async def answer(self, ask):
+            barrier.append(ask.key.agent)
+            if len(barrier) == 8:
+                opened.set()
+            await asyncio.wait_for(opened.wait(), 20)
+            return await super().answer(ask)
+
+    mind = Meeting(lambda ask: str(ask.key.agent))
+    models = [tiny(n=2, minds=mind, rng=seed) for seed in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda model: model.step(), models))
+
+    assert [model.sum for model in models] == [3] * 4
+
+
+def test_a_model_cannot_be_stepped_within_another_models_round() -> None:
+    inner = tiny(minds="fixed:1", rng=1)
+
+    def answer(_):
+        inner.step()
+
+    outer = tiny(minds=ScriptedMind(answer), rng=1)
+    with pytest.raises(RunError, match="cannot be stepped from inside another model's round"):
+        outer.step()
+
+    assert (inner.round, inner.running) == (-1, True)
+    assert not outer.running
+
+
+class Stopping:
+    """A mind that stops everything while the others are under way, and that takes its time."""
+
+    spec, instant, paid = "stopping", False, False
+
+    def __init__(self, stop) -> None:
+        self.stop, self.wound_up = stop, []
+
+    async def answer(self, ask):
+        if ask.key.agent == 3:
+            self.stop()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            for _ in range(20):
+                await asyncio.sleep(0)
+            self.wound_up.append(ask.key.agent)
+
+
+def test_stop_all_ends_every_run_when_it_has_wound_up(tmp_path) -> None:
+    path = tmp_path / "r.sqlite"
+    mind = Stopping(engine.stop_all)
+    model = tiny(action(), minds=mind, rng=1, recording=path)
+    with pytest.raises(RunError, match="The run was stopped"):
+        model.step()
+
+    assert sorted(mind.wound_up) == [1, 2, 3]
+    assert not model.running
+    assert rows(path, "SELECT status, problem FROM runs") == [("failed", "stopped")]
+    assert engine.run(where())[0] == "sabm-engine"
+
+
+def test_stop_all_without_work_does_nothing() -> None:
+    engine.stop_all()
+
+    assert engine.run(where())[0] == "sabm-engine"
+
+
+def test_an_interrupt_cancels_the_round_and_waits_until_it_has_wound_up(tmp_path) -> None:
+    path = tmp_path / "r.sqlite"
+    mind = Stopping(lambda: os.kill(os.getpid(), signal.SIGINT))
+    model = tiny(action(), minds=mind, rng=1, recording=path)
+    with pytest.raises(KeyboardInterrupt):
+        model.step()
+
+    assert sorted(mind.wound_up) == [1, 2, 3]
+    assert not model.running
+    assert rows(path, "SELECT status, problem FROM runs") == [("failed", "stopped")]
+
+
+def test_an_answer_that_was_paid_for_survives_a_stop(tmp_path) -> None:
+    path = tmp_path / "r.sqlite"
+
+    class Sent(Priced):
+        async def answer(self, ask):
+            reply = await super().answer(ask)
+            try:
+                if ask.key.agent == 3:
+                    engine.stop_all()
+                await asyncio.get_running_loop().create_future()
+            except asyncio.CancelledError:
+                reply.stopped = True
+            return reply
+
+    model = tiny(minds=Sent(lambda ask: str(ask.key.agent)), rng=1, recording=path)
+    with pytest.raises(RunError, match="stopped"):
+        model.step()
+
+    assert rows(path, "SELECT agent, value FROM asks ORDER BY 1") == [(1, "1"), (2, "2"), (3, "3")]
+    assert model.values == {1: 0, 2: 0, 3: 0}
+
+
+FORK = """
+import os
+from sabm_mesa import KeynesianBeautyContest
+
+def mean():
+    model = KeynesianBeautyContest(n_players=3, rng=1)
+    model.run_model()
+    return model.mean
+
+here = mean()
+child = os.fork()
+if child == 0:
+    os._exit(0 if mean() == here else 1)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_gets_an_engine_of_its_own() -> None:
+    command = [sys.executable, "-W", "ignore", "-c", FORK]
+
+    assert subprocess.run(command, timeout=60, check=False).returncode == 0

@@ -1,0 +1,388 @@
+"""Prompt files: what is rendered, and what is refused by name."""
+
+import re
+from importlib.resources import files
+from itertools import product
+
+import pytest
+
+from sabm_mesa import Choice, Number, ScriptedMind, Text
+from sabm_mesa.agents.keynesian_beauty_contest import Discussion, Message
+from sabm_mesa.answers import Unusable
+from sabm_mesa.asks import Ask, Key
+from sabm_mesa.errors import PromptError, UnknownName
+from sabm_mesa.models.keynesian_beauty_contest import REWARD_RULES
+from sabm_mesa.prompts import PromptBook, load, load_builtin, merge, placeholders
+from sabm_mesa.registry import SCENARIOS, scenario
+
+
+@pytest.fixture
+def own(tmp_path):
+    """Writes a user's own prompt file."""
+
+    def write(text):
+        path = tmp_path / "own.toml"
+        path.write_text(text, "utf-8")
+        return path
+
+    return write
+
+
+def refusal(path, *names):
+    with pytest.raises((PromptError, UnknownName)) as refused:
+        PromptBook("kbc", *names, overrides=path)
+    return str(refused.value)
+
+
+# Building a book.
+
+
+def test_a_condition_replaces_entries_and_leaves_the_others() -> None:
+    baseline, cooperative = PromptBook("kbc"), PromptBook("kbc", "cooperative")
+
+    differing = {e for e in baseline.entries if baseline.entries[e] != cooperative.entries[e]}
+    assert differing == {"communicate_line", "act_line"}
+    assert baseline.render("act_line", {}) == ""
+    assert "must cooperate" in cooperative.render("act_line", {})
+
+
+def test_a_variant_replaces_entries_and_a_condition_comes_after_it() -> None:
+    book = PromptBook("kbc", "uncooperative", "paraphrased")
+
+    assert "Imagine that you study" in book.entries["scenario"]
+    assert "do not like to cooperate" in book.entries["act_line"]
+
+
+def test_the_names_that_exist_start_with_the_defaults() -> None:
+    book = PromptBook("kbc")
+
+    assert book.conditions == ("baseline", "cooperative", "uncooperative")
+    assert book.variants == ("default", "paraphrased", "screening")
+    assert next(iter(book.personas)) == "none"
+    assert {"selfish", "agreeable", "calm"} <= set(book.personas)
+
+
+def test_unknown_names_are_named_with_the_known_ones() -> None:
+    assert refusal(None, "coperative") == (
+        "Unknown condition 'coperative'. Did you mean 'cooperative'? "
+        "Known: baseline, cooperative, uncooperative."
+    )
+    assert "Unknown prompt variant 'x'" in refusal(None, "baseline", "x")
+    with pytest.raises(UnknownName, match="Unknown persona 'grumpy'"):
+        PromptBook("kbc").persona("grumpy")
+
+
+def test_personas() -> None:
+    book = PromptBook("kbc")
+
+    assert book.persona("none") == ""
+    assert "kind and considerate" in book.persona("agreeable")
+
+
+def test_hashes_change_with_the_text_alone(own) -> None:
+    book, same = PromptBook("kbc"), PromptBook("kbc")
+    other = PromptBook("kbc", overrides=own('[prompts]\nact_line = "Hurry."'))
+
+    assert book.hashes() == same.hashes()
+    assert book.digest() == same.digest() != other.digest()
+    assert {e for e, h in book.hashes().items() if other.hashes()[e] != h} == {"act_line"}
+    assert all(re.fullmatch("[0-9a-f]{12}", h) for h in book.hashes().values())
+
+
+def test_the_digest_covers_the_personas(own) -> None:
+    path = own('[personas]\nselfish = "You come first."')
+
+    assert PromptBook("kbc", overrides=path).digest() != PromptBook("kbc").digest()
+
+
+# Rendering.
+
+
+def test_what_is_filled_in_is_not_read_as_a_template() -> None:
+    text = PromptBook("kbc").render("said_other", {"speaker": 3, "text": "{text} {low} }{"})
+
+    assert text == "Player #3: {text} {low} }{"
+
+
+def test_values_that_an_entry_does_not_use_are_ignored() -> None:
+    assert PromptBook("kbc").render("said_nothing", {"speaker": 3}) == "(nothing yet)"
+
+
+def test_an_empty_placeholder_leaves_no_gap(own) -> None:
+    path = own('[prompts]\ncommunicate_line = ""\nact_line=""\n[personas]\nx = "You are x."')
+    values = {"n_others": 2, "low": 0, "high": 1, "reward": "R.", "player": 1, "persona": ""}
+    book = PromptBook("kbc", overrides=path)
+
+    without = book.render("scenario", values)
+    assert without.endswith("You are Player #1.")
+    assert "\n\n\n" not in without
+    assert book.render("scenario", {**values, "persona": book.persona("x")}).endswith(
+        "You are Player #1.\nYou are x."
+    )
+
+
+def test_an_entry_or_a_value_that_is_missing_is_named() -> None:
+    book = PromptBook("kbc")
+
+    with pytest.raises(PromptError, match="no prompt entry 'dance'"):
+        book.render("dance", {})
+    with pytest.raises(PromptError, match=r"'said_other' uses the placeholder \{text\}.*speaker"):
+        book.render("said_other", {"speaker": 1})
+
+
+SPECS = [Number(0, 9.5), Number(0, 9, integer=True), Choice(("left", "right")), Text(max_words=9)]
+REASONED = [Number(0, 9, reasoning=True), Choice(("l", "r"), reasoning=True), Text(reasoning=True)]
+
+
+@pytest.mark.parametrize(
+    ("spec", "answer_format"), list(product(SPECS + REASONED, ("paper", "json"))), ids=str
+)
+def test_every_spec_can_be_asked_for(spec, answer_format) -> None:
+    form = PromptBook("kbc").form(spec, answer_format)
+
+    assert ("reasoning" in form) is spec.reasoning
+    assert ("JSON" in form) is (answer_format == "json")
+    assert "{" not in form
+
+
+def test_the_form_of_a_number_names_its_kind_and_range() -> None:
+    book = PromptBook("kbc")
+
+    assert "an integer from 0 to 9" in book.form(SPECS[1], "paper")
+    assert "a number from 0 to 9.5" in book.form(SPECS[0], "json")
+    assert "left, right" in book.form(SPECS[2], "paper")
+    assert "9 words" in book.form(SPECS[3], "paper")
+
+
+@pytest.mark.parametrize(
+    ("code", "fields"),
+    [
+        ("empty", {}),
+        ("refused", {}),
+        ("cut_off", {}),
+        ("not_json", {}),
+        ("one_line", {}),
+        ("not_a_number", {"found": '"x"'}),
+        ("several_numbers", {"found": '"1 2"'}),
+        ("not_an_integer", {"found": '"1.5"'}),
+        ("out_of_range", {"found": '"9"', "low": "0", "high": "1"}),
+        ("not_an_option", {"found": '"x"'}),
+        ("not_text", {}),
+    ],
+)
+def test_every_reason_can_be_said(code, fields) -> None:
+    reason = PromptBook("kbc").reason(Unusable(code, **fields))
+
+    assert reason.endswith(".")
+    assert all(str(value) in reason for value in fields.values())
+
+
+def test_all_reasons_are_covered() -> None:
+    codes = set(load_builtin("answers")["answers"]["reasons"])
+    used = set(re.findall(r'"(\w+)"', "".join(map(_source, ("answers", "decisions", "asks")))))
+
+    assert codes <= used
+
+
+def _source(module):
+    return files("sabm_mesa").joinpath(f"{module}.py").read_text("utf-8")
+
+
+# A user's own file.
+
+
+def test_own_entries_replace_the_built_in_ones_and_add_conditions_and_personas(own) -> None:
+    path = own(
+        """
+        [prompts]
+        said_own = "I: {text}"
+        [conditions.hasty]
+        act_line = "Hurry."
+        [conditions.cooperative]
+        act_line = "Cooperate."
+        [variants.brief]
+        act = "{form}"
+        [personas]
+        grumpy = "You are grumpy."
+        [answers]
+        integer = "a whole number between {low} and {high}"
+        [answers.reasons]
+        empty = "Nothing was there."
+        """
+    )
+    hasty = PromptBook("kbc", "hasty", "brief", overrides=path)
+    cooperative = PromptBook("kbc", "cooperative", overrides=path)
+
+    assert hasty.render("said_own", {"text": "x"}) == "I: x"
+    assert hasty.render("act_line", {}) == "Hurry."
+    assert hasty.entries["act"] == "{form}"
+    assert hasty.persona("grumpy") == "You are grumpy."
+    assert "a whole number between 0 and 9" in hasty.form(SPECS[1], "paper")
+    assert hasty.reason(Unusable("empty")) == "Nothing was there."
+    assert hasty.reason(Unusable("cut_off")).startswith("It was cut off")
+    assert cooperative.render("act_line", {}) == "Cooperate."
+    assert "bring about cooperation" in cooperative.render("communicate_line", {})
+
+
+REFUSED = [
+    ('[prompts]\ndance = "x"', "[prompts]: unknown entry 'dance'; known: act, "),
+    (
+        '[prompts]\nsaid_own = "{text} {speaker}"',
+        "'said_own' has the unknown placeholder {speaker}",
+    ),
+    ('[prompts]\nsaid_own = "You"', "'said_own' lacks placeholder {text}"),
+    ('[prompts]\nsaid_other = "x"', "'said_other' lacks placeholder {speaker}, {text}"),
+    ("[prompts]\nsaid_own = 3", "[prompts]: 'said_own' has to be a text"),
+    ('[prompts]\nsaid_own = "{text"', "unbalanced braces"),
+    ('[prompts]\nsaid_own = "{}"', "has to be a name in braces, not {}"),
+    ('[prompts]\nsaid_own = "{text.upper}"', "has to be a name in braces, not {text.upper}"),
+    ('[prompts]\nsaid_own = "{text!r}"', "has to be a name in braces, not {text!r}"),
+    ('[prompts]\nsaid_own = "{text:>9}"', "has to be a name in braces, not {text:>9}"),
+    ('[conditions.x]\ndance = "x"', "[conditions.x]: unknown entry 'dance'"),
+    ('[conditions.x]\nact_line = "{low}"', "'act_line' has the unknown placeholder {low}; known: "),
+    ("[conditions]\nx = 5", "[conditions.x] has to be a table"),
+    ('[variants.x]\nact = "{said} {speaker}"', "'act' has the unknown placeholder {speaker}"),
+    ("[variants.x]\nact = 5", "[variants.x]: 'act' has to be a text"),
+    ("[personas]\nx = 5", "[personas]: 'x' has to be a text"),
+    ('[answers]\ninteger = "{low}"', "'integer' lacks placeholder {high}"),
+    ('[answers]\nx = "y"', "[answers]: unknown entry 'x'"),
+    ("[answers]\nreasons = 5", "[answers.reasons] has to be a table"),
+    ('[answers.reasons]\nx = "y"', "[answers.reasons]: unknown entry 'x'"),
+    ("[prompt]", "unknown table [prompt]; known: prompts, conditions, variants"),
+    ("prompts = 5", "[prompts] has to be a table"),
+    ("[prompts", "is not valid TOML"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), REFUSED)
+def test_an_own_file_that_is_wrong_is_refused_with_its_name(own, text, message) -> None:
+    found = refusal(own(text))
+
+    assert message in found
+    assert "\n" not in found
+
+
+def test_an_own_file_that_cannot_be_read(tmp_path) -> None:
+    (tmp_path / "latin.toml").write_bytes(b'[personas]\nx = "\xe4"')
+
+    assert "is not valid TOML" in refusal(tmp_path / "latin.toml")
+    assert "Cannot read the prompt file" in refusal(tmp_path / "absent.toml")
+    assert "Is a directory" in refusal(tmp_path)
+    assert "no built-in prompt file 'mine'; a file of your own has to end in .toml" in refusal(
+        "mine"
+    )
+
+
+def test_a_scenario_may_bring_its_prompts_by_path(own) -> None:
+    path = own('[prompts]\nscenario = "S"\nact = "{form}"')
+
+    assert PromptBook(path).conditions == ("baseline",)
+    assert load(path)["prompts"] == {"scenario": "S", "act": "{form}"}
+    assert load(str(path)) == load(path)
+
+
+def test_merge_and_placeholders() -> None:
+    assert merge({"a": {"x": 1, "y": 2}, "b": 3}, {"a": {"y": 4}, "b": {"z": 5}}) == {
+        "a": {"x": 1, "y": 4},
+        "b": {"z": 5},
+    }
+    assert placeholders("{a} {b} {a} {{c}}") == {"a", "b"}
+
+
+# The built-in prompts.
+
+HINTS = re.compile(
+    r"beauty|contest|keynes|nash|equilibri|level.k|cooperat|collaborat|coordinat", re.IGNORECASE
+)
+
+
+@pytest.mark.parametrize("variant", ["default", "paraphrased", "screening"])
+def test_the_baseline_of_the_contest_does_not_hint(variant) -> None:
+    book = PromptBook("kbc", variant=variant)
+    shown = [*load_builtin("kbc")["prompts"], *load_builtin("answers")["answers"]]
+
+    assert not [e for e in shown if isinstance(e, str) and HINTS.search(book.entries.get(e, ""))]
+
+
+def test_the_conditions_do_hint() -> None:
+    for condition in ("cooperative", "uncooperative"):
+        assert HINTS.search(PromptBook("kbc", condition).entries["act_line"])
+
+
+def settings_of(name):
+    """Each condition with the first wording, and each wording with the first condition."""
+    book = PromptBook(scenario(name).prompt_file)
+    conditions = [(name, condition, "default") for condition in book.conditions]
+    return conditions + [(name, "baseline", variant) for variant in book.variants[1:]]
+
+
+@pytest.mark.parametrize(
+    ("name", "condition", "variant"), [each for name in SCENARIOS for each in settings_of(name)]
+)
+def test_every_question_of_a_scenario_renders(name, condition, variant) -> None:
+    asked = []
+
+    def answer(ask):
+        asked.append(ask.name)
+        for message in ask.messages():
+            assert message["content"] == message["content"].strip() != ""
+            assert "{" not in message["content"]
+        return {
+            "number": lambda: ask.spec.low,
+            "choice": lambda: ask.spec.options[0],
+            "text": lambda: "Hello.",
+        }[ask.spec.kind]()
+
+    model = scenario(name)(
+        n_rounds=2, condition=condition, variant=variant, minds=ScriptedMind(answer), rng=1
+    )
+    model.run_model()
+
+    assert model.total.invalid == 0
+    assert set(asked) <= set(load_builtin(model.prompt_file)["prompts"])
+    assert asked
+
+
+@pytest.mark.parametrize(
+    ("condition", "variant", "rule"),
+    list(
+        product(
+            ("baseline", "cooperative", "uncooperative"),
+            ("default", "paraphrased", "screening"),
+            REWARD_RULES,
+        )
+    ),
+)
+def test_every_question_of_the_contest_renders(condition, variant, rule) -> None:
+    book = PromptBook("kbc", condition, variant)
+    said = (Message(0, 1, "I say 20."), Message(0, 2, "And {I} 30."))
+    discussion = Discussion(
+        player=2,
+        n_players=3,
+        round=1,
+        condition=condition,
+        reward_rule=rule,
+        said=said,
+        persona="selfish",
+    )
+    for name in ("communicate", "act"):
+        ask = Ask(
+            name,
+            discussion,
+            Number(0, 100, integer=True, reasoning=True),
+            key=Key(1, name, 2, 0),
+            book=book,
+            answer_format="paper",
+            agent=None,
+        )
+        system, question = (message["content"] for message in ask.messages())
+
+        assert "2 other p" in system or "2 players besides you" in system
+        assert "You are a selfish person" in system
+        assert "On the first line" in question
+        if variant != "screening":
+            assert "Player #2" in system
+            assert book.render(f"reward_{rule}", {}) in system
+        if variant != "screening" or name == "communicate":
+            assert "Player #1: I say 20.\nYou: And {I} 30." in question
+            assert book.render(f"{name}_line", {}) in question

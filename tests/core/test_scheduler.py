@@ -1,0 +1,366 @@
+"""Phases: who is asked, in what order, what they see, and what runs at the same time."""
+
+import asyncio
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sabm_mesa import Phase, ScriptedMind, action, communication, planning
+from sabm_mesa.errors import MindError
+from tests.core.support import Priced, Waiting, neighbours, rows, tiny
+
+RING = [(1, 2), (2, 3), (3, 4), (4, 1)]
+
+
+def next_value(ask):
+    """An answer that depends on all that the agent sees."""
+    total = sum(int(pair.partition("=")[2]) for pair in ask.observation.seen.split())
+    return str((7 * total + 3 * ask.observation.me + ask.key.round + ask.key.call) % 101)
+
+
+def test_the_three_phases_have_the_names_of_the_agents_methods() -> None:
+    assert communication() == Phase("communicate", "shuffled")
+    assert planning() == Phase("plan", "simultaneous")
+    assert action() == Phase("act", "simultaneous")
+    assert action(order="fixed", turns=2) == Phase("act", "fixed", turns=2)
+
+
+# Order.
+
+
+def test_fixed_order_is_by_id() -> None:
+    model = tiny(action(order="fixed"), n=5, minds="fixed:1", rng=3)
+    model.step()
+
+    assert [agent for agent, _ in model.log] == [1, 2, 3, 4, 5]
+
+
+def orders(seed, rounds=3, mind="fixed:1"):
+    model = tiny(action(order="shuffled"), n=6, n_rounds=rounds, minds=mind, rng=seed)
+    model.run_model()
+    spoke = [agent for agent, _ in model.log]
+    return [spoke[i : i + 6] for i in range(0, len(spoke), 6)]
+
+
+def test_shuffled_order_is_drawn_every_round_from_the_seed() -> None:
+    drawn = orders(seed=1)
+
+    assert all(sorted(order) == [1, 2, 3, 4, 5, 6] for order in drawn)
+    assert len({tuple(order) for order in drawn}) == 3
+    assert drawn == orders(seed=1)
+    assert drawn == orders(seed=1, mind=Waiting(lambda _: "1"))
+    assert drawn != orders(seed=2)
+
+
+def test_an_order_of_ones_own() -> None:
+    def backwards(model, agents):
+        assert agents == model.cells
+        return agents[::-1]
+
+    model = tiny(action(order=backwards), n=4, minds="fixed:1", rng=1)
+    model.step()
+
+    assert [agent for agent, _ in model.log] == [4, 3, 2, 1]
+
+
+def test_a_position_is_the_place_in_the_order() -> None:
+    model = tiny(action(order=lambda _, agents: agents[::-1]), n=3, minds="fixed:1", rng=1)
+    model.step()
+
+    assert [cell.position for cell in model.cells] == [2, 1, 0]
+
+
+# What an agent sees.
+
+CHAIN = [(1, 2), (2, 3)]
+
+
+def seen_by(order, mind):
+    seen = {}
+
+    def answer(ask):
+        seen[ask.observation.me] = ask.observation.seen
+        return str(ask.observation.me * 10)
+
+    model = tiny(action(order=order), n=3, edges=CHAIN, minds=mind(answer), rng=1)
+    model.step()
+    return seen, model.log
+
+
+@pytest.mark.parametrize("mind", [ScriptedMind, Waiting])
+def test_one_after_another_sees_what_was_done_before(mind) -> None:
+    seen, log = seen_by("fixed", mind)
+
+    assert seen == {1: "1=0 2=0", 2: "1=10 2=0 3=0", 3: "2=20 3=0"}
+    assert log == [(1, 10), (2, 20), (3, 30)]
+
+
+@pytest.mark.parametrize("mind", [ScriptedMind, Waiting])
+def test_all_at_once_see_the_same_and_are_applied_by_id(mind) -> None:
+    seen, log = seen_by("simultaneous", mind)
+
+    assert seen == {1: "1=0 2=0", 2: "1=0 2=0 3=0", 3: "2=0 3=0"}
+    assert log == [(1, 10), (2, 20), (3, 30)]
+
+
+# Who takes part, when, how often.
+
+
+def test_a_phase_takes_place_when_its_condition_holds() -> None:
+    phases = (communication(when=lambda model: model.round % 2 == 1), action())
+    model = tiny(*phases, n=2, n_rounds=4, minds="fixed:5", rng=1)
+    model.run_model()
+
+    assert [decision for _, decision in model.log] == [5, 5, "5", "5", 5, 5, 5, 5, "5", "5", 5, 5]
+    assert model.datacollector.model_vars["asks"] == [2, 4, 2, 4]
+
+
+@pytest.mark.parametrize("order", ["simultaneous", "fixed"])
+def test_a_phase_asks_those_who_take_part(order) -> None:
+    def odd(model):
+        return [cell for cell in model.cells if cell.unique_id % 2]
+
+    model = tiny(action(order=order, who=odd), n=5, minds="fixed:1", rng=1)
+    model.step()
+
+    assert model.log == [(1, 1), (3, 1), (5, 1)]
+    assert model.tally.asks == 3
+
+
+@pytest.mark.parametrize("order", ["simultaneous", "fixed"])
+@pytest.mark.parametrize("reach", [None, neighbours])
+@pytest.mark.parametrize("mind", [ScriptedMind, Waiting])
+def test_nobody_takes_part(order, reach, mind) -> None:
+    phase = action(order=order, who=lambda _: [], reach=reach)
+    model = tiny(phase, minds=mind(lambda _: "1"), rng=1)
+    model.step()
+
+    assert model.log == []
+    assert model.critical_path_asks == 0
+
+
+@pytest.mark.parametrize("reach", [None, neighbours])
+@pytest.mark.parametrize("mind", [ScriptedMind, Waiting])
+def test_turns_repeat_the_order(reach, mind) -> None:
+    calls = []
+
+    def answer(ask):
+        calls.append((ask.key.agent, ask.key.call))
+        return str(ask.key.call)
+
+    phase = action(order="fixed", turns=3, reach=reach)
+    model = tiny(phase, n=2, edges=[(1, 2)], minds=mind(answer), rng=1)
+    model.step()
+
+    assert calls == [(1, 0), (2, 0), (1, 1), (2, 1), (1, 2), (2, 2)]
+    assert model.log == [(1, 0), (2, 0), (1, 1), (2, 1), (1, 2), (2, 2)]
+    assert model.critical_path_asks == 6
+
+
+# Reach.
+
+
+@st.composite
+def worlds(draw):
+    n = draw(st.integers(2, 7))
+    pairs = [(a, b) for a in range(1, n + 1) for b in range(a + 1, n + 1)]
+    order = draw(st.permutations(range(n)))
+    return {
+        "n": n,
+        "edges": draw(st.lists(st.sampled_from(pairs), unique=True)),
+        "order": order,
+        "turns": draw(st.integers(1, 2)),
+    }
+
+
+def played(mind, reach, n, edges, order, turns):
+    phase = action(order=lambda _, agents: [agents[i] for i in order], reach=reach, turns=turns)
+    model = tiny(phase, n=n, edges=edges, n_rounds=2, minds=mind, rng=1)
+    model.run_model()
+    return model
+
+
+@given(worlds(), st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_asking_at_the_same_time_gives_the_result_of_one_by_one(world, seed) -> None:
+    strict = played(ScriptedMind(next_value), None, **world)
+    together = played(Waiting(next_value, seed), neighbours, **world)
+
+    assert together.values == strict.values
+    assert together.datacollector.model_vars == strict.datacollector.model_vars
+    assert sorted(together.log) == sorted(strict.log)
+    assert together.total == strict.total
+    for pair in world["edges"]:
+        assert of(pair, together.log) == of(pair, strict.log)
+
+
+def of(agents, log):
+    return [each for each in log if each[0] in agents]
+
+
+class Gates:
+    """A mind whose answers wait until others have been asked."""
+
+    spec, instant, paid = "gates", False, False
+
+    def __init__(self, waits_for) -> None:
+        self.waits_for = waits_for
+        self.asked = []
+        self.arrived = {}
+
+    def _event(self, agent):
+        return self.arrived.setdefault(agent, asyncio.Event())
+
+    async def answer(self, ask):
+        agent = ask.key.agent
+        self.asked.append(agent)
+        self._event(agent).set()
+        for other in self.waits_for.get(agent, ()):
+            await asyncio.wait_for(self._event(other).wait(), timeout=20)
+        return str(agent)
+
+
+def test_an_agent_out_of_reach_starts_before_an_earlier_one_is_done() -> None:
+    """1 is done only after 3 was asked, and 3 cannot affect it; 2 has to wait for 1."""
+    mind = Gates({1: [3], 2: [], 3: []})
+    phase = action(order="fixed", reach=neighbours)
+    model = tiny(phase, n=3, edges=[(1, 2)], minds=mind, rng=1)
+    model.step()
+
+    assert mind.asked == [1, 3, 2]
+    assert {agent for agent, _ in model.log} == {1, 2, 3}
+    assert model.log.index((1, 1)) < model.log.index((2, 2))
+
+
+def test_all_at_once_really_are_under_way_at_once() -> None:
+    everybody = [1, 2, 3, 4]
+    mind = Gates(dict.fromkeys(everybody, everybody))
+    model = tiny(action(), n=4, minds=mind, rng=1)
+    model.step()
+
+    assert mind.asked == everybody
+    assert [agent for agent, _ in model.log] == everybody
+
+
+def test_reach_is_that_of_the_start_of_the_phase() -> None:
+    asked = []
+
+    def reach(model, cell):
+        asked.append((cell.unique_id, dict(model.values)))
+        return model.cells
+
+    phase = action(order="fixed", reach=reach)
+    model = tiny(phase, n=2, minds=Waiting(lambda _: "5"), rng=1)
+    model.step()
+
+    assert sorted(asked) == [(1, {1: 0, 2: 0}), (2, {1: 0, 2: 0})]
+
+
+# The critical path.
+
+
+@pytest.mark.parametrize(
+    ("phase", "edges", "longest"),
+    [
+        (action(), RING, 1),
+        (action(order="fixed"), RING, 4),
+        (action(order="fixed", turns=2), RING, 8),
+        (action(order="fixed", reach=neighbours), RING, 4),
+        (action(order="fixed", reach=neighbours), [(1, 2), (3, 4)], 2),
+        (action(order="fixed", reach=neighbours), [(1, 4), (2, 3)], 2),
+        (action(order="fixed", reach=neighbours), [], 1),
+        (action(order="fixed", reach=neighbours, turns=3), [], 3),
+    ],
+)
+def test_the_longest_chain_of_asks(phase, edges, longest) -> None:
+    model = tiny(phase, n=4, edges=edges, minds=Waiting(lambda _: "1"), rng=1)
+    model.step()
+
+    assert model.critical_path_asks == longest
+
+
+def test_the_chain_counts_attempts_and_adds_up_over_phases_and_rounds() -> None:
+    def answer(ask):
+        return "x" if ask.key.agent == 2 and len(ask.rejected) < 2 else "1"
+
+    mind = Waiting(answer)
+    once = tiny(action(), n=4, minds=mind, rng=1)
+    once.step()
+    apart = tiny(action(order="fixed", reach=neighbours), n=4, edges=[(2, 3)], minds=mind, rng=1)
+    apart.step()
+    both = tiny(communication(), action(), n=4, n_rounds=2, minds=mind, rng=1)
+    both.run_model()
+
+    assert once.critical_path_asks == 3
+    assert apart.critical_path_asks == 4
+    assert both.critical_path_asks == 2 * (4 + 3)
+
+
+# Failures.
+
+
+def fails_at(agent):
+    def answer(ask):
+        if ask.key.agent == agent:
+            raise ValueError("no idea")
+        return "1"
+
+    return answer
+
+
+@pytest.mark.parametrize("order", ["simultaneous", "fixed"])
+@pytest.mark.parametrize("mind", [ScriptedMind, Waiting])
+def test_when_a_mind_fails_the_run_ends_and_says_where(order, mind) -> None:
+    model = tiny(action(order=order), n=4, n_rounds=3, minds=mind(fails_at(2)), rng=1)
+    with pytest.raises(MindError, match="round 0, act, agent 2: ValueError: no idea"):
+        model.step()
+
+    assert not model.running
+    assert model.log == ([] if order == "simultaneous" else [(1, 1)])
+    model.step()
+    assert model.round == 0
+
+
+class Sent(Priced):
+    """A paid mind that finishes what was sent although it is stopped, as a client does."""
+
+    def __init__(self, fails, after) -> None:
+        super().__init__(lambda ask: str(ask.key.agent))
+        self.fails, self.after = fails, after
+        self.asked, self.all_sent = [], asyncio.Event()
+
+    async def answer(self, ask):
+        self.asked.append(ask.key.agent)
+        if len(self.asked) == self.after:
+            self.all_sent.set()
+        await self.all_sent.wait()
+        if ask.key.agent == self.fails:
+            raise ValueError("no idea")
+        reply = await super().answer(ask)
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            reply.stopped = True
+        return reply
+
+
+def test_what_is_under_way_when_one_fails_is_recorded_and_nothing_starts_anew(tmp_path) -> None:
+    """1 to 4 are under way; 5 would follow on 1, 6 on 2."""
+    path = tmp_path / "r.sqlite"
+    mind = Sent(fails=3, after=4)
+    phase = action(order="fixed", reach=neighbours)
+    edges = [(1, 5), (2, 6)]
+    model = tiny(phase, n=6, edges=edges, minds=mind, rng=1, recording=path)
+    with pytest.raises(MindError, match="agent 3"):
+        model.step()
+
+    assert mind.asked == [1, 2, 3, 4]
+    assert rows(path, "SELECT agent, value FROM asks ORDER BY agent") == [
+        (1, "1"),
+        (2, "2"),
+        (4, "4"),
+    ]
+    assert model.log == []
+    assert rows(path, "SELECT status FROM runs") == [("failed",)]
+    assert model.total.prompt_tokens == 30

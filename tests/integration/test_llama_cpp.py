@@ -1,0 +1,103 @@
+"""The contest against a real llama.cpp server, in both answer formats."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sabm_mesa import Connection, KeynesianBeautyContest
+from sabm_mesa.llm import close_all
+
+from .tiny_gguf import write_tiny_model
+
+STARTING_S = 120
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("llama")
+    model = folder / "tiny.gguf"
+    write_tiny_model(model)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "llama_cpp.server", "--model", str(model)]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--n_ctx", "16384", "--seed", "1"]
+    log = (folder / "server.log").open("w")
+    with log, subprocess.Popen(command, stdout=log, stderr=log) as server:
+        try:
+            url = f"http://127.0.0.1:{port}/v1"
+            wait_for(url, server, folder / "server.log")
+            yield url
+        finally:
+            close_all()
+            server.terminate()
+
+
+def wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until the server answers; fail with its log when it ends or does not start."""
+    until = time.monotonic() + STARTING_S
+    while time.monotonic() < until and server.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{url}/models", timeout=5):
+                return
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.2)
+    pytest.fail(f"llama.cpp did not start:\n{log.read_text()[-3000:]}")
+
+
+def contest(endpoint: str, recording: Path, **settings: object) -> KeynesianBeautyContest:
+    model = KeynesianBeautyContest(
+        n_players=3,
+        n_rounds=2,
+        minds="llm:tiny",
+        rng=1,
+        max_tokens=60,
+        connection=Connection(base_url=endpoint),
+        recording=recording,
+        **settings,
+    )
+    model.run_model()
+    return model
+
+
+def test_under_a_schema_noise_is_a_valid_pick(endpoint: str, tmp_path: Path) -> None:
+    model = contest(endpoint, tmp_path / "r.sqlite", answer_format="json")
+    picks = model.agent_frame()["choice"].dropna()
+    assert ((picks >= 0) & (picks <= 100)).all()
+    assert picks.size > 0
+    assert model.total.prompt_tokens > 0
+    with sqlite3.connect(tmp_path / "r.sqlite") as recording:
+        rows = recording.execute("SELECT raw, value FROM asks WHERE valid AND phase = 'act'")
+        answers = rows.fetchall()
+    recording.close()
+    assert len(answers) == picks.size
+    assert all(json.loads(raw)["answer"] == json.loads(value) for raw, value in answers)
+
+
+def test_noise_as_plain_text_is_counted_and_never_a_number(endpoint: str, tmp_path: Path) -> None:
+    model = contest(endpoint, tmp_path / "r.sqlite", max_attempts=2)
+    frame = model.model_frame()
+    assert len(frame) == 2
+    agents = model.agent_frame()
+    assert model.total.invalid >= agents["choice"].isna().sum() > 0
+    with sqlite3.connect(tmp_path / "r.sqlite") as recording:
+        (attempts,) = recording.execute("SELECT count(*) FROM asks").fetchone()
+        (unread,) = recording.execute("SELECT count(*) FROM asks WHERE NOT valid").fetchone()
+        (invented,) = recording.execute(
+            "SELECT count(*) FROM asks WHERE NOT valid AND value IS NOT NULL"
+        ).fetchone()
+    recording.close()
+    assert attempts == model.total.asks + model.total.reasks
+    assert unread >= model.total.invalid
+    assert invented == 0

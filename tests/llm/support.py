@@ -1,0 +1,106 @@
+"""What the tests of language-model access share."""
+
+import asyncio
+import selectors
+import sqlite3
+from collections.abc import Coroutine, Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sabm_mesa import KeynesianBeautyContest, engine
+from sabm_mesa.llm import Client, Completion, Request
+from sabm_mesa.llm.finish import FinishingSent
+from sabm_mesa.llm.openai_client import OpenAIClient
+from sabm_mesa.llm.retry import Retrying
+from tests.llm_server import LLMServer, stub
+
+T = TypeVar("T")
+ROOT = Path(__file__).parents[2]
+
+
+class _NoWaiting(selectors.DefaultSelector):
+    """Lets the time of its loop jump to the next thing that is due, instead of waiting for it."""
+
+    jumped = 0.0
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        ready = super().select(0)
+        if not ready:
+            assert timeout is not None, "everything waits for something that will never happen"
+            self.jumped += timeout
+        return ready
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop on which seconds cost nothing; that all tasks wait for ever is an error."""
+
+    def __init__(self) -> None:
+        self.selector = _NoWaiting()
+        super().__init__(self.selector)
+
+    def time(self) -> float:
+        return self.selector.jumped
+
+
+def on_virtual_time(work: Coroutine[Any, Any, T]) -> T:
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(work)
+
+
+async def turn(times: int = 5) -> None:
+    """Let whatever can go on now go on."""
+    for _ in range(times):
+        await asyncio.sleep(0)
+
+
+def ask(text: str = "Hello", model: str = "stub", **options: Any) -> Request:
+    return Request(model, (("user", text),), **options)
+
+
+def complete(client: Client, *requests: Request) -> list[Completion]:
+    """Complete all at once on the engine's loop; the first error is raised."""
+
+    async def work() -> list[Completion]:
+        return await asyncio.gather(*(client.complete(request) for request in requests))
+
+    return engine.run(work())
+
+
+def outcomes(client: Client, requests: Iterable[Request]) -> list[Any]:
+    """Completions, or the errors in their place."""
+
+    async def work() -> list[Any]:
+        parts = (client.complete(request) for request in requests)
+        return await asyncio.gather(*parts, return_exceptions=True)
+
+    return engine.run(work())
+
+
+class Chain:
+    """The real client with retries that hardly wait."""
+
+    def __init__(self, url: str | None, max_retries: int = 2, timeout_s: float = 30.0) -> None:
+        self.endpoint = OpenAIClient(url, timeout_s)
+        self.client = Retrying(FinishingSent(self.endpoint), max_retries, first_wait_s=0.001)
+
+    def __enter__(self) -> Retrying:
+        return self.client
+
+    def __exit__(self, *_: object) -> None:
+        engine.run(self.endpoint.close())
+
+
+def first_question(messages: list[dict[str, Any]], body: dict[str, Any]) -> list[str]:
+    """A brain that answers a question that is asked again as it did the first time."""
+    return stub(messages[:2], body)
+
+
+def contest(server: LLMServer, **parameters: Any) -> KeynesianBeautyContest:
+    settings = {"n_players": 6, "n_rounds": 2, "rng": 1, "recording": False} | parameters
+    return KeynesianBeautyContest(minds=f"llm:stub@{server.url}", **settings)
+
+
+def rows(recording: Path, query: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(recording)) as connection:
+        return connection.execute(query).fetchall()

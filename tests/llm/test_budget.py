@@ -1,0 +1,158 @@
+"""Budgets: no cap is passed, whoever spends, and what is set aside comes back."""
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sabm_mesa import Budget, Connection, ScriptedClient
+from sabm_mesa.errors import BudgetExceeded, ParameterError, RunError, ServerUnavailable
+from sabm_mesa.llm import Completion, connect
+from sabm_mesa.llm.budget import ANSWER_TOKENS, Budgeted, Spent
+from sabm_mesa.llm.prices import PriceTable
+from tests.llm.support import ask, complete, contest, on_virtual_time, outcomes, rows
+from tests.llm_server import LLMServer, Reply
+
+DONE = Completion("42", "gpt-4o", prompt_tokens=10, completion_tokens=2, cost_usd=0.5)
+
+
+def budgeted(budget: Budget, *script: Any) -> Budgeted:
+    return Budgeted(ScriptedClient(script), budget, PriceTable())
+
+
+def test_what_is_reported_is_spent() -> None:
+    budget = Budget()
+    complete(budgeted(budget, DONE, DONE), ask(), ask())
+    assert budget.spent == Spent(2, 24, 1.0)
+    assert budget.reserved == Spent()
+
+
+def test_what_is_not_reported_is_taken_to_be_the_most() -> None:
+    budget = Budget(max_tokens=10**6)
+    complete(budgeted(budget, "42"), ask("x" * 100, model="gpt-4o", max_tokens=50))
+    assert budget.spent.tokens == 50 + 50 + 8
+    assert budget.spent.usd == pytest.approx((58 * 2.5 + 50 * 10) / 10**6)
+    complete(budgeted(budget, "42"), ask("x" * 100))
+    assert budget.spent.tokens == 108 + 58 + ANSWER_TOKENS
+
+
+def test_a_request_without_an_answer_costs_nothing() -> None:
+    budget = Budget(max_asks=1)
+    client = budgeted(budget, ServerUnavailable("no"), DONE)
+    error, done = outcomes(client, [ask()])[0], outcomes(client, [ask()])[0]
+    assert isinstance(error, ServerUnavailable)
+    assert done is DONE
+    assert budget.spent.asks == 1
+    assert budget.reserved == Spent()
+
+
+def test_what_is_set_aside_comes_back_when_a_request_is_stopped() -> None:
+    class Never:
+        async def complete(self, request: Any) -> Completion:
+            await asyncio.sleep(10**6)
+            return Completion(request.model)
+
+    async def work() -> Budget:
+        budget = Budget(max_asks=1)
+        task = asyncio.create_task(Budgeted(Never(), budget, PriceTable()).complete(ask()))
+        await asyncio.sleep(1)
+        assert budget.reserved.asks == 1
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return budget
+
+    budget = on_virtual_time(work())
+    assert (budget.reserved, budget.spent) == (Spent(), Spent())
+
+
+@pytest.mark.parametrize(
+    "text", ["plain words, 3 numbers", "漢字かな交じり文", "🙂🙃", "ÄÖÜ", "\ud800"]
+)
+def test_the_prompt_is_counted_cautiously(text: str) -> None:
+    budget = Budget(max_tokens=10**6)
+    complete(budgeted(budget, "42"), ask(text, max_tokens=1))
+    assert budget.spent.tokens >= 1 + len(text) / 2
+    assert budget.spent.tokens >= 1 + sum(2.5 for c in text if ord(c) > 0x7FF and c < "\ud800")
+
+
+@pytest.mark.parametrize(
+    ("cap", "says"),
+    [
+        ({"max_asks": 0}, "The budget of 0 asks is used up: 0 spent, the next ask could pass it."),
+        ({"max_tokens": 20}, "The budget of 20 tokens is used up"),
+        ({"max_usd": 1e-6}, "The budget of 1e-06 dollars is used up"),
+    ],
+)
+def test_a_cap_that_could_be_passed_stops_the_ask(cap: dict[str, Any], says: str) -> None:
+    client = budgeted(Budget(**cap), DONE)
+    with pytest.raises(BudgetExceeded) as caught:
+        complete(client, ask(model="gpt-4o", max_tokens=20))
+    assert str(caught.value).startswith(says)
+    assert str(caught.value).endswith("use a larger budget.")
+
+
+def test_a_cap_in_dollars_needs_a_price() -> None:
+    with pytest.raises(BudgetExceeded, match="The price of 'stub' is not known"):
+        complete(budgeted(Budget(max_usd=100), DONE), ask())
+
+
+@pytest.mark.parametrize("name", ["max_usd", "max_asks", "max_tokens"])
+@pytest.mark.parametrize("cap", [-1, float("nan")])
+def test_an_illegal_cap_is_refused(name: str, cap: float) -> None:
+    with pytest.raises(ParameterError, match=name):
+        Budget(**{name: cap})
+
+
+def test_many_at_once_never_pass_a_cap(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.toml"
+    prices.write_text("[models]\nstub = { input = 1000, output = 10000 }\n")
+    with LLMServer(brain=lambda _m, _b: Reply("42", completion_tokens=20)) as server:
+        for cap in ({"max_asks": 17}, {"max_tokens": 700}, {"max_usd": 6.0}):
+            budget = Budget(**cap)
+            client = connect(server.url, Connection(budget=budget, prices=prices))
+            before = server.stats
+            ends = outcomes(client, [ask(max_tokens=20)] * 60)
+            # In order, so that what was set aside for those at once does not count any more.
+            ends += [outcomes(client, [ask(max_tokens=20)])[0] for _ in range(40)]
+            done = [end for end in ends if isinstance(end, Completion)]
+            after = server.stats
+            assert all(isinstance(end, Completion | BudgetExceeded) for end in ends)
+            assert budget.spent.asks == len(done) == after["requests"] - before["requests"]
+            tokens = ("prompt_tokens", "completion_tokens")
+            assert budget.spent.tokens == sum(after[each] - before[each] for each in tokens)
+            assert budget.spent.usd == pytest.approx(sum(each.cost_usd for each in done))
+            for name, used in zip(("asks", "tokens", "usd"), (1, 32, 0.212), strict=True):
+                limit = cap.get(f"max_{name}")
+                if limit is not None:
+                    assert limit - 2 * used < getattr(budget.spent, name) <= limit
+            assert budget.reserved.asks == budget.reserved.tokens == 0
+            assert budget.reserved.usd == pytest.approx(0)
+
+
+def test_runs_in_threads_share_a_budget(tmp_path: Path) -> None:
+    with LLMServer() as server:
+        budget = Budget(max_asks=25)
+        how = Connection(budget=budget)
+        models = [
+            contest(server, connection=how, rng=i, recording=tmp_path / f"{i}.sqlite")
+            for i in range(3)
+        ]
+        problems: list[RunError] = []
+
+        def run(model: Any) -> None:
+            try:
+                model.run_model()
+            except RunError as error:
+                problems.append(error)
+
+        threads = [threading.Thread(target=run, args=(model,)) for model in models]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert {type(problem) for problem in problems} == {BudgetExceeded}
+        assert server.stats["requests"] == budget.spent.asks == 25
+        answers = [rows(tmp_path / f"{i}.sqlite", "SELECT count(*) FROM asks") for i in range(3)]
+        assert sum(count for ((count,),) in answers) == 25

@@ -1,0 +1,273 @@
+"""The whole list of what a server can do wrong: the outcome, and how many requests it saw."""
+
+import asyncio
+import json
+import logging
+import math
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from sabm_mesa import engine
+from sabm_mesa.errors import AccessDenied, BadRequest, LLMError, RateLimited, ServerUnavailable
+from sabm_mesa.llm.openai_client import OpenAIClient
+from sabm_mesa.llm.translation import KEY_VARIABLE
+from tests.llm.support import Chain, ask, complete, outcomes
+from tests.llm_server import Fault, LLMServer, Reply
+
+KEY = "sk-" + "proj-A1b2C3d4E5f6G7h8I9"
+Outcome = Any
+
+
+def answered(fault: Fault | str, times: int = 1, **options: Any) -> tuple[Outcome, int]:
+    """What comes of one ask when the first requests meet a fault, and how many were sent."""
+    faults = [fault] * times
+    with LLMServer(brain=lambda _m, _b: "42", faults=faults) as server:
+        with Chain(server.url, **options) as client:
+            (outcome,) = outcomes(client, [ask()])
+        return outcome, server.stats["requests"]
+
+
+MENDED_BY_A_RETRY = [
+    "408", "409", "429", Fault("429", retry_after=0.01), Fault("429", retry_after_ms=10),
+    Fault("429", retry_after="Wed, 21 Oct 2015 07:28:00 GMT"),
+    Fault("429", retry_after="soon"), "500", "502", "503", Fault("503", retry_after=0.01),
+    "reset", "drop", "bad-json", "html", "error-200", "bad-utf8", "bad-gzip",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", MENDED_BY_A_RETRY, ids=str)
+def test_a_passing_fault_is_mended_by_retries(fault: Fault | str) -> None:
+    done, requests = answered(fault, times=2)
+    assert (done.text, done.retries, requests) == ("42", 2, 3)
+
+
+@pytest.mark.parametrize("fault", MENDED_BY_A_RETRY, ids=str)
+def test_a_lasting_fault_is_an_error_after_the_last_retry(fault: Fault | str) -> None:
+    error, requests = answered(fault, times=9)
+    kind = RateLimited if "429" in str(fault) else ServerUnavailable
+    assert type(error) is kind
+    assert requests == 3
+    assert_one_line(error)
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "says"),
+    [
+        ("400", BadRequest, "The request is invalid.) for model 'stub': change the request"),
+        ("context", BadRequest, "maximum context length is 4096 tokens"),
+        ("401", AccessDenied, "the key was refused. Set OPENAI_API_KEY"),
+        ("403", AccessDenied, "Access is not allowed.): the key was refused"),
+        ("404", BadRequest, "is the model name 'stub' right, and the address?"),
+        ("quota", BadRequest, "quota is used up"),
+    ],
+)
+def test_what_a_retry_cannot_mend_is_sent_once(fault: str, kind: type[LLMError], says: str) -> None:
+    error, requests = answered(fault, times=9)
+    assert type(error) is kind
+    assert requests == 1
+    assert says in str(error)
+    assert_one_line(error)
+
+
+@pytest.mark.parametrize(
+    ("fault", "text", "reason"),
+    [
+        ("no-choices", "", ""),
+        ("null", "", "stop"),
+        ("empty", "", "stop"),
+        ("refusal", "", "content_filter"),
+        ("content-filter", "", "content_filter"),
+        ("length", "4", "length"),
+        ("text-plain", "42", "stop"),
+        ("no-usage", "42", "stop"),
+        (Fault("slow", pace=0.0001), "42", "stop"),
+    ],
+    ids=str,
+)
+def test_an_odd_answer_is_an_answer(fault: Fault | str, text: str, reason: str) -> None:
+    done, requests = answered(fault)
+    assert (done.text, done.finish_reason, done.retries, requests) == (text, reason, 0, 1)
+
+
+def test_a_huge_answer_is_read() -> None:
+    done, requests = answered(Fault("huge", size=10_000_000))
+    assert (len(done.text), requests) == (10_000_000, 1)
+
+
+@pytest.mark.parametrize("fault", ["hang", Fault("slow", pace=0.05)], ids=str)
+def test_the_whole_answer_has_to_come_in_time(fault: Fault | str) -> None:
+    started = time.monotonic()
+    error, requests = answered(fault, times=9, max_retries=1, timeout_s=0.25)
+    assert time.monotonic() - started < 5
+    assert isinstance(error, ServerUnavailable)
+    assert "within 0.25 s. Is the server overloaded?" in str(error)
+    assert requests == 2
+
+
+def test_an_answer_after_a_hang_is_an_answer() -> None:
+    done, requests = answered("hang", timeout_s=0.25)
+    assert (done.text, done.retries, requests) == ("42", 1, 2)
+
+
+def test_a_connection_that_is_refused() -> None:
+    with LLMServer() as server:
+        url = server.url
+    with Chain(url) as client:
+        (error,) = outcomes(client, [ask()])
+    assert isinstance(error, ServerUnavailable)
+    assert str(error).startswith(f"Cannot reach {url} (")
+    assert str(error).endswith("Is the server running, and is the address right?")
+    assert "within" not in str(error)
+
+
+def test_a_server_that_speaks_another_protocol() -> None:
+    async def greet(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"220 mail ready\r\n")
+        writer.close()
+
+    error = engine.run(ask_server(greet))
+    assert isinstance(error, ServerUnavailable)
+    assert str(error).startswith("Cannot reach http")
+    assert_one_line(error)
+
+
+def test_a_server_that_is_started_again_during_a_run() -> None:
+    with LLMServer(brain=lambda _m, _b: "42") as server:
+        with Chain(server.url, max_retries=9) as client:
+            assert complete(client, ask("before"))[0].retries == 0
+            server.stop()
+            server.start()
+            # The connection that the client still holds is dead; it finds out and makes a new one.
+            assert complete(client, ask("after"))[0].text == "42"
+        assert server.stats["status_200"] == 2
+
+
+def test_retries_and_answers_of_many_at_once_are_counted_exactly() -> None:
+    faults = dict.fromkeys(range(0, 40, 4), "500")
+    with LLMServer(brain=lambda m, _b: Reply(m[0]["content"]), faults=faults) as server:
+        with Chain(server.url, max_retries=5) as client:
+            done = complete(client, *(ask(str(i)) for i in range(40)))
+        assert [each.text for each in done] == [str(i) for i in range(40)]
+        assert sum(each.retries for each in done) == server.stats["status_500"] == 10
+        assert server.stats["requests"] == 50
+        assert server.stats["status_200"] == 40
+
+
+@pytest.mark.parametrize(
+    ("fault", "status"),
+    [(Fault("401", echo_key=True), 401), (Fault("401", echo_key=False), 401)],
+    ids=["echoed", "masked"],
+)
+@pytest.mark.parametrize("key", [KEY, "0123456789abcdef", "sk-other"])
+def test_the_key_is_in_no_error_and_no_log(
+    fault: Fault,
+    status: int,
+    key: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, f" {key}\n")
+    caplog.set_level(logging.DEBUG)
+    error, _ = answered(fault)
+    assert isinstance(error, AccessDenied)
+    assert f"answered {status}" in str(error)
+    assert key not in repr(error) + caplog.text
+    if fault.echo_key:
+        assert "[key]" in str(error)
+
+
+def test_a_message_without_sense_or_end_is_cut_and_cleaned() -> None:
+    text = "line one\n\x1b[31mline two\u202e " + "x" * 9999
+    with LLMServer(models={}, strict_models=True) as server, Chain(server.url) as client:
+        (error,) = outcomes(client, [ask(model=text)])
+    assert_one_line(error)
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b'{"detail": "no such route"}', "answered 405 (no such route)"),
+        (b"<html>Not allowed</html>", "answered 405 (Method Not Allowed)"),
+        (b"", "answered 405 (Method Not Allowed)"),
+        (b'{"error": {"message": null}}', "answered 405 (Method Not Allowed)"),
+    ],
+)
+def test_what_a_gateway_says_in_another_form_is_said(body: bytes, says: str) -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = b"HTTP/1.1 405 Method Not Allowed\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+        writer.write(head % len(body) + body)
+        writer.close()
+
+    error = engine.run(ask_server(refuse, "?secret=yes"))
+    assert isinstance(error, BadRequest)
+    assert says in str(error)
+    assert "secret" not in str(error)
+    assert_one_line(error)
+
+
+def test_a_body_that_is_too_deep_is_no_completion() -> None:
+    body = b"[" * 100_000
+
+    async def dig(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+        writer.write(head % len(body) + body)
+        writer.close()
+
+    error = engine.run(ask_server(dig))
+    assert isinstance(error, ServerUnavailable)
+    assert "no chat completion" in str(error)
+
+
+async def ask_server(
+    serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]], query: str = ""
+) -> Any:
+    """The outcome of one ask of a server that is no LLMServer."""
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        client = OpenAIClient(f"http://127.0.0.1:{port}/v1{query}", 10.0)
+        try:
+            return await client.complete(ask())
+        except LLMError as error:
+            return error
+        finally:
+            await client.close()
+
+
+def test_usage_that_is_not_reported_is_zero_tokens_at_no_known_cost() -> None:
+    done, _ = answered("no-usage")
+    assert (done.prompt_tokens, done.completion_tokens) == (0, 0)
+    assert math.isnan(done.cost_usd)
+
+
+def assert_one_line(error: Exception) -> None:
+    text = str(error)
+    assert text.isprintable()
+    assert len(text) < 1000
+    assert text.endswith((".", "?"))
+
+
+def test_a_server_that_knows_only_the_older_form_of_a_schema_is_sent_that_one() -> None:
+    """As llama-cpp-python does: an error for ``json_schema``, a schema within ``json_object``."""
+    answer = {"type": "integer", "minimum": 3, "maximum": 5}
+    schema = {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
+
+    def form(body: dict[str, Any]) -> str:
+        return str(body["response_format"]["type"])
+
+    def newer_form_fails(_number: int, body: dict[str, Any]) -> str | None:
+        return "schema" if form(body) == "json_schema" else None
+
+    with LLMServer(faults=newer_form_fails) as server:
+        with Chain(server.url) as client:
+            first = complete(client, *(ask(f"at once {i}", schema=schema) for i in range(3)))
+            later = complete(client, ask("later", schema=schema))
+        forms = [form(seen.body) for seen in server.requests]
+
+    assert all(json.loads(done.text)["answer"] in (3, 4, 5) for done in [*first, *later])
+    assert forms == ["json_schema"] * 3 + ["json_object"] * 4
+    assert [done.retries for done in first] == [0, 0, 0]

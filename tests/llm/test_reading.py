@@ -1,0 +1,77 @@
+"""Reading what servers send as a chat completion."""
+
+from typing import Any
+
+import pytest
+
+from sabm_mesa.llm.client import Completion
+from sabm_mesa.llm.reading import read_completion
+from tests.llm.support import ask
+
+
+def read(message: Any, usage: Any = None, **more: Any) -> Completion:
+    choice = {"message": message, "finish_reason": "stop"}
+    return read_completion({"choices": [choice], "usage": usage, **more}, ask(), 1.5)
+
+
+def test_all_that_is_reported_is_kept() -> None:
+    usage = {
+        "prompt_tokens": 30,
+        "completion_tokens": 4,
+        "prompt_tokens_details": {"cached_tokens": 20},
+    }
+    assert read({"content": "42"}, usage, model="stub-2026") == Completion(
+        "42", "stub-2026", "stop", 30, 4, 20, 1.5, cost_usd=pytest.approx(float("nan"), nan_ok=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "text", "reason"),
+    [
+        (None, "", "stop"),
+        ({}, "", "stop"),
+        ({"content": None}, "", "stop"),
+        ({"content": None, "refusal": "No."}, "", "content_filter"),
+        ({"content": "42", "refusal": "No."}, "42", "stop"),
+        ({"content": [{"type": "text", "text": "4"}, {"text": "2"}, {"type": "x"}]}, "42", "stop"),
+        ({"content": "half a pair: \ud83d"}, "half a pair: ?", "stop"),
+    ],
+)
+def test_a_text_may_be_missing(message: Any, text: str, reason: str) -> None:
+    done = read(message)
+    assert (done.text, done.finish_reason, done.model) == (text, reason, "stub")
+
+
+def test_there_may_be_no_choice() -> None:
+    done = read_completion({"choices": []}, ask(), 0.0)
+    assert (done.text, done.finish_reason) == ("", "")
+
+
+@pytest.mark.parametrize("count", [None, "many", -1, float("nan"), float("inf"), 10**30, [1]])
+def test_a_count_that_is_none_is_zero(count: Any) -> None:
+    assert read({"content": "42"}, {"prompt_tokens": count}).prompt_tokens == 0
+
+
+def test_no_more_tokens_are_cached_than_sent() -> None:
+    usage = {"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 9}}
+    assert read({"content": ""}, usage).cached_tokens == 5
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (None, "it has no choices"),
+        ([], "list in place of an object"),
+        ("text", "str in place of an object"),
+        ({"choices": None}, "it has no choices"),
+        ({"choices": {}, "error": {"message": "Overloaded."}}, "Overloaded."),
+        ({"error": "Overloaded."}, "str in place of an object"),
+        ({"choices": ["42"]}, "str in place of an object"),
+        ({"choices": [{"message": "42"}]}, "str in place of an object"),
+        ({"choices": [{"message": {"content": 42}}]}, "int in place of a text"),
+        ({"choices": [], "usage": [1]}, "list in place of an object"),
+    ],
+)
+def test_what_is_no_completion_is_no_answer(body: Any, problem: str) -> None:
+    with pytest.raises(ValueError, match="^" + problem):
+        read_completion(body, ask(), 0.0)

@@ -1,0 +1,81 @@
+"""Bounded retries: how often, and after which waits."""
+
+import asyncio
+
+import pytest
+
+from sabm_mesa.errors import AccessDenied, BadRequest, LLMError, RateLimited, ServerUnavailable
+from sabm_mesa.llm import Completion, Request, ScriptedClient
+from sabm_mesa.llm.retry import LONGEST_WAIT_S, MAX_RETRIES, Retrying
+from tests.llm.support import ask, on_virtual_time
+
+
+class Timed:
+    """Notes when it is asked; fails with the same error until it is asked for the last time."""
+
+    def __init__(self, error: LLMError, failures: int) -> None:
+        self.script = ScriptedClient([error] * failures + ["yes"])
+        self.times: list[float] = []
+
+    async def complete(self, request: Request) -> Completion:
+        self.times.append(asyncio.get_running_loop().time())
+        return await self.script.complete(request)
+
+    @property
+    def waits(self) -> list[float]:
+        return [
+            round(after - before, 9)
+            for before, after in zip(self.times, self.times[1:], strict=False)
+        ]
+
+
+@pytest.mark.parametrize("kind", [RateLimited, ServerUnavailable])
+def test_waits_double_with_a_random_share(kind: type[RateLimited]) -> None:
+    client = Timed(kind("no"), MAX_RETRIES)
+    done = on_virtual_time(Retrying(client).complete(ask()))
+    assert done.text == "yes"
+    assert done.retries == MAX_RETRIES
+    for retry, wait in enumerate(client.waits):
+        assert 0.25 * 2**retry <= wait <= 0.5 * 2**retry
+
+
+@pytest.mark.parametrize(("asked", "low", "high"), [(7.0, 7.125, 7.25), (3600.0, 60, 60)])
+def test_the_wait_that_the_server_asks_for_is_kept(asked: float, low: float, high: float) -> None:
+    client = Timed(RateLimited("no", asked), 1)
+    on_virtual_time(Retrying(client).complete(ask()))
+    (wait,) = client.waits
+    assert low <= wait <= high <= max(LONGEST_WAIT_S, asked)
+
+
+def test_the_wait_has_an_end() -> None:
+    client = Timed(ServerUnavailable("no"), 9)
+    on_virtual_time(Retrying(client, 9).complete(ask()))
+    assert client.waits[-1] == LONGEST_WAIT_S
+
+
+@pytest.mark.parametrize("max_retries", [0, 1, 3])
+def test_it_gives_up_after_the_last_retry(max_retries: int) -> None:
+    client = Timed(ServerUnavailable("no"), 10)
+    with pytest.raises(ServerUnavailable):
+        on_virtual_time(Retrying(client, max_retries).complete(ask()))
+    assert len(client.times) == max_retries + 1
+
+
+@pytest.mark.parametrize("kind", [AccessDenied, BadRequest])
+def test_what_a_retry_cannot_mend_is_not_tried_again(kind: type[LLMError]) -> None:
+    client = Timed(kind("no"), 1)
+    with pytest.raises(kind):
+        on_virtual_time(Retrying(client).complete(ask()))
+    assert len(client.times) == 1
+
+
+def test_it_can_be_stopped_while_it_waits() -> None:
+    async def work() -> None:
+        task = asyncio.create_task(Retrying(Timed(RateLimited("no", 50), 9)).complete(ask()))
+        await asyncio.sleep(1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert asyncio.get_running_loop().time() == 1
+
+    on_virtual_time(work())

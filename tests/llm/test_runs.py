@@ -1,0 +1,326 @@
+"""Whole runs with a language model behind a real connection."""
+
+import asyncio
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sabm_mesa import Connection, KeynesianBeautyContest, LLMMind, LLMSettings, ScriptedClient
+from sabm_mesa import llm as access
+from sabm_mesa.errors import BadRequest, LLMError, MissingKey, RunError, ServerUnavailable
+from sabm_mesa.llm import Completion
+from sabm_mesa.llm.translation import KEY_VARIABLE
+from tests.llm.support import ROOT, contest, first_question, rows
+from tests.llm_server import Fault, LLMServer, Rates, Reply, nonsense
+
+COSTS = ["asks", "invalid", "prompt_tokens", "completion_tokens", "cost_usd"]
+SCRIPT = """
+import sys
+from sabm_mesa import Connection, KeynesianBeautyContest
+
+model = KeynesianBeautyContest(
+    n_players=5, n_rounds=3, rng=1, minds=f"llm:stub@{sys.argv[1]}", recording=sys.argv[2]
+)
+try:
+    model.run_model()
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def run_with(answer: Any, **parameters: Any) -> tuple[KeynesianBeautyContest, ScriptedClient]:
+    client = ScriptedClient(answer)
+    model = KeynesianBeautyContest(
+        n_players=3, n_rounds=1, rng=1, minds=LLMMind("m", client), recording=False, **parameters
+    )
+    model.run_model()
+    return model, client
+
+
+def test_a_mind_asks_as_it_was_set() -> None:
+    client = ScriptedClient(lambda _: "Because.\n42")
+    mind = LLMMind("m", client, LLMSettings(0.3, 99, 0.8))
+    model = KeynesianBeautyContest(n_players=2, n_rounds=1, minds=mind, rng=1, recording=False)
+    model.run_model()
+    assert (mind.spec, mind.paid, mind.instant) == ("llm:m", True, False)
+    request = client.requests[0]
+    assert (request.model, request.temperature, request.max_tokens) == ("m", 0.3, 99)
+    assert (request.top_p, request.schema) == (0.8, None)
+    assert [role for role, _ in request.messages] == ["system", "user"]
+    assert list(model.agent_frame()["choice"]) == [42, 42]
+    assert math.isnan(model.total.cost_usd)
+
+
+@pytest.mark.parametrize("answer_format", ["paper", "json"])
+def test_both_formats_of_answers(answer_format: str) -> None:
+    with LLMServer() as server:
+        model = contest(server, answer_format=answer_format)
+        model.run_model()
+        assert model.total.asks == 6 + 12 == server.stats["requests"]
+        assert model.total.invalid == 0
+        assert model.agent_frame()["choice"].between(0, 100).all()
+        assert all(
+            ("response_format" in seen.body) == (answer_format == "json")
+            for seen in server.requests
+        )
+
+
+def test_an_unusable_answer_is_asked_again_with_the_reason() -> None:
+    answers = iter(["about forty", "Because.\n400", "Because.\n40"] + ["Because.\n20"] * 2)
+    model, client = run_with(lambda _: next(answers))
+    assert model.total.reasks == 2
+    assert model.total.invalid == 0
+    assert sorted(model.agent_frame()["choice"]) == [20, 20, 40]
+    again = [request for request in client.requests if len(request.messages) > 2]
+    assert len(again) == 2
+    assert again[0].messages[2] == ("assistant", "about forty")
+
+
+@pytest.mark.parametrize(
+    "done",
+    [Completion("4", finish_reason="length"), Completion("", finish_reason="content_filter")],
+)
+def test_an_answer_that_is_cut_off_or_refused_is_invalid(done: Completion) -> None:
+    model, client = run_with(lambda _: done)
+    assert model.total.invalid == 3
+    assert len(client.requests) == 9
+    assert model.agent_frame()["choice"].isna().all()
+
+
+def test_nonsense_makes_every_pick_invalid_and_the_run_finishes() -> None:
+    with LLMServer(brain=nonsense) as server:
+        model = contest(server, n_rounds=1)
+        model.run_model()
+        assert model.total.asks == model.total.invalid == 6
+        assert server.stats["requests"] == 18
+        assert list(model.model_frame()["invalid"]) == [6]
+        assert model.agent_frame()["choice"].isna().all()
+        assert math.isnan(model.mean)
+
+
+def test_tokens_and_dollars_are_those_the_server_counted(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.toml"
+    prices.write_text('[models]\n"stub-2026" = { input = 2, output = 8, cached = 0.5 }\n')
+    with LLMServer(cache=True) as server:
+        model = contest(
+            server, connection=Connection(prices=prices), recording=tmp_path / "run.sqlite"
+        )
+        model.run_model()
+        total, stats = model.total, server.stats
+    assert total.prompt_tokens == stats["prompt_tokens"]
+    assert total.completion_tokens == stats["completion_tokens"]
+    assert 0 < total.cached_tokens < total.prompt_tokens
+    fresh = total.prompt_tokens - total.cached_tokens
+    dollars = (fresh * 2 + total.cached_tokens * 0.5 + total.completion_tokens * 8) / 1e6
+    assert total.cost_usd == pytest.approx(dollars)
+    frame = model.model_frame()
+    assert frame["cost_usd"].sum() == pytest.approx(dollars)
+    assert frame["prompt_tokens"].sum() == total.prompt_tokens
+    ((tokens, cost, served),) = rows(
+        tmp_path / "run.sqlite",
+        "SELECT sum(prompt_tokens), sum(cost_usd), min(served_model) FROM asks",
+    )
+    assert (tokens, served) == (total.prompt_tokens, "stub-2026")
+    assert cost == pytest.approx(dollars)
+
+
+class Noise:
+    """Some requests fail; some picks come as prose (a sentence in prose would be a sentence)."""
+
+    def __init__(self) -> None:
+        self.rates = Rates({"429": 0.1, "500": 0.05, "garbage": 0.05}, seed=3)
+
+    def __call__(self, number: int, body: dict[str, Any]) -> Fault | None:
+        fault = self.rates(number, body)
+        picks = "choose your number" in body["messages"][1]["content"]
+        return fault if fault is None or fault.kind != "garbage" or picks else None
+
+
+def test_a_noisy_server_gives_the_same_run() -> None:
+    runs: list[KeynesianBeautyContest] = []
+    for faults in (None, Noise()):
+        with LLMServer(brain=first_question, faults=faults) as server:
+            model = contest(server, n_players=10, n_rounds=4)
+            model.run_model()
+            stats = server.stats
+            assert model.total.retries == stats.get("status_429", 0) + stats.get("status_500", 0)
+            assert model.total.reasks == stats.get("fault_garbage", 0)
+            assert model.total.prompt_tokens == stats["prompt_tokens"]
+            runs.append(model)
+    clean, noisy = runs
+    assert (clean.total.retries, clean.total.reasks) == (0, 0)
+    assert noisy.total.retries > 5
+    assert noisy.total.reasks > 0
+    same = [clean.model_frame().drop(columns=COSTS), noisy.model_frame().drop(columns=COSTS)]
+    pd.testing.assert_frame_equal(*same)
+    minds = [run.agent_frame().drop(columns="mind") for run in runs]
+    pd.testing.assert_frame_equal(*minds)
+
+
+def test_a_server_that_dies_leaves_all_that_it_answered(tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+
+    def plan(number: int, _body: dict[str, Any]) -> Fault | None:
+        return Fault("hang") if number >= 9 else None
+
+    with LLMServer(faults=plan) as server:
+        model = contest(server, n_players=12, recording=path, connection=Connection(max_retries=1))
+        problems: list[Exception] = []
+        thread = threading.Thread(target=_fails, args=(model, problems))
+        thread.start()
+        server.wait_until(lambda s: s.stats.get("status_200") == 9 and s.in_flight == 3)
+        _wait_for(lambda: _answers(path) == 9)
+        server.stop()
+        thread.join()
+        (problem,) = problems
+        assert isinstance(problem, ServerUnavailable)
+        assert f"Cannot reach {server.url}" in str(problem)
+        assert "\n" not in str(problem)
+    assert _answers(path) == 9
+    assert rows(path, "SELECT status, problem FROM runs") == [("failed", str(problem))]
+    assert model.total.prompt_tokens > 0
+    assert not model.running
+
+
+def test_when_one_ask_fails_the_answers_under_way_are_awaited(tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+    arrived = asyncio.Event()
+
+    async def brain(_messages: Any, body: dict[str, Any]) -> Reply | Fault:
+        if "You are Player #4" in body["messages"][0]["content"]:
+            await asyncio.sleep(0)
+            return Fault("400")
+        await arrived.wait()
+        return Reply("Because.\n42")
+
+    with LLMServer(brain=brain) as server:
+        model = contest(server, recording=path)
+        problems: list[Exception] = []
+        thread = threading.Thread(target=_fails, args=(model, problems))
+        thread.start()
+        server.wait_until(lambda s: s.stats.get("status_400") == 1 and s.in_flight == 5)
+        # Time for the failure to be seen, so that the others are being stopped when they answer.
+        _wait_for(lambda: bool(problems), timeout=0.3, strict=False)
+        assert not problems
+        server._loop.call_soon_threadsafe(arrived.set)  # noqa: SLF001
+        thread.join()
+    assert isinstance(problems[0], BadRequest)
+    assert rows(path, "SELECT agent, value FROM asks ORDER BY agent") == [
+        (agent, "42") for agent in (1, 2, 3, 5, 6)
+    ]
+    ((status, _),) = rows(path, "SELECT status, problem FROM runs")
+    assert status == "failed"
+    assert model.total.completion_tokens == server.stats["completion_tokens"]
+
+
+def _fails(model: KeynesianBeautyContest, problems: list[Exception]) -> None:
+    try:
+        model.run_model()
+    except RunError as error:
+        problems.append(error)
+
+
+def _answers(path: Path) -> int:
+    ((count,),) = rows(path, "SELECT count(*) FROM asks")
+    return int(count)
+
+
+def _wait_for(condition: Any, timeout: float = 30, strict: bool = True) -> None:
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > deadline:
+            assert not strict, "it did not happen in time"
+            return
+        time.sleep(0.005)
+
+
+def start(server: LLMServer, path: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, server.url, str(path)],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def test_an_interrupt_awaits_and_records_what_was_sent(tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+    with LLMServer() as server:
+        server.hold()
+        with start(server, path) as process:
+            server.wait_until(lambda s: s.in_flight == 5)
+            process.send_signal(signal.SIGINT)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(0.5)
+            server.release()
+            _, errors = process.communicate(timeout=20)
+        assert (process.returncode, errors) == (130, "")
+        assert server.stats["requests"] == server.stats["status_200"] == 5
+    assert _answers(path) == 5
+    assert rows(path, "SELECT status, problem FROM runs") == [("failed", "stopped")]
+
+
+@pytest.mark.parametrize(("signals", "seconds"), [(1, 14.0), (2, 6.0)])
+def test_an_interrupt_ends_in_bounded_time(tmp_path: Path, signals: int, seconds: float) -> None:
+    path = tmp_path / "run.sqlite"
+    with LLMServer() as server:
+        server.hold()
+        with start(server, path) as process:
+            server.wait_until(lambda s: s.in_flight == 5)
+            started = time.monotonic()
+            for _ in range(signals):
+                process.send_signal(signal.SIGINT)
+                _wait_for(lambda: process.poll() is not None, timeout=0.5, strict=False)
+            _, errors = process.communicate(timeout=60)
+        assert time.monotonic() - started < seconds
+        assert (process.returncode, errors) == (130, "")
+    assert _answers(path) == 0
+
+
+def test_models_in_threads_share_one_limiter() -> None:
+    with LLMServer(held=True) as server:
+        models = [
+            contest(server, n_rounds=1, rng=i, connection=Connection(max_concurrency=8))
+            for i in range(2)
+        ]
+        threads = [threading.Thread(target=model.run_model) for model in models]
+        for thread in threads:
+            thread.start()
+        server.wait_until(lambda s: s.in_flight == 8)
+        (limiter,) = access._limiters.values()  # noqa: SLF001
+        assert limiter.in_flight == 8
+        server.release()
+        for thread in threads:
+            thread.join()
+        assert server.max_in_flight == 8
+        assert server.stats["requests"] == 12
+        assert limiter.in_flight == 0
+
+
+def test_without_a_key_a_model_is_not_built() -> None:
+    with pytest.raises(MissingKey, match=r"^There is no API key\. Set OPENAI_API_KEY"):
+        KeynesianBeautyContest(minds="llm:gpt-4o-mini")
+
+
+def test_the_key_is_in_no_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-" + "proj-A1b2C3d4E5f6G7h8I9"
+    monkeypatch.setenv(KEY_VARIABLE, key)
+    path = tmp_path / "run.sqlite"
+    with LLMServer(api_key=key, faults={8: Fault("401", echo_key=True)}) as server:
+        model = contest(server, recording=path)
+        with pytest.raises(LLMError) as caught:
+            model.run_model()
+    assert "[key]" in str(caught.value)
+    written = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert b"[key]" in written
+    assert key.encode() not in written
+    assert key not in json.dumps(model.parameters, default=str)
