@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.bertrand import best_response
 from benchmarks.imports import import_time
 from benchmarks.llm import critical_path, simultaneous_asks
 from benchmarks.results import Result, table, write
@@ -15,6 +16,7 @@ BENCHMARKS: dict[str, Callable[[str], list[Result]]] = {
     "import-time": import_time,
     "critical-path": critical_path,
     "simultaneous-asks": simultaneous_asks,
+    "bertrand": best_response,
 }
 
 

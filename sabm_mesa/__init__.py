@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sabm_mesa.minds import FixedMind, Mind, ScriptedMind
     from sabm_mesa.minds.llm import LLMMind, LLMSettings
     from sabm_mesa.models.base import SmartModel
+    from sabm_mesa.models.bertrand_competition import BertrandCompetition
     from sabm_mesa.models.keynesian_beauty_contest import KeynesianBeautyContest
     from sabm_mesa.recording import Recording
     from sabm_mesa.scheduler import Phase, action, communication, planning
@@ -33,6 +34,7 @@ _HOMES = {
     "sabm_mesa.minds": ("FixedMind", "Mind", "ScriptedMind"),
     "sabm_mesa.minds.llm": ("LLMMind", "LLMSettings"),
     "sabm_mesa.models.base": ("SmartModel",),
+    "sabm_mesa.models.bertrand_competition": ("BertrandCompetition",),
     "sabm_mesa.models.keynesian_beauty_contest": ("KeynesianBeautyContest",),
     "sabm_mesa.recording": ("Recording",),
     "sabm_mesa.scheduler": ("Phase", "action", "communication", "planning"),
@@ -41,6 +43,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Ask",
+    "BertrandCompetition",
     "Budget",
     "Choice",
     "Connection",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
 SCENARIOS = {
+    "bertrand": "sabm_mesa.models.bertrand_competition:BertrandCompetition",
     "kbc": "sabm_mesa.models.keynesian_beauty_contest:KeynesianBeautyContest",
 }
 

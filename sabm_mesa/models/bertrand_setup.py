@@ -1,0 +1,147 @@
+"""How a Bertrand competition starts: its phases, and the reading of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sabm_mesa.agents.bertrand_memory import PERIOD
+from sabm_mesa.decisions import Number
+from sabm_mesa.errors import ParameterError
+from sabm_mesa.models.bertrand_terms import Terms
+from sabm_mesa.parameters import one_of, real, whole
+from sabm_mesa.scheduler import action, communication, planning
+
+if TYPE_CHECKING:
+    from sabm_mesa.models.bertrand_competition import BertrandCompetition
+
+PHASE_ORDERS = ("communication,planning,action", "planning,communication,action")
+NAMES = ("Ed", "Gill")
+"""The names of two firms (those of the published prompts)."""
+PER_FIRM = ("price", "demand", "profit")
+
+Prices = float | Sequence[float] | None
+
+TURNS = 3
+"""How often each firm speaks in a round."""
+
+
+def talk(model: BertrandCompetition) -> bool:
+    """Whether the firms talk in this round."""
+    return model.communication and model.round > 0
+
+
+def plan_first(model: BertrandCompetition) -> bool:
+    """Whether the firms plan in this round, before they talk."""
+    return model.plans_first and model.round > 0 and model.round % PERIOD == 0
+
+
+def plan_second(model: BertrandCompetition) -> bool:
+    """Whether the firms plan in this round, after they have talked."""
+    return not model.plans_first and model.round > 0 and model.round % PERIOD == 0
+
+
+def price(model: BertrandCompetition) -> bool:
+    """Whether the firms set prices in this round: in all but round 0."""
+    return model.round > 0
+
+
+PHASES = (
+    planning(when=plan_first),
+    communication(when=talk, turns=TURNS),
+    planning(when=plan_second),
+    action(when=price),
+)
+"""The phases of a round; of the two plannings one takes place, as `phase_order` says."""
+
+
+def planned_changes(changes: Mapping[Any, Any] | None, terms: Terms) -> dict[int, Terms]:
+    """Round → the terms from then on.
+
+    Args:
+        changes: round (a text of digits will do, as in JSON) → {parameter: value}.
+        terms: the terms of the start.
+
+    Raises:
+        UsageError: when it is something else, or for a parameter or value that cannot be used.
+    """
+    if changes is None:
+        return {}
+    form = 'changes have to be a mapping such as {400: {"communication": false}}'
+    if not isinstance(changes, Mapping):
+        raise ParameterError(f"{form}, not {changes!r}.")
+    by_round: dict[int, Mapping[str, Any]] = {}
+    for key, values in changes.items():
+        number = whole(
+            "a round in changes",
+            int(key) if isinstance(key, str) and key.isdecimal() else key,
+            0,
+        )
+        if number in by_round or not isinstance(values, Mapping):
+            raise ParameterError(f"{form}, with each round once (got {key!r}: {values!r}).")
+        by_round[number] = values
+    planned = {}
+    for number in sorted(by_round):
+        try:
+            planned[number] = terms = terms.changed(**by_round[number])
+        except ParameterError as error:
+            raise ParameterError(f"changes at round {number}: {error}") from None
+    return planned
+
+
+def starting_prices(given: Any, n: int, legal: Number) -> list[float]:
+    """The price of each firm in round 0.
+
+    Args:
+        given: one for all, or one for each; None: the cost.
+        n: number of firms.
+        legal: the legal prices.
+
+    Raises:
+        ParameterError: for prices that are not legal, or not one a firm.
+    """
+    if given is None:
+        given = legal.low
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    prices = list(given) if several else [given] * n
+    if len(prices) != n:
+        raise ParameterError(f"initial_prices: {len(prices)} are given for {n} firms.")
+    return [real("initial_prices", price, legal.low, legal.high) for price in prices]
+
+
+def names_of(given: str | Sequence[str] | None, n: int) -> tuple[str, ...]:
+    """The name of each firm.
+
+    Args:
+        given: a sequence, or a text with commas; None: those of the published prompts for two
+            firms, else numbers.
+        n: number of firms.
+
+    Raises:
+        ParameterError: for names that are not different, not one a firm, or not on one line.
+    """
+    if given is None:
+        return NAMES if n == len(NAMES) else tuple(f"Firm {number}" for number in range(1, n + 1))
+    names = [str(name).strip() for name in (given.split(",") if isinstance(given, str) else given)]
+    usable = all(name and name.isprintable() for name in names)
+    if len(names) != n or not usable or len({name.casefold() for name in names}) != n:
+        raise ParameterError(f"firm_names: {n} different names are needed (got {given!r}).")
+    return tuple(names)
+
+
+def order_of(given: str | Sequence[str]) -> str:
+    """The order of the phases, as one text.
+
+    Args:
+        given: the names of the phases, as a sequence or as a text with commas.
+
+    Raises:
+        UnknownName: for another order than those of `PHASE_ORDERS`.
+    """
+    names = given.split(",") if isinstance(given, str) else given
+    return one_of("phase_order", ",".join(str(name).strip() for name in names), PHASE_ORDERS)
+
+
+def columns_by_firm(n: int) -> dict[str, str]:
+    """The model columns that stand for one firm, by its number."""
+    return {f"{name}_{i}": f"{name}_{i}" for name in PER_FIRM for i in range(1, n + 1)}

@@ -1,0 +1,132 @@
+"""What the plots of the Bertrand competition draw."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.collections import FillBetweenPolyCollection
+from matplotlib.text import Text
+
+from sabm_mesa import BertrandCompetition
+from sabm_mesa.analysis.plots.bertrand_competition import MOST_PANELS, figures, prices, profits
+
+
+def played(n_runs: int, n_rounds: int = 30, n_firms: int = 2) -> pd.DataFrame:
+    """Model data of runs with random prices; run i is i rounds shorter."""
+    rng = np.random.default_rng(3)
+    frames = []
+    for run in range(n_runs):
+        length = max(1, n_rounds - run)
+        frame = pd.DataFrame({"run": run, "round": range(length)})
+        for i in range(1, n_firms + 1):
+            frame[f"price_{i}"] = rng.uniform(5, 9, length)
+            frame[f"profit_{i}"] = rng.uniform(3000, 3800, length)
+        frame["price_messages"] = 1
+        frame["bertrand_price"], frame["cartel_price"] = 6.0, 8.0
+        frame["bertrand_profit"], frame["cartel_profit"] = 3200.0, 3600.0
+        frame["communication"] = True
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+def labelled(ax, label: str):
+    (line,) = [line for line in ax.lines if line.get_label() == label]
+    return line
+
+
+def words(figure) -> list[str]:
+    return [text.get_text() for text in figure.findobj(Text) if text.get_text()]
+
+
+@pytest.mark.parametrize(
+    ("draw", "measure", "low", "high"),
+    [(prices, "price", 6, 8), (profits, "profit", 3200, 3600)],
+    ids=["prices", "profits"],
+)
+def test_a_run_has_the_firms_the_reference_lines_and_the_shade(draw, measure, low, high) -> None:
+    data = played(1)
+    figure = draw(data, "classical, baseline")
+    (ax,) = figure.axes
+
+    for i in (1, 2):
+        assert labelled(ax, f"firm {i}").get_ydata().tolist() == data[f"{measure}_{i}"].tolist()
+    assert set(labelled(ax, f"Bertrand {measure} ({low})").get_ydata()) == {low}
+    assert set(labelled(ax, f"cartel {measure} ({high})").get_ydata()) == {high}
+    (shade,) = [c for c in ax.collections if isinstance(c, FillBetweenPolyCollection)]
+    corners = shade.get_paths()[0].vertices
+    assert (corners[:, 1].min(), corners[:, 1].max()) == (low, high)
+    assert (corners[:, 0].min(), corners[:, 0].max()) == (0, 29)
+    assert "classical, baseline · 1 run" in words(figure)
+    assert ax.get_xlabel() == "Round"
+
+
+def test_few_runs_have_a_panel_each() -> None:
+    data = played(MOST_PANELS)
+    axes = prices(data).axes
+
+    assert [ax.get_title(loc="left") for ax in axes] == [f"Run {i}" for i in range(MOST_PANELS)]
+    for run, ax in enumerate(axes):
+        drawn = labelled(ax, "firm 2").get_ydata().tolist()
+        assert drawn == data.loc[data["run"] == run, "price_2"].tolist()
+    assert len({ax.get_ylim() for ax in axes}) == 1
+
+
+def test_many_runs_are_drawn_over_one_another() -> None:
+    data = played(MOST_PANELS + 3)
+    (ax,) = prices(data).axes
+    data["both"] = (data["price_1"] + data["price_2"]) / 2
+
+    mean = labelled(ax, "mean of the runs that go on").get_ydata()
+    assert mean == pytest.approx(data.groupby("round")["both"].mean().to_numpy())
+    thin = [line for line in ax.lines if line.get_linewidth() < 1]
+    assert [len(line.get_xdata()) for line in thin] == list(range(30, 22, -1))
+
+
+def test_one_round_is_a_point() -> None:
+    for n_runs in (1, MOST_PANELS + 1):
+        (ax,) = prices(played(n_runs, n_rounds=1)).axes
+        assert any(line.get_marker() == "o" for line in ax.lines)
+
+
+def test_a_change_of_the_terms_is_drawn() -> None:
+    model = BertrandCompetition(
+        n_rounds=12, changes={5: {"communication": False, "cost": 4}, 9: {"communication": True}}
+    )
+    model.run_model()
+    drawn = figures(model.model_frame(), model.agent_frame())
+    assert list(drawn) == ["prices", "profits"]
+    (ax,) = drawn["prices"].axes
+
+    assert {"talk off", "talk on"} <= {text.get_text().strip() for text in ax.texts}
+    line = labelled(ax, "cartel price (8 to 9)")
+    assert line.get_ydata().tolist() == [8] * 5 + [9] * 7
+
+
+@pytest.mark.parametrize(
+    ("n_runs", "n_rounds", "n_firms"), [(1, 1200, 2), (5, 40, 2), (12, 1200, 2), (1, 30, 7)]
+)
+def test_no_text_is_cut(n_runs: int, n_rounds: int, n_firms: int) -> None:
+    long = "llm:a-model-with-a-long-name@http://127.0.0.1:8000/v1 × 2, uncooperative, greedy × 1"
+    for figure in figures(played(n_runs, n_rounds, n_firms), pd.DataFrame(), long).values():
+        figure.draw_without_rendering()
+        boxes = [t.get_window_extent() for t in figure.findobj(Text) if t.get_text()]
+        shown = [box for box in boxes if box.width > 1]
+        page = figure.bbox
+        inside = [box for box in shown if box.x0 >= 0 and box.x1 <= page.width and box.y0 >= 0]
+        assert len(shown) - len(inside) <= 2  # ticks just beyond the limits are not drawn
+
+
+def test_wrong_data_are_refused() -> None:
+    data = played(1)
+
+    with pytest.raises(ValueError, match="no column cartel_price"):
+        prices(data.drop(columns="cartel_price"))
+    with pytest.raises(ValueError, match="no rows"):
+        profits(data.head(0))
+
+
+def test_the_data_stay_as_they_are() -> None:
+    data = played(7).drop(columns="communication")
+    copy = data.copy()
+    figures(data, pd.DataFrame())
+
+    pd.testing.assert_frame_equal(data, copy)
