@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.bertrand import best_response
+from benchmarks.evacuation import with_language_model, without_language_model
 from benchmarks.imports import import_time
 from benchmarks.llm import critical_path, simultaneous_asks
 from benchmarks.results import Result, table, write
@@ -17,6 +18,8 @@ BENCHMARKS: dict[str, Callable[[str], list[Result]]] = {
     "critical-path": critical_path,
     "simultaneous-asks": simultaneous_asks,
     "bertrand": best_response,
+    "evacuation": without_language_model,
+    "evacuation-llm": with_language_model,
 }
 
 

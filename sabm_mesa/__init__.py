@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sabm_mesa.minds.llm import LLMMind, LLMSettings
     from sabm_mesa.models.base import SmartModel
     from sabm_mesa.models.bertrand_competition import BertrandCompetition
+    from sabm_mesa.models.emergency_evacuation import EmergencyEvacuation
     from sabm_mesa.models.keynesian_beauty_contest import KeynesianBeautyContest
     from sabm_mesa.recording import Recording
     from sabm_mesa.scheduler import Phase, action, communication, planning
@@ -35,6 +36,7 @@ _HOMES = {
     "sabm_mesa.minds.llm": ("LLMMind", "LLMSettings"),
     "sabm_mesa.models.base": ("SmartModel",),
     "sabm_mesa.models.bertrand_competition": ("BertrandCompetition",),
+    "sabm_mesa.models.emergency_evacuation": ("EmergencyEvacuation",),
     "sabm_mesa.models.keynesian_beauty_contest": ("KeynesianBeautyContest",),
     "sabm_mesa.recording": ("Recording",),
     "sabm_mesa.scheduler": ("Phase", "action", "communication", "planning"),
@@ -48,6 +50,7 @@ __all__ = [
     "Choice",
     "Connection",
     "Decision",
+    "EmergencyEvacuation",
     "FixedMind",
     "KeynesianBeautyContest",
     "LLMMind",

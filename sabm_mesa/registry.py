@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 SCENARIOS = {
     "bertrand": "sabm_mesa.models.bertrand_competition:BertrandCompetition",
+    "evacuation": "sabm_mesa.models.emergency_evacuation:EmergencyEvacuation",
     "kbc": "sabm_mesa.models.keynesian_beauty_contest:KeynesianBeautyContest",
 }
 

@@ -1,0 +1,71 @@
+"""The evacuation: against the authors' program, by crowd, and against its critical path."""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+from benchmarks.results import Result
+from benchmarks.server import latency_server
+from sabm_mesa import Connection, EmergencyEvacuation
+from sabm_mesa.llm import close_all
+
+AUTHORS_S = {100: 24.7, 400: 95.7}
+"""Seconds that the authors' program took for 51 rounds of so many persons, with the language model
+replaced by an instant stub, on a machine of two cores."""
+ROUNDS = 51
+CROWDS = {100: 33, 400: 64, 1600: 126, 10_000: 312}
+"""Persons → side of the room, walls included: the area within grows in proportion."""
+LATENCY_S = 0.2
+ROUNDS_OVER_HTTP = 3
+
+
+def without_language_model(_folder: str) -> list[Result]:
+    """Classical minds: the authors' time by ours, and the cost of an agent's step by crowd."""
+    results = []
+    for people, authors in AUTHORS_S.items():
+        took = statistics.median(_seconds(people, 33, ROUNDS)[0] for _ in range(5))
+        detail = f"{authors} s (reference) and {took:.3f} s"
+        name = f"evacuation, {people} persons, {ROUNDS} rounds: authors' time / ours"
+        results.append(Result(name, authors / took, ">= 50", detail))
+    steps = {people: _step_cost(people, side) for people, side in CROWDS.items()}
+    costs = ", ".join(f"{people}: {cost * 1e6:.0f} µs" for people, cost in steps.items())
+    ratio = steps[10_000] / steps[100]
+    name = "evacuation, cost of an agent's step, 10,000 persons / 100"
+    return [*results, Result(name, ratio, "<= 1.3", costs)]
+
+
+def _seconds(people: int, side: int, rounds: int) -> tuple[float, int]:
+    model = EmergencyEvacuation(n_people=people, width=side, height=side, n_rounds=rounds, rng=1)
+    started = time.perf_counter()
+    model.run_model()
+    return time.perf_counter() - started, int(sum(model.model_frame()["inside"]))
+
+
+def _step_cost(people: int, side: int) -> float:
+    runs = [_seconds(people, side, 10) for _ in range(5 if people < 5000 else 2)]
+    return min(took / steps for took, steps in runs)
+
+
+def with_language_model(_folder: str) -> list[Result]:
+    """100 persons over HTTP at 200 ms: both ways to move."""
+    results = []
+    with latency_server(LATENCY_S) as url:
+        for movement, least in (("sequential", 3.5), ("simultaneous", 8)):
+            model = EmergencyEvacuation(
+                n_people=100, n_rounds=ROUNDS_OVER_HTTP, movement=movement, minds="llm:stub", rng=1,
+                connection=Connection(base_url=url), recording=False,
+            )  # fmt: skip
+            started = time.perf_counter()
+            model.run_model()
+            took = time.perf_counter() - started
+            calls = model.total.asks + model.total.reasks
+            what = f"evacuation, 100 persons, {movement}, 200 ms:"
+            path = model.critical_path_asks * LATENCY_S
+            detail = f"{took:.2f} s, {calls} calls, {model.critical_path_asks} in a chain"
+            results += [
+                Result(f"{what} time / critical path", took / path, "<= 1.15", detail),
+                Result(f"{what} one at a time / time", calls * LATENCY_S / took, f">= {least}"),
+            ]
+    close_all()
+    return results

@@ -1,0 +1,124 @@
+"""Every scenario through the command line: classical, and over HTTP; plots and animation."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sabm_mesa.llm import close_all
+from sabm_mesa.registry import SCENARIOS
+from tests.llm_server import LLMServer
+
+from .support import Sabm, one_line
+
+PLOTS = {
+    "kbc": {"picks.png", "variance.png"},
+    "bertrand": {"prices.png", "profits.png"},
+    "evacuation": {"escapes.png", "exits.png", "occupancy.png", "snapshots.png"},
+}
+FIRST_COLUMNS = {
+    "kbc": "mean,target,variance,n_winners",
+    "bertrand": "price_1,price_2,demand_1,demand_2,profit_1,profit_2,collusion,spell",
+    "evacuation": "escaped,escaped_left,escaped_bottom,escaped_right,inside",
+}
+AGENT_COLUMNS = {
+    "kbc": "choice,won,payoff,level",
+    "bertrand": "price,demand,profit",
+    "evacuation": "x,y,target,status",
+}
+TALLY = "asks,invalid,prompt_tokens,completion_tokens,cost_usd"
+SMALL = {"kbc": [], "bertrand": [], "evacuation": ["--set", "n_people=8"]}
+
+
+def test_every_scenario_is_tested_here() -> None:
+    assert set(PLOTS) == set(SCENARIOS)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_classical_run_writes_the_tables_and_plots_of_the_design(
+    sabm: Sabm, tmp_path: Path, name: str
+) -> None:
+    outcome = sabm("run", name, "--seed", 1, "--rounds", 6, "--out", tmp_path)
+    assert outcome.status == 0, outcome.err
+    pngs = {path.name for path in tmp_path.glob("*.png")}
+    assert pngs == PLOTS[name]
+    model = pd.read_csv(tmp_path / "model.csv")
+    wanted = ["run", "round", *FIRST_COLUMNS[name].split(","), *TALLY.split(",")]
+    assert [column for column in model.columns if column in wanted] == wanted
+    agents = pd.read_csv(tmp_path / "agents.csv")
+    wanted = ["run", "round", "agent", "mind", *AGENT_COLUMNS[name].split(",")]
+    assert [column for column in agents.columns if column in wanted] == wanted
+    assert list(model["round"]) == list(range(6))
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("answer_format", ["paper", "json"])
+def test_a_language_model_over_http_in_both_formats(
+    sabm: Sabm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, answer_format: str
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with LLMServer() as server:
+        outcome = sabm(
+            "run", name, "--minds", "llm:stub", "--base-url", server.url, "--rounds", 2,
+            "--seed", 1, *SMALL[name], "--set", f"answer_format={answer_format}",
+            "--out", tmp_path, "--json",
+        )  # fmt: skip
+        close_all()
+        assert outcome.status == 0, outcome.err
+        summary = json.loads(outcome.out)
+        assert summary["asks"] + summary["reasks"] == server.stats["requests"] > 0
+        assert summary["invalid"] == 0
+
+
+def test_an_animation_shows_the_first_run(sabm: Sabm, tmp_path: Path) -> None:
+    outcome = sabm(
+        "run", "evacuation", "--rounds", 3, "--set", "n_people=10", "--set", "obstacles=true",
+        "--animate", "gif", "--out", tmp_path,
+    )  # fmt: skip
+    assert outcome.status == 0, outcome.err
+    assert (tmp_path / "animation.gif").read_bytes().startswith(b"GIF89a")
+
+
+def test_a_film_needs_a_scenario_that_has_one(sabm: Sabm, tmp_path: Path) -> None:
+    outcome = sabm("run", "kbc", "--animate", "gif", "--out", tmp_path / "out")
+    assert outcome.status == 2
+    assert one_line(outcome) == "The scenario kbc has no animation."
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_mp4_needs_ffmpeg(sabm: Sabm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert shutil.which("ffmpeg") is None
+    outcome = sabm("run", "evacuation", "--animate", "mp4", "--out", tmp_path / "out")
+    assert outcome.status == 2
+    assert "install it, or use --animate gif" in one_line(outcome)
+    assert not (tmp_path / "out").exists()
+
+
+def test_ctrl_c_keeps_what_was_answered_and_says_so(tmp_path: Path) -> None:
+    with LLMServer(held=True) as server:
+        command = [
+            sys.executable, "-m", "sabm_mesa", "run", "kbc", "--minds", "llm:stub",
+            "--base-url", server.url, "--set", "n_players=5", "--runs", "2", "--out", str(tmp_path),
+        ]  # fmt: skip
+        environment = {k: v for k, v in os.environ.items() if k != "OPENAI_API_KEY"}
+        with subprocess.Popen(
+            command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        ) as process:
+            server.wait_until(lambda seen: seen.in_flight == 10, timeout=60)
+            process.send_signal(signal.SIGINT)
+            server.release()
+            out, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert out == ""
+    lines = [line for line in err.split("\n") if line.strip() and not line.startswith(" ")]
+    assert lines == [f"sabm: Stopped. 10 answers are in {tmp_path / 'recording.sqlite'}."]
+    assert [path.name for path in tmp_path.iterdir()] == ["recording.sqlite"]
