@@ -708,7 +708,6 @@ def test_batch_runs() -> None:
     rows = mesa.batch_run(
         EmergencyEvacuation,
         {"n_people": 5, "width": 9, "height": 9, "communication": [True, False]},
-        iterations=1,
         max_steps=30,
         data_collection_period=-1,
         display_progress=False,
