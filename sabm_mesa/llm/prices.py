@@ -13,6 +13,7 @@ from typing import Any
 
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm.client import Client, Completion, Request
+from sabm_mesa.own_files import read_toml
 
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|latest)\Z")
 _MILLION = 1_000_000
@@ -89,14 +90,7 @@ def _built_in() -> tuple[str, dict[str, Price]]:
 
 
 def _own(path: str | Path) -> dict[str, Any]:
-    try:
-        table = tomllib.loads(Path(path).read_text("utf-8"))
-    except OSError as error:
-        raise ParameterError(
-            f"Cannot read the price file {path}: {error.strerror or error}."
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ParameterError(f"The price file {path} is not valid TOML: {error}.") from None
+    table = read_toml(path, "price file", ParameterError)
     table.pop("date", None)
     return table
 

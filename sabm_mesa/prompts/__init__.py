@@ -24,6 +24,7 @@ from typing import Any
 
 from sabm_mesa.decisions import AnswerSpec, Format, Unusable
 from sabm_mesa.errors import PromptError, UnknownName
+from sabm_mesa.own_files import read_toml
 
 NO_PERSONA = "none"
 _TABLES = ("prompts", "conditions", "variants", "personas", "answers")
@@ -158,15 +159,7 @@ def load(source: str | Path) -> dict[str, Any]:
     """
     if isinstance(source, str) and not source.endswith(".toml"):
         return load_builtin(source)
-    try:
-        raw = tomllib.loads(Path(source).read_text("utf-8"))
-    except OSError as error:
-        raise PromptError(
-            f"Cannot read the prompt file {source}: {error.strerror or error}."
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise PromptError(f"The prompt file {source} is not valid TOML: {error}.") from None
-    return _tables(raw, str(source))
+    return _tables(read_toml(source, "prompt file", PromptError), str(source))
 
 
 def _tables(raw: dict[str, Any], source: str) -> dict[str, Any]:

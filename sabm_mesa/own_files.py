@@ -1,0 +1,28 @@
+"""Files that a user hands in: read in one place, so that each problem is one clear line."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from sabm_mesa.errors import UsageError
+
+
+def read_toml(path: str | Path, what: str, error: type[UsageError]) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Args:
+        path: the file.
+        what: what it is, for the error: ``"prompt file"``.
+        error: the error to raise.
+
+    Raises:
+        UsageError: of the type `error`, when it cannot be read or is not valid TOML.
+    """
+    try:
+        return tomllib.loads(Path(path).read_text("utf-8"))
+    except OSError as problem:
+        raise error(f"Cannot read the {what} {path}: {problem.strerror or problem}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise error(f"The {what} {path} is not valid TOML: {problem}.") from None
