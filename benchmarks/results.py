@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from sabm_mesa.provenance import versions
 
@@ -49,11 +50,14 @@ def table(results: Sequence[Result]) -> str:
 
 
 def write(results: Sequence[Result], path: Path) -> None:
-    """Write the results with machine, versions and date."""
-    found = {
+    """Write the results with machine, versions and date, as JSON and as Markdown beside it."""
+    found: dict[str, Any] = {
         "date": datetime.now(UTC).date().isoformat(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
         "versions": versions(),
         "results": [{**asdict(r), "reached": r.reached} for r in results],
     }
     path.write_text(json.dumps(found, indent=2) + "\n", "utf-8")
+    packages = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    head = f"# Results of {found['date']}\n\nOn {found['machine']}, with {packages}.\n\n"
+    path.with_suffix(".md").write_text(f"{head}{table(results)}\n", "utf-8")

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal
 Format = Literal["paper", "json"]
 
 SPACE = re.compile(r"\s+")
+_FENCE = re.compile(r"\s*```[ \t]*\w*[ \t]*\n(?P<inside>(?:(?!```).)*)```\s*", re.DOTALL)
 DRESS = " \t\"'`*_"
 """What may stand around a bare answer without changing it: quotes, emphasis, blanks."""
 
@@ -83,6 +84,7 @@ class AnswerSpec(ABC):
         Raises:
             Unusable: when the text is not exactly what was asked for, or not legal.
         """
+        text = unfenced(text)
         if not text.strip():
             raise Unusable("empty")
         if answer_format == "json":
@@ -130,6 +132,12 @@ class AnswerSpec(ABC):
         answer = found["answer"]
         value = self.check(sound(answer) if isinstance(answer, str) else answer)
         return Reading(value, SPACE.sub(" ", sound(reasoning)).strip())
+
+
+def unfenced(text: str) -> str:
+    """Take a code fence from around a whole answer: many models put one there."""
+    fence = _FENCE.fullmatch(text)
+    return fence["inside"] if fence else text
 
 
 def undress(text: str) -> str:

@@ -161,6 +161,7 @@ class Text(AnswerSpec):
     Attributes:
         max_words: the number of words after which a text is cut.
         max_chars: the number of characters after which a text is cut.
+        numbers: whether digits are allowed; without them a text that holds any is refused.
 
     Raises:
         ParameterError: when nothing would be left of a text.
@@ -168,9 +169,14 @@ class Text(AnswerSpec):
 
     max_words: int = 60
     max_chars: int = 1000
+    numbers: bool = True
 
-    kind = "text"
     json_type = str
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]  # of the class in the other specs
+        """Which entries say how the text is to be written."""
+        return "text" if self.numbers else "text_without_numbers"
 
     def __post_init__(self) -> None:
         """Refuse limits that leave nothing of a text."""
@@ -187,6 +193,8 @@ class Text(AnswerSpec):
         text = SPACE.sub(" ", "".join(c if c.isprintable() else " " for c in value)).strip()
         if not text:
             raise Unusable("empty")
+        if not self.numbers and any(sign.isdigit() for sign in text):
+            raise Unusable("has_numbers")
         words = text.split(" ")
         if len(words) > self.max_words:
             text = " ".join(words[: self.max_words]) + _CUT

@@ -28,20 +28,32 @@ class _Job(Generic[T]):
     def __init__(self, work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> None:
         self.outcome: Future[T] = Future()
         self._work, self._loop = work, loop
-        loop.call_soon_threadsafe(self._start)
+        self._task: asyncio.Task[T] | None = None
+        self._cancelled = False
+
+    def start(self) -> None:
+        """Start the work, from any thread; a second time changes nothing."""
+        self._loop.call_soon_threadsafe(self._start)
 
     def cancel(self) -> None:
-        """Cancel the work, from any thread."""
+        """Cancel the work, from any thread, also before it was started."""
         self._loop.call_soon_threadsafe(self._cancel)
 
     def _start(self) -> None:
-        self._task = self._loop.create_task(self._work)
-        self._task.add_done_callback(self._ended)
+        if self._task is None:
+            self._task = self._loop.create_task(self._work)
+            self._task.add_done_callback(self._ended)
+            _under_way.add(self)
+            if self._cancelled:
+                self._task.cancel()
 
     def _cancel(self) -> None:
-        self._task.cancel()
+        self._cancelled = True
+        if self._task is not None:
+            self._task.cancel()
 
     def _ended(self, task: asyncio.Task[T]) -> None:
+        _under_way.discard(self)
         if task.cancelled():
             self.outcome.set_exception(RunError("The run was stopped."))
         elif (error := task.exception()) is not None:
@@ -50,13 +62,57 @@ class _Job(Generic[T]):
             self.outcome.set_result(task.result())
 
 
+_under_way: set[_Job[Any]] = set()
+"""Jobs that have not ended: the loop alone does not keep a task from being thrown away."""
+
+
+class Scope:
+    """Work that can be stopped together, such as all that a model does.
+
+    Attributes:
+        stopped: whether it was stopped: then nothing new begins in it.
+    """
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._jobs: set[_Job[Any]] = set()
+        self._lock = threading.Lock()
+
+    def stop(self) -> None:
+        """Cancel the work, from any thread: every waiting `run` raises `RunError` at its end."""
+        with self._lock:
+            self.stopped = True
+            for job in self._jobs:
+                job.cancel()
+
+    def enter(self, job: _Job[Any]) -> None:
+        """Take a job in; when the scope was stopped, the job is cancelled at once."""
+        with self._lock:
+            self._jobs.add(job)
+            if self.stopped:
+                job.cancel()
+
+    def leave(self, job: _Job[Any]) -> None:
+        """Let a job go."""
+        with self._lock:
+            self._jobs.discard(job)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What crosses process borders: whether it was stopped."""
+        return {"stopped": self.stopped}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Begin without jobs."""
+        self.__init__()  # type: ignore[misc]
+        self.stopped = state["stopped"]
+
+
 class _Engine:
     """A started event loop; made anew in a forked process."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
         self.loop = asyncio.new_event_loop()
-        self.jobs: set[_Job[Any]] = set()
         self.thread = threading.Thread(
             target=self.loop.run_forever, name="sabm-engine", daemon=True
         )
@@ -75,32 +131,36 @@ def _engine() -> _Engine:
         return _current
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
+def run(work: Coroutine[Any, Any, T], scope: Scope | None = None) -> T:
     """Run a coroutine on the engine's loop and wait for its result.
 
     An interrupt of the waiting thread cancels the work and waits until it has wound up, so that
-    nothing goes on behind the caller's back; so does `stop_all`.
+    nothing goes on behind the caller's back; so does `Scope.stop`.
+
+    Args:
+        work: the coroutine.
+        scope: what it can be stopped with.
 
     Raises:
-        RunError: when called from the loop itself, or when the work was stopped by `stop_all`.
+        RunError: when called from the loop itself, or when the work was stopped.
     """
     engine = _engine()
     if threading.current_thread() is engine.thread:
         work.close()
         raise RunError("A model cannot be stepped from inside another model's round.")
+    scope = scope or Scope()
+    if scope.stopped:
+        work.close()
+        raise RunError("The run was stopped.")
     job = _Job(work, engine.loop)
-    engine.jobs.add(job)
     try:
+        scope.enter(job)
+        job.start()
         return job.outcome.result()
     except KeyboardInterrupt:
+        job.start()  # the interrupt may have come before it
         job.cancel()
         wait([job.outcome], timeout=WIND_UP_S)
         raise
     finally:
-        engine.jobs.discard(job)
-
-
-def stop_all() -> None:
-    """Cancel all work on the engine's loop: every waiting `run` then raises `RunError`."""
-    for job in list(_engine().jobs):
-        job.cancel()
+        scope.leave(job)

@@ -122,11 +122,15 @@ class ServerUnavailable(LLMError):
 
     Attributes:
         retry_after: seconds the endpoint asked to wait, or None.
+        overloaded: whether it looks as if fewer requests at once would help.
     """
 
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
+    def __init__(
+        self, message: str, retry_after: float | None = None, *, overloaded: bool = False
+    ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.overloaded = overloaded
 
 
 class BudgetExceeded(RunError):

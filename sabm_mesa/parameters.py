@@ -95,11 +95,15 @@ def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
     limits = (
         f"a number from {low:g} to {high:g}" if high < math.inf else f"a number of {low:g} or more"
     )
-    if isinstance(value, bool) or not hasattr(value, "__float__") or math.isnan(float(value)):
-        raise ParameterError(f"{name} has to be {limits}, not {value!r}.")
-    if not low <= value <= high:
+    try:
+        number = math.nan if isinstance(value, bool | str) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ParameterError(f"{name} has to be {limits}, not {repr(value)[:60]}.")
+    if not low <= number <= high:
         raise ParameterError(f"{name} has to be {limits} (got {value}).")
-    return float(value)
+    return number
 
 
 def one_of(name: str, value: Any, known: Iterable[S]) -> S:

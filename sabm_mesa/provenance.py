@@ -37,8 +37,9 @@ def run_info(model: SmartModel) -> RunInfo:
         },
         seed=model.entropy,
         minds=model.minds_in_use(),
-        prompts=model.book.hashes(),
+        prompts=model.book.with_hashes({agent.persona for agent in model.population}),
         versions=versions(),
+        connection=model.connection.as_recorded() if model.connection else {},
         model_columns=list(model.datacollector.model_reporters),
         agent_columns=["agent", *model.datacollector.agent_reporters],
     )

@@ -6,7 +6,6 @@ runs go one after another, since they keep one core busy each.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -16,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sabm_mesa import engine
 from sabm_mesa.errors import ParameterError
+from sabm_mesa.parameters import parameters_of
 from sabm_mesa.provenance import versions
 from sabm_mesa.usage import Tally
 
@@ -28,6 +27,9 @@ if TYPE_CHECKING:
 
 AT_ONCE = 32
 """Runs with language models that go on at the same time at the most."""
+SAID_ELSEWHERE = {"condition", "minds", "rng", "n_rounds", "prompts"}
+LONGEST_PART = 32
+"""Letters of a parameter and its value in the subtitle of a plot at the most."""
 REFRESH_S = 0.1
 Watch = Callable[[Sequence["SmartModel"]], None]
 
@@ -86,7 +88,8 @@ class Runs:
 
     def _draw(self, kind: str) -> Any:
         first = self.models[0]
-        subtitle = f"{first.condition} · {describe_minds(first.minds_in_use())}"
+        parts = [first.condition, describe_minds(first.minds_in_use()), *_changed(first)]
+        subtitle = " · ".join(parts)
         draw = getattr(import_module(first.plots), kind)
         return draw(self.model_frame(), self.agent_frame(), subtitle, **first.plot_options())
 
@@ -150,30 +153,22 @@ def run_all(
     models = [first, *(scenario(**parameters, **services, rng=each) for each in seeds[1:])]
     started = time.perf_counter()
     waiting = any(not agent.mind.instant for agent in first.population)
-    for model in models:
-        model.begin()
     _run_together(models, min(runs, AT_ONCE) if waiting else 1, watch)
     return Runs(models, seeds, time.perf_counter() - started)
 
 
 def _run_together(models: Sequence[SmartModel], at_once: int, watch: Watch) -> None:
-    stop = threading.Event()
-
-    def run(model: SmartModel) -> None:
-        while model.running and not stop.is_set():
-            model.step()
-
     pool = ThreadPoolExecutor(at_once, thread_name_prefix="sabm-run")
-    futures = [pool.submit(run, model) for model in models]
     try:
-        _watch(futures, models, watch)
+        for model in models:  # in the order of the seeds, so that they are numbered in it
+            model.begin()
+        _watch([pool.submit(model.run_model) for model in models], models, watch)
     finally:
-        stop.set()
-        if any(not future.done() for future in futures):
-            engine.stop_all()
+        for model in models:
+            model.stop()
         pool.shutdown(cancel_futures=True)
         for model in models:
-            model.abandon("stopped")
+            model.close("stopped")
         watch(models)
 
 
@@ -184,6 +179,17 @@ def _watch(futures: list[Future[None]], models: Sequence[SmartModel], watch: Wat
         watch(models)
         for future in done:
             future.result()
+
+
+def _changed(model: SmartModel) -> list[str]:
+    """The parameters that differ from their defaults, as far as they are said in a few letters."""
+    defaults = parameters_of(type(model))
+    texts = {
+        name: f"{name} {value}"
+        for name, value in model.parameters.items()
+        if name not in SAID_ELSEWHERE and value != defaults[name].default
+    }
+    return [text for text in texts.values() if len(text) <= LONGEST_PART]
 
 
 def check_animation(scenario: type[SmartModel]) -> None:

@@ -11,6 +11,14 @@ if TYPE_CHECKING:
     from sabm_mesa.decisions import Decision
 
 
+DECIMALS = 12
+"""A sum of dollars below a thousand has no rounding error to so many decimals."""
+
+
+def _sum(a: float, b: float) -> float:
+    return round(a + b, DECIMALS)
+
+
 @dataclass(slots=True)
 class Tally:
     """Sums over asks.
@@ -23,7 +31,8 @@ class Tally:
         prompt_tokens: tokens sent.
         cached_tokens: tokens sent that the server had in its prompt cache.
         completion_tokens: tokens received.
-        cost_usd: dollars, NaN as soon as one answer came from a model without a known price.
+        cost_usd: dollars, to `DECIMALS` decimals, so that the order of the answers makes no
+            difference; NaN as soon as one came from a model without a known price.
     """
 
     asks: int = 0
@@ -41,7 +50,7 @@ class Tally:
         self.prompt_tokens += reply.prompt_tokens
         self.cached_tokens += reply.cached_tokens
         self.completion_tokens += reply.completion_tokens
-        self.cost_usd += reply.cost_usd
+        self.cost_usd = _sum(self.cost_usd, round(reply.cost_usd, DECIMALS))
 
     def add_decision(self, decision: Decision) -> None:
         """Count one question that is done with."""
@@ -52,7 +61,7 @@ class Tally:
     def add(self, other: Tally) -> None:
         """Add another tally to this one."""
         for name, value in other:
-            setattr(self, name, getattr(self, name) + value)
+            setattr(self, name, _sum(getattr(self, name), value))
 
     def __iter__(self) -> Iterator[tuple[str, float]]:
         """Yield the names and sums, so that ``dict(tally)`` is a row of data."""

@@ -41,8 +41,8 @@ class SmartAgent(mesa.Agent):
         self.persona = "none"
         self.position = 0
         self.attempts = 0
-        self._where = (-1, "")
-        self._call = 0
+        self._round, self._phase = -1, ""
+        self._calls: dict[str, int] = {}
         self._rng: np.random.Generator | None = None
         self._random: Random | None = None
 
@@ -50,7 +50,9 @@ class SmartAgent(mesa.Agent):
     def rng(self) -> np.random.Generator:
         """The agent's own random stream, derived from the model's seed and the agent's id."""
         if self._rng is None:
-            self._rng = np.random.default_rng([*self.model.entropy, self.unique_id])
+            self._rng = np.random.default_rng(
+                np.random.SeedSequence(self.model.entropy, spawn_key=(self.unique_id,))
+            )
         return self._rng
 
     @property
@@ -62,8 +64,9 @@ class SmartAgent(mesa.Agent):
 
     def begin(self, phase: str, position: int) -> None:
         """Start the agent's part of a phase (the scheduler calls it)."""
-        if (where := (self.model.round, phase)) != self._where:
-            self._where, self._call = where, 0
+        if self._round != self.model.round:
+            self._round, self._calls = self.model.round, {}
+        self._phase = phase
         self.position, self.attempts = position, 0
 
     async def ask(self, name: str, spec: AnswerSpec, observation: Observation) -> Decision:
@@ -78,8 +81,9 @@ class SmartAgent(mesa.Agent):
             The decision; its value is None when no usable answer came.
         """
         model = self.model
-        key = Key(*self._where, self.unique_id, self._call)
-        self._call += 1
+        call = self._calls.get(self._phase, 0)
+        self._calls[self._phase] = call + 1
+        key = Key(self._round, self._phase, self.unique_id, call)
         ask = Ask(
             name,
             observation,

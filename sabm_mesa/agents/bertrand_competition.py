@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabm_mesa.agents.base import SmartAgent
@@ -62,9 +62,10 @@ class FirmView(Observation):
         high: the highest price it may set.
         condition: the condition of the run.
         communication: whether the firms talk.
+        plans_first: whether the firms plan before they talk.
         periods: averages of older rounds by period, oldest first.
         recent: the last rounds, oldest first.
-        said: what was said in this round so far.
+        said: what was said in this round so far; nothing when it plans.
         strategies: its own latest strategies, oldest first.
         market: the demand system, for the minds of theory that are said to know it; else None.
     """
@@ -77,6 +78,7 @@ class FirmView(Observation):
     high: float
     condition: str
     communication: bool
+    plans_first: bool
     periods: tuple[Stretch, ...]
     recent: tuple[Stretch, ...]
     said: tuple[Message, ...]
@@ -104,11 +106,12 @@ class FirmView(Observation):
             "round": self.round,
         }
         others = "one" if len(self.rivals) == 1 else "several"
-        talk = "talk" if self.communication else "no_talk"
+        talk = "plan_first" if self.plans_first else "talk"
+        structure = f"structure_{talk}" if self.communication else "structure_no_talk"
         latest = self.strategies[-1:]
         return common | {
             "others": book.render(f"others_{others}", common),
-            "structure": book.render(f"structure_{talk}", common),
+            "structure": book.render(structure, common),
             "attitude": book.render("attitude", common),
             "persona": book.persona(self.persona),
             "statistics": self._statistics(book),
@@ -171,8 +174,8 @@ class Firm(SmartAgent):
         return await self.ask("communicate", MESSAGE, self.observe())
 
     async def plan(self) -> Decision:
-        """Write down a strategy for the coming rounds, with all earlier ones at hand."""
-        return await self.ask("plan", STRATEGY, self.observe(STRATEGIES))
+        """Write down a strategy, from the statistics and its earlier strategies alone."""
+        return await self.ask("plan", STRATEGY, replace(self.observe(STRATEGIES), said=()))
 
     async def act(self) -> Decision:
         """Set a price."""
@@ -194,6 +197,7 @@ class Firm(SmartAgent):
             high=model.legal_price.high,
             condition=model.condition,
             communication=model.communication,
+            plans_first=model.plans_first,
             periods=tuple(self.memory.periods),
             recent=tuple(self.memory.recent),
             said=tuple(model.said),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 INSIDE, ESCAPED, DEAD = "inside", "escaped", "dead"
 LETTERS = "ABCDEFGHI"
 """The letters of the options: eight neighbouring cells, and staying."""
-MESSAGE = Text(max_words=50)
+MESSAGE = Text(max_words=50, numbers=False)
 FEELING = Text(max_words=40)
 WORDS_AN_EXIT = 20
 CODES = {n: Choice(tuple(LETTERS[:n])) for n in range(1, len(LETTERS) + 1)}
@@ -96,6 +96,7 @@ class InRoom(Observation):
             "attitude": book.render("attitude", {}),
             "diagonals": book.render("diagonals", {}),
             "moves": book.render("moves", {}),
+            "obstacles": book.render("obstacles", {}) if room.has_obstacles else "",
             "position": str(self.cell),
         }
 

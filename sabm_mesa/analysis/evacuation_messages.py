@@ -16,7 +16,7 @@ from importlib.resources import files
 CODES = ("informing", "encouraging", "guiding")
 
 _CLAUSE_END = re.compile(r"[.,:;!?\n]|\s(?:but|so|and then|instead of|rather than)\s")
-_WORD = re.compile(r"[a-z0-9_]+(?:['\u2019-][a-z0-9_]+)*")
+_WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
 
 
 @cache

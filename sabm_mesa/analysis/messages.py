@@ -11,7 +11,7 @@ import math
 import re
 import tomllib
 from collections.abc import Hashable, Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
@@ -56,6 +56,7 @@ def signals_agreement(text: str) -> bool:
     )
 
 
+@lru_cache(maxsize=4096)
 def stated_numbers(text: str) -> tuple[float, ...]:
     """Numbers from 0 to 100 that a message names, in order, each once.
 

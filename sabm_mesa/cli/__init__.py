@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
 
 from sabm_mesa import __version__, registry
-from sabm_mesa.cli.values import parse_minds, parse_settings
+from sabm_mesa.cli.values import parameters_from
 from sabm_mesa.errors import ParameterError, RunError, SabmError
 
 app = typer.Typer(
@@ -51,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         SystemExit: always, with the exit status.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         status = app(args=arguments, standalone_mode=False)
     except TyperException as error:
@@ -87,13 +91,15 @@ def _options(
 def run(
     name: ScenarioName,
     minds: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="Who decides: classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL; "
-            "several with their numbers: 'llm:a=5,fixed:0=1'."
+            "several with their numbers: 'llm:a=5,fixed:0=1'. classical by default."
         ),
-    ] = "classical",
-    condition: Annotated[str, typer.Option(help="Named setting of the prompts.")] = "baseline",
+    ] = None,
+    condition: Annotated[
+        str | None, typer.Option(help="Named setting of the prompts; baseline by default.")
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter; may be repeated."),
@@ -142,10 +148,17 @@ def run(
     from sabm_mesa.runner import check_animation, run_all
 
     model = registry.scenario(name)
-    parameters: dict[str, Any] = {"minds": parse_minds(minds), "condition": condition}
-    parameters |= {"n_rounds": rounds} if rounds is not None else {}
-    parameters |= {"prompts": prompts} if prompts is not None else {}
-    parameters |= parse_settings(set_ or [])
+    parameters = parameters_from(
+        set_ or [],
+        {
+            "minds": minds,
+            "condition": condition,
+            "n_rounds": rounds,
+            "prompts": prompts,
+            "rng": seed,
+        },
+    )
+    seed = parameters.pop("rng", None)
     budget = Budget(budget_usd, max_asks, max_tokens)
     connection = Connection(
         base_url, max_concurrency, timeout_s=timeout, prices=prices, budget=budget
@@ -154,7 +167,7 @@ def run(
         check_animation(model)
         check_movie(animate)
     # Wrong use ends here, before there is any file.
-    model(**parameters, connection=connection, recording=False)
+    model(**parameters, rng=seed, connection=connection, recording=False)
     with Recording(out / "recording.sqlite") as recording, Progress(name, runs) as progress:
         try:
             done = run_all(
@@ -162,7 +175,8 @@ def run(
                 recording=recording, connection=connection, watch=progress.show,
             )  # fmt: skip
         except (RunError, KeyboardInterrupt) as error:
-            answered = f"{progress.asks:,} answers are in {recording.path}."
+            number = "1 answer is" if progress.asks == 1 else f"{progress.asks:,} answers are"
+            answered = f"{number} in {recording.path}."
             raise RunError(f"{str(error) or 'Stopped.'} {answered}") from error
     summary = done.summary()
     movies = {} if animate is None else {f"animation.{animate}": done.animation()}

@@ -7,6 +7,41 @@ from collections.abc import Mapping
 from typing import Any
 
 from sabm_mesa.errors import MindSpecError, ParameterError
+from sabm_mesa.parameters import SERVICES
+
+OPTIONS = {
+    "minds": "--minds",
+    "condition": "--condition",
+    "n_rounds": "--rounds",
+    "prompts": "--prompts",
+    "rng": "--seed",
+}
+"""Parameters that have an option of their own."""
+
+
+def parameters_from(settings: list[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a run, from ``--set`` and from the options of their own.
+
+    Args:
+        settings: what was given with ``--set``.
+        options: parameter → value of its option, None when it was not given.
+
+    Raises:
+        ParameterError: for a setting that cannot be read, or a parameter that is given twice.
+        MindSpecError: for minds that cannot be read.
+    """
+    parameters = parse_settings(settings)
+    if service := sorted(SERVICES & set(parameters)):
+        raise ParameterError(f"{service[0]} is no parameter of the run: see sabm run --help.")
+    for name, value in options.items():
+        if value is None:
+            continue
+        if name in parameters:
+            raise ParameterError(f"{name} is given twice: with {OPTIONS[name]} and with --set.")
+        parameters[name] = value
+    if isinstance(minds := parameters.get("minds"), str):
+        parameters["minds"] = parse_minds(minds)
+    return parameters
 
 
 def parse_settings(settings: list[str]) -> dict[str, Any]:
@@ -15,12 +50,14 @@ def parse_settings(settings: list[str]) -> dict[str, Any]:
     Raises:
         ParameterError: for a setting without a name or an equals sign.
     """
-    parsed = {}
+    parsed: dict[str, Any] = {}
     for setting in settings:
-        name, equals, text = setting.partition("=")
-        if not equals or not name.strip():
+        name, equals, text = (part.strip() for part in setting.partition("="))
+        if not equals or not name:
             raise ParameterError(f"--set takes NAME=VALUE, not {setting!r}.")
-        parsed[name.strip()] = parse_value(text.strip())
+        if name in parsed:
+            raise ParameterError(f"--set {name} is given twice.")
+        parsed[name] = parse_value(text)
     return parsed
 
 
@@ -31,7 +68,9 @@ def parse_value(text: str) -> Any:
         return words[text.lower()]
     try:
         return json.loads(text)
-    except ValueError:
+    except ValueError as error:
+        if text.startswith(("{", "[")):
+            raise ParameterError(f"{text!r} is not valid JSON: {error}.") from None
         return text
 
 
@@ -42,9 +81,7 @@ def parse_minds(text: str) -> str | Mapping[str, int]:
         MindSpecError: when one of several specs has no count.
     """
     if text.lstrip().startswith("{"):
-        found = parse_value(text)
-        if not isinstance(found, dict):
-            raise MindSpecError(f"--minds: {text!r} is not valid JSON.")
+        found: dict[str, int] = parse_value(text.strip())
         return found
     if "=" not in text and "," not in text:
         return text

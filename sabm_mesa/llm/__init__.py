@@ -15,12 +15,12 @@ import os
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sabm_mesa import engine
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm.address import check_url, endpoint_url
-from sabm_mesa.llm.budget import Budget, Budgeted
+from sabm_mesa.llm.budget import CAPS, Budget, Budgeted, check_price
 from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.llm.finish import FinishingSent
 from sabm_mesa.llm.limit import CEILING, Limited, Limiter
@@ -80,6 +80,19 @@ class Connection:
         if self.base_url is not None:
             check_url(self.base_url)
 
+    def as_recorded(self) -> dict[str, Any]:
+        """What a recording says of the connection: all but the budget's state."""
+        said: dict[str, Any] = {
+            "base_url": endpoint_url(self.base_url),
+            "max_concurrency": self.max_concurrency,
+            "timeout_s": self.timeout_s,
+            "max_retries": self.max_retries,
+            "prices": PriceTable().date if self.prices is None else str(self.prices),
+        }
+        if self.budget is not None:
+            said |= {cap: getattr(self.budget, cap) for cap in CAPS}
+        return said
+
 
 _lock = threading.Lock()
 _clients: dict[tuple[str | None, float], OpenAIClient] = {}
@@ -87,22 +100,28 @@ _limiters: dict[str | None, Limiter] = {}
 _of_parents: list[object] = []
 
 
-def connect(url: str | None = None, connection: Connection | None = None) -> Client:
+def connect(
+    url: str | None = None, connection: Connection | None = None, model: str = ""
+) -> Client:
     """The chain of clients for an endpoint.
 
     Args:
         url: the endpoint that a mind names; None for that of the connection.
         connection: how endpoints are reached; the defaults when None.
+        model: the name of the model, to check that a budget in dollars can be kept.
 
     Raises:
         MissingKey: when the endpoint needs a key and the environment has none.
-        ParameterError: when the price file cannot be read, or the address is none.
+        ParameterError: when the price file cannot be read, the address is none, or the model has
+            no price for a budget in dollars.
     """
     from sabm_mesa.llm.openai_client import OpenAIClient
 
     how = connection or Connection()
     url = endpoint_url(url or how.base_url)
     prices = PriceTable(how.prices)
+    if model:
+        check_price(model, how.budget, prices)
     with _lock:
         place = (url, how.timeout_s)
         if place not in _clients:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.llm.prices import PriceTable
 
 TOKENS_PER_MESSAGE = 8
+CAPS = ("max_usd", "max_asks", "max_tokens")
 ANSWER_TOKENS = 4096
 """Assumed for an answer whose length the request does not limit."""
 
@@ -43,6 +45,7 @@ class Budget:
         max_tokens: tokens sent and received at the most, or None.
         spent: what was spent.
         reserved: what is set aside for requests under way.
+        waiting: requests that wait for those under way.
     """
 
     max_usd: float | None = None
@@ -50,33 +53,68 @@ class Budget:
     max_tokens: int | None = None
     spent: Spent = field(default_factory=Spent)
     reserved: Spent = field(default_factory=Spent)
+    waiting: list[asyncio.Future[None]] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse caps below zero."""
-        for name in ("max_usd", "max_asks", "max_tokens"):
+        for name in CAPS:
             cap = getattr(self, name)
             if cap is not None and not cap >= 0:
                 raise ParameterError(f"The budget {name} has to be 0 or more (got {cap}).")
 
-    def reserve(self, most: Spent) -> None:
+    async def reserve(self, most: Spent) -> None:
         """Set the most that a request can cost aside.
 
+        When it fits only after requests under way have cost less than was set aside for them,
+        their end is awaited first.
+
+        Args:
+            most: what the request costs at the most.
+
         Raises:
-            BudgetExceeded: when that could pass a cap.
+            BudgetExceeded: when it could pass a cap.
         """
-        for name, cap, unit in (
+        while (cap := self._short_of(most)) is not None:
+            name, limit, unit = cap
+            used = getattr(self.spent, name)
+            if used + getattr(most, name) > limit:
+                raise BudgetExceeded(
+                    f"The budget of {limit:g} {unit} is used up: {used:.6g} spent, and the next "
+                    f"ask could cost {getattr(most, name):.6g}. "
+                    "What was answered is in the recording; use a larger budget."
+                )
+            waiter = asyncio.get_running_loop().create_future()
+            self.waiting.append(waiter)
+            await waiter
+        self.reserved.add(most)
+
+    def settle(self, most: Spent, spent: Spent | None) -> None:
+        """Give back what was set aside, and count what was spent.
+
+        Args:
+            most: what was set aside.
+            spent: what the request cost; None when it was not answered.
+        """
+        self.reserved.add(most, -1)
+        if spent is not None:
+            self.spent.add(spent)
+        waiting, self.waiting = self.waiting, []
+        for waiter in waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _short_of(self, most: Spent) -> tuple[str, float, str] | None:
+        """The first cap under which the request does not fit now."""
+        caps = (
             ("asks", self.max_asks, "asks"),
             ("tokens", self.max_tokens, "tokens"),
             ("usd", self.max_usd, "dollars"),
-        ):
-            used, held = getattr(self.spent, name), getattr(self.reserved, name)
-            if cap is not None and used + held + getattr(most, name) > cap:
-                raise BudgetExceeded(
-                    f"The budget of {cap:g} {unit} is used up: {used:.6g} spent{_under_way(held)}, "
-                    "the next ask could pass it. "
-                    "What was answered is in the recording; use a larger budget."
-                )
-        self.reserved.add(most)
+        )
+        for name, limit, unit in caps:
+            used = getattr(self.spent, name) + getattr(self.reserved, name)
+            if limit is not None and used + getattr(most, name) > limit:
+                return name, limit, unit
+        return None
 
 
 class Budgeted:
@@ -102,31 +140,38 @@ class Budgeted:
             LLMError: what the client raises.
         """
         most = self._most(request)
-        self._budget.reserve(most)
+        await self._budget.reserve(most)
+        spent = None
         try:
             done = await self._client.complete(request)
+            spent = _spent(done, most)
         finally:
-            self._budget.reserved.add(most, -1)
-        reported = done.prompt_tokens + done.completion_tokens
-        self._budget.spent.add(
-            Spent(
-                1,
-                reported if done.prompt_tokens else max(most.tokens, reported),
-                most.usd if math.isnan(done.cost_usd) else done.cost_usd,
-            )
-        )
+            self._budget.settle(most, spent)
         return done
 
     def _most(self, request: Request) -> Spent:
         prompt = sum(_most_tokens(content) for _, content in request.messages)
         answer = request.max_tokens or ANSWER_TOKENS
         price = self._prices.of(request.model)
-        if price is None and self._budget.max_usd is not None:
-            raise BudgetExceeded(
-                f"The price of {request.model!r} is not known, so a budget in dollars cannot be "
-                "kept: list it in a price file (--prices) or give a budget in asks or tokens."
-            )
         return Spent(1, prompt + answer, price.cost(prompt, 0, answer) if price else 0.0)
+
+
+def check_price(model: str, budget: Budget | None, prices: PriceTable) -> None:
+    """Check that a budget in dollars can be kept.
+
+    Args:
+        model: the name of the model.
+        budget: the caps, or None.
+        prices: the price table.
+
+    Raises:
+        ParameterError: when the price of the model is not known.
+    """
+    if budget is not None and budget.max_usd is not None and prices.of(model) is None:
+        raise ParameterError(
+            f"The price of {model!r} is not known, so a budget in dollars cannot be kept: "
+            "list it in a price file (--prices) or give a budget in asks or tokens."
+        )
 
 
 def _most_tokens(text: str) -> int:
@@ -138,5 +183,8 @@ def _most_tokens(text: str) -> int:
     return len(text.encode(errors="replace")) - len(text) // 2 + TOKENS_PER_MESSAGE
 
 
-def _under_way(held: float) -> str:
-    return f" and {held:.6g} set aside for asks under way" if held else ""
+def _spent(done: Completion, most: Spent) -> Spent:
+    """What a completion cost; what the server does not report is taken to be the most."""
+    reported = done.prompt_tokens + done.completion_tokens
+    tokens = reported if done.prompt_tokens else max(most.tokens, reported)
+    return Spent(1, tokens, most.usd if math.isnan(done.cost_usd) else done.cost_usd)

@@ -13,10 +13,10 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 
-from sabm_mesa.errors import RateLimited
+from sabm_mesa.errors import RateLimited, ServerUnavailable
 from sabm_mesa.llm.client import Client, Completion, Request
 
-START = 200
+START = 32
 CEILING = 1000
 CUT = 0.8
 FEWEST = 10
@@ -113,7 +113,7 @@ class Limiter:
             self.limit = min(self.limit + step, float(CEILING))
 
     def refused(self, sent: float, retry_after: float | None) -> None:
-        """Cut the limit after a 429; one that met the only request was not about concurrency.
+        """Cut the limit after a 429 or a timeout; the only request was not one too many.
 
         Args:
             sent: when the refused request was sent (loop time).
@@ -152,8 +152,9 @@ class Limited:
         sent = await self._limiter.acquire(self._ceiling)
         try:
             completion = await self._client.complete(request)
-        except RateLimited as error:
-            self._limiter.refused(sent, error.retry_after)
+        except (RateLimited, ServerUnavailable) as error:
+            if isinstance(error, RateLimited) or error.overloaded:
+                self._limiter.refused(sent, error.retry_after)
             raise
         else:
             self._limiter.answered()

@@ -14,7 +14,7 @@ from openai import AsyncOpenAI, DefaultAioHttpClient, HttpxBinaryResponseContent
 from sabm_mesa.errors import MissingKey
 from sabm_mesa.llm.client import Completion, Request
 from sabm_mesa.llm.reading import read_completion
-from sabm_mesa.llm.translation import WAYS_ON, Translator, key
+from sabm_mesa.llm.translation import WAYS_ON, Translator, key, without_key
 
 CONNECT_S = 30.0
 """Seconds after which a server that does not even take the connection is given up."""
@@ -84,7 +84,9 @@ class OpenAIClient:
                     body=self._body(request, older_form=older_form),
                     options={"security": {"bearer_auth": True}},
                 )
-            return read_completion(response.json(), request, time.perf_counter() - started)
+            return without_key(
+                read_completion(response.json(), request, time.perf_counter() - started)
+            )
         except openai.APIStatusError as error:
             if request.schema is not None and not older_form and _FORM in str(error.body):
                 self._older_form = True

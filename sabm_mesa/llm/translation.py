@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -19,12 +20,15 @@ from sabm_mesa.errors import (
     RateLimited,
     ServerUnavailable,
 )
+from sabm_mesa.llm.client import Completion
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 WAYS_ON = (
     f"Set {KEY_VARIABLE} in the environment; or name a server that needs no key "
     "(--base-url http://127.0.0.1:8000/v1); or run without a language model (--minds classical)."
 )
+OVERLOADED = {503, 529}
+HIDDEN = "[key]"
 _KEY_LIKE = re.compile(r"\b(sk|key|pk)-[\w*-]{6,}")
 _LONGEST_DETAIL = 300
 _QUOTA = "insufficient_quota"
@@ -33,6 +37,15 @@ _QUOTA = "insufficient_quota"
 def key() -> str:
     """The API key of the environment, or ``""``."""
     return os.environ.get(KEY_VARIABLE, "").strip()
+
+
+def without_key(done: Completion) -> Completion:
+    """The completion without the key, which a server may send back."""
+    secret = key()
+    if not secret or not any(secret in text for text in (done.text, done.model)):
+        return done
+    text, model = (text.replace(secret, HIDDEN) for text in (done.text, done.model))
+    return replace(done, text=text, model=model)
 
 
 class Translator:
@@ -61,7 +74,9 @@ class Translator:
                 f"{said}: too many requests. Wait, or lower --max-concurrency.", _retry_after(error)
             )
         if status in {408, 409} or status >= 500:
-            return ServerUnavailable(f"{said}. Try again later.", _retry_after(error))
+            return ServerUnavailable(
+                f"{said}. Try again later.", _retry_after(error), overloaded=status in OVERLOADED
+            )
         if status == 404:
             return BadRequest(f"{said}: is the model name {name} right, and the address?")
         return BadRequest(f"{said} for model {name}: change the request (--set …), run again.")
@@ -70,7 +85,8 @@ class Translator:
         """For an answer that was not there in time."""
         return ServerUnavailable(
             f"No answer from {self._where} within {self._timeout_s:g} s. "
-            "Is the server overloaded? Try again, or lower --max-concurrency."
+            "Is the server overloaded? Try again, or lower --max-concurrency.",
+            overloaded=True,
         )
 
     def no_connection(self, error: Exception) -> LLMError:
@@ -92,8 +108,8 @@ class Translator:
 def _clean(text: str) -> str:
     """One line without the key, without control codes, and not too long."""
     if secret := key():
-        text = text.replace(secret, "[key]")
-    text = _KEY_LIKE.sub("[key]", "".join(c if c.isprintable() else " " for c in text))
+        text = text.replace(secret, HIDDEN)
+    text = _KEY_LIKE.sub(HIDDEN, "".join(c if c.isprintable() else " " for c in text))
     return " ".join(text.split())[:_LONGEST_DETAIL]
 
 

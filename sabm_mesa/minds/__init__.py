@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from sabm_mesa.asks import Mind
 from sabm_mesa.errors import MindSpecError, UnknownName
 from sabm_mesa.minds.fixed import FixedMind
+from sabm_mesa.minds.own import OwnMind
 from sabm_mesa.minds.scripted import ScriptedMind
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ MindSpec = str | Mind
 Minds = MindSpec | Mapping[MindSpec, int] | Sequence[MindSpec]
 MindMaker = Callable[["SmartAgent"], Mind]
 
-_MIND = ("answer", "spec", "instant", "paid")
 _FORMS = "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL"
 
 
@@ -116,19 +116,15 @@ def mind_maker(spec: MindSpec, model: SmartModel) -> MindMaker:
         LLMError: for a language model that cannot be set up.
     """
     if not isinstance(spec, str):
-        if lacking := [name for name in _MIND if not hasattr(spec, name)]:
-            raise MindSpecError(
-                f"A mind is a spec or an object with {', '.join(_MIND)}; "
-                f"{spec!r} lacks {', '.join(lacking)}."
-            )
-        return lambda _agent: spec
+        mind = OwnMind.of(spec)
+        return lambda _agent: mind
     kind, _, rest = spec.partition(":")
     if kind == "classical":
         return _classical(rest or "default", model)
     if kind == "fixed" and rest:
         fixed = FixedMind(rest)
         return lambda _agent: fixed
-    if kind == "llm" and rest.partition("@")[0]:
+    if kind == "llm" and _model_and_url(rest)[0]:
         return _language_model(spec, rest, model)
     raise MindSpecError(f"Cannot read the mind spec {spec!r}. Known forms: {_FORMS}.")
 
@@ -146,11 +142,17 @@ def _language_model(spec: str, rest: str, model: SmartModel) -> MindMaker:
     from sabm_mesa.llm import connect
     from sabm_mesa.minds.llm import LLMMind
 
-    name, _, url = rest.partition("@")
-    client = connect(url or None, model.connection)
+    name, _, url = _model_and_url(rest)
+    client = connect(url or None, model.connection, name)
     mind = LLMMind(name, client, settings=model.llm_settings, spec=spec)
     return lambda _agent: mind
 
 
+def _model_and_url(rest: str) -> tuple[str, str, str]:
+    """The name, which may hold an @ of its own, and the address behind the last one."""
+    name, at, url = rest.rpartition("@")
+    return (name, at, url) if "://" in url else (rest, "", "")
+
+
 def _name(spec: MindSpec) -> str:
-    return spec if isinstance(spec, str) else getattr(spec, "spec", repr(spec))
+    return spec if isinstance(spec, str) else getattr(spec, "spec", type(spec).__name__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -12,10 +12,11 @@ import mesa
 from sabm_mesa import engine
 from sabm_mesa.decisions import Format
 from sabm_mesa.errors import RunError, SabmError
-from sabm_mesa.minds import Minds, assign, mind_makers
+from sabm_mesa.minds import Minds
 from sabm_mesa.minds.llm import LLMSettings
 from sabm_mesa.models.collector import RoundCollector
 from sabm_mesa.parameters import bind, one_of, whole
+from sabm_mesa.population import Personas, people
 from sabm_mesa.prompts import NO_PERSONA, PromptBook
 from sabm_mesa.provenance import Seed, entropy, run_info
 from sabm_mesa.recording import NoRecording, Recording, RunRecorder
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from sabm_mesa.asks import Mind
     from sabm_mesa.llm import Connection
 
-Personas = str | Mapping[str, int] | Sequence[str]
 A = TypeVar("A", bound="SmartAgent")
 
 FORMATS: tuple[Format, ...] = ("paper", "json")
@@ -130,9 +130,10 @@ class SmartModel(mesa.Model):
         self.critical_path_asks = 0
         self.recorder: RunRecorder | NoRecording = NoRecording()
         self.population: list[SmartAgent] = []
-        self._minds, self._personas = minds, personas
+        self._minds, self._personas = minds, NO_PERSONA if personas is None else personas
         self._place = Place(recording)
         self._begun = False
+        self._scope = engine.Scope()
         self.datacollector = RoundCollector(
             {**self.columns(), **{name: f"_{name}" for name in TALLY_COLUMNS}},
             {"mind": "mind.spec", **self.agent_columns},
@@ -153,19 +154,9 @@ class SmartModel(mesa.Model):
             MindSpecError: when the counts of minds or personas do not add up to `n`.
             UnknownName: for a classical mind or persona that does not exist.
         """
-        specs = assign("minds", self._minds, n)
-        makers = mind_makers(specs, self)
-        personas = assign("personas", self._personas, n)
-        for persona in set(personas):
-            self.book.persona(persona)
-        if isinstance(self._personas, Mapping):
-            personas = [personas[i] for i in self.rng.permutation(n)]
-        agents = [agent_class(self, *args) for _ in range(n)]
-        for agent, maker, persona in zip(agents, makers, personas, strict=True):
-            agent.persona = persona
-            agent.mind = maker(agent)
-        self.population += agents
-        return agents
+        made = people(self, agent_class, n, args, self._minds, self._personas)
+        self.population += made
+        return made
 
     def step(self) -> None:
         """Play one round; when the run has ended, do nothing.
@@ -174,8 +165,13 @@ class SmartModel(mesa.Model):
             RunError: when a mind, a language model or the recording fails. What was answered
                 until then is in the recording, and the run has ended.
         """
-        if self.running:
-            engine.run(self._play())
+        if not self.running:
+            return
+        self.begin()
+        try:
+            engine.run(self._play(), self._scope)
+        finally:
+            self._leave_place()
 
     def columns(self) -> Mapping[str, str]:
         """The scenario's model columns: those of the class, unless a parameter makes more."""
@@ -192,19 +188,11 @@ class SmartModel(mesa.Model):
         """End the round: compute what follows from the decisions. A scenario overrides it."""
 
     def model_frame(self, run: int = 0) -> pd.DataFrame:
-        """The model data: one row a round.
-
-        Args:
-            run: the number of the run.
-        """
+        """The model data: one row a round, with the number `run`."""
         return self.datacollector.model_frame(run)
 
     def agent_frame(self, run: int = 0) -> pd.DataFrame:
-        """The agent data: one row an agent and round.
-
-        Args:
-            run: the number of the run.
-        """
+        """The agent data: one row an agent and round, with the number `run`."""
         return self.datacollector.agent_frame(run)
 
     def end_measures(self) -> dict[str, Any]:
@@ -213,12 +201,11 @@ class SmartModel(mesa.Model):
 
     @property
     def recording_path(self) -> Path | None:
-        """The file the run is recorded in; None before it begins, and when there is none."""
+        """The file the run is recorded in; None before it begins, or without one."""
         return self._place.path
 
     async def _play(self) -> None:
         try:
-            self.begin()
             self.round += 1
             self.playing = True
             self.tally = Tally()
@@ -230,12 +217,12 @@ class SmartModel(mesa.Model):
             if self.round + 1 >= self.n_rounds:
                 self.running = False
             if not self.running:
-                await self._finish()
+                await self.recorder.finish()
         except BaseException as error:
             self.running = False
             if self.playing:
                 self._end_round()
-            await self._finish(_problem(error))
+            await self.recorder.finish(_problem(error))
             if isinstance(error, SabmError) or not isinstance(error, Exception):
                 raise
             raise RunError(
@@ -267,32 +254,39 @@ class SmartModel(mesa.Model):
         """Enter the run into its recording; `step` does it when it has not been done.
 
         Raises:
-            OutputError: when the recording cannot be written.
-            RecordingError: when the file is something else, damaged, or of a newer version.
+            RunError: when the recording cannot be opened or written; the run has ended then.
         """
-        if not self._begun:
-            self._begun = True
+        if self._begun:
+            return
+        try:
             paid = any(agent.mind.paid for agent in self.population)
             self.recorder = self._place.open(run_info(self), paid=paid)
+        except SabmError:
+            self.running = False
+            raise
+        self._begun = True
 
     def minds_in_use(self) -> dict[str, int]:
         """Mind spec → number of agents."""
         return dict(Counter(agent.mind.spec for agent in self.population))
 
-    def abandon(self, problem: str) -> None:
-        """End the run before its time; does nothing when it has ended.
+    def _leave_place(self) -> None:
+        if not self.running:
+            self._place.close()
+
+    def stop(self) -> None:
+        """Stop the round under way, from another thread: its `step` then raises `RunError`."""
+        self._scope.stop()
+
+    def close(self, problem: str = "closed") -> None:
+        """End the run before its time, and have its record on disk; else do nothing.
 
         Args:
-            problem: why.
+            problem: why; it is recorded.
         """
         if self.running:
             self.running = False
-            engine.run(self._finish(problem))
-
-    async def _finish(self, problem: str = "") -> None:
-        try:
-            await self.recorder.finish(problem)
-        finally:
+            engine.run(self.recorder.finish(problem))
             self._place.close()
 
 

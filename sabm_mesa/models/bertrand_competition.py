@@ -15,24 +15,23 @@ Demand
 
 Round
     0: the prices are the initial prices; nobody is asked. From round 1 on: communication (when it
-    is on), 3 turns each in an order shuffled every round, hearing what was said in this round so
-    far; planning, every 20 rounds from round 20 on: each firm writes down its strategy; action:
-    all set their prices at the same moment; update: demand and profit.
+    is on), 3 turns each in an order shuffled every round, hearing this round's talk so far;
+    planning, every 20 rounds from round 20 on: each firm writes down its strategy; action: all set
+    their prices at the same moment; update.
 
 Memory
     A firm is told the last 20 rounds (own price, demand and profit, the others' prices) one by
-    one, and the averages of older rounds by periods of 20 rounds, 20 periods at the most; of its
-    own strategies the latest one, and the last 20 when it plans. It is told neither the profit or
-    demand of others nor how demand comes about.
+    one, the averages of older rounds by periods of 20 rounds, 20 periods at the most, the talk of
+    this round, and its latest strategy; when it plans, its last 20 strategies and no talk. It is
+    told neither the profit or demand of others nor how demand comes about.
 
 Stop
-    After `n_rounds`, or when collusion has held for `stop_after` rounds in a row: all prices above
-    the Bertrand and not above the cartel price, the highest and the lowest at most `tolerance`
-    apart.
+    After `n_rounds`, or after `stop_after` rounds of collusion in a row: all prices above the
+    Bertrand and not above the cartel price, and at most `tolerance` apart.
 
 Parameters (sources: Wu et al. 2024, section 5; Calvano et al. 2020, section II, for logit)
-    See the class. Prices are in units of money, quantities in units of the good (linear) or shares
-    of the consumers (logit). The default of `tolerance` is our choice: the paper says "very close".
+    See the class. Prices are in money, quantities in units of the good (linear) or shares of the
+    consumers (logit). The default of `tolerance` is ours: the paper says "very close".
     Conditions: ``baseline``, ``cooperative`` (encouraged, figure 7), ``uncooperative``. Personas:
     ``explorer``, ``aggressive``, ``greedy``, ``uncooperative``, ``cooperative``, and the general
     ones. Variants: ``default``, ``told_range``.
@@ -40,9 +39,14 @@ Parameters (sources: Wu et al. 2024, section 5; Calvano et al. 2020, section II,
 Measures
     By round: prices, demands and profits, collusion, ``spell`` (rounds of collusion in a row),
     ``collusion_index`` (Δ of Calvano et al.: 0 at the Bertrand profit, 1 at the cartel profit),
-    the reference prices and profits, ``messages``, and ``price_messages`` (those that name a price
-    or agree to one). Of a run: convergence price (mean of the last 50 rounds) and round (from which
-    all prices stay within `tolerance` of it), and Δ over the last 50 rounds.
+    the reference prices and profits, ``messages``, and ``price_messages`` (naming a price or
+    agreeing to one). Of a run: convergence price (mean of the last 50 rounds) and round (from
+    which all prices stay within `tolerance` of it), and Δ over the last 50 rounds.
+
+Q-learning
+    ``q_learning`` decays as in Calvano et al. and needs hundreds of thousands of periods to learn;
+    ``q_learning_fast`` over 1200 rounds is a demonstration that has not learned to collude: its Δ
+    is about 0.2 to 0.3 (linear; mean 0.24), and the greedy reply to its start values has 0.29.
 
 Unreadable answers
     A firm whose price could not be read keeps its price, and ``kept`` says so. One whose message
@@ -52,16 +56,15 @@ Deviations
     The paper's text speaks of homogeneous goods, its program has differentiated linear demand, and
     so have we. Its figure 2 has planning before communication, its procedure after: see
     `phase_order`. The prompts are in our own words. As published they do not tell the range of
-    legal prices beforehand (its middle is the default cartel price); the variant ``told_range``
-    does. A price outside of it is refused instead of altered. In the authors' program the first
-    number in a text was the price, an unreadable answer became the cost, profits lost their
-    decimals, firm 2 could get the persona of firm 1, and shuffles were not seeded; none of that is
-    repeated.
+    legal prices (its middle is the default cartel price); the variant ``told_range`` does. Not
+    repeated from the authors' program: the first number in a text was the price, an unreadable
+    answer became the cost, profits were cut to integers, firm 2 could get the persona of firm 1,
+    shuffles were not seeded.
 
 Source
     Wu et al. 2024, "Shall We Team Up: Exploring Spontaneous Cooperation of Competing LLM Agents",
-    arXiv 2402.12327, section 5 and appendices A, B.2, C.2, D, E, G.2; Calvano, Calzolari,
-    Denicolò and Pastorello 2020, American Economic Review 110(10), 3267-3297.
+    arXiv 2402.12327, section 5 and appendices A, B.2, C.2, D, E, G.2; Calvano, Calzolari, Denicolò
+    and Pastorello 2020, American Economic Review 110(10), 3267-3297.
 """
 
 from __future__ import annotations
@@ -77,19 +80,11 @@ from sabm_mesa.analysis.price_talk import price_messages
 from sabm_mesa.decisions import Decision
 from sabm_mesa.minds import Minds
 from sabm_mesa.minds.classical.bertrand_competition import CLASSICAL_MINDS
-from sabm_mesa.models.base import Personas, SmartModel
-from sabm_mesa.models.bertrand_setup import (
-    PER_FIRM,
-    PHASE_ORDERS,
-    PHASES,
-    Prices,
-    columns_by_firm,
-    names_of,
-    order_of,
-    planned_changes,
-    starting_prices,
-)
+from sabm_mesa.models import bertrand_setup as setup
+from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.bertrand_setup import Prices
 from sabm_mesa.models.bertrand_terms import Reference, Terms
+from sabm_mesa.population import Personas
 from sabm_mesa.provenance import Seed
 from sabm_mesa.scheduler import Phase
 
@@ -107,7 +102,7 @@ class BertrandCompetition(SmartModel):
         minds: see `SmartModel`; classical minds are ``best_response`` (the default),
             ``win_continue_lose_reverse``, ``tit_for_tat``, ``q_learning``, ``q_learning_fast``.
         rng: the seed.
-        n_firms: number of firms (2 or more).
+        n_firms: number of firms (2 to 26).
         phase_order: ``"communication,planning,action"`` or ``"planning,communication,action"``.
         tolerance: by how much prices may differ under collusion; None: a quarter of the distance
             between the reference prices (0.5 with linear demand).
@@ -127,8 +122,7 @@ class BertrandCompetition(SmartModel):
 
     Attributes:
         market: the demand system; `reference`: its reference prices and profits.
-        legal_price: what a legal price is.
-        said: what was said in this round.
+        legal_price: what a legal price is; `said`: what was said in this round.
 
     Raises:
         UsageError: for a parameter that cannot be used.
@@ -139,13 +133,13 @@ class BertrandCompetition(SmartModel):
     source = "Wu et al. 2024, arXiv 2402.12327, section 5"
     prompt_file = "bertrand"
     plots = "sabm_mesa.analysis.plots.bertrand_competition"
-    phases: ClassVar[tuple[Phase, ...]] = PHASES
+    phases: ClassVar[tuple[Phase, ...]] = setup.PHASES
     model_columns: ClassVar[dict[str, str]] = {
-        **columns_by_firm(2),
+        **setup.columns_by_firm(2),
         **{name: name for name in ("collusion", "spell", "collusion_index", "communication")},
         **{name: name for name in (*Reference.__slots__, "messages", "price_messages")},
     }
-    agent_columns: ClassVar[dict[str, str]] = {name: name for name in (*PER_FIRM, "kept")}
+    agent_columns: ClassVar[dict[str, str]] = {name: name for name in (*setup.PER_FIRM, "kept")}
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = CLASSICAL_MINDS
 
     def __init__(
@@ -159,7 +153,7 @@ class BertrandCompetition(SmartModel):
         minds: Minds = "classical",
         rng: Seed = None,
         n_firms: int = 2,
-        phase_order: str | Sequence[str] = PHASE_ORDERS[0],
+        phase_order: str | Sequence[str] = setup.PHASE_ORDERS[0],
         tolerance: float | None = None,
         stop_after: int | None = 200,
         firm_names: str | Sequence[str] | None = None,
@@ -182,20 +176,20 @@ class BertrandCompetition(SmartModel):
             temperature=temperature, max_tokens=max_tokens, **settings,
         )  # fmt: skip
         self._set(terms)
-        self._planned = planned_changes(changes, terms)
-        self.n_firms, self.plans_first = int(n_firms), order_of(phase_order) == PHASE_ORDERS[1]
-        self.names = names_of(firm_names, self.n_firms)
+        self._planned = setup.planned_changes(changes, terms)
+        self.n_firms, self.plans_first = int(n_firms), setup.is_plan_first(phase_order)
+        self.names = setup.names_of(firm_names, self.n_firms)
         self.said: list[Message] = []
         self.collusion, self.spell, self.collusion_index = False, 0, math.nan
         self.messages = self.price_messages = 0
         self.firms = self.populate(Firm, self.n_firms)
-        start = starting_prices(initial_prices, self.n_firms, self.legal_price)
+        start = setup.starting_prices(initial_prices, self.n_firms, self.legal_price)
         for firm, first in zip(self.firms, start, strict=True):
             firm.price = first
 
     def columns(self) -> Mapping[str, str]:
         """The model columns, with those of every firm."""
-        return columns_by_firm(int(self.parameters["n_firms"])) | self.model_columns
+        return setup.columns_by_firm(int(self.parameters["n_firms"])) | self.model_columns
 
     def begin_round(self) -> None:
         """Let what is planned for this round come about; the talk starts anew."""
@@ -227,7 +221,7 @@ class BertrandCompetition(SmartModel):
             firm.demand, firm.profit = demands[i], profits[i]
             told = prices[i], demands[i], profits[i], (*prices[:i], *prices[i + 1 :])
             firm.memory.add(Stretch(self.round, self.round, *told))
-            for name in PER_FIRM:
+            for name in setup.PER_FIRM:
                 setattr(self, f"{name}_{i + 1}", getattr(firm, name))
         self.collusion = self.reference.collusion(prices, self.tolerance)
         self.spell = self.spell + 1 if self.collusion else 0
@@ -241,6 +235,10 @@ class BertrandCompetition(SmartModel):
     def end_measures(self) -> dict[str, Any]:
         """Where prices settled and from when on, the last spell, and how much was said."""
         return run_measures(self.datacollector.model_vars, self.n_firms, self.tolerance)
+
+    def plot_options(self) -> dict[str, Any]:
+        """The names of the firms, with their minds where these differ."""
+        return {"names": setup.labels_of(self.names, [firm.mind.spec for firm in self.firms])}
 
     def _set(self, terms: Terms) -> None:
         self.terms, self.market = terms, terms.market()

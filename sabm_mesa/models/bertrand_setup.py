@@ -129,17 +129,30 @@ def names_of(given: str | Sequence[str] | None, n: int) -> tuple[str, ...]:
     return tuple(names)
 
 
-def order_of(given: str | Sequence[str]) -> str:
-    """The order of the phases, as one text.
+def labels_of(names: Sequence[str], minds: Sequence[str]) -> list[str]:
+    """How the firms are called in plots: by name, with their minds where these differ.
 
     Args:
-        given: the names of the phases, as a sequence or as a text with commas.
+        names: the name of each firm.
+        minds: the spec of the mind of each firm.
+    """
+    if len(set(minds)) == 1:
+        return list(names)
+    return [f"{name} ({mind})" for name, mind in zip(names, minds, strict=True)]
+
+
+def is_plan_first(given: str | Sequence[str]) -> bool:
+    """Whether the firms plan before they talk.
+
+    Args:
+        given: the names of the phases in order, as a sequence or as a text with commas.
 
     Raises:
         UnknownName: for another order than those of `PHASE_ORDERS`.
     """
     names = given.split(",") if isinstance(given, str) else given
-    return one_of("phase_order", ",".join(str(name).strip() for name in names), PHASE_ORDERS)
+    order = ",".join(str(name).strip() for name in names)
+    return one_of("phase_order", order, PHASE_ORDERS) == PHASE_ORDERS[1]
 
 
 def columns_by_firm(n: int) -> dict[str, str]:

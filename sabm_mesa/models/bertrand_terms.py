@@ -17,8 +17,12 @@ CHANGEABLE = (
     "communication", "cost", "a", "beta", "d", "mu", "a_0", "tolerance", "stop_after",
 )  # fmt: skip
 """Parameters that can change during a run."""
+MOST_FIRMS = 26
+"""No more firms take part: a figure has a line, and the data three columns, for each."""
 SMALLEST = 1e-9
 """Slopes and the like have to be at least this large."""
+MOST = 1e9
+"""No quantity may be larger: beyond it, profits lose their digits."""
 BEYOND = 0.1
 """Share of the distance between the reference prices by which prices may pass the cartel price."""
 CLOSE = 0.25
@@ -54,14 +58,14 @@ class Terms:
                 f"communication has to be true or false, not {self.communication!r}."
             )
         one_of("demand", self.demand, DEMANDS)
-        whole("n_firms", self.n_firms, 2)
+        whole("n_firms", self.n_firms, 2, MOST_FIRMS)
         for name in ("cost", "a", "tolerance"):
             if getattr(self, name) is not None:
-                _finite(name, getattr(self, name), 0.0)
+                real(name, getattr(self, name), 0.0, MOST)
         for name in ("beta", "mu"):
-            _finite(name, getattr(self, name), SMALLEST)
-        _finite("d", self.d, 0.0, self.beta)
-        _finite("a_0", self.a_0, -math.inf)
+            real(name, getattr(self, name), SMALLEST, MOST)
+        real("d", self.d, 0.0, self.beta)
+        real("a_0", self.a_0, -MOST, MOST)
         if self.stop_after is not None:
             whole("stop_after", self.stop_after, 1)
         cost, a = self._prices()
@@ -143,8 +147,3 @@ class Reference:
             and max(prices) <= self.cartel_price + margin
             and max(prices) - min(prices) <= tolerance + margin
         )
-
-
-def _finite(name: str, value: Any, low: float, high: float = math.inf) -> None:
-    if math.isinf(real(name, value, low, high)):
-        raise ParameterError(f"{name} has to be a finite number.")

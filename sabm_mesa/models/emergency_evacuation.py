@@ -9,7 +9,8 @@ Room
 Round
     1. In round 0 everybody plans; afterwards each person with probability `REPLAN`, drawn anew.
     2. Communication (when on), planners only, one after another in shuffled order: a person hears
-       what was said in this round within distance 5 (Euclidean), and says at most 50 words.
+       what was said in this round within distance 5 (Euclidean), and says at most 50 words
+       without digits.
     3. Planning, all at the same time: a sentence on panic (distance to the nearest exit, people
        in view); a sentence on each exit (distance, crowd); the choice of an exit, with what was
        heard and earlier choices.
@@ -27,7 +28,8 @@ Round
 Perception
     Distance to an exit: Euclidean, the mean over its cells. Crowd: people within radius 10 whose
     direction lies within 45° of that to the exit, not hidden by obstacles (Bresenham line of
-    sight, people hide nobody), the mean over its cells. In view: the same in all directions.
+    sight, for some pairs in one direction only, see `sight.bresenham`; people hide nobody), the
+    mean over its cells. In view: the same in all directions.
 
 Parameters (source: Wu et al. 2024, table 3 and section 6)
     ``n_people`` 1 or more, 100; ``width``, ``height`` 5 to 2000 cells, 33; ``n_rounds`` 50;
@@ -43,7 +45,8 @@ Measures
     distance of those inside to their targets, in cells; how many changed their target; for each
     exit ``congestion``: people within 3 cells of it; the shares of the round's messages that are
     ``informing``, ``encouraging``, ``guiding``. By person: cell (the exit cell in the round of the
-    escape, then none), target, status, exit, persona.
+    escape, then none), target, status, exit, persona. At the end: escapes in all, by exit and by
+    persona; dead; ``evenness``; ``rounds_to_clear``, none unless everybody got out.
 
 Unreadable answers
     An exit that is unknown or unreadable, also after asking again: the person keeps its target;
@@ -65,7 +68,6 @@ Source
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -75,10 +77,11 @@ from sabm_mesa.errors import ParameterError
 from sabm_mesa.grid import RoomGrid
 from sabm_mesa.minds import Minds
 from sabm_mesa.minds.classical.emergency_evacuation import DistanceAndCrowd
-from sabm_mesa.models.base import Personas, SmartModel
+from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.evacuation_crowd import (
     CONGESTED,
     columns,
+    end_measures,
     look_around,
     measures,
     nearest_first,
@@ -89,6 +92,7 @@ from sabm_mesa.models.evacuation_crowd import (
 from sabm_mesa.models.room import Room
 from sabm_mesa.models.room_plan import Cell, Exits, Obstacles
 from sabm_mesa.parameters import one_of, whole
+from sabm_mesa.population import Personas
 from sabm_mesa.provenance import Seed
 from sabm_mesa.scheduler import Phase, action, communication, planning
 
@@ -150,6 +154,7 @@ class EmergencyEvacuation(SmartModel):
         ),
         action(when=lambda m: m.movement == "simultaneous", who=lambda m: m.remaining),
     )
+    model_columns: ClassVar[Mapping[str, str]] = columns(Room().names)
     agent_columns: ClassVar[dict[str, str]] = {
         name: name for name in ("x", "y", "target", "status", "exit", "persona")
     }
@@ -206,8 +211,8 @@ class EmergencyEvacuation(SmartModel):
             self._put(person, cell)
 
     def columns(self) -> Mapping[str, str]:
-        """The model columns; those by exit depend on the exits."""
-        return columns(self.room)
+        """The model columns: as on the class, but of these exits."""
+        return columns(self.room.names)
 
     def begin_round(self) -> None:
         """Draw who plans in this round, and let them look around."""
@@ -274,11 +279,8 @@ class EmergencyEvacuation(SmartModel):
         return {"room": self.room}
 
     def end_measures(self) -> dict[str, Any]:
-        """The columns of the last round, and how many escaped of each persona."""
-        escaped = Counter(person.persona for person in self.people if person.exit is not None)
-        by_persona = {person.persona: escaped[person.persona] for person in self.people}
-        last = {column: getattr(self, name) for column, name in self.columns().items()}
-        return {**last, "escaped_by_persona": dict(sorted(by_persona.items()))}
+        """Who got out, by exit and persona, how evenly, and after how many rounds the last."""
+        return end_measures(self)
 
     def _put(self, person: Evacuee, cell: Cell) -> None:
         if person.x is None:

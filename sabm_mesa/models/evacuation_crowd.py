@@ -83,9 +83,8 @@ def nearest_first(model: EmergencyEvacuation, people: Sequence[Evacuee]) -> list
     return [people[i] for i in np.lexsort((distance, target)).tolist()]
 
 
-def columns(room: Room) -> Mapping[str, str]:
+def columns(exits: Sequence[str]) -> Mapping[str, str]:
     """The model columns, each the attribute of its name; some of them depend on the exits."""
-    exits = room.names
     names = (
         *("escaped", *(f"escaped_{name}" for name in exits), "inside", "dead"),
         *("evenness", "target_evenness", "mean_distance", "changed"),
@@ -117,6 +116,23 @@ def measures(model: EmergencyEvacuation) -> dict[str, float]:
         "changed": model.changed,
         **{f"congestion_{name}": count for name, count in zip(exits, near, strict=True)},
         **shares((message.text for message in model.said), exits),
+    }
+
+
+def end_measures(model: EmergencyEvacuation) -> dict[str, Any]:
+    """What is said of the whole run, by name.
+
+    Args:
+        model: the evacuation, after its last round.
+    """
+    out = {person.persona: 0 for person in sorted(model.people, key=lambda p: p.persona)}
+    for person in model.people:
+        out[person.persona] += person.exit is not None
+    last = ("escaped", *(f"escaped_{name}" for name in model.room.names), "dead", "evenness")
+    return {
+        **{name: getattr(model, name) for name in last},
+        "rounds_to_clear": None if model.remaining else model.round + 1,
+        "escaped_by_persona": out,
     }
 
 

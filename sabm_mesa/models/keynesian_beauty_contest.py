@@ -77,8 +77,9 @@ from sabm_mesa.analysis.theory.guessing_game import (
 from sabm_mesa.decisions import Decision
 from sabm_mesa.minds import Minds
 from sabm_mesa.minds.classical.keynesian_beauty_contest import CognitiveHierarchy, LevelK
-from sabm_mesa.models.base import Personas, SmartModel
+from sabm_mesa.models.base import SmartModel
 from sabm_mesa.parameters import one_of, whole
+from sabm_mesa.population import Personas
 from sabm_mesa.provenance import Seed
 from sabm_mesa.scheduler import Phase, action, communication
 

@@ -21,6 +21,8 @@ Ints = npt.NDArray[np.int64]
 
 SMALLEST, LARGEST = 5, 2000
 """Cells along a side, the wall included."""
+PUBLISHED = (33, 33)
+"""Width and height of the published room."""
 STRAIGHT: tuple[Cell, ...] = ((-1, 0), (0, -1), (0, 1), (1, 0))
 DIAGONAL: tuple[Cell, ...] = ((-1, -1), (-1, 1), (1, -1), (1, 1))
 
@@ -81,6 +83,17 @@ class Room:
         for cell in self.exit_at:
             solid[cell] = False
         return solid
+
+    @cached_property
+    def has_obstacles(self) -> bool:
+        """Whether there is any obstacle."""
+        return bool(self.solid[1:-1, 1:-1].any())
+
+    @property
+    def is_published(self) -> bool:
+        """Whether it is the room of the published runs: its size, its exits, no obstacles."""
+        same = (self.width, self.height) == PUBLISHED
+        return same and not self.has_obstacles and self.exit_cells == standard_exits(*PUBLISHED)
 
     @cached_property
     def inside(self) -> Ints:

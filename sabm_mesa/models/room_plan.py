@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -19,7 +18,6 @@ AUTHORS_COLUMNS = (*range(4, 15), *range(18, 29))
 """The published layout of obstacles: these rows × these columns."""
 FREE, OBSTACLE = ". ", "#"
 """The signs of a map in text."""
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 
 
 def read_cells(what: str, given: Any) -> tuple[Cell, ...]:
@@ -146,6 +144,10 @@ def _is_gap(cell: Cell, width: int, height: int) -> bool:
 
 
 def _name(name: Any) -> str:
-    if not isinstance(name, str) or not _NAME.match(name):
-        raise ParameterError(f"An exit needs one word as its name, not {name!r}.")
+    # No digits, since nobody could say such a name: messages hold none.
+    if not (isinstance(name, str) and name[:1].isalpha() and name.replace("_", "").isalpha()):
+        raise ParameterError(
+            "An exit needs one word as its name, of letters (of any script) and underscores, "
+            f"with a letter first and without digits; not {name!r}."
+        )
     return name

@@ -51,6 +51,10 @@ def disc(radius: int) -> tuple[Cell, ...]:
 def bresenham(dx: int, dy: int) -> list[Cell]:
     """The offsets strictly between (0, 0) and (dx, dy) on a line of cells.
 
+    Where the exact line runs midway between two cells, the rule decides as seen from the
+    starting end; so the line back may pass other cells, and of two people beside an obstacle
+    one may see the other without being seen.
+
     Source: Bresenham 1965, "Algorithm for computer control of a digital plotter".
     """
     step_x, step_y = (1 if dx > 0 else -1), (1 if dy > 0 else -1)
@@ -91,8 +95,7 @@ class Sight:
         self._squares = self._x**2 + self._y**2
         self._flat = self._x * self.stride + self._y
         self._neighbour = np.abs(offsets).max(axis=1) == 1
-        walls_only = not room.solid[1:-1, 1:-1].any()
-        self._lines = None if walls_only else self._lines_of_sight(offsets)
+        self._lines = self._lines_of_sight(offsets) if room.has_obstacles else None
 
     def index(self, x: int, y: int) -> int:
         """The flat index of a cell."""

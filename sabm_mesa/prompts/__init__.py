@@ -130,6 +130,15 @@ class PromptBook:
         """Entry → the first 12 hexadecimal digits of its SHA-256."""
         return {name: _digest(text) for name, text in sorted(self.entries.items())}
 
+    def with_hashes(self, personas: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """Entry → (hash, text), with the personas in use as entries ``persona NAME``.
+
+        Args:
+            personas: the names of the personas in use.
+        """
+        used = {f"persona {name}": self.persona(name) for name in sorted(personas)}
+        return {name: (_digest(text), text) for name, text in (self.entries | used).items()}
+
     def digest(self) -> str:
         """One hash over all entries and personas."""
         return _digest(repr((sorted(self.entries.items()), sorted(self.personas.items()))))
@@ -157,6 +166,8 @@ def load(source: str | Path) -> dict[str, Any]:
     Raises:
         PromptError: when it cannot be read or holds unknown tables.
     """
+    if not isinstance(source, str | Path):
+        raise PromptError(f"A prompt file is given by its path, not as {source!r}.")
     if isinstance(source, str) and not source.endswith(".toml"):
         return load_builtin(source)
     return _tables(read_toml(source, "prompt file", PromptError), str(source))

@@ -77,12 +77,19 @@ class Recording:
         try:
             connection.execute("BEGIN IMMEDIATE")
             (run,) = connection.execute("SELECT coalesce(max(run) + 1, 0) FROM runs").fetchone()
-            fields = (info.parameters, info.seed, info.minds, info.prompts, info.versions)
-            columns = (list(info.model_columns), list(info.agent_columns))
+            hashes = {entry: digest for entry, (digest, _) in info.prompts.items()}
+            fields = (
+                info.parameters, info.seed, info.minds, hashes, info.versions, info.connection,
+                list(info.model_columns), list(info.agent_columns),
+            )  # fmt: skip
             row = [
                 run, uuid.uuid4().hex, info.scenario, info.model,
-                *map(to_json, fields), *map(to_json, columns), _now(), None, "running", None,
+                *map(to_json, fields), _now(), None, "running", None,
             ]  # fmt: skip
+            connection.executemany(
+                "INSERT INTO prompts VALUES (?, ?) ON CONFLICT DO NOTHING",
+                list(info.prompts.values()),
+            )
             connection.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(row))})", row)
             connection.execute("COMMIT")
         except sqlite3.Error as error:
@@ -190,6 +197,7 @@ class RunRecorder:
         """
         self._writer.add(INSERT_MODEL_DATA, [self.run, round_, to_json(model_row)])
         self._writer.add(INSERT_AGENT_DATA, [self.run, round_, to_json(agent_rows)])
+        self._writer.commit()  # nobody waits for it
 
     async def finish(self, problem: str = "") -> None:
         """Write how the run ended, and have all of it on disk.

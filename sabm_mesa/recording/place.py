@@ -7,6 +7,7 @@ from itertools import count
 from os import getpid
 from pathlib import Path
 
+from sabm_mesa.errors import ParameterError
 from sabm_mesa.recording import NoRecording, Recording, RunInfo, RunRecorder
 
 FOLDER = Path("sabm_recordings")
@@ -23,9 +24,14 @@ class Place:
 
     Attributes:
         path: the file; None before the run begins, and when there is none.
+
+    Raises:
+        ParameterError: for anything else.
     """
 
     def __init__(self, given: Recording | str | Path | bool | None) -> None:
+        if given is not None and not isinstance(given, Recording | str | Path | bool):
+            raise ParameterError(f"recording is a recording, a path or False, not {given!r}.")
         self._given = given
         self._own: Recording | None = None
         self.path: Path | None = None

@@ -10,7 +10,7 @@ from typing import Any
 
 from sabm_mesa.asking import Attempt
 
-INSERT_ASK = f"INSERT INTO asks VALUES ({', '.join('?' * 23)})"
+INSERT_ASK = f"INSERT INTO asks VALUES ({', '.join('?' * 24)})"
 INSERT_MODEL_DATA = "INSERT INTO model_data VALUES (?, ?, ?)"
 INSERT_AGENT_DATA = "INSERT INTO agent_data VALUES (?, ?, ?)"
 MESSAGES = 8
@@ -27,8 +27,9 @@ class RunInfo:
         parameters: all parameters with their values.
         seed: the seed.
         minds: spec → number of agents.
-        prompts: prompt entry → hash.
+        prompts: prompt entry → (hash, text).
         versions: package → version.
+        connection: how language models are reached.
         model_columns: the columns of the model data.
         agent_columns: the columns of the agent data, from ``agent`` on.
     """
@@ -38,8 +39,9 @@ class RunInfo:
     parameters: Mapping[str, Any]
     seed: Sequence[int]
     minds: Mapping[str, int]
-    prompts: Mapping[str, str]
+    prompts: Mapping[str, tuple[str, str]]
     versions: Mapping[str, str]
+    connection: Mapping[str, Any]
     model_columns: Sequence[str]
     agent_columns: Sequence[str]
 
@@ -49,7 +51,7 @@ def ask_row(run: int, attempt: Attempt) -> list[Any]:
     ask, reply = attempt.ask, attempt.reply
     sent = ask.messages() if reply.request else None
     reading = attempt.reading
-    raw = reply.answer if isinstance(reply.answer, str) else to_json(reply.answer)
+    text = isinstance(reply.answer, str)
     return [
         run,
         *ask.key,
@@ -58,7 +60,8 @@ def ask_row(run: int, attempt: Attempt) -> list[Any]:
         attempt.mind,
         sent,
         reply.request or None,
-        raw,
+        reply.answer if text else to_json(reply.answer),
+        reply.answer_format if text else "value",
         None if reading is None else to_json(reading.value),
         None if reading is None else reading.reasoning,
         reading is not None,

@@ -1,6 +1,4 @@
 -- A recording: runs, every attempt at every ask, and the collected data.
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-
 CREATE TABLE runs (
     run           INTEGER PRIMARY KEY,  -- 0, 1, 2, … within this file
     uid           TEXT NOT NULL UNIQUE, -- the same run in any file
@@ -11,6 +9,7 @@ CREATE TABLE runs (
     minds         TEXT NOT NULL,        -- JSON: spec -> number of agents
     prompts       TEXT NOT NULL,        -- JSON: entry -> hash
     versions      TEXT NOT NULL,        -- JSON: package -> version
+    connection    TEXT NOT NULL,        -- JSON: how language models are reached; never a key
     model_columns TEXT NOT NULL,        -- JSON
     agent_columns TEXT NOT NULL,        -- JSON
     started       TEXT NOT NULL,        -- ISO 8601, UTC
@@ -20,7 +19,10 @@ CREATE TABLE runs (
     problem       TEXT                  -- why it failed
 );
 
--- Text that was sent, one row for each different line.
+-- The templates of the prompt entries, by their hash.
+CREATE TABLE prompts (hash TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
+
+-- Text that was sent, one row for each different line. A message is its lines joined by line feeds.
 CREATE TABLE texts (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, text TEXT NOT NULL);
 
 CREATE TABLE asks (
@@ -32,9 +34,10 @@ CREATE TABLE asks (
     attempt           INTEGER NOT NULL,
     name              TEXT    NOT NULL, -- the prompt entry
     mind              TEXT    NOT NULL,
-    messages          TEXT,             -- JSON: [role, [text ids]]; NULL when nothing was sent
+    messages          TEXT,             -- JSON: [[role, [text ids]], ...]; NULL when nothing was sent
     request           TEXT,             -- SHA-256 of the exact request
     raw               TEXT,             -- the answer as it came
+    form              TEXT    NOT NULL, -- paper or json: a text, so read; value: JSON of a value
     value             TEXT,             -- JSON: what was read; NULL when invalid
     reasoning         TEXT,
     valid             INTEGER NOT NULL,

@@ -7,9 +7,12 @@ so that hundreds of answers a second can be durable before they are used.
 from __future__ import annotations
 
 import asyncio
+import atexit
+import contextlib
 import hashlib
 import sqlite3
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -21,6 +24,9 @@ from sabm_mesa.recording.rows import INSERT_ASK, MESSAGES, to_json
 Statement = tuple[str, list[Any]]
 FULL = 2000
 """Rows that wait for a commit before one is made without being asked for."""
+
+
+_open: weakref.WeakSet[Writer] = weakref.WeakSet()
 
 
 class Writer:
@@ -41,6 +47,7 @@ class Writer:
         self._text_ids: dict[bytes, int] = {}
         self._thread = threading.Thread(target=self._run, name="sabm-recording", daemon=True)
         self._thread.start()
+        _open.add(self)
 
     def add(self, sql: str, row: list[Any]) -> None:
         """Add a row to the next commit.
@@ -137,9 +144,10 @@ class Writer:
         except (sqlite3.Error, UnicodeError, OverflowError) as error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
+            hint = " Is the disk full?" if isinstance(error, sqlite3.OperationalError) else ""
             return RecordingError(
-                f"Cannot write the recording {self._path}: {error}. "
-                "Is the disk full? What was committed before is kept."
+                f"Cannot write the recording {self._path}: {error}.{hint} "
+                "What was committed before is kept."
             )
         return None
 
@@ -166,3 +174,13 @@ class Writer:
             ).fetchone()
             self._text_ids[digest] = int(found)
         return self._text_ids[digest]
+
+
+def _close_all() -> None:
+    """Write what is left when the process ends without having closed its recordings."""
+    for writer in list(_open):
+        with contextlib.suppress(RecordingError):
+            writer.close()
+
+
+atexit.register(_close_all)

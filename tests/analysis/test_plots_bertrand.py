@@ -3,11 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.text import Text
 
 from sabm_mesa import BertrandCompetition
 from sabm_mesa.analysis.plots.bertrand_competition import MOST_PANELS, figures, prices, profits
+from sabm_mesa.models.bertrand_terms import MOST_FIRMS
 
 
 def played(n_runs: int, n_rounds: int = 30, n_firms: int = 2) -> pd.DataFrame:
@@ -99,6 +101,78 @@ def test_a_change_of_the_terms_is_drawn() -> None:
     assert {"talk off", "talk on"} <= {text.get_text().strip() for text in ax.texts}
     line = labelled(ax, "cartel price (8 to 9)")
     assert line.get_ydata().tolist() == [8] * 5 + [9] * 7
+
+
+def test_firms_are_called_by_name_and_by_mind_where_minds_differ() -> None:
+    for minds, called in (
+        ("classical", ("Ed", "Gill")),
+        (["fixed:7", "classical:tit_for_tat"], ("Ed (fixed:7)", "Gill (classical:tit_for_tat)")),
+    ):
+        model = BertrandCompetition(n_rounds=5, minds=minds, rng=1)
+        model.run_model()
+        drawn = figures(model.model_frame(), model.agent_frame(), "", **model.plot_options())
+        for name, measure in (("prices", "price"), ("profits", "profit")):
+            (ax,) = drawn[name].axes
+            for i, label in enumerate(called, 1):
+                line = labelled(ax, label)
+                assert line.get_ydata().tolist() == model.model_frame()[f"{measure}_{i}"].tolist()
+            (legend,) = drawn[name].legends
+            assert {text.get_text() for text in legend.get_texts()} >= set(called)
+
+
+def test_names_that_mean_something_to_matplotlib_are_shown_as_they_are() -> None:
+    figure = prices(played(1), "", ["_low", "A$ and $B"])
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+
+    assert [text.get_text() for text in legend.get_texts()][-2:] == [" _low", r"A\$ and \$B"]
+
+
+def marked(n_runs: int, n_rounds: int, rounds: tuple[int, ...]) -> pd.DataFrame:
+    """Model data in which talk begins or ends at these rounds, and prices are high."""
+    data = played(n_runs, n_rounds)
+    data["communication"] = [sum(r <= k for r in rounds) % 2 == 0 for k in data["round"]]
+    return data
+
+
+@pytest.mark.parametrize("n_runs", [1, 3, MOST_PANELS + 1])
+@pytest.mark.parametrize("n_rounds", [70, 1200])
+@pytest.mark.parametrize("rounds", [(50, 60), (30, 50, 60, 65), (62, 66), (2, 50, 52, 54, 56, 58)])
+def test_words_on_talk_overlap_nothing(n_runs: int, n_rounds: int, rounds) -> None:
+    figure = prices(marked(n_runs, n_rounds, rounds))
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        dotted = [line for line in ax.lines if line.get_linestyle() == ":"]
+        assert len(dotted) == len(rounds)
+        assert 2 <= len(ax.texts) <= len(rounds)
+        boxes = [Text.get_window_extent(text, renderer) for text in ax.texts]
+        titles = [text for text in ax.findobj(Text) if text.get_text().startswith("Run ")]
+        boxes += [title.get_window_extent(renderer) for title in titles]
+        shown = [box for box in boxes if box.width > 1]
+        for i, box in enumerate(shown):
+            assert box.y0 >= ax.bbox.y1
+            assert box.x1 <= figure.bbox.width
+            assert not any(box.overlaps(other) for other in shown[:i])
+        for text in ax.texts:
+            x, foot = ax.transData.transform((text.xy[0], 0))[0], ax.bbox.y1
+            top = Text.get_window_extent(text, renderer).y0
+            for other in ax.texts:
+                box = Text.get_window_extent(other, renderer)
+                if other is not text and foot <= box.y0 < top:
+                    assert not box.x0 < x < box.x1
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n_runs", [1, MOST_PANELS])
+def test_the_most_firms_can_be_drawn(n_runs: int) -> None:
+    data = played(n_runs, 20, MOST_FIRMS)
+    names = [f"The firm with number {i} (classical:win_continue_lose_reverse)" for i in range(26)]
+    for given in ((), names):
+        for figure in figures(data, pd.DataFrame(), "", given).values():
+            figure.draw_without_rendering()
+            for ax in figure.axes:
+                assert ax.bbox.height > 100
 
 
 @pytest.mark.parametrize(

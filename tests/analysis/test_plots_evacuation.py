@@ -5,6 +5,7 @@ import pytest
 from matplotlib import rcParams
 from matplotlib.collections import PathCollection
 from matplotlib.colors import to_rgba
+from matplotlib.text import Text
 from PIL import Image
 
 from sabm_mesa import EmergencyEvacuation
@@ -16,6 +17,7 @@ from sabm_mesa.analysis.plots.emergency_evacuation import (
 )
 from sabm_mesa.analysis.plots.evacuation_plan import EXIT_COLOURS, Plan
 from sabm_mesa.analysis.plots.evacuation_room import animate, occupancy, snapshots
+from sabm_mesa.models.room import Room
 
 
 def played(n_runs=2, **options):
@@ -81,6 +83,24 @@ def test_the_published_rows_stand_beside_runs_of_as_many_people() -> None:
     assert line(ax, "this run").get_ydata().tolist() == [0, 50, 100]
 
 
+@pytest.mark.parametrize(
+    ("room", "drawn"),
+    [
+        (None, 3),
+        (Room(), 3),
+        (Room(obstacles=True), 0),
+        (Room(40, 33), 0),
+        (Room(exits={"a": [[0, 5]], "b": [[0, 9]]}), 0),
+    ],
+    ids=["unknown", "published", "obstacles", "wider", "other exits"],
+)
+def test_the_published_rows_stand_beside_runs_in_the_published_room(room, drawn) -> None:
+    model, agents, _ = played(1, n_people=100, n_rounds=2)
+    found = figures(model, agents, room=room)["escapes"].axes[0].lines
+
+    assert sum("table 2" in str(line.get_label()) for line in found) == drawn
+
+
 def test_escapes_by_exit() -> None:
     data = by_hand({0: [(0, 1), (1, 1), (2, 1)], 1: [(3, 0)]})
     (ax,) = escapes_by_exit(data).axes
@@ -101,12 +121,13 @@ def test_snapshots_of_many_people_end_with_the_dead(small) -> None:
     assert not figure.axes[4].axison
 
 
-def test_snapshots_show_everybody_where_it_is(small) -> None:
+def test_snapshots_show_everybody_inside_where_it_is(small) -> None:
     _, agents, room = small
     figure = snapshots(agents, "small", room=room, rounds=(1, 3))
 
     for ax, after in zip(figure.axes, (1, 3), strict=True):
-        now = agents[(agents["run"] == 0) & (agents["round"] == after - 1)].dropna(subset=["x"])
+        now = agents[(agents["run"] == 0) & (agents["round"] == after - 1)]
+        now = now[now["status"] == "inside"]
         (dots,) = [c for c in ax.collections if isinstance(c, PathCollection)]
         assert sorted(map(tuple, dots.get_offsets())) == sorted(
             zip(now["y"], now["x"], strict=True)
@@ -115,9 +136,9 @@ def test_snapshots_show_everybody_where_it_is(small) -> None:
         assert [tuple(c) for c in dots.get_facecolor()] == colours
         assert ax.get_ylim() == (12.5, -0.5)
         assert len(ax.patches) == 7
-    title = figure.axes[0].get_title(loc="left")
-    assert title.startswith("round 1 · ")
-    assert title.endswith(" in")
+        out = 30 - len(now)
+        assert ax.get_title(loc="left") == f"round {after} · {out} out · {len(now)} in"
+    assert (agents[agents["status"] == "escaped"]["x"].notna()).any()
 
 
 def test_without_a_room_its_size_and_exits_come_from_the_data(small) -> None:
@@ -144,6 +165,26 @@ def test_occupancy_counts_rounds(small) -> None:
     x, y, _ = agents.dropna(subset=["x"])[["x", "y", "run"]].astype(int).to_numpy()[0]
     stood = agents[(agents["x"] == x) & (agents["y"] == y)]
     assert heat[x, y] == pytest.approx(len(stood) / 2)
+
+
+def test_occupancy_says_what_its_colours_mean(small) -> None:
+    _, agents, room = small
+    for data, mean in ((agents, ", mean of the runs"), (agents[agents["run"] == 0], "")):
+        bar = occupancy(data, room=room).axes[1]
+        words = f"Rounds with somebody in the cell{mean} (square-root colour scale)"
+        assert bar.get_xlabel() == words
+
+
+@pytest.mark.parametrize(("width", "height"), [(33, 33), (99, 20), (80, 12), (15, 40)])
+def test_panels_keep_away_from_the_subtitle(width, height) -> None:
+    _, agents, room = played(1, n_people=20, width=width, height=height)
+    figure = snapshots(agents, "baseline", room=room)
+    figure.draw_without_rendering()
+    (below,) = [t.get_window_extent().y0 for t in figure.texts if "baseline" in t.get_text()]
+
+    titles = [t for t in figure.findobj(Text) if t.get_text().startswith("round ")]
+    top = max(title.get_window_extent().y1 for title in titles)
+    assert below - top > 0.08 * figure.dpi
 
 
 def test_the_animation_has_a_frame_a_round(small, tmp_path) -> None:

@@ -1,6 +1,7 @@
 """What the plots of the Keynesian beauty contest draw."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -203,15 +204,22 @@ def test_the_histogram_marks_target_equilibrium_and_levels() -> None:
     names = {label.get_text(): label.get_position()[0] for label in marks.get_xticklabels()}
     assert list(names) == [
         "Nash\n0",
-        "level 0\n50",
-        "level 1\n33.3",
-        "level 2\n22.2",
-        "level 3\n14.8",
+        "k=0\n50",
+        "k=1\n33.3",
+        "k=2\n22.2",
+        "k=3\n14.8",
     ]
     assert not any(ax.child_axes for ax in figure.axes[1:])
+    figure.draw_without_rendering()
+    boxes = sorted((t.get_window_extent() for t in marks.get_xticklabels()), key=lambda b: b.x0)
+    gaps = [right.x0 - left.x1 for left, right in pairwise(boxes)]
+    assert min(gaps) > 0.1 * figure.dpi
+    assert [note.get_text() for note in figure.axes[0].texts] == [
+        "dotted: Nash equilibrium\nand picks of level k"
+    ]
 
 
-@pytest.mark.parametrize(("n_runs", "n_rounds"), [(1, 1), (1, 4), (15, 4), (3, 6)])
+@pytest.mark.parametrize(("n_runs", "n_rounds"), [(1, 1), (1, 4), (15, 4), (3, 6), (3, 15)])
 def test_no_text_overlaps_or_is_cut(n_runs: int, n_rounds: int) -> None:
     model, agents = random_runs(n_runs, n_rounds)
     words = (
@@ -232,6 +240,7 @@ def test_many_rounds_show_the_first_and_the_last() -> None:
 
     titles = [ax.get_title(loc="left").split(" ·")[0] for ax in figure.axes]
     assert titles == ["Round 0", "Round 49"]
+    assert subtitle(figure) == "1 run · rounds 0 and 49 of 50"
 
 
 def test_other_ranges_and_bins() -> None:

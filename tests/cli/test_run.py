@@ -1,4 +1,4 @@
-"""`sabm run` and `sabm describe`, as a person calls them."""
+"""`sabm run`, as a person calls it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 
 from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.llm import close_all
-from sabm_mesa.registry import SCENARIOS
 from tests.llm_server import LLMServer, nonsense
 
 from .support import Sabm, one_line
@@ -164,6 +163,13 @@ def test_nonsense_is_counted_and_said(sabm: Sabm, tmp_path: Path) -> None:
         (["describe", "foo"], r"Unknown scenario 'foo'\. Known: "),
         (["run", "kbc", "--condition", "x"], r"Unknown condition 'x'\. Known: baseline"),
         (["run", "kbc", "--set", "n_playrs=3"], r"Unknown parameter .* Did you mean 'n_players'\?"),
+        (["run", "kbc", "--set", "recording=x"], r"recording is no parameter of the run"),
+        (["run", "kbc", "--set", "rng=3", "--seed", "4"], r"rng is given twice: with --seed"),
+        (["run", "kbc", "--set", "minds=3"], r"a method answer\(ask\), not 3"),
+        (["run", "bertrand", "--set", "a=1e308"], r"a has to be a number from .* \(got 1e\+308\)"),
+        (["run", "kbc", "--set", "personas={"], r"is not valid JSON"),
+        (["run", "kbc", "--budget-usd", "1", "--minds", "llm:m@http://127.0.0.1:1/v1"],
+         r"The price of 'm' is not known"),
         (["run", "kbc", "--set", "n_players"], r"--set takes NAME=VALUE, not 'n_players'"),
         (["run", "kbc", "--set", "n_players=0"], r"n_players has to be .* 2 or more \(got 0\)"),
         (["run", "kbc", "--set", "n_players=-5"], r"n_players has to be .* \(got -5\)"),
@@ -187,7 +193,7 @@ def test_wrong_use_is_one_line_and_leaves_nothing(
     sabm: Sabm, tmp_path: Path, arguments: list[str], line: str
 ) -> None:
     out = tmp_path / "out"
-    where = ["--out", str(out)] if arguments[:2] == ["run", "kbc"] else []
+    where = ["--out", str(out)] if arguments[1:2] in (["kbc"], ["bertrand"]) else []
     outcome = sabm(*arguments, *where)
     assert outcome.status == 2
     assert re.search(line, one_line(outcome)), outcome.err
@@ -278,15 +284,3 @@ def test_the_version_and_the_help(sabm: Sabm) -> None:
     assert sabm("--version").out.startswith("sabm-mesa ")
     assert sabm().status == 2
     assert "sabm run kbc" in sabm("--help").out
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_describe_shows_rules_parameters_and_prompts_with_hashes(sabm: Sabm, name: str) -> None:
-    text = sabm("describe", name).out
-    data = json.loads(sabm("describe", name, "--json").out)
-    assert data["name"] == name
-    assert data["spec_sheet"] in text
-    for group in ("parameters", "personas", "prompts"):
-        assert all(entry in text for entry in data[group])
-    assert all(len(entry["sha256"]) == 12 for entry in data["prompts"].values())
-    assert "classical" in data["minds"]

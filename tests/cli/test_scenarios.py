@@ -6,8 +6,10 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
@@ -120,5 +122,9 @@ def test_ctrl_c_keeps_what_was_answered_and_says_so(tmp_path: Path) -> None:
     assert process.returncode == 1
     assert out == ""
     lines = [line for line in err.split("\n") if line.strip() and not line.startswith(" ")]
-    assert lines == [f"sabm: Stopped. 10 answers are in {tmp_path / 'recording.sqlite'}."]
+    path = tmp_path / "recording.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        ((answers,),) = connection.execute("SELECT count(*) FROM asks").fetchall()
+    assert answers >= 10
+    assert lines == [f"sabm: Stopped. {answers} answers are in {path}."]
     assert [path.name for path in tmp_path.iterdir()] == ["recording.sqlite"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sabm_mesa.cli.values import parse_minds, parse_settings, parse_value
+from sabm_mesa.cli.values import parameters_from, parse_minds, parse_settings, parse_value
 from sabm_mesa.errors import MindSpecError, ParameterError
 
 
@@ -51,7 +51,28 @@ def test_minds_are_one_spec_or_specs_with_counts(text: str, minds: object) -> No
     assert parse_minds(text) == minds
 
 
-@pytest.mark.parametrize("text", ["llm:a=5,fixed:0", "llm:a=x", "=5", "{broken"])
+@pytest.mark.parametrize("text", ["llm:a=5,fixed:0", "llm:a=x", "=5"])
 def test_unreadable_minds_are_refused(text: str) -> None:
     with pytest.raises(MindSpecError, match="--minds"):
         parse_minds(text)
+
+
+@pytest.mark.parametrize("text", ['{"agreeable": 3', "[1, 2"])
+def test_broken_json_is_no_name(text: str) -> None:
+    with pytest.raises(ParameterError, match="is not valid JSON"):
+        parse_value(text)
+
+
+def test_a_parameter_is_given_once() -> None:
+    options = {"minds": None, "n_rounds": 3, "rng": None}
+    assert parameters_from(["minds=llm:a=2,fixed:0=1", "rng=4"], options) == {
+        "minds": {"llm:a": 2, "fixed:0": 1},
+        "rng": 4,
+        "n_rounds": 3,
+    }
+    with pytest.raises(
+        ParameterError, match="n_rounds is given twice: with --rounds and with --set"
+    ):
+        parameters_from(["n_rounds=4"], options)
+    with pytest.raises(ParameterError, match="--set a is given twice"):
+        parameters_from(["a=1", "a=2"], {})

@@ -12,6 +12,7 @@ from sabm_mesa import Choice, Decision, Number, Text
 from sabm_mesa.answers import shorten, sound, undress
 from sabm_mesa.decisions import Unusable
 from sabm_mesa.errors import ParameterError
+from sabm_mesa.prompts import PromptBook
 
 INTEGER = Number(0, 100, integer=True)
 REASONED = Number(0, 100, integer=True, reasoning=True)
@@ -19,6 +20,7 @@ REAL = Number(-1.5, 2)
 DOOR = Choice(("left", "Bottom", "the right"))
 REASONED_DOOR = Choice(("left", "right"), reasoning=True)
 TEXT = Text(max_words=4)
+TALK = Text(max_words=4, numbers=False)
 
 
 def refusal(spec, text, answer_format="paper"):
@@ -31,6 +33,7 @@ ACCEPTED = [
     (INTEGER, "33", 33),
     (INTEGER, " 33\n", 33),
     (INTEGER, "33.", 33),
+    (INTEGER, "```\n33\n```", 33),
     (INTEGER, "33.0", 33),
     (INTEGER, "+33", 33),
     (INTEGER, "007", 7),
@@ -59,6 +62,8 @@ ACCEPTED = [
     (TEXT, "  Hello\n\n there\t you ", "Hello there you"),
     (TEXT, "one two three four five", "one two three four […]"),
     (TEXT, "one two three four", "one two three four"),
+    (TEXT, "Exit 15", "Exit 15"),
+    (TALK, "fifteen people there", "fifteen people there"),
     (TEXT, "zero\u200bwidth \x07bell", "zero width bell"),
     (Text(max_chars=10), "abcdefghijkl", "abcdef […]"),
     (Text(max_chars=10), "abcdefghij", "abcdefghij"),
@@ -113,6 +118,9 @@ REFUSED = [
     (DOOR, "***", "not_an_option"),
     (REASONED_DOOR, "left, since it is near", "not_an_option"),
     (TEXT, "\x00\u200b", "empty"),
+    (TALK, "Exit at 15 16 17", "has_numbers"),
+    (TALK, "one two three four 5", "has_numbers"),
+    (TALK, "٣ people", "has_numbers"),
 ]
 
 
@@ -150,6 +158,7 @@ def test_reasoning_comes_before_a_choice_and_a_text() -> None:
 JSON_ACCEPTED = [
     (INTEGER, '{"answer": 33}', 33, ""),
     (INTEGER, '{"answer": 33.0}', 33, ""),
+    (INTEGER, '```json\n{"answer": 33}\n```', 33, ""),
     (INTEGER, ' {"answer": 1e1} ', 10, ""),
     (INTEGER, '{"answer": 33, "confidence": 0.9}', 33, ""),
     (REASONED, '{"reasoning": "It is\\n  low.", "answer": 3}', 3, "It is low."),
@@ -180,7 +189,8 @@ JSON_REFUSED = [
     (INTEGER, '{"answer": 33', "not_json"),
     (INTEGER, '{"answer": 33} {"answer": 34}', "not_json"),
     (INTEGER, '{"answer": 33, "answer": 34}', "not_json"),
-    (INTEGER, '```json\n{"answer": 33}\n```', "not_json"),
+    (INTEGER, 'Here:\n```json\n{"answer": 33}\n```', "not_json"),
+    (INTEGER, '```\n{"answer": 33}\n```\n```\n{"answer": 34}\n```', "not_json"),
     (INTEGER, '{"answer": "33"}', "not_json"),
     (INTEGER, '{"answer": null}', "not_json"),
     (INTEGER, '{"answer": [33]}', "not_json"),
@@ -203,6 +213,7 @@ JSON_REFUSED = [
     (DOOR, '{"answer": "up"}', "not_an_option"),
     (TEXT, '{"answer": 1}', "not_json"),
     (TEXT, '{"answer": " "}', "empty"),
+    (TALK, '{"answer": "Exit 3"}', "has_numbers"),
 ]
 
 
@@ -229,6 +240,21 @@ def test_schemas() -> None:
         "maximum": 2,
     }
     assert TEXT.schema()["properties"] == {"answer": {"type": "string"}}
+
+
+@pytest.mark.parametrize("answer_format", ["paper", "json"])
+@pytest.mark.parametrize("reasoning", [False, True])
+def test_the_form_says_when_a_text_may_hold_no_digits(answer_format, reasoning) -> None:
+    book = PromptBook("evacuation")
+    plain, talk = (
+        book.form(Text(max_words=7, numbers=numbers, reasoning=reasoning), answer_format)
+        for numbers in (True, False)
+    )
+
+    assert "digits" not in plain
+    assert "at most 7 words" in talk
+    assert "without any digits" in talk
+    assert book.reason(refusal(TALK, "Exit 3")) == "It holds digits."
 
 
 def test_the_placeholders_of_the_prompt() -> None:

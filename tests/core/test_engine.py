@@ -11,8 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from sabm_mesa import ScriptedMind, action, engine
-from sabm_mesa.errors import RunError
-from tests.core.support import Priced, Waiting, rows, tiny
+from sabm_mesa.errors import MindError, RunError
+from sabm_mesa.runner import run_all
+from tests.core.support import Priced, Tiny, Waiting, rows, tiny
 
 
 async def where():
@@ -97,10 +98,11 @@ class Stopping:
             self.wound_up.append(ask.key.agent)
 
 
-def test_stop_all_ends_every_run_when_it_has_wound_up(tmp_path) -> None:
+def test_stopping_a_model_ends_its_round_when_it_has_wound_up(tmp_path) -> None:
     path = tmp_path / "r.sqlite"
-    mind = Stopping(engine.stop_all)
+    mind = Stopping(None)
     model = tiny(action(), minds=mind, rng=1, recording=path)
+    mind.stop = model.stop
     with pytest.raises(RunError, match="The run was stopped"):
         model.step()
 
@@ -110,10 +112,46 @@ def test_stop_all_ends_every_run_when_it_has_wound_up(tmp_path) -> None:
     assert engine.run(where())[0] == "sabm-engine"
 
 
-def test_stop_all_without_work_does_nothing() -> None:
-    engine.stop_all()
+def test_stopping_one_scope_leaves_the_others_alone() -> None:
+    async def work(scope):
+        scope.stop()
+        await asyncio.sleep(0)
+        return "done"
 
-    assert engine.run(where())[0] == "sabm-engine"
+    stopped, other = engine.Scope(), engine.Scope()
+    assert engine.run(work(stopped), other) == "done"
+    with pytest.raises(RunError, match="The run was stopped"):
+        engine.run(work(other), stopped)
+
+
+def test_a_failing_batch_of_runs_stops_no_other_model() -> None:
+    """A model of another thread waits while runs that know nothing of it fail."""
+    waiting, free = threading.Event(), asyncio.Event()
+
+    class Waits:
+        instant, paid, spec = False, False, "waits"
+
+        async def answer(self, ask):
+            waiting.set()
+            await free.wait()
+            return ask.key.agent
+
+    innocent = tiny(action(), n_rounds=1, minds=Waits(), rng=1)
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(innocent.run_model)
+        assert waiting.wait(30)
+
+        with pytest.raises(MindError, match="has run out"):
+            run_all(Tiny, {"minds": ScriptedMind([])}, runs=2, seed=1)
+
+        async def release():
+            free.set()
+
+        engine.run(release())
+        future.result(30)
+
+    assert innocent.round == 0
+    assert innocent.tally.invalid == 0
 
 
 def test_an_interrupt_cancels_the_round_and_waits_until_it_has_wound_up(tmp_path) -> None:
@@ -136,7 +174,7 @@ def test_an_answer_that_was_paid_for_survives_a_stop(tmp_path) -> None:
             reply = await super().answer(ask)
             try:
                 if ask.key.agent == 3:
-                    engine.stop_all()
+                    model.stop()
                 await asyncio.get_running_loop().create_future()
             except asyncio.CancelledError:
                 reply.stopped = True

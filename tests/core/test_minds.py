@@ -92,9 +92,9 @@ def test_a_mind_object_need_not_be_hashable() -> None:
         ("llm:@http://127.0.0.1:1/v1", "Cannot read the mind spec 'llm:@http"),
         ("", "Cannot read the mind spec ''"),
         ("gpt-4o", "Cannot read the mind spec 'gpt-4o'"),
-        (7, "7 lacks answer, spec, instant, paid"),
-        (ScriptedMind, "lacks spec"),
-        ([object(), "fixed:1", "fixed:1"], "lacks answer"),
+        (7, "a method answer(ask), not 7."),
+        (ScriptedMind, "a method answer(ask), not <class"),
+        ([object(), "fixed:1", "fixed:1"], "a method answer(ask), not <object"),
     ],
     ids=str,
 )
@@ -281,3 +281,17 @@ def test_an_unknown_persona(given) -> None:
 def test_personas_that_do_not_add_up() -> None:
     with pytest.raises(MindSpecError, match="personas: 3 are given for 2 agents"):
         personas(n=2, personas={"calm": 3}, rng=1)
+
+
+def test_an_object_with_the_one_method_is_a_mind() -> None:
+    class Seven:
+        async def answer(self, ask):
+            return 7 if ask.name == "act" else "seven"
+
+    model = tiny(n=3, minds=Seven(), rng=1, recording=False)
+    model.step()
+
+    (mind,) = {agent.mind for agent in model.population}
+    assert (mind.spec, mind.instant, mind.paid) == ("Seven", False, True)
+    assert model.minds_in_use() == {"Seven": 3}
+    assert model.tally.invalid == 0

@@ -1,5 +1,9 @@
 """The base class of the scenarios: rounds, the collector, the end of a run, the registry."""
 
+import contextlib
+import subprocess
+import sys
+from pathlib import Path
 from typing import ClassVar
 
 import mesa
@@ -7,9 +11,12 @@ import pandas as pd
 import pytest
 
 from sabm_mesa import KeynesianBeautyContest, ScriptedMind, SmartModel, action, communication
-from sabm_mesa.errors import RunError, UnknownName
+from sabm_mesa.asks import Reply
+from sabm_mesa.errors import OutputError, RunError, UnknownName
 from sabm_mesa.registry import SCENARIOS, scenario
-from tests.core.support import Priced, Tiny, rows, tiny
+from tests.core.support import Priced, Tiny, Waiting, rows, tiny
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_a_scenario_is_a_mesa_model_and_its_people_are_mesa_agents() -> None:
@@ -177,12 +184,12 @@ def test_what_a_round_that_failed_cost_is_counted_once() -> None:
     assert model.spent() == model.total
 
 
-def test_a_run_can_be_abandoned(tmp_path) -> None:
+def test_a_run_can_be_closed_before_its_end(tmp_path) -> None:
     path = tmp_path / "r.sqlite"
     model = tiny(n_rounds=3, minds="fixed:1", rng=1, recording=path)
     model.step()
-    model.abandon("enough")
-    model.abandon("too late")
+    model.close("enough")
+    model.close("too late")
     model.step()
 
     assert model.round == 0
@@ -218,3 +225,61 @@ def test_the_registry_knows_the_scenarios_by_their_names() -> None:
     assert {name: scenario(name).scenario_name for name in SCENARIOS} == {n: n for n in SCENARIOS}
     with pytest.raises(UnknownName, match="Unknown scenario 'kcb'"):
         scenario("kcb")
+
+
+class Dear(Waiting):
+    """A mind that takes its time and whose answers cost what no binary number is."""
+
+    async def answer(self, ask):
+        value = await super().answer(ask)
+        return Reply(value, cost_usd=(1 + 7 * ask.key.agent) * 1.5e-7, prompt_tokens=1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_answers_cost_in_sum_does_not_depend_on_their_order(seed) -> None:
+    def frame(longest):
+        minds = Dear(lambda ask: str(ask.key.agent), seed=seed, longest=longest)
+        model = tiny(action(), n=40, n_rounds=3, minds=minds, rng=1)
+        model.run_model()
+        return model.model_frame()
+
+    pd.testing.assert_frame_equal(frame(0), frame(9), check_exact=True)
+
+
+def test_a_phase_may_take_place_twice_in_a_round(tmp_path) -> None:
+    path = tmp_path / "r.sqlite"
+    phases = (action(order="fixed"), communication(order="fixed"), action(order="fixed"))
+    model = tiny(*phases, n=2, minds="fixed:1", rng=1, recording=path)
+    model.run_model()
+
+    keys = rows(path, "SELECT phase, agent, call FROM asks ORDER BY agent, phase, call")
+    each = [("act", 0), ("act", 1), ("communicate", 0)]
+    assert keys == [(phase, agent, call) for agent in (1, 2) for phase, call in each]
+
+
+def test_a_run_that_cannot_be_recorded_does_not_begin(tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    asked = []
+    model = tiny(minds=Priced(asked.append), rng=1, recording=tmp_path / "file" / "r.sqlite")
+    for _ in range(2):
+        with contextlib.suppress(OutputError):
+            model.begin()
+    model.step()
+
+    assert asked == []
+    assert not model.running
+
+
+def test_what_was_played_is_on_disk_when_the_process_just_ends(tmp_path) -> None:
+    code = """
+import sys
+from sabm_mesa import KeynesianBeautyContest
+model = KeynesianBeautyContest(n_players=3, rng=1, recording=sys.argv[1])
+model.step()
+model.step()
+"""
+    path = tmp_path / "r.sqlite"
+    subprocess.run([sys.executable, "-c", code, path], check=True, cwd=ROOT)
+
+    assert rows(path, "SELECT round FROM model_data") == [(0,), (1,)]
+    assert rows(path, "SELECT count(*) FROM asks") == [(9,)]

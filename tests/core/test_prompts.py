@@ -331,6 +331,7 @@ def test_every_question_of_a_scenario_renders(name, condition, variant) -> None:
             "number": lambda: ask.spec.low,
             "choice": lambda: ask.spec.options[0],
             "text": lambda: "Hello.",
+            "text_without_numbers": lambda: "Hello.",
         }[ask.spec.kind]()
 
     model = scenario(name)(

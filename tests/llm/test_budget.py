@@ -10,7 +10,7 @@ import pytest
 from sabm_mesa import Budget, Connection, ScriptedClient
 from sabm_mesa.errors import BudgetExceeded, ParameterError, RunError, ServerUnavailable
 from sabm_mesa.llm import Completion, connect
-from sabm_mesa.llm.budget import ANSWER_TOKENS, Budgeted, Spent
+from sabm_mesa.llm.budget import ANSWER_TOKENS, Budgeted, Spent, check_price
 from sabm_mesa.llm.prices import PriceTable
 from tests.llm.support import ask, complete, contest, on_virtual_time, outcomes, rows
 from tests.llm_server import LLMServer, Reply
@@ -80,7 +80,10 @@ def test_the_prompt_is_counted_cautiously(text: str) -> None:
 @pytest.mark.parametrize(
     ("cap", "says"),
     [
-        ({"max_asks": 0}, "The budget of 0 asks is used up: 0 spent, the next ask could pass it."),
+        (
+            {"max_asks": 0},
+            "The budget of 0 asks is used up: 0 spent, and the next ask could cost 1.",
+        ),
         ({"max_tokens": 20}, "The budget of 20 tokens is used up"),
         ({"max_usd": 1e-6}, "The budget of 1e-06 dollars is used up"),
     ],
@@ -94,8 +97,30 @@ def test_a_cap_that_could_be_passed_stops_the_ask(cap: dict[str, Any], says: str
 
 
 def test_a_cap_in_dollars_needs_a_price() -> None:
-    with pytest.raises(BudgetExceeded, match="The price of 'stub' is not known"):
-        complete(budgeted(Budget(max_usd=100), DONE), ask())
+    with pytest.raises(ParameterError, match="The price of 'stub' is not known"):
+        check_price("stub", Budget(max_usd=100), PriceTable())
+    check_price("stub", Budget(max_asks=100), PriceTable())
+    check_price("gpt-4o", Budget(max_usd=100), PriceTable())
+
+
+def test_an_ask_waits_for_those_under_way_rather_than_stop_a_run_that_fits() -> None:
+    """Each ask may cost 30 tokens and costs 11: five of them fit under 60, two at a time."""
+    budget = Budget(max_tokens=60)
+    most = 0
+
+    def answer(_request: Any) -> Completion:
+        nonlocal most
+        most = max(most, budget.spent.tokens + budget.reserved.tokens)
+        return Completion("ok", model="gpt-4o", prompt_tokens=6, completion_tokens=5)
+
+    client = Budgeted(ScriptedClient(answer), budget, PriceTable())
+    done = complete(client, *(ask(str(i), model="gpt-4o", max_tokens=20) for i in range(3)))
+    assert [each.text for each in done] == ["ok"] * 3
+    assert budget.spent == Spent(3, 33, pytest.approx(budget.spent.usd))
+    assert budget.reserved.tokens == 0
+    assert most <= 60
+    with pytest.raises(BudgetExceeded, match="The budget of 60 tokens is used up: 33 spent"):
+        complete(client, ask("x" * 100, model="gpt-4o", max_tokens=20))
 
 
 @pytest.mark.parametrize("name", ["max_usd", "max_asks", "max_tokens"])

@@ -12,7 +12,9 @@ import pytest
 
 from sabm_mesa import engine
 from sabm_mesa.errors import AccessDenied, BadRequest, LLMError, RateLimited, ServerUnavailable
+from sabm_mesa.llm.limit import START, Limited, Limiter
 from sabm_mesa.llm.openai_client import OpenAIClient
+from sabm_mesa.llm.retry import Retrying
 from sabm_mesa.llm.translation import KEY_VARIABLE
 from tests.llm.support import Chain, ask, complete, outcomes
 from tests.llm_server import Fault, LLMServer, Reply
@@ -271,3 +273,30 @@ def test_a_server_that_knows_only_the_older_form_of_a_schema_is_sent_that_one() 
     assert all(json.loads(done.text)["answer"] in (3, 4, 5) for done in [*first, *later])
     assert forms == ["json_schema"] * 3 + ["json_object"] * 4
     assert [done.retries for done in first] == [0, 0, 0]
+
+
+def test_a_key_that_a_server_sends_back_is_not_taken_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    server = LLMServer(brain=lambda _m, _b: f"My key is {KEY}.", models={"stub": KEY})
+    with server, Chain(server.url) as client:
+        (done,) = complete(client, ask())
+    assert (done.text, done.model) == ("My key is [key].", "[key]")
+
+
+def test_timeouts_are_taken_as_congestion() -> None:
+    """A server that serves two at a time, and times out for those who wait: all are served."""
+    with LLMServer(brain=lambda _m, _b: "42", latency=0.02) as server:
+        limiter = Limiter()
+        endpoint = OpenAIClient(server.url, timeout_s=30)
+
+        class TwoAtATime:
+            async def complete(self, request: Any) -> Any:
+                if limiter.in_flight > 2:
+                    raise ServerUnavailable("No answer in time.", overloaded=True)
+                return await endpoint.complete(request)
+
+        client = Retrying(Limited(TwoAtATime(), limiter), 30, first_wait_s=0.001)
+        done = complete(client, *(ask(str(i)) for i in range(40)))
+        engine.run(endpoint.close())
+    assert [each.text for each in done] == ["42"] * 40
+    assert limiter.limit < START

@@ -56,10 +56,11 @@ def test_slow_start_doubles_each_round_trip_and_answers_in_order() -> None:
     assert limiter.in_flight == 0
 
 
-def test_four_hundred_asks_take_two_round_trips() -> None:
+def test_the_limit_doubles_with_each_round_trip_from_its_start() -> None:
     endpoint = Endpoint()
     on_virtual_time(all_of(Limited(endpoint, Limiter()), 400))
-    assert [endpoint.at(second) for second in range(3)] == [START, 400 - START, 0]
+    doubled = [START, 2 * START, 4 * START, 400 - 7 * START]
+    assert [endpoint.at(second) for second in range(4)] == doubled
 
 
 def test_the_limit_is_cut_once_for_a_burst() -> None:

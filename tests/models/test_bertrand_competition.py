@@ -14,6 +14,8 @@ from sabm_mesa.agents.bertrand_competition import figure
 from sabm_mesa.agents.bertrand_memory import Memory, Stretch
 from sabm_mesa.analysis.price_talk import stated_prices
 from sabm_mesa.errors import MindError, ParameterError, UnknownName, UsageError
+from sabm_mesa.minds.classical.bertrand_competition import QLearning
+from sabm_mesa.models.bertrand_setup import PHASE_ORDERS
 from sabm_mesa.prompts import PromptBook
 from sabm_mesa.registry import scenario
 from tests.llm_server import LLMServer
@@ -236,6 +238,47 @@ def test_the_order_of_the_phases(order, names) -> None:
     _, asks = recorded(21, phase_order=order)
 
     assert [name for name, _ in order_of_asks(asks, 20)] == names
+
+
+@pytest.mark.parametrize("communication", [True, False])
+@pytest.mark.parametrize("order", PHASE_ORDERS)
+def test_the_scenario_tells_the_order_of_the_phases(order: str, communication: bool) -> None:
+    _, asks = recorded(21, phase_order=order, communication=communication)
+    for ask in asks:
+        text = ask.messages()[0]["content"]
+        places = [text.find(words) for words in ("talk with one another", "writes down a strategy")]
+        if not communication:
+            assert places == [-1, -1]
+        else:
+            assert 0 < min(places) < text.find("set their prices at the same")
+            assert (places[0] > places[1]) == order.startswith("planning")
+
+
+@pytest.mark.parametrize("order", PHASE_ORDERS)
+def test_who_plans_is_told_statistics_and_strategies_but_no_talk(order: str) -> None:
+    def script(ask):
+        if ask.name == "plan":
+            return "A plan."
+        return 7 if ask.name == "act" else "Good morning."
+
+    _, asks = recorded(41, script, phase_order=order)
+    plans = [ask for ask in asks if ask.name == "plan"]
+    assert len(plans) == 4
+    for ask in plans:
+        assert ask.observation.said == ()
+        assert "Good morning" not in prompt(ask)
+        assert "has been said" not in prompt(ask)
+        assert "Round 19: 7, 700, 3500, 7" in prompt(ask) or ask.key.round == 40
+    assert "Round 20: A plan." in prompt(plans[-1])
+    acting = [ask for ask in asks if ask.name == "act" and ask.key.round == 40]
+    assert all(prompt(ask).count("Good morning") == 6 for ask in acting)
+
+
+def test_nobody_is_led_to_talk_about_prices_or_profit() -> None:
+    question = PromptBook("bertrand").entries["communicate"]
+
+    assert "whatever you like" in question
+    assert not [word for word in ("profit", "price", "agree") if word in question.lower()]
 
 
 def test_planning_every_20_rounds_from_round_20_on() -> None:
@@ -514,10 +557,11 @@ def test_a_second_answer_counts() -> None:
         ({"initial_prices": 1.9}, "initial_prices has to be a number from 2 to 14"),
         ({"initial_prices": [2, 14.5]}, "initial_prices has to be a number from 2 to 14"),
         ({"initial_prices": [5]}, "1 are given for 2 firms"),
-        ({"initial_prices": "high"}, "not 'high'"),
+        ({"initial_prices": "high"}, "initial_prices has to be a number from 2 to 14, not"),
         ({"initial_prices": math.nan}, "initial_prices"),
         ({"demand": "logit", "initial_prices": 3}, "from 1 to 2"),
         ({"n_firms": 1}, "n_firms"),
+        ({"n_firms": 27}, "n_firms has to be a whole number from 2 to 26 (got 27)."),
         ({"n_rounds": 0}, "n_rounds"),
         ({"demand": "cubic"}, "Unknown demand 'cubic'"),
         ({"communication": "off"}, "communication has to be true or false, not 'off'"),
@@ -528,7 +572,8 @@ def test_a_second_answer_counts() -> None:
         ({"d": 0.01}, "d has to be"),
         ({"beta": 0}, "beta"),
         ({"mu": 0}, "mu"),
-        ({"a_0": math.inf}, "a_0 has to be a finite number"),
+        ({"a_0": math.inf}, "a_0 has to be a number from -1e+09 to 1e+09, not"),
+        ({"a": 1e308}, "a has to be a number from 0 to 1e+09 (got 1e+308)"),
         ({"tolerance": -0.1}, "tolerance"),
         ({"stop_after": 0}, "stop_after"),
         ({"phase_order": "action,planning,communication"}, "Unknown phase order"),
@@ -651,6 +696,17 @@ def test_tit_for_tat_climbs_to_the_cartel_price_by_talk_alone() -> None:
     assert ends[False] == 5
 
 
+def test_tit_for_tat_knows_no_cartel_price_and_so_cycles_around_it() -> None:
+    """It is not informed of demand: only a lower profit tells it that it went too far."""
+    model = BertrandCompetition(minds="classical:tit_for_tat", rng=1, n_rounds=400)
+    model.run_model()
+    rows = model.model_frame()
+
+    assert rows["price_1"].tolist()[-8:] == pytest.approx([8, 7.88, 8, 8.12] * 2)
+    assert rows["spell"].max() < 20
+    assert model.round == 399
+
+
 @pytest.mark.parametrize("given_", [{"condition": "uncooperative"}, {"personas": "uncooperative"}])
 def test_uncooperative_firms_keep_no_agreement(given_) -> None:
     model = BertrandCompetition(
@@ -708,17 +764,67 @@ def test_firms_of_theory_say_what_they_will_charge_and_agree_where_it_is_the_sam
     )
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_q_learning_prices_above_competition(seed: int) -> None:
+# Demand is linear, so the start value of a price p of the grid is its profit against the mean price
+# of the grid, 7, for ever: 20 (p − 2)(2100 − 200 p), the largest at 6.3143, the next at 6.1429.
+GREEDY, NEXT = 5.8 + 3 * 2.4 / 14, 5.8 + 2 * 2.4 / 14
+START, NEXT_START = 72233.4694, 72204.0816
+
+
+def test_q_learning_changes_its_price_by_what_it_learns() -> None:
+    """It is greedy after its first price. Against 6, a price of 6.3143 earns 3180.2449."""
+    mind = QLearning("q_learning", decay=1e9)
     model = BertrandCompetition(
-        minds="classical:q_learning_fast", communication=False, rng=seed, stop_after=None
+        minds=[mind, "fixed:6"], communication=False, n_rounds=6, initial_prices=6, rng=2
     )
     model.run_model()
-    prices = set(model.model_frame()["price_1"].round(6)[1:])
+    rows = model.model_frame()
+    first = mind.learner.place(rows.loc[1, "price_1"])
+    assert first not in (2, 3)
 
-    assert 0 < model.end_measures()["collusion_index"] <= 1
-    assert len(prices) <= 15
-    assert model.total.invalid == 0
+    # The state (3, 1) is met in rounds 3, 4 and 5. What it learned of its price in round 3, when
+    # it asks itself in round 4, is 0.85 START + 0.15 (3180.2449 + 0.95 START), below NEXT_START.
+    assert rows["price_1"].tolist()[2:5] == pytest.approx([GREEDY, GREEDY, NEXT])
+    assert mind.learner.values((3, 1))[3] == pytest.approx(72168.7653)
+    assert mind.learner.values((3, 1))[2] == pytest.approx(
+        0.85 * NEXT_START + 0.15 * (rows.loc[4, "profit_1"] + 0.95 * START)
+    )
+    assert mind.learner.values((first, 1))[3] == pytest.approx(
+        0.85 * START + 0.15 * (3180.2449 + 0.95 * START)
+    )
+    assert mind.learner.values((2, 1))[3] == pytest.approx(START)
+
+
+@pytest.mark.parametrize("name", ["q_learning", "q_learning_fast"])
+def test_q_learning_learns_from_its_own_profit(name: str) -> None:
+    model = BertrandCompetition(
+        minds=f"classical:{name}", communication=False, n_rounds=3, initial_prices=[6, 8], rng=4
+    )
+    model.run_model()
+    last = model.model_frame().loc[1]
+    for me, state in ((1, (1, 13)), (2, (13, 1))):
+        learner = model.firms[me - 1].mind.learner
+        price = last[f"price_{me}"]
+        start = 20 * (price - 2) * (2100 - 200 * price)
+        learned = learner.values(state)[learner.place(price)]
+        assert learned == pytest.approx(0.85 * start + 0.15 * (last[f"profit_{me}"] + 0.95 * START))
+        assert abs(learned - start) > 1
+
+
+def test_1200_rounds_of_fast_q_learning_have_not_learned_to_collude() -> None:
+    """Without learning, the greedy reply to the start values has a Δ of 0.29."""
+    found = []
+    for seed in range(4):
+        model = BertrandCompetition(
+            minds="classical:q_learning_fast", communication=False, rng=seed, stop_after=None
+        )
+        model.run_model()
+        found.append(model.end_measures()["collusion_index"])
+        assert set(model.model_frame()["price_1"].round(6)[1:]) <= {
+            round(price, 6) for price in model.firms[0].mind.learner.grid
+        }
+        assert model.total.invalid == 0
+
+    assert 0.15 < np.mean(found) < 0.28
 
 
 def test_q_learning_needs_few_firms() -> None:

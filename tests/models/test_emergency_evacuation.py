@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import math
-import time
 from random import Random
 
 import mesa
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 
 from sabm_mesa import EmergencyEvacuation, ScriptedMind
 from sabm_mesa.agents.emergency_evacuation import LETTERS, Crossing, Glance, Message, Situation
+from sabm_mesa.describe import describe
 from sabm_mesa.errors import MindSpecError, ParameterError, UnknownName
 from sabm_mesa.minds.classical.emergency_evacuation import DistanceAndCrowd
 from sabm_mesa.models.room import Room
@@ -171,10 +171,31 @@ def test_who_is_inside_at_the_end_is_dead_and_still_counted_inside() -> None:
     assert frame["inside"].tolist() == [1, 1, 1]
     assert frame["dead"].tolist() == [0, 0, 1]
     assert [person.status for person in model.people] == ["escaped", "dead"]
-    assert model.end_measures()["escaped_by_persona"] == {"confident_strong": 0} | {
-        model.people[0].persona: 1,
-        model.people[1].persona: 0,
+    ends = model.end_measures()
+    assert math.isnan(ends.pop("evenness"))
+    assert ends == {
+        "escaped": 1,
+        "escaped_left": 1,
+        "dead": 1,
+        "rounds_to_clear": None,
+        "escaped_by_persona": {model.people[0].persona: 1, model.people[1].persona: 0},
     }
+
+
+def test_the_end_measures_tell_when_the_room_was_empty() -> None:
+    ways = {1: [(2, 1), (2, 0)], 2: [(2, 3), (2, 4)]}
+    targets = {1: "left", 2: "right"}
+
+    def answer(ask):
+        return walkers(ways, targets[ask.key.agent])(ask)
+
+    model = tiny(answer, [(2, 2), (1, 3)], exits={**LEFT, "right": [[2, 4]]}, personas="calm")
+    model.run_model()
+
+    assert model.end_measures() == {
+        "escaped": 2, "escaped_left": 1, "escaped_right": 1, "dead": 0, "evenness": 1.0,
+        "rounds_to_clear": 2, "escaped_by_persona": {"calm": 2},
+    }  # fmt: skip
 
 
 def test_an_escape_in_the_last_round_counts() -> None:
@@ -306,7 +327,7 @@ def test_a_person_hears_who_spoke_before_it_within_five_cells() -> None:
     def answer(ask):
         if ask.name == "communicate":
             heard[ask.key.agent] = [message.speaker for message in ask.observation.heard]
-            return f"I am number {ask.key.agent}."
+            return f"I am number {LETTERS[ask.key.agent]}."
         return walkers({})(ask)
 
     cells = [(1, 1), (1, 6), (1, 7), (4, 5), (5, 4), (13, 13)]
@@ -402,8 +423,7 @@ def test_what_a_person_is_told() -> None:
     assert {scenario.split("Your mind")[0] for scenario, _ in told.values()} == {
         system.split("Your mind")[0]
     }
-    assert "Do not use any digits" in told["communicate"][1]
-    assert "at most 50 words" in told["communicate"][1]
+    assert "at most 50 words, without any digits" in told["communicate"][1]
     assert "You see 1 people around you, 1 of them" in told["panic"][1]
     assert "The nearest exit is 13.6 cells away." in told["panic"][1]
     assert "- right: 31.3 cells away, 0 people that way" in told["evaluate"][1]
@@ -432,6 +452,35 @@ def test_variants_and_conditions_say_the_same_facts_in_other_words() -> None:
         ):
             assert fact in other
     assert len(questions(variant="short")["act"][0]) < 0.6 * len(questions()["act"][0])
+
+
+@pytest.mark.parametrize("variant", ["default", "paraphrased", "short", "no_diagonals"])
+def test_a_person_is_told_of_obstacles_where_there_are_any(variant) -> None:
+    without = questions(variant=variant)
+    told = questions(variant=variant, obstacles=[[20, 20]])
+
+    lines = [set(found["act"][0].splitlines()) for found in (without, told)]
+    assert len(lines[1] - lines[0]) == 1
+    assert "obstacles" in (lines[1] - lines[0]).pop().lower()
+    assert "obstacle" not in without["act"][0].lower()
+    assert "{" not in told["act"][0]
+    assert without["act"][1] == told["act"][1]
+
+
+def test_a_message_with_digits_is_asked_for_again() -> None:
+    reasons = []
+
+    def answer(ask):
+        if ask.name == "communicate":
+            reasons.extend(reason for _, reason in ask.rejected[-1:])
+            return "The left exit!" if ask.rejected else "Exit at 15 16 17, 40 people"
+        return walkers({})(ask)
+
+    model = tiny(answer, [(2, 2)], communication=True)
+    model.step()
+
+    assert reasons == ["It holds digits."]
+    assert [message.text for message in model.said] == ["The left exit!"]
 
 
 def test_letters_come_in_random_order_from_the_persons_own_stream() -> None:
@@ -470,7 +519,7 @@ def noise(seed: int):
             return "gibberish 1 2 3"
         if ask.name in {"act", "choose"}:
             return draw.choice(ask.spec.options)
-        return f"Words {draw.getrandbits(32)}."
+        return f"Words {''.join(draw.choices(LETTERS, k=9))}."
 
     return answer
 
@@ -700,6 +749,29 @@ def test_the_published_columns() -> None:
     assert {"x", "y", "target", "status", "mind"} <= set(model.agent_frame().columns)
 
 
+def test_the_class_knows_the_columns_of_the_published_exits() -> None:
+    model = EmergencyEvacuation(n_people=1, rng=1)
+    other = EmergencyEvacuation(n_people=1, exits={"north": [[0, 4]]}, rng=1)
+
+    assert EmergencyEvacuation.model_columns == model.columns()
+    assert set(model.columns()) <= set(describe(EmergencyEvacuation)["model_columns"])
+    assert "escaped_bottom" in EmergencyEvacuation.model_columns
+    assert "escaped_north" in other.columns()
+    assert "escaped_bottom" not in other.columns()
+
+
+def test_exits_have_names_of_any_script() -> None:
+    exits = {"Süd": [[8, 4]], "выход_слева": [[4, 0]]}
+    model = EmergencyEvacuation(n_people=9, width=9, height=9, exits=exits, rng=1)
+    model.run_model()
+    frame = model.model_frame()
+
+    assert model.escaped == 9
+    assert model.total.invalid == 0
+    assert frame["escaped_Süd"].iloc[-1] + frame["escaped_выход_слева"].iloc[-1] == 9
+    assert frame["guiding"].iloc[0] == 1
+
+
 def test_the_registry_and_the_package_know_it() -> None:
     assert scenario("evacuation") is EmergencyEvacuation
 
@@ -737,14 +809,3 @@ def test_language_models_over_http(tmp_path, monkeypatch) -> None:
     assert len({system.split("Your mind")[0] for system in systems}) == 1
     assert model.model_frame()["escaped"].is_monotonic_increasing
     assert model.critical_path_asks < model.total.asks
-
-
-def test_a_hundred_people_are_fast() -> None:
-    fastest = math.inf
-    for seed in range(3):
-        model = EmergencyEvacuation(n_rounds=51, rng=seed)
-        started = time.process_time()
-        model.run_model()
-        fastest = min(fastest, time.process_time() - started)
-
-    assert fastest < 24.7 / 50

@@ -109,6 +109,9 @@ def test_obstacles_as_text_and_as_cells(obstacles) -> None:
         ({"exits": {"a": [[0, 1], [0, 1]]}}, r"\(0, 1\) belongs to a and to a"),
         ({"exits": {"a": [[0, 1]], "A": [[0, 2]]}}, "different names"),
         ({"exits": {"two words": [[0, 1]]}}, "one word as its name"),
+        ({"exits": {"gate2": [[0, 1]]}}, "letters .of any script. and underscores.*without digits"),
+        ({"exits": {"_": [[0, 1]]}}, "with a letter first"),
+        ({"exits": {1: [[0, 1]]}}, "one word as its name"),
         ({"exits": {"a": [[0]]}}, "a cell is a pair"),
         ({"exits": {"a": 3}}, "list of cells"),
         ({"exits": {"a": [[0, -1]]}}, "0 or more"),
@@ -221,6 +224,27 @@ def test_the_view_ends_at_ten_cells_and_at_obstacles() -> None:
     # (16, 10) is exactly 10 away and seen, (16, 9) is not; (12, 10) hides behind an obstacle.
     assert view.in_view.tolist() == [2, 2]
     assert view.crowds.tolist() == [[1], [1]]
+
+
+def test_of_two_people_beside_an_obstacle_one_may_see_the_other_alone() -> None:
+    assert (bresenham(1, 2), bresenham(-1, -2)) == ([(0, 1)], [(0, -1)])
+    room = Room(13, 13, {"left": [[5, 0]]}, [[6, 6]])
+    grid = RoomGrid(room, Random(1))
+    model = mesa.Model(rng=1)
+    for cell in [(5, 5), (6, 7)]:
+        grid.place_agent(mesa.Agent(model), cell)
+
+    assert grid.sight.look(np.array([[5, 5], [6, 7]]), grid.people).in_view.tolist() == [1, 0]
+
+
+def test_which_room_is_the_published_one() -> None:
+    exits = {name: list(map(list, cells)) for name, cells in Room().exit_cells.items()}
+
+    assert Room().is_published
+    assert Room(exits=exits).is_published
+    for other in ({"width": 34}, {"obstacles": True}, {"exits": {"left": [[16, 0]]}}):
+        assert not Room(**other).is_published
+    assert (Room().has_obstacles, Room(obstacles=True).has_obstacles) == (False, True)
 
 
 def naive_view(room: Room, cell, people) -> tuple[list[float], int, int]:

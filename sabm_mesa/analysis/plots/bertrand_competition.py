@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from sabm_mesa.analysis.plots import style
+from sabm_mesa.analysis.plots import bertrand_talk, style
 from sabm_mesa.analysis.statistics import require_columns
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ _COLORS = (
     style.BLUE, style.VERMILLION, style.ORANGE, style.PURPLE, style.SKY_BLUE, style.YELLOW,
 )  # fmt: skip
 """The colours of the firms: those that are not used for the reference lines."""
+_WIDE, _LINE = 26, 0.16
+"""Characters of a label for which the legend has 3 columns, else 2; height of a line, in inches."""
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (5, 1, 1.5, 1)))
 
 
@@ -41,7 +45,10 @@ _PROFIT = _Measure(
 
 
 def figures(
-    model_data: pd.DataFrame, agent_data: pd.DataFrame, subtitle: str = ""
+    model_data: pd.DataFrame,
+    agent_data: pd.DataFrame,
+    subtitle: str = "",
+    names: Sequence[str] = (),
 ) -> dict[str, Figure]:
     """All plots of the scenario, by name.
 
@@ -49,15 +56,19 @@ def figures(
         model_data: see `prices` and `profits`.
         agent_data: not used: the model data hold all of it.
         subtitle: which minds and condition were run.
+        names: how the firms are called, in the order of their numbers.
 
     Returns:
         ``prices`` and ``profits``.
     """
     del agent_data
-    return {"prices": prices(model_data, subtitle), "profits": profits(model_data, subtitle)}
+    return {
+        "prices": prices(model_data, subtitle, names),
+        "profits": profits(model_data, subtitle, names),
+    }
 
 
-def prices(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
+def prices(model_data: pd.DataFrame, subtitle: str = "", names: Sequence[str] = ()) -> Figure:
     """The firms' prices by round, between the Bertrand and the cartel price.
 
     Up to `MOST_PANELS` runs have a panel each; of more runs the mean price of the firms is drawn,
@@ -69,28 +80,32 @@ def prices(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
             ``price_n``, ``bertrand_price``, ``cartel_price`` and, if it is to be marked,
             ``communication``.
         subtitle: which minds and condition were run; the number of runs is added.
+        names: how the firms are called, in the order of their numbers; else "firm 1" and so on.
 
     Raises:
         ValueError: if a column is missing or there are no rows.
     """
-    return _draw(_PRICE, model_data, subtitle)
+    return _draw(_PRICE, model_data, subtitle, names)
 
 
-def profits(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
+def profits(model_data: pd.DataFrame, subtitle: str = "", names: Sequence[str] = ()) -> Figure:
     """The firms' profits by round, between the profits at the Bertrand and the cartel price.
 
     Args:
         model_data: as for `prices`, with ``profit_1`` to ``profit_n``, ``bertrand_profit`` and
             ``cartel_profit``.
         subtitle: as for `prices`.
+        names: as for `prices`.
 
     Raises:
         ValueError: if a column is missing or there are no rows.
     """
-    return _draw(_PROFIT, model_data, subtitle)
+    return _draw(_PROFIT, model_data, subtitle, names)
 
 
-def _draw(measure: _Measure, model_data: pd.DataFrame, subtitle: str) -> Figure:
+def _draw(
+    measure: _Measure, model_data: pd.DataFrame, subtitle: str, names: Sequence[str]
+) -> Figure:
     first = f"{measure.name}_1"
     require_columns(model_data, ["run", "round", first, measure.bertrand, measure.cartel])
     if model_data.empty:
@@ -101,26 +116,38 @@ def _draw(measure: _Measure, model_data: pd.DataFrame, subtitle: str) -> Figure:
     counted = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
     words = f"{subtitle} · {counted}" if subtitle else counted
     panels = len(runs) if len(runs) <= MOST_PANELS else 1
-    height = 3.8 if panels == 1 else 0.9 + 1.75 * panels
+    labels = [_label(column, names) for column in columns] if panels == len(runs) else []
+    columns_of_legend = 3 if all(len(label) <= _WIDE for label in labels) else 2
+    lines = sum(label.count("\n") + 1 for label in labels) / columns_of_legend
+    height = (3.8 if panels == 1 else 0.9 + 1.75 * panels) + _LINE * max(0.0, lines - 1)
     figure = style.new_figure(measure.title, words, height=height)
     axes = figure.subplots(panels, 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     if panels == len(runs):
         for ax, run in zip(axes, runs, strict=True):
-            _panel(ax, measure, run, columns)
+            words_above = _panel(ax, measure, run, dict(zip(columns, labels, strict=True)))
             if panels > 1:
-                ax.set_title(f"Run {run['run'].iloc[0]}", loc="left", fontsize=style.LABEL)
+                title = f"Run {run['run'].iloc[0]}"
+                ax.set_title(title, loc="left", fontsize=style.LABEL, pad=4 + words_above)
     else:
         _overlay(axes[0], measure, runs, columns)
-    _finish(figure, list(axes), measure, model_data, columns)
+    _finish(figure, list(axes), measure, model_data, columns, columns_of_legend)
     return figure
 
 
-def _panel(ax: Axes, measure: _Measure, run: pd.DataFrame, columns: list[str]) -> None:
-    """One run: a line for each firm over the shaded band."""
+def _label(column: str, names: Sequence[str]) -> str:
+    """How a firm is called in the legend; a dollar or a leading underscore means itself."""
+    number = int(column.rpartition("_")[2])
+    name = names[number - 1] if number <= len(names) else f"firm {number}"
+    lines = textwrap.fill(name, 38).replace("$", r"\$")
+    return f" {lines}" if lines.startswith("_") else lines
+
+
+def _panel(ax: Axes, measure: _Measure, run: pd.DataFrame, labels: dict[str, str]) -> float:
+    """One run: a line for each firm over the shaded band; the points of words above."""
     _band(ax, measure, run)
-    _talk_marks(ax, run)
+    words_above = bertrand_talk.draw(ax, run)
     alone = len(run) == 1
-    for i, column in enumerate(columns):
+    for i, (column, label) in enumerate(labels.items()):
         ax.plot(
             run["round"],
             run[column],
@@ -129,15 +156,16 @@ def _panel(ax: Axes, measure: _Measure, run: pd.DataFrame, columns: list[str]) -
             linewidth=1.4 if len(run) <= 300 else 1.0,
             marker="o" if alone else "",
             zorder=3 + 0.01 * i,
-            label=f"firm {column.rpartition('_')[2]}",
+            label=label,
         )
+    return words_above
 
 
 def _overlay(ax: Axes, measure: _Measure, runs: list[pd.DataFrame], columns: list[str]) -> None:
     """Many runs: the mean of the firms run by run, and its mean over the runs."""
     longest = max(runs, key=len)
     _band(ax, measure, longest)
-    _talk_marks(ax, longest)
+    bertrand_talk.draw(ax, longest)
     by_run = [pd.Series(run[columns].mean(axis=1).to_numpy(), index=run["round"]) for run in runs]
     marker = "o" if len(longest) == 1 else ""
     for i, path in enumerate(by_run):
@@ -178,33 +206,13 @@ def _span(values: pd.Series[float]) -> str:
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
-def _talk_marks(ax: Axes, run: pd.DataFrame) -> None:
-    """A dotted line, with words, at each round in which talk begins or ends."""
-    if "communication" not in run.columns:
-        return
-    on = run["communication"].astype(str) == "True"
-    for place in range(1, len(run)):
-        if on.iloc[place] != on.iloc[place - 1]:
-            at = run["round"].iloc[place]
-            ax.axvline(at, color=style.GREY, linewidth=1.0, linestyle=":", zorder=1)
-            words = " talk on" if on.iloc[place] else " talk off"
-            ax.text(
-                at,
-                0.98,
-                words,
-                transform=ax.get_xaxis_transform(),
-                va="top",
-                fontsize=style.NOTE,
-                color="#404040",
-            )
-
-
 def _finish(
     figure: Figure,
     axes: list[Axes],
     measure: _Measure,
     data: pd.DataFrame,
     columns: list[str],
+    columns_of_legend: int,
 ) -> None:
     """Labels, limits and one legend below all panels."""
     drawn = data[[*columns, measure.bertrand, measure.cartel]].to_numpy(dtype=float)
@@ -225,7 +233,7 @@ def _finish(
         handles,
         labels,
         loc="outside lower center",
-        ncols=3,
+        ncols=columns_of_legend,
         fontsize=style.NOTE,
         frameon=False,
     )

@@ -56,7 +56,7 @@ def figures(
     names = [name.removeprefix(PREFIX) for name in _exit_columns(model_data)]
     plan = Plan.of(room, agent_data, names)
     return {
-        "escapes": cumulative_escapes(model_data, subtitle),
+        "escapes": cumulative_escapes(model_data, subtitle, room=room),
         "exits": escapes_by_exit(model_data, subtitle),
         "snapshots": snapshots(agent_data, subtitle, room=plan),
         "occupancy": occupancy(agent_data, subtitle, room=plan),
@@ -81,15 +81,20 @@ def animation(
 
 
 def cumulative_escapes(
-    model_data: pd.DataFrame, subtitle: str = "", *, rng: np.random.Generator | int = 0
+    model_data: pd.DataFrame,
+    subtitle: str = "",
+    *,
+    room: Room | None = None,
+    rng: np.random.Generator | int = 0,
 ) -> Figure:
     """How many have escaped by a round; beside it the published rows, where they compare.
 
     Args:
         model_data: one row a run and round, with columns ``run``, ``round``, ``escaped`` and
-            ``inside``; a run that ended early stays at its last value. The published rows are
-            drawn when there are as many people as in the published runs.
+            ``inside``; a run that ended early stays at its last value.
         subtitle: which minds and condition were run; the number of runs is added.
+        room: the room. The published rows are drawn when there are as many people as in the
+            published runs and the room is the published one, or None, which is to say unknown.
         rng: generator or seed of the bootstrap.
 
     Raises:
@@ -103,7 +108,7 @@ def cumulative_escapes(
     ax = figure.add_subplot()
     x = summary["round"].to_numpy()
     last = int(x.max())
-    if n_people == published()["n_people"]:
+    if n_people == published()["n_people"] and (room is None or room.is_published):
         _published_rows(ax)
         last = max(last, *published()["rounds"])
     if n_runs > 1:

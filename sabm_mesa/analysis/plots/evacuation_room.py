@@ -11,6 +11,7 @@ from matplotlib.animation import FuncAnimation
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import ListedColormap, PowerNorm
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
@@ -38,6 +39,8 @@ def snapshots(
 ) -> Figure:
     """The room after several rounds of the first run; a person has the colour of its target.
 
+    Whoever has escaped is not drawn.
+
     Args:
         agent_data: one row a run, round and agent, with columns ``x`` and ``y`` (NaN: escaped
             before), ``target``, ``status`` and ``exit``.
@@ -58,8 +61,11 @@ def snapshots(
     figure = style.new_figure(
         "People in the room",
         " · ".join(filter(None, [subtitle, f"run {number}"])),
-        height=0.45 + rows * (0.3 + (style.WIDTH / columns - 0.3) * height / width),
+        height=0.6 + rows * (0.5 + (style.WIDTH / columns - 0.3) * height / width),
     )
+    layout = figure.get_layout_engine()
+    assert isinstance(layout, ConstrainedLayoutEngine)
+    layout.set(h_pad=0.14)  # Inches: a panel that fills its place leaves no gap to the subtitle.
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for ax, after in zip(panels, shown, strict=False):
         _draw_room(ax, plan)
@@ -96,7 +102,7 @@ def occupancy(
     figure = style.new_figure(
         "Use of the room",
         " · ".join(filter(None, [subtitle, runs])),
-        height=0.4 + (style.WIDTH - 2.0) * height / width,
+        height=1.1 + (style.WIDTH - 2.0) * height / width,
     )
     ax = figure.add_subplot()
     shown = np.ma.masked_where(plan.walls > 0, counts / n_runs)
@@ -104,8 +110,9 @@ def occupancy(
     scale = PowerNorm(0.5, vmin=0, vmax=max(float(counts.max()) / n_runs, 1.0))
     image = ax.imshow(shown, cmap="viridis", norm=scale, zorder=1)
     _draw_room(ax, plan, floor=False)
-    bar = figure.colorbar(image, ax=ax, shrink=0.85)
-    bar.set_label("Rounds with somebody in the cell", fontsize=style.LABEL)
+    bar = figure.colorbar(image, ax=ax, location="bottom", shrink=0.7, aspect=35)
+    label = "Rounds with somebody in the cell" + (", mean of the runs" if n_runs > 1 else "")
+    bar.set_label(f"{label} (square-root colour scale)", fontsize=style.LABEL)
     bar.ax.tick_params(labelsize=style.TICK)
     return figure
 
@@ -146,7 +153,7 @@ def animate(
     title = ax.set_title(" ", loc="left", fontsize=style.TICK)
 
     def draw(number: int) -> list[Any]:
-        now = moments[number].dropna(subset=["x", "y"])
+        now = _inside(moments[number])
         people.set_offsets(now[["y", "x"]].to_numpy(dtype=np.float64).reshape(-1, 2))
         people.set_facecolor(_colours(now, plan))
         title.set_text(_caption(moments[number], number + 1))
@@ -179,9 +186,14 @@ def _draw_room(ax: Axes, plan: Plan, *, floor: bool = True) -> None:
 
 
 def _draw_people(ax: Axes, now: pd.DataFrame, plan: Plan) -> None:
-    there = now.dropna(subset=["x", "y"])
+    there = _inside(now)
     dots = ax.scatter(there["y"].astype(float), there["x"].astype(float), s=_dot(ax, plan))
     dots.set(zorder=3, facecolor=_colours(there, plan), edgecolor="white", linewidth=0.2)
+
+
+def _inside(now: pd.DataFrame) -> pd.DataFrame:
+    """Those who have not escaped; in the round of its escape a person has the exit's cell."""
+    return now[now["status"] != "escaped"].dropna(subset=["x", "y"])
 
 
 def _dot(ax: Axes, plan: Plan) -> float:

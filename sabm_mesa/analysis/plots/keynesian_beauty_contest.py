@@ -129,11 +129,10 @@ def picks_histogram(
         raise ValueError(f"a pick lies outside {low} to {high}: pass the range that was played")
     rounds = sorted(agent_data["round"].unique().tolist())
     shown = rounds if len(rounds) <= MOST_PANELS else [rounds[0], rounds[-1]]
-    figure = style.new_figure(
-        "Picks by round",
-        _with_runs(subtitle, agent_data["run"].nunique()),
-        height=0.75 + 1.45 * len(shown),
-    )
+    subtitle = _with_runs(subtitle, agent_data["run"].nunique())
+    if len(shown) < len(rounds):
+        subtitle += f" · rounds {shown[0]} and {shown[-1]} of {len(rounds)}"
+    figure = style.new_figure("Picks by round", subtitle, height=0.75 + 1.45 * len(shown))
     edges = np.arange(low - 0.5, high + 0.5 + bin_width, bin_width)
     targets = model_data["target"].astype(float).groupby(model_data["round"]).mean()
     levels = level_k_marks(3, (low + high) / 2, p)
@@ -224,7 +223,7 @@ def _picks_panel(ax: Axes, choices: Floats, edges: Floats, target: float) -> Non
 def _level_marks(ax: Axes, levels: dict[int, float], nash: float, *, named: bool) -> None:
     """Dotted lines at the theoretical picks and, if `named`, their names above the panel."""
     names = {nash: f"Nash\n{nash:g}"}
-    names |= {pick: f"level {k}\n{round(pick, 1):g}" for k, pick in levels.items()}
+    names |= {pick: f"k={k}\n{round(pick, 1):g}" for k, pick in levels.items()}
     for pick in names:
         ax.axvline(pick, color=style.GREY, linewidth=0.9, linestyle=":", zorder=0.5)
     if named:
@@ -232,6 +231,11 @@ def _level_marks(ax: Axes, levels: dict[int, float], nash: float, *, named: bool
         top.set_xticks(list(names), list(names.values()))
         top.tick_params(labelsize=style.NOTE, length=2, pad=1, labelcolor="#404040")
         top.spines["top"].set_visible(False)
+        note = "dotted: Nash equilibrium\nand picks of level k"
+        ax.annotate(
+            note, (1, 1), xytext=(0, 3), xycoords="axes fraction", textcoords="offset points",
+            ha="right", va="bottom", fontsize=style.NOTE, color="#404040",
+        )  # fmt: skip
 
 
 def _panel_title(number: int, target: float, choices: Floats) -> str:

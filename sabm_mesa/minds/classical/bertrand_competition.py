@@ -1,7 +1,7 @@
 """Classical minds of the Bertrand competition: pricing rules from economics.
 
-All of them talk where talk is on: they name the price that their rule is about to set, and agree
-to another's proposal only where they will keep it. Only `TitForTat` lets talk change its price.
+Where talk is on they name the price that their rule is about to set, and agree to another's only
+where they will keep it. Only `TitForTat` lets talk change its price.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sabm_mesa.agents.bertrand_competition import FirmView, figure
-from sabm_mesa.analysis.price_talk import stated_prices
 from sabm_mesa.asks import Ask
 from sabm_mesa.errors import MindError
+from sabm_mesa.minds.classical.bertrand_signs import last_success, proposals
 from sabm_mesa.minds.classical.q_learning import DECAY, FAST_DECAY, QLearner
 
 if TYPE_CHECKING:
@@ -131,6 +131,10 @@ class TitForTat(PricingRule):
     round after a rival has set less than was agreed it agrees to nothing. In the uncooperative
     condition, and with that persona, it never agrees.
 
+    It is not informed of demand, so it cannot stop at the cartel price: two of them go a step
+    beyond, see profit fall and turn round, for ever (7.88 to 8.12 with the default market). As a
+    price beyond it ends a spell of collusion, such a run goes on to its last round.
+
     Source: Axelrod 1984, "The Evolution of Cooperation"; the talk is our own addition.
     """
 
@@ -183,6 +187,9 @@ class QLearning(PricingRule):
         spec: how the mind is named in the data.
         decay: how fast exploration fades: its probability in round t is ``exp(-decay * t)``.
 
+    Attributes:
+        learner: the learner; None before the first round.
+
     Source: Calvano, Calzolari, Denicolò and Pastorello 2020, American Economic Review 110(10),
     sections II and III.
     """
@@ -192,18 +199,18 @@ class QLearning(PricingRule):
     def __init__(self, spec: str, decay: float = DECAY) -> None:
         super().__init__(spec)
         self._decay = decay
-        self._learner: QLearner | None = None
+        self.learner: QLearner | None = None
         self._last: tuple[tuple[int, ...], int] | None = None
 
     def price(self, view: FirmView, rng: np.random.Generator) -> float:
         """Learn from the last round, and choose a price of the grid."""
         assert view.market is not None
-        if self._learner is None:
+        if self.learner is None:
             try:
-                self._learner = QLearner(view.market, self._decay)
+                self.learner = QLearner(view.market, self._decay)
             except ValueError as error:
                 raise MindError(f"{error}: choose another mind.") from None
-        learner, last = self._learner, view.recent[-1]
+        learner, last = self.learner, view.recent[-1]
         state = (learner.place(last.price), *map(learner.place, last.rivals))
         if self._last is not None:
             learner.learn(*self._last, last.profit, state)
@@ -220,28 +227,6 @@ CLASSICAL_MINDS: dict[str, Callable[[str], PricingRule]] = {
     "q_learning": QLearning,
     "q_learning_fast": partial(QLearning, decay=FAST_DECAY),
 }
-
-
-def proposals(view: FirmView) -> dict[int, float]:
-    """The price that each firm named last in this round, in the order of their last words."""
-    found: dict[int, float] = {}
-    for message in view.said:
-        if named := stated_prices(message.text, view.low, view.high):
-            found.pop(message.speaker, None)
-            found[message.speaker] = named[-1]
-    return found
-
-
-def last_success(view: FirmView) -> int:
-    """The direction in which the own price should go: 1, −1, or 0 when the past does not say."""
-    if len(view.recent) < 2:
-        return 0
-    before, last = view.recent[-2:]
-    return _sign(last.price - before.price) * _sign(last.profit - before.profit)
-
-
-def _sign(value: float) -> int:
-    return (value > 0) - (value < 0)
 
 
 def _legal(price: float, view: FirmView) -> float:

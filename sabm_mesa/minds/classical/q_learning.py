@@ -17,9 +17,10 @@ BEYOND = 0.1
 ALPHA, DISCOUNT = 0.15, 0.95
 """Learning rate and discount factor."""
 DECAY = 4e-6
-"""Decay of exploration by period: about a million periods until it is over."""
+"""Decay of exploration by period (section III): about a million periods until it is over."""
 FAST_DECAY = 5e-3
-"""A decay with which exploration is over (2 %) after 800 of 1200 rounds."""
+"""A decay with which exploration is over (2 %) after 800 of 1200 rounds: too soon to have learned
+much. It shows how the mind works, not that it learns to collude."""
 MOST_PROFILES = 10**6
 """Combinations of rivals' prices over which the first Q-values can be averaged."""
 

@@ -1,0 +1,48 @@
+"""A user's own mind, completed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sabm_mesa.asks import Ask, Mind, Reply
+from sabm_mesa.errors import MindSpecError
+
+
+class OwnMind:
+    """An object with the one method ``async def answer(self, ask)``, and what it leaves unsaid.
+
+    Args:
+        own: the object. Without `spec` it is named after its class; without `instant` it is taken
+            to wait for something; without `paid` its answers are taken to be worth keeping, so
+            that each is on disk before it is used.
+    """
+
+    def __init__(self, own: Any) -> None:
+        self._own = own
+        self.spec: str = getattr(own, "spec", type(own).__name__)
+        self.instant: bool = getattr(own, "instant", False)
+        self.paid: bool = getattr(own, "paid", True)
+
+    @classmethod
+    def of(cls, own: Any) -> Mind:
+        """The object itself when it is a complete mind, else the completed one.
+
+        Raises:
+            MindSpecError: when it has no method `answer`.
+        """
+        if isinstance(own, type) or not callable(getattr(own, "answer", None)):
+            raise MindSpecError(
+                f"A mind is a spec or an object with a method answer(ask), not {own!r}."
+            )
+        complete = all(hasattr(own, name) for name in ("spec", "instant", "paid"))
+        mind: Mind = own if complete else cls(own)
+        return mind
+
+    async def answer(self, ask: Ask) -> Reply | object:
+        """Answer a question.
+
+        Args:
+            ask: the question.
+        """
+        answer: object = await self._own.answer(ask)
+        return answer

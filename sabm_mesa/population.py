@@ -1,0 +1,51 @@
+"""How a population gets its minds and personas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sabm_mesa.minds import Minds, assign, mind_makers
+
+if TYPE_CHECKING:
+    from sabm_mesa.agents.base import SmartAgent
+    from sabm_mesa.models.base import SmartModel
+
+Personas = str | Mapping[str, int] | Sequence[str] | None
+A = TypeVar("A", bound="SmartAgent")
+
+
+def people(
+    model: SmartModel,
+    agent_class: type[A],
+    n: int,
+    args: Sequence[Any],
+    minds: Minds,
+    personas: Personas,
+) -> list[A]:
+    """Make agents and give each its mind and persona.
+
+    Args:
+        model: the model.
+        agent_class: the class of the agents.
+        n: how many.
+        args: what their constructor takes besides the model.
+        minds: one for all; spec → number, in the order of the ids; or one an agent.
+        personas: one for all; persona → number, in random order, so that they do not coincide
+            with the minds; or one an agent.
+
+    Raises:
+        MindSpecError: when the counts do not add up to `n`.
+        UnknownName: for a classical mind or persona that does not exist.
+    """
+    makers = mind_makers(assign("minds", minds, n), model)
+    spread = assign("personas", personas, n)
+    for persona in set(spread):
+        model.book.persona(persona)
+    if isinstance(personas, Mapping):
+        spread = [spread[i] for i in model.rng.permutation(n)]
+    agents = [agent_class(model, *args) for _ in range(n)]
+    for agent, maker, persona in zip(agents, makers, spread, strict=True):
+        agent.persona = persona
+        agent.mind = maker(agent)
+    return agents
