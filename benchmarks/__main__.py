@@ -10,13 +10,14 @@ from pathlib import Path
 from benchmarks.bertrand import best_response
 from benchmarks.evacuation import with_language_model, without_language_model
 from benchmarks.imports import import_time
-from benchmarks.llm import critical_path, simultaneous_asks
+from benchmarks.llm import critical_path, jitter, simultaneous_asks
 from benchmarks.results import Result, table, write
 
 BENCHMARKS: dict[str, Callable[[str], list[Result]]] = {
     "import-time": import_time,
     "critical-path": critical_path,
     "simultaneous-asks": simultaneous_asks,
+    "jitter": jitter,
     "bertrand": best_response,
     "evacuation": without_language_model,
     "evacuation-llm": with_language_model,

@@ -49,6 +49,21 @@ def critical_path(folder: str) -> list[Result]:
     ]  # fmt: skip
 
 
+def jitter(_folder: str) -> list[Result]:
+    """The same answers at latencies that vary: the share of data frames that are identical."""
+    frames = []
+    for options in ((), ("--jitter", "0.05", "--seed", "1"), ("--jitter", "0.05", "--seed", "2")):
+        with latency_server(0.01, *options) as url:
+            model = KeynesianBeautyContest(
+                minds="llm:stub", rng=1, connection=Connection(base_url=url), recording=False
+            )
+            model.run_model()
+        close_all()
+        frames.append((model.model_frame(), model.agent_frame()))
+    same = [a.equals(b) for other in frames[1:] for a, b in zip(frames[0], other, strict=True)]
+    return [Result("identical frames with and without jitter", statistics.mean(same), ">= 1")]
+
+
 def contest_of_one_round(connection: Connection) -> None:
     """Open connections and import what is imported once, so that it is not measured."""
     model = KeynesianBeautyContest(
