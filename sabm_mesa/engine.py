@@ -97,14 +97,9 @@ class Scope:
         with self._lock:
             self._jobs.discard(job)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """What crosses process borders: whether it was stopped."""
-        return {"stopped": self.stopped}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Begin without jobs."""
-        self.__init__()  # type: ignore[misc]
-        self.stopped = state["stopped"]
+    def __reduce__(self) -> tuple[type[Scope], tuple[()]]:
+        """Cross process borders as a new scope: jobs stay where they run."""
+        return Scope, ()
 
 
 class _Engine:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.decisions import Decision
+from sabm_mesa.parameters import one_of
 
 if TYPE_CHECKING:
     from sabm_mesa.agents.base import SmartAgent
@@ -46,6 +47,9 @@ class Phase:
         reach: the agents that an agent can affect or be affected by in this phase; everybody,
             when None. It is evaluated when the phase starts.
         turns: how often every agent has its turn in a sequential phase.
+
+    Raises:
+        UnknownName: for an order that does not exist.
     """
 
     name: str
@@ -54,6 +58,11 @@ class Phase:
     who: Who | None = None
     reach: Reach | None = None
     turns: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse an order that does not exist."""
+        if not callable(self.order):
+            one_of("order of a phase", self.order, (SIMULTANEOUS, SHUFFLED, FIXED))
 
 
 def communication(order: Order = SHUFFLED, **options: Any) -> Phase:

@@ -1,6 +1,7 @@
 """The base class of the scenarios: rounds, the collector, the end of a run, the registry."""
 
 import contextlib
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -283,3 +284,20 @@ model.step()
 
     assert rows(path, "SELECT round FROM model_data") == [(0,), (1,)]
     assert rows(path, "SELECT count(*) FROM asks") == [(9,)]
+
+
+def test_a_phase_has_an_order_that_exists() -> None:
+    with pytest.raises(UnknownName, match=r"Unknown order of a phase 'shufled'\. Did you mean"):
+        communication(order="shufled")
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_model_goes_on_the_same_after_it_was_pickled(name) -> None:
+    model = scenario(name)(n_rounds=3, rng=1)
+    model.step()
+    copy = pickle.loads(pickle.dumps(model))
+    for each in (model, copy):
+        each.run_model()
+
+    pd.testing.assert_frame_equal(copy.model_frame(), model.model_frame())
+    pd.testing.assert_frame_equal(copy.agent_frame(), model.agent_frame())

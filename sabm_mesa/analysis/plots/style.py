@@ -28,8 +28,7 @@ BLUE = "#0072B2"
 VERMILLION = "#D55E00"
 PURPLE = "#CC79A7"
 GREY = "#8C8C8C"
-PALETTE = (BLUE, VERMILLION, GREEN, ORANGE, SKY_BLUE, PURPLE, YELLOW, BLACK)
-"""Colour-blind-safe palette of Okabe and Ito (2008), "Color Universal Design", in our order."""
+"""The colour-blind-safe palette of Okabe and Ito (2008), "Color Universal Design"."""
 
 WIDTH = 6.8
 """Width of a figure in inches: a full text column."""
