@@ -18,6 +18,7 @@ from typing import Any
 
 from sabm_mesa.asking import Attempt
 from sabm_mesa.errors import OutputError, RecordingError
+from sabm_mesa.recording.reading import APPLICATION_ID, FORMAT, check_kind, damaged
 from sabm_mesa.recording.rows import (
     INSERT_AGENT_DATA,
     INSERT_ASK,
@@ -26,12 +27,11 @@ from sabm_mesa.recording.rows import (
     ask_row,
     to_json,
 )
+from sabm_mesa.recording.session import Session
 from sabm_mesa.recording.writer import Writer
 
 __all__ = ["NoRecording", "Recording", "RunInfo", "RunRecorder"]
 
-APPLICATION_ID = 0x5AB3  # marks the file as ours
-FORMAT = 1
 _BUSY_S = 60.0
 
 
@@ -59,9 +59,8 @@ class Recording:
             with closing(self._connect()) as connection:
                 self._prepare(connection)
         except sqlite3.DatabaseError as error:
-            raise RecordingError(
-                f"{self.path} is not a usable recording ({error}); choose another file."
-            ) from None
+            raise damaged(self.path, str(error)) from None
+        self.session = Session(self.path)
         self._writer = Writer(self.path, self._connect)
 
     def start(self, info: RunInfo) -> RunRecorder:
@@ -77,20 +76,22 @@ class Recording:
         try:
             connection.execute("BEGIN IMMEDIATE")
             (run,) = connection.execute("SELECT coalesce(max(run) + 1, 0) FROM runs").fetchone()
-            hashes = {entry: digest for entry, (digest, _) in info.prompts.items()}
-            fields = (
-                info.parameters, info.seed, info.minds, hashes, info.versions, info.connection,
-                list(info.model_columns), list(info.agent_columns),
-            )  # fmt: skip
-            row = [
-                run, uuid.uuid4().hex, info.scenario, info.model,
-                *map(to_json, fields), _now(), None, "running", None,
-            ]  # fmt: skip
+            row = {
+                **info.as_row(),
+                "run": run,
+                "uid": uuid.uuid4().hex,
+                "command": self.session.uid,
+                "started": _now(),
+                "status": "running",
+                "session": self.session.uid,
+            }
             connection.executemany(
                 "INSERT INTO prompts VALUES (?, ?) ON CONFLICT DO NOTHING",
                 list(info.prompts.values()),
             )
-            connection.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(row))})", row)
+            connection.execute(
+                f"INSERT INTO runs ({', '.join(row)}) VALUES ({', '.join(f':{c}' for c in row)})", row
+            )
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             raise RecordingError(f"Cannot write the recording {self.path}: {error}.") from None
@@ -104,7 +105,10 @@ class Recording:
         Raises:
             RecordingError: when it cannot be written.
         """
-        self._writer.close()
+        try:
+            self._writer.close()
+        finally:
+            self.session.close()
 
     def __enter__(self) -> Recording:
         """Return the recording, to be closed at the end of the block."""
@@ -124,21 +128,9 @@ class Recording:
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        # Tables first: another process may be making the file, and marks it along with them.
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        (found,) = connection.execute("PRAGMA application_id").fetchone()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if tables and found != APPLICATION_ID:
-            raise RecordingError(
-                f"{self.path} is an SQLite file but no recording; choose another file."
-            )
-        if version > FORMAT:
-            raise RecordingError(
-                f"{self.path} has format {version}, newer than {FORMAT}: "
-                "update sabm-mesa, or choose another file."
-            )
+        is_recording = check_kind(self.path, connection)
         _write_ahead(connection)
-        if not tables:
+        if not is_recording:
             self._create(connection)
 
     def _create(self, connection: sqlite3.Connection) -> None:

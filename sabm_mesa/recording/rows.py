@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from sabm_mesa.asking import Attempt
 
-INSERT_ASK = f"INSERT INTO asks VALUES ({', '.join('?' * 24)})"
+INSERT_ASK = f"INSERT INTO asks VALUES ({', '.join('?' * 25)})"
 INSERT_MODEL_DATA = "INSERT INTO model_data VALUES (?, ?, ?)"
 INSERT_AGENT_DATA = "INSERT INTO agent_data VALUES (?, ?, ?)"
 MESSAGES = 8
@@ -32,6 +32,7 @@ class RunInfo:
         connection: how language models are reached.
         model_columns: the columns of the model data.
         agent_columns: the columns of the agent data, from ``agent`` on.
+        forks: the changes during the run: ``{"at": round, "set": {parameter: value}}`` each.
     """
 
     scenario: str
@@ -44,9 +45,19 @@ class RunInfo:
     connection: Mapping[str, Any]
     model_columns: Sequence[str]
     agent_columns: Sequence[str]
+    forks: Sequence[Mapping[str, Any]] = ()
+
+    def as_row(self) -> dict[str, str]:
+        """Column of the table of runs → text."""
+        hashes = {entry: digest for entry, (digest, _) in self.prompts.items()}
+        row = {field.name: getattr(self, field.name) for field in fields(self)}
+        row["prompts"] = hashes
+        return {
+            name: value if isinstance(value, str) else to_json(value) for name, value in row.items()
+        }
 
 
-def ask_row(run: int, attempt: Attempt) -> list[Any]:
+def ask_row(run: int, attempt: Attempt, *, copied: bool = False) -> list[Any]:
     """The row of one attempt; the messages still stand in it as texts."""
     ask, reply = attempt.ask, attempt.reply
     sent = ask.messages() if reply.request else None
@@ -74,6 +85,7 @@ def ask_row(run: int, attempt: Attempt) -> list[Any]:
         reply.model,
         reply.finish_reason,
         reply.retries,
+        copied,
     ]
 
 

@@ -2,11 +2,14 @@
 CREATE TABLE runs (
     run           INTEGER PRIMARY KEY,  -- 0, 1, 2, … within this file
     uid           TEXT NOT NULL UNIQUE, -- the same run in any file
+    command       TEXT NOT NULL,        -- the same for the runs that were started together
     scenario      TEXT NOT NULL,
     model         TEXT NOT NULL,        -- module:class
-    parameters    TEXT NOT NULL,        -- JSON
+    parameters    TEXT NOT NULL,        -- JSON: those the run began with
+    forks         TEXT NOT NULL,        -- JSON: [{"at": round, "set": {parameter: value}}, ...]
+    parent        TEXT,                 -- uid of the run it was forked from
     seed          TEXT NOT NULL,        -- JSON
-    minds         TEXT NOT NULL,        -- JSON: spec -> number of agents
+    minds         TEXT NOT NULL,        -- JSON: spec -> number of agents, when the run began
     prompts       TEXT NOT NULL,        -- JSON: entry -> hash
     versions      TEXT NOT NULL,        -- JSON: package -> version
     connection    TEXT NOT NULL,        -- JSON: how language models are reached; never a key
@@ -14,6 +17,7 @@ CREATE TABLE runs (
     agent_columns TEXT NOT NULL,        -- JSON
     started       TEXT NOT NULL,        -- ISO 8601, UTC
     ended         TEXT,
+    session       TEXT NOT NULL,        -- who writes it: while it goes on, FILE.session.lock is held
     status        TEXT NOT NULL         -- running, finished, failed
         CHECK (status IN ('running', 'finished', 'failed')),
     problem       TEXT                  -- why it failed
@@ -50,6 +54,7 @@ CREATE TABLE asks (
     served_model      TEXT    NOT NULL,
     finish_reason     TEXT    NOT NULL,
     retries           INTEGER NOT NULL,
+    copied            INTEGER NOT NULL, -- 1: answered in the parent of a fork, and paid for there
     PRIMARY KEY (run, round, phase, agent, call, attempt)
 ) WITHOUT ROWID;
 

@@ -1,0 +1,88 @@
+"""Opening a recording to read it: what is no recording, damaged or too new is refused."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from sabm_mesa.errors import RecordingError
+
+APPLICATION_ID = 0x5AB3  # marks the file as ours
+FORMAT = 2
+
+
+@contextmanager
+def reading(path: str | Path) -> Iterator[sqlite3.Connection]:
+    """A connection that can only read; rows are `sqlite3.Row`.
+
+    Args:
+        path: the recording.
+
+    Raises:
+        RecordingError: when there is no recording of that name, or it is something else, damaged,
+            or of another format; also for damage that is found while the block reads.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise RecordingError(f"There is no recording {path}.")
+    try:
+        with closing(_open(path)) as connection:
+            check_kind(path, connection)
+            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if found != "ok":
+                raise damaged(path, str(found).replace("\n", " "))
+            connection.row_factory = sqlite3.Row
+            yield connection
+    except sqlite3.DatabaseError as error:
+        raise damaged(path, str(error)) from None
+
+
+def check_kind(path: Path, connection: sqlite3.Connection) -> bool:
+    """Check what a file is.
+
+    Returns:
+        Whether it is a recording already; False for an empty file.
+
+    Raises:
+        RecordingError: when it is something else, or of another format.
+    """
+    # Tables first: another process may be making the file, and marks it along with them.
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    (found,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if tables and found != APPLICATION_ID:
+        raise RecordingError(f"{path} is an SQLite file but no recording; choose another file.")
+    if version > FORMAT:
+        raise RecordingError(
+            f"{path} has format {version}, newer than {FORMAT}: "
+            "update sabm-mesa, or choose another file."
+        )
+    if tables and version < FORMAT:
+        raise RecordingError(
+            f"{path} has format {version} of an unreleased sabm-mesa; this one reads format "
+            f"{FORMAT}. Choose another file."
+        )
+    return bool(tables)
+
+
+def damaged(path: Path, problem: str) -> RecordingError:
+    """The error for a file that cannot be used as a recording; it is left as it is."""
+    return RecordingError(
+        f"{path} is not a usable recording ({problem}); it is left as it is. "
+        "Restore a copy of it, or choose another file."
+    )
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """Open for reading; without a log beside it a file is read where nothing can be written too."""
+    address = path.resolve().as_uri()
+    try:
+        connection = sqlite3.connect(f"{address}?mode=ro", uri=True, timeout=60)
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError:
+        if path.with_name(f"{path.name}-wal").exists():
+            raise
+        connection = sqlite3.connect(f"{address}?immutable=1", uri=True)
+    return connection
