@@ -17,7 +17,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-3.12 run-3.12 lint types coverage format bench integration clean
+.PHONY: help demo test test-3.12 run-3.12 lint types coverage format screenshots bench integration clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -52,6 +52,9 @@ run-3.12: .venv-3.12/ready
 format: .venv/ready ## put the code in the project's format
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+screenshots: .venv/ready ## pictures of the viewer, into docs/images (needs chromium)
+	$(BIN)/python -m tests.visualization.screenshots
 
 bench: .venv/ready ## the benchmarks
 	$(BIN)/python -m benchmarks

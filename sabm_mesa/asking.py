@@ -80,7 +80,7 @@ async def put(
             Attempt(ask, number, mind.spec, reply, reading, reason), durable=mind.paid
         )
         decision = _decision(reading, reason, number + 1)
-        final = decision.valid or number + 1 == max_attempts
+        final = decision.valid or reply.abstained or number + 1 == max_attempts
         if final:
             tally.add_decision(decision)
         if reply.stopped:

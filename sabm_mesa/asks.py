@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 TRUNCATED = " […]"
 """Marks a text that the model did not finish."""
+ABSTAINED = "abstained"
+"""The reason to stop of a reply that holds no answer, since nobody gave one in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,11 @@ class Reply:
     retries: int = 0
     stopped: bool = False
 
+    @property
+    def abstained(self) -> bool:
+        """Whether nobody answered in time: then there is no point in asking again."""
+        return self.finish_reason == ABSTAINED
+
 
 class Ask:
     """One question to a mind.
@@ -185,6 +192,8 @@ class Ask:
         Raises:
             Unusable: when it cannot be used.
         """
+        if reply.abstained:
+            raise Unusable("no_answer", seconds=f"{reply.latency_s:.3g}")
         if not isinstance(reply.answer, str):
             return Reading(self.spec.check(reply.answer))
         empty = not reply.answer.strip()

@@ -90,9 +90,13 @@ class SmartAgent(mesa.Agent):
             spec,
             key=key,
             book=model.book,
-            answer_format=model.answer_format,
+            answer_format=getattr(self.mind, "answer_format", model.answer_format),
             agent=self,
         )
-        decision = await put(ask, self.mind, model.recorder, model.tally, model.max_attempts)
+        model.in_flight += 1
+        try:
+            decision = await put(ask, self.mind, model.recorder, model.tally, model.max_attempts)
+        finally:
+            model.in_flight -= 1
         self.attempts += decision.attempts
         return decision

@@ -8,6 +8,7 @@ spec                              the mind
 ``fixed:VALUE``                   always the same answer
 ``llm:MODEL``                     a language model of the default endpoint
 ``llm:MODEL@URL``                 a language model of an OpenAI-compatible endpoint
+``human``                         a person: in ``sabm play`` and in the viewer only
 ================================  ==============================================================
 
 A population is given as one spec for all, as a mapping spec → count, or as a list with one spec
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from sabm_mesa.asks import Mind
 from sabm_mesa.errors import MindSpecError, UnknownName
 from sabm_mesa.minds.fixed import FixedMind
+from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.own import OwnMind
 from sabm_mesa.minds.scripted import ScriptedMind
 
@@ -126,6 +128,10 @@ def mind_maker(spec: MindSpec, model: SmartModel) -> MindMaker:
         return lambda _agent: fixed
     if kind == "llm" and _model_and_url(rest)[0]:
         return _language_model(spec, rest, model)
+    if spec == HUMAN:
+        raise MindSpecError(
+            "The mind 'human' needs a person at a seat: use sabm play, or a game in the viewer."
+        )
     raise MindSpecError(f"Cannot read the mind spec {spec!r}. Known forms: {_FORMS}.")
 
 

@@ -67,6 +67,7 @@ class SmartModel(mesa.Model):
     Attributes:
         round: the round that is played or was played last, from 0; −1 before the first.
         playing: whether a round is under way.
+        in_flight: questions that wait for an answer now.
         entropy: the seed as a tuple of integers.
         book: the prompts of the run.
         tally: what the asks of the current round cost.
@@ -125,7 +126,7 @@ class SmartModel(mesa.Model):
         self.llm_settings = LLMSettings(temperature, max_tokens, top_p)
         self.connection = connection
         self.round = -1
-        self.playing = False
+        self.playing, self.in_flight = False, 0
         self.tally, self.total = Tally(), Tally()
         self.critical_path_asks = 0
         self.recorder: RunRecorder | NoRecording = NoRecording()

@@ -2,8 +2,9 @@
 
 import pytest
 
-from sabm_mesa.cli.values import parameters_from, parse_minds, parse_settings, parse_value
+from sabm_mesa.cli.values import parameters_from, parse_settings
 from sabm_mesa.errors import MindSpecError, ParameterError
+from sabm_mesa.written import parse_minds, parse_value
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_minds_are_one_spec_or_specs_with_counts(text: str, minds: object) -> No
 
 @pytest.mark.parametrize("text", ["llm:a=5,fixed:0", "llm:a=x", "=5"])
 def test_unreadable_minds_are_refused(text: str) -> None:
-    with pytest.raises(MindSpecError, match="--minds"):
+    with pytest.raises(MindSpecError, match="minds: "):
         parse_minds(text)
 
 

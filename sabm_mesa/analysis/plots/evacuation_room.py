@@ -68,7 +68,7 @@ def snapshots(
     layout.set(h_pad=0.14)  # Inches: a panel that fills its place leaves no gap to the subtitle.
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for ax, after in zip(panels, shown, strict=False):
-        _draw_room(ax, plan)
+        draw_room(ax, plan)
         now = run[run["round"] == after - 1]
         _draw_people(ax, now, plan)
         ax.set_title(_caption(now, after), loc="left", fontsize=style.TICK)
@@ -109,7 +109,7 @@ def occupancy(
     # The square root of the scale shows ways that few people take beside the queues.
     scale = PowerNorm(0.5, vmin=0, vmax=max(float(counts.max()) / n_runs, 1.0))
     image = ax.imshow(shown, cmap="viridis", norm=scale, zorder=1)
-    _draw_room(ax, plan, floor=False)
+    draw_room(ax, plan, floor=False)
     bar = figure.colorbar(image, ax=ax, location="bottom", shrink=0.7, aspect=35)
     label = "Rounds with somebody in the cell" + (", mean of the runs" if n_runs > 1 else "")
     bar.set_label(f"{label} (square-root colour scale)", fontsize=style.LABEL)
@@ -145,7 +145,7 @@ def animate(
     figure = style.new_figure("Evacuation", subtitle, width=5.2, height=0.9 + 4.6 * height / width)
     FigureCanvasAgg(figure)
     ax = figure.add_subplot()
-    _draw_room(ax, plan)
+    draw_room(ax, plan)
     _target_legend(figure, plan)
     rounds = sorted(run["round"].unique().tolist())
     moments = dict(list(run.groupby("round")))
@@ -170,7 +170,14 @@ def _first_run(agent_data: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     return agent_data[agent_data["run"] == number], int(number)
 
 
-def _draw_room(ax: Axes, plan: Plan, *, floor: bool = True) -> None:
+def draw_room(ax: Axes, plan: Plan, *, floor: bool = True) -> None:
+    """Draw walls, obstacles and exits, each exit in its colour.
+
+    Args:
+        ax: the axes; they get the limits of the room, with x running down, and no frame.
+        plan: the plan of the room.
+        floor: whether the floor is painted, and the exits filled.
+    """
     height, width = plan.walls.shape
     shown = plan.walls if floor else np.ma.masked_equal(plan.walls, 0)
     ax.imshow(shown, cmap=ListedColormap(["white", _WALL, _OBSTACLE]), vmin=0, vmax=2, zorder=2)

@@ -1,0 +1,239 @@
+"""Seats: where a person sits in a game.
+
+The engine puts an agent's questions to its seat and waits; a browser session or a terminal gives
+the answers from a thread of its own. A seat knows what its own agent was asked and answered, and
+nothing of the other seats.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+import threading
+import time
+from dataclasses import dataclass, field
+
+from sabm_mesa.answers import SPACE, sound
+from sabm_mesa.asks import ABSTAINED, Ask, Reply
+from sabm_mesa.decisions import Unusable
+
+LONGEST = 10_000
+"""Characters of an answer with its reasoning, so that nobody fills the host's recording."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question that waits for an answer.
+
+    Attributes:
+        number: its number at this seat, from 0.
+        ask: the ask.
+        deadline: until when it waits, on the clock of `time.monotonic`; None without a limit.
+    """
+
+    number: int
+    ask: Ask
+    deadline: float | None
+
+    @property
+    def remaining_s(self) -> float | None:
+        """Seconds that are left; None without a limit."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question that is done with.
+
+    Attributes:
+        ask: the ask.
+        answer: the answer as it was given; None when nobody answered in time.
+    """
+
+    ask: Ask
+    answer: str | None
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A question, and what the engine waits on."""
+
+    question: Question
+    loop: asyncio.AbstractEventLoop
+    answered: asyncio.Event = field(default_factory=asyncio.Event)
+    answer: str | None = None
+
+
+class Seat:
+    """The place of one person, who decides for one agent.
+
+    Args:
+        agent: the id of the agent.
+        time_limit_s: seconds until an unanswered question is given up; None for no limit.
+
+    Attributes:
+        token: what the link to the seat holds; it cannot be guessed.
+        version: goes up with everything that changes at the seat.
+    """
+
+    def __init__(self, agent: int, time_limit_s: float | None = None) -> None:
+        self.agent, self.time_limit_s = agent, time_limit_s
+        self.token = secrets.token_urlsafe(16)
+        self.version = 0
+        self._changed = threading.Condition()
+        self._holder: str | None = None
+        self._waiting: _Waiting | None = None
+        self._turns: list[Turn] = []
+
+    @property
+    def taken(self) -> bool:
+        """Whether somebody sits here."""
+        return self._holder is not None
+
+    @property
+    def question(self) -> Question | None:
+        """The question that waits for an answer."""
+        waiting = self._waiting
+        return None if waiting is None or waiting.answer is not None else waiting.question
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The questions that are done with, oldest first."""
+        with self._changed:
+            return tuple(self._turns)
+
+    def take(self, holder: str) -> bool:
+        """Sit down, or show that one sits here already.
+
+        Args:
+            holder: a secret of the one browser or terminal that takes the seat.
+
+        Returns:
+            Whether the seat is the holder's.
+        """
+        with self._changed:
+            if self._holder is None:
+                self._holder = holder
+                self._notify()
+        return self.held_by(holder)
+
+    def held_by(self, holder: str) -> bool:
+        """Whether the seat is the holder's.
+
+        Args:
+            holder: the secret with which it was taken.
+        """
+        with self._changed:
+            return self._holder is not None and same(self._holder, holder)
+
+    def free(self) -> None:
+        """Let somebody else take the seat: whoever opens its link next."""
+        with self._changed:
+            self._holder = None
+            self._notify()
+
+    def answer(self, holder: str, number: int, answer: str, reasoning: str = "") -> str:
+        """Answer the question that waits, from any thread.
+
+        The answer is read as strictly as that of a language model, but before it counts: an
+        answer that cannot be used is refused here, and the question goes on waiting.
+
+        Args:
+            holder: the secret with which the seat was taken.
+            number: the number of the question.
+            answer: the answer.
+            reasoning: private reasoning, where the question asks for it.
+
+        Returns:
+            Why the answer was not taken; ``""`` when it was.
+        """
+        if len(answer) + len(reasoning) > LONGEST:
+            return f"It is too long: {LONGEST} characters are taken at the most."
+        if not self.held_by(holder):
+            return "This seat is not yours any more."
+        with self._changed:
+            question, waiting = self.question, self._waiting
+            if question is None or waiting is None or question.number != number:
+                return "This question is over: no answer is taken any more."
+            lines = [SPACE.sub(" ", sound(line)).strip() for line in (reasoning, answer)]
+            text = "\n".join(line for line in lines if line) if lines[1] else ""
+            try:
+                question.ask.read(Reply(text))
+            except Unusable as problem:
+                return question.ask.book.reason(problem)
+            waiting.answer = text
+            waiting.loop.call_soon_threadsafe(waiting.answered.set)
+            self._notify()
+        return ""
+
+    async def put(self, ask: Ask) -> Reply:
+        """Put a question to whoever sits here, and wait for the answer; the engine does it.
+
+        Args:
+            ask: the question.
+
+        Returns:
+            The answer; a reply that abstains when there was none within the time limit.
+        """
+        started = time.monotonic()
+        limit = self.time_limit_s
+        deadline = None if limit is None else started + limit
+        question = Question(len(self._turns), ask, deadline)
+        waiting = _Waiting(question, asyncio.get_running_loop())
+        with self._changed:
+            self._waiting = waiting
+            self._notify()
+        stopped = False
+        try:
+            async with asyncio.timeout(limit):
+                await waiting.answered.wait()
+        except TimeoutError:
+            pass  # an answer that was taken in this very moment still counts
+        except asyncio.CancelledError:
+            if waiting.answer is None:
+                self._close(None)
+                raise
+            stopped = True  # what a person has answered is recorded before the run stops
+        self._close(Turn(ask, waiting.answer))
+        shown = hashlib.sha256("\n".join(ask.question).encode()).hexdigest()
+        if waiting.answer is None:
+            return Reply("", latency_s=limit or 0.0, finish_reason=ABSTAINED, request=shown)
+        latency = time.monotonic() - started
+        return Reply(waiting.answer, latency_s=latency, request=shown, stopped=stopped)
+
+    def wait(self, version: int) -> int:
+        """Wait until something changes at the seat.
+
+        Args:
+            version: the version that is known already.
+
+        Returns:
+            The version now.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self.version != version)
+            return self.version
+
+    def touch(self) -> None:
+        """Say that something changed that can be seen from the seat, such as the game's end."""
+        with self._changed:
+            self._notify()
+
+    def _close(self, turn: Turn | None) -> None:
+        """The question is over; it was a turn unless the run was stopped."""
+        with self._changed:
+            self._waiting = None
+            if turn is not None:
+                self._turns.append(turn)
+            self._notify()
+
+    def _notify(self) -> None:
+        self.version += 1
+        self._changed.notify_all()
+
+
+def same(secret: str, given: str) -> bool:
+    """Whether a secret is the given one, in a time that tells nothing about it."""
+    # What a browser sends may hold halves of surrogate pairs.
+    return secrets.compare_digest(secret.encode(), given.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,1 @@
+"""The viewer: watch, read and play, in the browser."""

@@ -1,0 +1,40 @@
+"""The viewer: one app for all scenarios.
+
+Start it with ``sabm view``, or with ``solara run sabm_mesa.visualization.app``. It runs nothing
+that is typed in the browser: Mesa's command console is no part of it.
+"""
+
+# Annotations are no texts here: Solara calls them with the parts of the path.
+import solara
+
+from sabm_mesa.errors import UnknownName
+from sabm_mesa.registry import scenario
+from sabm_mesa.visualization.frame import Bare, Head, Layout
+from sabm_mesa.visualization.html import inside, problem
+from sabm_mesa.visualization.pages import home, host, play
+from sabm_mesa.visualization.pages.scenario import ScenarioPage
+
+
+@solara.component
+def ScenarioByName(name: str = "") -> None:
+    """The page of a scenario of the registry.
+
+    Args:
+        name: its name.
+    """
+    try:
+        model = scenario(name)
+    except UnknownName as error:
+        Head("Not found")
+        with inside("main", "sabm-home"):
+            problem(str(error))
+        return
+    ScenarioPage(model).key(name)
+
+
+routes = [
+    solara.Route("/", component=home.Page, layout=Layout, label="sabm"),
+    solara.Route("scenario", component=ScenarioByName, label="Scenario"),
+    solara.Route("host", component=host.Page, label="Play with people · sabm"),
+    solara.Route("play", component=play.Page, layout=Bare, label="Your seat · sabm"),
+]

@@ -1,0 +1,73 @@
+"""Elements of a page that hold text. A text is never taken for markup."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import solara
+
+if TYPE_CHECKING:
+    from sabm_mesa.visualization.looks import Picture
+
+
+def html(tag: str, text: str = "", classes: str = "", **attributes: str) -> None:
+    """An element that holds a text.
+
+    Args:
+        tag: its tag.
+        text: the text.
+        classes: its CSS classes.
+        attributes: its attributes; an underscore in a name stands for a hyphen.
+    """
+    solara.v.Html(tag=tag, children=[text], class_=classes, attributes=_named(attributes))
+
+
+@contextmanager
+def inside(tag: str, classes: str = "", **attributes: str) -> Iterator[None]:
+    """An element that holds what is made inside the ``with`` block.
+
+    Args:
+        tag: its tag.
+        classes: its CSS classes.
+        attributes: its attributes; an underscore in a name stands for a hyphen.
+    """
+    with solara.v.Html(tag=tag, class_=classes, attributes=_named(attributes)):
+        yield
+
+
+@contextmanager
+def card(title: str) -> Iterator[None]:
+    """A card with a title.
+
+    Args:
+        title: the title.
+    """
+    with inside("section", "sabm-card"):
+        html("h2", title)
+        yield
+
+
+def picture(shown: Picture) -> None:
+    """A chart.
+
+    Args:
+        shown: the chart.
+    """
+    source = f"data:image/png;base64,{base64.b64encode(shown.png).decode()}"
+    html("img", "", "sabm-lines" if shown.lines else "", src=source, alt=shown.title)
+
+
+def problem(text: str) -> None:
+    """A line that says what went wrong.
+
+    Args:
+        text: the line.
+    """
+    html("p", text, "sabm-problem", role="alert")
+
+
+def _named(attributes: dict[str, str]) -> dict[str, str]:
+    return {name.strip("_").replace("_", "-"): value for name, value in attributes.items()}

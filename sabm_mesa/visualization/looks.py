@@ -1,0 +1,176 @@
+"""How a scenario is shown: its charts and its conversation.
+
+What is particular to a scenario's page is in ``sabm_mesa/visualization/scenarios/NAME.py``, which
+may define any of the functions of `Look` that are named there; without it the page shows the
+plots of the scenario, or a line chart of each model column when it has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sabm_mesa.analysis.plots import image, lines
+from sabm_mesa.parameters import parameters_of
+from sabm_mesa.runner import Runs, describe_minds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sabm_mesa.models.base import SmartModel
+
+SCENARIOS = "sabm_mesa.visualization.scenarios"
+CARD_ROUNDS = 60
+"""Rounds of the run whose chart is on the home page, at the most."""
+
+
+class Said(NamedTuple):
+    """Something that was said.
+
+    Attributes:
+        round: the round.
+        speaker: who said it.
+        hearers: who heard it.
+        text: the words, as they were said.
+    """
+
+    round: int
+    speaker: str
+    hearers: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A chart that is drawn.
+
+    Attributes:
+        name: its name in file names.
+        title: what it shows.
+        png: the picture.
+        lines: whether it is lines and areas on white, whose lightness a dark page may turn
+            around; a map of colours is not.
+    """
+
+    name: str
+    title: str
+    png: bytes
+    lines: bool = True
+
+
+class Look:
+    """How a scenario is shown.
+
+    Args:
+        scenario: the model class.
+    """
+
+    def __init__(self, scenario: type[SmartModel]) -> None:
+        self.scenario = scenario
+        self._own = _own_module(scenario.scenario_name)
+
+    def paint(self, model: SmartModel, *, at_rest: bool = True) -> list[Picture]:
+        """Draw the charts of a model between two rounds.
+
+        ``charts(model, subtitle, at_rest)`` in the scenario's module may return other figures by
+        name, and fewer while rounds follow one another; ``COLOUR_MAPS`` names those whose colours
+        have to stay as they are.
+
+        Args:
+            model: the model.
+            at_rest: whether the model waits.
+        """
+        figures = self._figures(model, at_rest)
+        maps = getattr(self._own, "COLOUR_MAPS", ())
+        return [
+            Picture(name, image.title(figure), image.png(figure), name not in maps)
+            for name, figure in figures.items()
+        ]
+
+    def said(self, model: SmartModel) -> list[Said]:
+        """What was said in the round that is under way or was played last.
+
+        ``hearers(model, message)`` in the scenario's module may say who heard a message; else all.
+
+        Args:
+            model: the model.
+        """
+        heard_by: Callable[[Any, Any], str] = getattr(self._own, "hearers", _all)
+        noun = noun_of(model).capitalize()
+        return [
+            Said(model.round, f"{noun} {each.speaker}", heard_by(model, each), str(each.text))
+            for each in list(getattr(model, "said", ()))
+            if getattr(each, "round", model.round) == model.round
+        ]
+
+    def table(self, model_data: pd.DataFrame) -> tuple[str, pd.DataFrame] | None:
+        """A table beside the charts, with its caption, if the scenario's module has a `table`.
+
+        Args:
+            model_data: one row a round.
+        """
+        make = getattr(self._own, "table", None)
+        if make is None or model_data.empty:
+            return None
+        made: tuple[str, pd.DataFrame] = make(model_data)
+        return made
+
+    def card(self) -> Picture:
+        """The picture of the scenario on the home page: a run with classical minds, or its start.
+
+        ``CARD`` in the scenario's module may say with which parameters and which chart.
+        """
+        default = parameters_of(self.scenario)["n_rounds"].default
+        usual = {"n_rounds": min(default, CARD_ROUNDS)}, ""
+        parameters, chart = getattr(self._own, "CARD", usual)
+        model = self.scenario(**parameters, rng=1, recording=False)
+        model.run_model()
+        figures = self._figures(model, at_rest=True)
+        figure = figures.get(chart) or next(iter(figures.values()))
+        return Picture("card", f"{self.scenario.title}: {image.title(figure)}", image.png(figure))
+
+    def _figures(self, model: SmartModel, at_rest: bool) -> Mapping[str, Any]:
+        charts = getattr(self._own, "charts", None)
+        if charts is not None:
+            figures: Mapping[str, Any] = charts(model, subtitle_of(model), at_rest)
+            return figures
+        if model.round < 0 or model.model_frame().empty:
+            return {}
+        if model.plots:
+            return Runs([model], list(model.entropy), 0.0).figures()
+        return lines.figures(model.model_frame(), list(model.columns()), subtitle_of(model))
+
+
+def subtitle_of(model: SmartModel) -> str:
+    """Which condition, minds and seed are on show, in a few words."""
+    minds = describe_minds(model.minds_in_use())
+    return f"{model.condition} · {minds} · seed {'-'.join(map(str, model.entropy))}"
+
+
+def noun_of(model: SmartModel) -> str:
+    """What the agents of a model are called, such as ``"player"``."""
+    return type(model.population[0]).__name__.lower() if model.population else "agent"
+
+
+def one_sentence(scenario: type[SmartModel]) -> str:
+    """What a scenario is about: the first line of its spec sheet, without the name.
+
+    Args:
+        scenario: the model class.
+    """
+    first = (import_module(scenario.__module__).__doc__ or "").strip().partition("\n")[0]
+    sentence = first.partition(": ")[2] or first
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _all(_model: Any, _message: Any) -> str:
+    return "all"
+
+
+def _own_module(name: str) -> ModuleType | None:
+    place = f"{SCENARIOS}.{name.replace('-', '_')}"
+    return import_module(place) if find_spec(place) is not None else None

@@ -1,0 +1,60 @@
+"""The home page: a card for every scenario of the registry."""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+
+import solara
+import solara.lab
+
+from sabm_mesa.registry import SCENARIOS, scenario
+from sabm_mesa.visualization.frame import Head
+from sabm_mesa.visualization.html import html, inside, picture
+from sabm_mesa.visualization.looks import Look, Picture, one_sentence
+
+_painting = threading.Lock()
+
+
+@solara.component
+def Page() -> None:
+    """The scenarios to choose from."""
+    Head()
+    with inside("main", "sabm-home"):
+        html("h1", "Smart agent-based models")
+        html(
+            "p",
+            "Agents that talk and reason: choose a scenario, press Play and watch.",
+            "sabm-lead",
+        )
+        with inside("div", "sabm-cards"):
+            for name in SCENARIOS:
+                Card(name).key(name)
+
+
+@solara.component
+def Card(name: str) -> None:
+    """A scenario, with a picture that is drawn when it is first wanted.
+
+    Args:
+        name: the name of the scenario in the registry.
+    """
+    model = scenario(name)
+    drawn = solara.lab.use_task(lambda: _picture(name), dependencies=[name], raise_error=False)
+    with solara.Link(f"/scenario/{name}"), inside("article", "sabm-card sabm-teaser"):
+        with inside("div", "sabm-teaser-picture"):
+            if drawn.value is not None:
+                picture(drawn.value)
+        html("h2", model.title)
+        html("p", one_sentence(model))
+        html("p", model.source, "sabm-source")
+
+
+@cache
+def _drawn(name: str) -> Picture:
+    return Look(scenario(name)).card()
+
+
+def _picture(name: str) -> Picture:
+    with _painting:  # one after another: several visitors at once need them drawn once only
+        return _drawn(name)

@@ -1,0 +1,1 @@
+"""What is particular to the pages of single scenarios."""

@@ -1,0 +1,230 @@
+"""One model on show: played on a thread of its own, painted between rounds, closed at the end.
+
+Mesa's `SolaraViz` steps the model where the page is drawn: its Step button blocks the page for a
+whole round, its Reset leaves a round that is under way running, and an error of the constructor
+ends the page. With language models a round takes minutes, so the viewer has this controller in
+the place of Mesa's, and uses Mesa's `SpaceRenderer` and its drawers for the space.
+
+Rounds and paintings take turns on the one thread of a show. So a chart never sees half a round,
+and the page only ever hands on pictures that are done: it answers at once whatever goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+from weakref import WeakSet
+
+from sabm_mesa.engine import WIND_UP_S
+from sabm_mesa.errors import SabmError
+from sabm_mesa.visualization.looks import Look, Picture, Said
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sabm_mesa.models.base import SmartModel
+
+REPAINT_S = 0.3
+"""Seconds between two paintings while rounds follow one another, at the least."""
+PAINTING_SHARE = 0.4
+"""Painting may take this share of the time of a run at the most, so that fast runs stay fast."""
+Status = Literal["ready", "playing", "pausing", "paused", "over", "failed"]
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What the page shows of the rounds that are done.
+
+    Attributes:
+        model_data: one row a round.
+        agent_data: one row an agent and round.
+        pictures: the charts.
+        painted: the last round that the charts show; −1 for none.
+    """
+
+    model_data: pd.DataFrame
+    agent_data: pd.DataFrame
+    pictures: tuple[Picture, ...] = field(default_factory=tuple)
+    painted: int = -1
+
+    def model_csv(self) -> str:
+        """The model data as CSV."""
+        return self.model_data.to_csv(index=False)
+
+    def agents_csv(self) -> str:
+        """The agent data as CSV."""
+        return self.agent_data.to_csv(index=False)
+
+
+_on_show: WeakSet[Show] = WeakSet()
+"""What is on show in this process, so that its end can close it."""
+
+
+class Show:
+    """A model on show.
+
+    Args:
+        model: the model, before its first round.
+        look: how the scenario is shown.
+
+    Attributes:
+        shown: what can be seen of the rounds that are done; replaced as a whole.
+        version: grows with every change of `shown`.
+        problem: why the run ended before its time, or ``""``.
+        interval_s: seconds that a round takes at the least while rounds follow one another.
+    """
+
+    def __init__(self, model: SmartModel, look: Look) -> None:
+        self.model, self.look = model, look
+        self.shown = Shown(model.model_frame(), model.agent_frame())
+        self.problem = ""
+        self.interval_s = 0.0
+        self.version = 0
+        self._said: dict[int, list[Said]] = {}
+        self._wanted = 0.0
+        self._ended = self._closed = False
+        self._then: Callable[[], object] | None = None
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._work, name="sabm-show", daemon=True)
+        self._thread.start()
+        _on_show.add(self)
+
+    @property
+    def status(self) -> Status:
+        """Where the run stands; ``"pausing"`` while a last round is under way."""
+        if self.problem:
+            return "failed"
+        if self._ended:
+            return "over"
+        if self._wanted:
+            return "playing"
+        if self.model.playing:
+            return "pausing"
+        return "paused" if self.model.round >= 0 else "ready"
+
+    def play(self, rounds: float = float("inf")) -> None:
+        """Play on.
+
+        Args:
+            rounds: so many rounds at the most.
+        """
+        with self._changed:
+            self._wanted = rounds
+            self._changed.notify_all()
+
+    def pause(self) -> None:
+        """Pause as soon as the round under way is done."""
+        self.play(0)
+
+    def close(self, then: Callable[[], object] | None = None) -> None:
+        """End the run, also in the middle of a round, and the thread. It does not wait for them.
+
+        Args:
+            then: called on the thread when the run is closed.
+        """
+        with self._changed:
+            self._closed, self._then = True, then or self._then
+            self._changed.notify_all()
+        self.model.stop()
+
+    def join(self, timeout_s: float) -> bool:
+        """Wait until the thread has ended; whether it has.
+
+        Args:
+            timeout_s: seconds to wait at the most.
+        """
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def said(self) -> dict[int, list[Said]]:
+        """Round → what was said in it, also in the round under way; rounds of silence are not in.
+
+        Returns:
+            The messages by round, in the order of the rounds.
+        """
+        model = self.model
+        done = dict(self._said)
+        if model.playing and model.round not in done and (now := self.look.said(model)):
+            done[model.round] = now
+        return done
+
+    def _work(self) -> None:
+        painted_at, paint_s = time.monotonic(), self._paint()
+        while self._next_round():
+            started = time.monotonic()
+            self._play_round()
+            now = time.monotonic()
+            due = painted_at + max(REPAINT_S, paint_s / PAINTING_SHARE)
+            idle = started + self.interval_s - paint_s
+            if not self._goes_on() or now >= due or now <= idle:
+                paint_s = self._paint()
+                painted_at = time.monotonic()
+            self._rest_until(started + self.interval_s)
+        try:
+            self.model.close("closed in the viewer")
+        except SabmError:
+            _log.exception("The run could not be closed.")
+        if self._then is not None:
+            self._then()
+
+    def _next_round(self) -> bool:
+        """Wait for the next round; False when there will be none."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._closed or (self._wanted > 0 and self.model.running)
+            )
+            if self._closed:
+                return False
+        return True
+
+    def _play_round(self) -> None:
+        try:
+            self.model.step()
+        except SabmError as error:
+            self.problem = str(error)
+        if said := self.look.said(self.model):
+            self._said[self.model.round] = said
+        with self._changed:
+            self._wanted = max(0.0, self._wanted - 1) if self.model.running else 0.0
+
+    def _goes_on(self) -> bool:
+        return self.model.running and self._wanted > 0 and not self._closed
+
+    def _rest_until(self, moment: float) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._goes_on(), moment - time.monotonic())
+
+    def _paint(self) -> float:
+        """Paint what there is to see; the seconds that it took."""
+        if self._closed:
+            return 0.0
+        started = time.monotonic()
+        frames = self.model.model_frame(), self.model.agent_frame()
+        self._publish(Shown(*frames, self.shown.pictures, self.shown.painted))
+        self._ended = not self.model.running
+        try:
+            pictures = self.look.paint(self.model, at_rest=not self._goes_on())
+        except Exception:  # noqa: BLE001 - a failing chart must not end a run that is paid for
+            _log.exception("A chart could not be drawn.")
+        else:
+            self._publish(Shown(*frames, tuple(pictures), self.model.round))
+        return time.monotonic() - started
+
+    def _publish(self, shown: Shown) -> None:
+        self.shown = shown
+        self.version += 1
+
+
+def close_all() -> None:
+    """Close all models on show, and wait until what is being paid for is recorded."""
+    shows = list(_on_show)
+    for show in shows:
+        show.close()
+    deadline = time.monotonic() + WIND_UP_S
+    for show in shows:
+        show.join(max(0.0, deadline - time.monotonic()))

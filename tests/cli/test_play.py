@@ -1,0 +1,119 @@
+"""A game in the terminal."""
+
+import pytest
+
+from sabm_mesa.cli.play import HOLDER, converse, plain, play
+from sabm_mesa.errors import RunError, UnknownName
+from sabm_mesa.game import Game
+from tests.core.support import Tiny
+
+
+class Terminal:
+    """A terminal in which somebody types these lines, and then goes away."""
+
+    def __init__(self, *lines, leave=EOFError):
+        self.shown: list[str] = []
+        self._lines, self._leave = list(lines), leave
+
+    def say(self, text):
+        self.shown.append(text)
+
+    def listen(self, prompt):
+        self.shown.append(prompt)
+        if not self._lines:
+            raise self._leave
+        return self._lines.pop(0)
+
+    @property
+    def screen(self):
+        return "\n".join(self.shown)
+
+
+def game(terminal, **given):
+    parameters = {"n_players": 3, "n_rounds": 2, "rng": 1, **given.pop("parameters", {})}
+    return play(
+        "kbc", {"recording": False, **parameters}, say=terminal.say, listen=terminal.listen, **given
+    )
+
+
+def test_a_game_is_played_to_the_end() -> None:
+    terminal = Terminal("Half.", "50", "Let us take 0.", "", "0")
+    played = game(terminal)
+
+    assert played.status == "over"
+    assert list(played.own_data(played.seats[1])["choice"]) == [50, 0]
+    assert "Keynesian beauty contest. You play agent 1 of 3." in terminal.screen
+    assert terminal.screen.count("You are Player #1.") == 1
+    assert "Integer from 0 to 100: " in terminal.screen
+    assert "You: Let us take 0." in terminal.screen
+    assert "The game is over." in terminal.screen
+    assert "variance" in terminal.screen
+
+
+def test_an_illegal_answer_is_asked_for_again_with_the_reason() -> None:
+    terminal = Terminal("", "101", "", "many", "", "9")
+    game(terminal, parameters={"n_rounds": 1})
+
+    assert '"101" is outside the range from 0 to 100.' in terminal.screen
+    assert '"many" is not a number.' in terminal.screen
+
+
+def test_an_option_is_chosen() -> None:
+    terminal = Terminal("x", "none", "still", "left is near", "left", leave=KeyboardInterrupt)
+    with pytest.raises(RunError):
+        play(
+            "evacuation", {"n_people": 3, "n_rounds": 3, "rng": 1, "recording": False},
+            say=terminal.say, listen=terminal.listen,
+        )  # fmt: skip
+
+    assert " / " in terminal.screen
+
+
+@pytest.mark.parametrize("leave", [EOFError, KeyboardInterrupt])
+def test_leaving_ends_the_game_in_one_line(leave, tmp_path) -> None:
+    terminal = Terminal("", "50", leave=leave)
+    path = tmp_path / "game.sqlite"
+    with pytest.raises(RunError) as left:
+        game(terminal, parameters={"recording": path})
+
+    assert str(left.value) == (
+        f"You left the game in round 1. What humans and others answered is in {path}."
+    )
+
+
+def test_the_others_may_be_several() -> None:
+    terminal = Terminal("", "50")
+    played = game(
+        terminal, others={"fixed:1": 1, "classical:level_k": 1}, parameters={"n_rounds": 1}
+    )
+
+    assert played.model.minds_in_use() == {"human": 1, "fixed:1": 1, "classical:level_k": 1}
+
+
+def test_time_runs_out_while_somebody_thinks() -> None:
+    played = Game(Tiny, minds="human", n=1, rng=1, recording=False, time_limit_s=0.05)
+    seat = played.seats[1]
+    terminal = Terminal()
+
+    def thinks_too_long(prompt):
+        terminal.shown.append(prompt)
+        while not seat.turns:
+            seat.wait(seat.version)
+        return "50"
+
+    seat.take(HOLDER)
+    played.start()
+    converse(played, seat, terminal.say, thinks_too_long)
+
+    assert "This question is over: no answer is taken any more." in terminal.screen
+    assert "Time is up: you abstained." in terminal.screen
+    assert played.model.log == [(1, None)]
+
+
+def test_what_a_terminal_would_obey_is_taken_out() -> None:
+    assert plain("\x1b[31mred\x07\n\u202eback\r") == " [31mred \n back "
+
+
+def test_an_unknown_scenario() -> None:
+    with pytest.raises(UnknownName):
+        play("chess", {})

@@ -1,0 +1,114 @@
+"""A real server of the viewer and a real Chromium.
+
+The fixtures live as long as a module, since Playwright allows one driver at a time in a process.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+ARTEFACTS = ROOT / "test-artefacts"
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+WAIT_MS = 15_000
+START_S = 60
+VIEW = "from sabm_mesa.cli.view import view; view(port={port}, browser=False)"
+
+
+def chromium_path() -> str:
+    """Where Chromium is: in the variable CHROMIUM, or on the path."""
+    found = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    assert found, "The tests of the viewer need the package chromium, or its path in CHROMIUM."
+    return found
+
+
+class Server:
+    """The viewer on a free port, in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        log = folder / "server.log"
+        variables = {name: text for name, text in os.environ.items() if name != "OPENAI_API_KEY"}
+        with log.open("w") as out:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", VIEW.format(port=port)],
+                cwd=folder, env={**variables, "PYTHONPATH": str(ROOT)},
+                stdout=out, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+        deadline = time.monotonic() + START_S
+        while not self._ready():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.close()
+                raise AssertionError(log.read_text())
+            time.sleep(0.1)
+
+    def _ready(self) -> bool:
+        try:
+            with urlopen(f"{self.url}/readyz", timeout=5):
+                return True
+        except (URLError, OSError):
+            return False
+
+    def close(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    started = Server(tmp_path_factory.mktemp("viewer"))
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def browse(
+    server: Server, chromium: Browser, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Page]]:
+    """Opens a path in a browser of its own; at the end no page may have logged an error."""
+    errors, contexts = [], []
+
+    def open_(path: str, **options: object) -> Page:
+        context = chromium.new_context(**{"viewport": {"width": 1440, "height": 900}, **options})
+        context.set_default_timeout(WAIT_MS)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(server.url + path)
+        return page
+
+    yield open_
+    ARTEFACTS.mkdir(exist_ok=True)
+    name = request.node.name.removeprefix("test_").replace("/", "-")
+    for number, context in enumerate(contexts):
+        if context.pages:
+            context.pages[0].screenshot(path=ARTEFACTS / f"{name}-{number}.png", full_page=True)
+        context.close()
+    assert errors == []

@@ -1,0 +1,75 @@
+"""The controls that are made from the parameters of a model."""
+
+import pytest
+
+from sabm_mesa import BertrandCompetition, EmergencyEvacuation, KeynesianBeautyContest
+from sabm_mesa.errors import UsageError
+from sabm_mesa.parameters import parameters_of
+from sabm_mesa.visualization.controls import LEFT_OUT, controls_of, parameters_from
+
+REWARDS = ("independent", "amplified", "exclusive")
+CONDITIONS = ("baseline", "cooperative", "uncooperative")
+MODELS = [BertrandCompetition, EmergencyEvacuation, KeynesianBeautyContest]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_parameter_has_a_control(model):
+    controls = {control.name: control for control in controls_of(model)}
+
+    assert set(controls) == set(parameters_of(model)) - LEFT_OUT
+    assert all(control.help for control in controls.values())
+    assert list(controls)[:3] == ["minds", "condition", "personas"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_untouched_controls_are_the_defaults(model):
+    assert parameters_from(controls_of(model), {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "kind", "options"),
+    [
+        (KeynesianBeautyContest, "n_players", "slider", ()),
+        (
+            KeynesianBeautyContest,
+            "reward_rule",
+            "select",
+            ("independent", "amplified", "exclusive"),
+        ),
+        (
+            KeynesianBeautyContest,
+            "condition",
+            "select",
+            ("baseline", "cooperative", "uncooperative"),
+        ),
+        (BertrandCompetition, "n_rounds", "text", ()),
+        (BertrandCompetition, "communication", "checkbox", ()),
+        (BertrandCompetition, "demand", "select", ("linear", "logit")),
+        (EmergencyEvacuation, "movement", "select", ("sequential", "simultaneous")),
+    ],
+)
+def test_the_kind_follows_from_the_default(model, name, kind, options):
+    (control,) = [each for each in controls_of(model) if each.name == name]
+    assert (control.kind, control.options, control.main) == (kind, options, True)
+
+
+def test_classical_minds_are_offered():
+    (control,) = [c for c in controls_of(BertrandCompetition) if c.name == "minds"]
+    assert {"classical", "classical:tit_for_tat"} <= set(control.options)
+
+
+def test_texts_are_read_as_on_the_command_line():
+    controls = controls_of(BertrandCompetition)
+    values = {
+        "minds": "classical:tit_for_tat=1, fixed:3=1", "rng": " 4 ", "stop_after": "",
+        "changes": '{"5": {"communication": false}}', "communication": False, "demand": "linear",
+    }  # fmt: skip
+    assert parameters_from(controls, values) == {
+        "minds": {"classical:tit_for_tat": 1, "fixed:3": 1},
+        "rng": 4,
+        "stop_after": None,
+        "changes": {"5": {"communication": False}},
+        "communication": False,
+    }
+    with pytest.raises(UsageError, match="not valid JSON"):
+        parameters_from(controls, {"changes": "{"})

@@ -1,0 +1,310 @@
+"""People who play in the browser: real Chromium against a real server."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+
+from sabm_mesa import KeynesianBeautyContest, ScriptedMind
+from tests.core.support import rows
+
+playwright = pytest.importorskip("playwright.sync_api")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs the package chromium")
+
+ROOT = Path(__file__).parents[2]
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+APP = "sabm_mesa.visualization.app"
+HOSTILE = "<img src=x onerror=window.hacked=1>"
+PHONE = {"width": 390, "height": 844}
+INTEGER, WORDS = "Integer from 0 to 100", "Your words"
+WAIT_MS = 15_000
+
+
+class Server:
+    """A Solara server on a free port, in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        log = folder / "server.log"
+        with log.open("w") as out:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable, "-m", "solara", "run", APP, "--host", "127.0.0.1",
+                    "--port", str(port), "--no-open", "--production",
+                ],
+                cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
+                stdout=out, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+        deadline = time.monotonic() + 60
+        while not self._ready():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.close()
+                raise AssertionError(log.read_text())
+            time.sleep(0.1)
+
+    def _ready(self) -> bool:
+        try:
+            with urlopen(f"{self.url}/readyz", timeout=5):
+                return True
+        except (URLError, OSError):
+            return False
+
+    def close(self) -> None:
+        self._process.terminate()
+        self._process.wait(timeout=20)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Iterator[Server]:
+    started = Server(tmp_path_factory.mktemp("viewer"))
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def browse(server, chromium):
+    """Opens a path in a browser of its own; at the end no page may have logged an error."""
+    errors, contexts = [], []
+
+    def open_(path, **options):
+        context = chromium.new_context(**options)
+        context.set_default_timeout(WAIT_MS)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(path if path.startswith("http") else server.url + path)
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert errors == []
+
+
+def open_game(page, scenario="kbc", sizes="Number of players", **settings):
+    """Set a game up on the host's page; returns the links to its seats."""
+    page.get_by_label("Scenario").click(force=True)
+    page.get_by_role("option", name=scenario).click()
+    page.get_by_label(sizes).wait_for()
+    for label, value in settings.items():
+        field = page.get_by_label(label.replace("_", " "), exact=False).first
+        field.fill(str(value))
+        field.press("Enter")
+    page.get_by_role("button", name="Open the game").click()
+    page.get_by_role("button", name="Start the game").wait_for()
+    links = page.get_by_label("Link to the seat of agent")
+    return [link.input_value() for link in links.all()]
+
+
+def start(page):
+    page.get_by_role("button", name="Start the game").click()
+
+
+def answer(page, label, text):
+    field = page.get_by_label(label, exact=True)
+    field.fill(text)
+    field.press("Enter")
+
+
+def says(page, text):
+    page.get_by_text(text).first.wait_for()
+
+
+def asked(page, label):
+    page.get_by_label(label, exact=True).wait_for()
+
+
+def recording(page):
+    """The path of the recording that the host is told."""
+    says(page, "Recorded in")
+    return page.get_by_text("Recorded in").inner_text().removeprefix("Recorded in ")
+
+
+def keep(page, name):
+    """Keep a screenshot where SCREENSHOTS says, to be looked at."""
+    if folder := os.environ.get("SCREENSHOTS"):
+        page.set_viewport_size({**page.viewport_size, "height": 1300})
+        page.screenshot(path=Path(folder) / f"{name}.png")
+
+
+def test_a_person_plays_among_classical_players_to_the_end(server, browse) -> None:
+    host = browse("/host")
+    (link,) = open_game(host, Seed=5, Number_of_players=6, Number_of_rounds=2)
+    me = browse(link, viewport=PHONE)
+    says(me, "You have your seat.")
+    start(host)
+
+    asked(me, INTEGER)
+    keep(me, "play-number")
+    answer(me, INTEGER, "30")
+    asked(me, WORDS)
+    me.get_by_label(WORDS).fill("I will choose 12 again")
+    says(me, "5 of 60 words")
+    keep(me, "play-text")
+    me.keyboard.press("Enter")
+    asked(me, INTEGER)
+    answer(me, INTEGER, "12")
+    says(me, "The game is over")
+    keep(me, "play-results")
+
+    twin = KeynesianBeautyContest(
+        minds={ScriptedMind(["30", "I will choose 12 again", "12"]): 1, "classical": 5},
+        n_players=6, n_rounds=2, rng=5,
+    )  # fmt: skip
+    twin.run_model()
+    table = me.get_by_label("The game by round").locator("tbody tr").last
+    mean, target, variance = (f"{v:.4g}" for v in (twin.mean, twin.target, twin.variance))
+    assert table.inner_text().split("\t")[:4] == ["1", mean, target, variance]
+    own = me.get_by_label("Your results by round").locator("tbody tr").last
+    assert own.inner_text().split("\t")[:2] == ["1", "12"]
+    keep(host, "host-over")
+    recorded = rows(
+        server.folder / recording(host), "SELECT raw, valid FROM asks WHERE mind = 'human'"
+    )
+    assert sorted(recorded) == [("12", 1), ("30", 1), ("I will choose 12 again", 1)]
+
+
+def test_two_browsers_play_one_game_and_a_third_is_refused(browse) -> None:
+    host = browse("/host")
+    others = {"Who_decides_for_the_others": json.dumps({f"fixed:{HOSTILE}": 1})}
+    links = open_game(host, Seats_for_people=2, Number_of_players=3, Number_of_rounds=2, **others)
+    assert len(set(links)) == 2
+    first, second = (browse(link) for link in links)
+    for player in (first, second):
+        says(player, "You have your seat.")
+    third = browse(links[1])
+    says(third, "This seat is taken by another browser.")
+    keep(host, "host-open")
+    assert host.get_by_text("taken", exact=True).count() == 2
+    start(host)
+
+    asked(first, INTEGER)
+    answer(first, INTEGER, "101")
+    says(first, '"101" is outside the range from 0 to 100.')
+    answer(first, INTEGER, "")
+    says(first, "It was empty.")
+    keep(first, "play-refused")
+    answer(first, INTEGER, "50")
+    says(first, "others are deciding")
+    second.get_by_label("Your reasoning").fill("My private thought")
+    answer(second, INTEGER, "40")
+
+    waiting = [first, second]
+    while waiting:  # the order in which they speak is drawn
+        for player in list(waiting):
+            if player.get_by_label(WORDS).count():
+                answer(player, WORDS, "I say <b>7</b>")
+                waiting.remove(player)
+        host.wait_for_timeout(50)
+    for player in (first, second):
+        asked(player, INTEGER)
+        says(player, f"Player #3: {HOSTILE}")
+        assert player.evaluate("window.hacked") is None
+        assert player.locator("img[src=x]").count() == 0
+        says(player, "I say <b>7</b>")
+    assert "My private thought" not in first.content()
+    assert "taken by another browser" in third.content()
+    keep(first, "play-hostile")
+    for player in (first, second):
+        answer(player, INTEGER, "0")
+    for player in (first, second):
+        says(player, "The game is over")
+    assert "My private thought" not in first.content()
+
+    reloaded = first
+    reloaded.reload()
+    says(reloaded, "The game is over")
+
+
+def test_an_empty_seat_abstains(server, browse) -> None:
+    host = browse("/host")
+    (link,) = open_game(host, Number_of_players=3, Number_of_rounds=1, Seconds_for_an_answer=0.5)
+    start(host)
+    says(host, "The game is over.")
+    found = rows(
+        server.folder / recording(host), "SELECT valid, reason FROM asks WHERE mind = 'human'"
+    )
+    assert found == [(0, "No answer came within 0.5 seconds.")]
+
+    late = browse(link)
+    says(late, "(no answer in time)")
+    host.get_by_role("button", name="Close the game and its links").click()
+    says(late, "This link leads to no game.")
+
+
+def test_an_exit_is_chosen_and_the_host_ends_the_game(browse) -> None:
+    host = browse("/host")
+    (link,) = open_game(
+        host, "evacuation", "Number of people", Number_of_people=2, Number_of_rounds=1
+    )
+    me = browse(link, viewport=PHONE, color_scheme="dark")
+    says(me, "You have your seat.")
+    start(host)
+
+    words = "Your words, without digits"
+    asked(me, words)
+    answer(me, words, "Exit 1!")
+    says(me, "It holds digits.")
+    answer(me, words, "Keep calm")
+    says(me, "Round 0: Keep calm")
+    for text in ("I am calm", "Left is near"):
+        asked(me, WORDS)
+        answer(me, WORDS, text)
+        says(me, f"Round 0: {text}")
+    option = me.get_by_role("radio").first
+    option.wait_for()
+    keep(me, "play-choice")
+    option.check()
+    option.press("Enter")
+    me.get_by_role("radio").nth(3).wait_for()
+    host.get_by_role("button", name="End the game").click()
+    says(me, "It ended before its time.")
+
+
+def test_what_leads_nowhere(browse) -> None:
+    host = browse("/host")
+    (link,) = open_game(host, Number_of_players=2)
+    assert browse(link[:-1]).get_by_text("This link leads to no game.").wait_for() is None
+    me = browse(link)
+    says(me, "You have your seat.")
+    host.get_by_role("button", name="Free the seat").click()
+    says(me, "The host has freed this seat.")
+    says(browse(link), "You have your seat.")
+    says(me, "This seat is taken by another browser.")
+
+    other = browse("/host")
+    other.get_by_role("button", name="Open the game").wait_for()
+    assert other.get_by_label("Link to the seat").count() == 0
+
+    other.get_by_label("Who decides for the others").fill("chess")
+    other.get_by_label("Who decides for the others").press("Enter")
+    other.get_by_role("button", name="Open the game").click()
+    says(other, "Cannot read the mind spec 'chess'.")
+    other.get_by_label("Seed").fill("one")
+    other.get_by_label("Seed").press("Enter")
+    other.get_by_role("button", name="Open the game").click()
+    says(other, "the seed has to be a whole number")
+    keep(other, "host-problem")
