@@ -90,7 +90,8 @@ class Recording:
                 list(info.prompts.values()),
             )
             connection.execute(
-                f"INSERT INTO runs ({', '.join(row)}) VALUES ({', '.join(f':{c}' for c in row)})", row
+                f"INSERT INTO runs ({', '.join(row)}) VALUES ({', '.join(f':{c}' for c in row)})",
+                row,
             )
             connection.execute("COMMIT")
         except sqlite3.Error as error:
