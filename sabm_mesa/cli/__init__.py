@@ -8,14 +8,13 @@ import sys
 import threading
 from collections.abc import Sequence
 
-import typer
 from typer.exceptions import TyperException
 
-from sabm_mesa.cli import describing, running
-from sabm_mesa.cli.app import app
-from sabm_mesa.errors import SabmError
+from sabm_mesa.cli import costing, describing, exporting, recordings, running
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.errors import SabmError, one_line
 
-__all__ = ["app", "describing", "main", "running"]
+__all__ = ["app", "costing", "describing", "exporting", "main", "recordings", "running"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -40,8 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _fail(message: str, status: int, as_json: bool) -> int:
-    line = message if message.startswith("Usage:") else f"sabm: {' '.join(message.split())}"
-    typer.echo(line, err=True)
+    line = one_line(message)
+    say(message if message.startswith("Usage:") else f"sabm: {line}", err=True)
     if as_json:
-        typer.echo(json.dumps({"error": " ".join(message.split()), "exit_status": status}))
+        say(json.dumps({"error": line, "exit_status": status}))
     return status

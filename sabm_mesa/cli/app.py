@@ -61,9 +61,22 @@ MaxTokens = Annotated[
 ]
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print a text; nothing but this prints, so that nothing in it can control the terminal.
+
+    Args:
+        text: the text; what is not printable in its lines becomes a blank.
+        err: whether it goes to standard error.
+    """
+    lines = (
+        "".join(sign if sign.isprintable() else " " for sign in line) for line in text.split("\n")
+    )
+    typer.echo("\n".join(lines), err=err)
+
+
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"sabm-mesa {__version__}")
+        say(f"sabm-mesa {__version__}")
         raise typer.Exit
 
 

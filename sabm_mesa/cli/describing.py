@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import typer
-
 from sabm_mesa import registry
-from sabm_mesa.cli.app import AsJson, ScenarioName, app
+from sabm_mesa.cli.app import AsJson, ScenarioName, app, say
 
 
 @app.command()
@@ -16,4 +14,4 @@ def describe(name: ScenarioName, as_json: AsJson = False) -> None:
     from sabm_mesa.recording import outputs
 
     description = description_of(registry.scenario(name))
-    typer.echo(outputs.as_json(description) if as_json else as_text(description))
+    say(outputs.as_json(description) if as_json else as_text(description))

@@ -28,7 +28,7 @@ from sabm_mesa.cli.app import (
     app,
 )
 from sabm_mesa.cli.values import parameters_from
-from sabm_mesa.errors import ParameterError, RunError
+from sabm_mesa.errors import ParameterError
 
 
 class Movie(StrEnum):
@@ -66,10 +66,10 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario and write its recording, tables, plots and summary."""
-    from sabm_mesa.cli.progress import Progress
-    from sabm_mesa.cli.report import report
+    from sabm_mesa.cli.progress import Progress, guarded
+    from sabm_mesa.cli.report import deliver
     from sabm_mesa.llm import Budget, Connection
-    from sabm_mesa.recording import Recording, outputs
+    from sabm_mesa.recording import Recording
     from sabm_mesa.runner import check_animation, run_all
 
     model = registry.scenario(name)
@@ -94,26 +94,16 @@ def run(
     # Wrong use ends here, before there is any file.
     model(**parameters, rng=seed, connection=connection, recording=False)
     with Recording(out / "recording.sqlite") as recording, Progress(name, runs) as progress:
-        try:
-            done = run_all(
+        done = guarded(
+            lambda: run_all(
                 model, parameters, runs=runs, seed=seed,
                 recording=recording, connection=connection, watch=progress.show,
-            )  # fmt: skip
-        except (RunError, KeyboardInterrupt) as error:
-            number = "1 answer is" if progress.asks == 1 else f"{progress.asks:,} answers are"
-            answered = f"{number} in {recording.path}."
-            raise RunError(f"{str(error) or 'Stopped.'} {answered}") from error
-    summary = done.summary()
+            ),
+            progress,
+            recording.path,
+        )  # fmt: skip
     movies = {} if animate is None else {f"animation.{animate}": done.animation()}
-    files = outputs.write_outputs(
-        out, done.model_frame(), done.agent_frame(), summary, done.figures(), movies
-    )
-    files = [recording.path, *files]
-    typer.echo(
-        outputs.as_json({**summary, "files": [str(path) for path in files]})
-        if as_json
-        else report(done, files)
-    )
+    deliver(done, out, recording.path, as_json=as_json, movies=movies)
 
 
 def check_movie(movie: Movie) -> None:
