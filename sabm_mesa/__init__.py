@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from sabm_mesa.models.emergency_evacuation import EmergencyEvacuation
     from sabm_mesa.models.keynesian_beauty_contest import KeynesianBeautyContest
     from sabm_mesa.recording import Recording
+    from sabm_mesa.recording.frames import Recorded
+    from sabm_mesa.reruns import fork, replay, resume
     from sabm_mesa.scheduler import Phase, action, communication, planning
 
 __version__ = "0.1.0"
@@ -39,6 +41,8 @@ _HOMES = {
     "sabm_mesa.models.emergency_evacuation": ("EmergencyEvacuation",),
     "sabm_mesa.models.keynesian_beauty_contest": ("KeynesianBeautyContest",),
     "sabm_mesa.recording": ("Recording",),
+    "sabm_mesa.recording.frames": ("Recorded",),
+    "sabm_mesa.reruns": ("fork", "replay", "resume"),
     "sabm_mesa.scheduler": ("Phase", "action", "communication", "planning"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -59,6 +63,7 @@ __all__ = [
     "Number",
     "Observation",
     "Phase",
+    "Recorded",
     "Recording",
     "Reply",
     "SabmError",
@@ -69,7 +74,10 @@ __all__ = [
     "Text",
     "action",
     "communication",
+    "fork",
     "planning",
+    "replay",
+    "resume",
 ]
 
 

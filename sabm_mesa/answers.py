@@ -15,7 +15,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from sabm_mesa.errors import one_line
+
 Format = Literal["paper", "json"]
+FORMATS: tuple[Format, ...] = ("paper", "json")
 
 SPACE = re.compile(r"\s+")
 _FENCE = re.compile(r"\s*```[ \t]*\w*[ \t]*\n(?P<inside>(?:(?!```).)*)```\s*", re.DOTALL)
@@ -159,5 +162,5 @@ def _no_field_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def shorten(text: str, limit: int = 60) -> str:
     """Return a text in quotes, on one line and cut at `limit` characters: for a reason."""
-    text = SPACE.sub(" ", text)
+    text = one_line(text)
     return f'"{text if len(text) <= limit else text[:limit] + "…"}"'

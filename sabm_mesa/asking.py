@@ -70,7 +70,7 @@ async def put(
     """
     for number in count():
         reply = await _reply(mind, ask)
-        tally.add_reply(reply)
+        tally.add_reply(reply, ask.key.agent)
         reading, reason = None, ""
         try:
             reading = ask.read(reply)
@@ -82,7 +82,7 @@ async def put(
         decision = _decision(reading, reason, number + 1)
         final = decision.valid or reply.abstained or number + 1 == max_attempts
         if final:
-            tally.add_decision(decision)
+            tally.add_decision(decision, ask.key.agent)
         if reply.stopped:
             raise asyncio.CancelledError
         if final:
@@ -112,4 +112,6 @@ async def _reply(mind: Mind, ask: Ask) -> Reply:
         answer = Reply(answer, latency_s=latency)
     if isinstance(answer.answer, str):
         answer.answer = sound(answer.answer)
+    if mind.paid:
+        answer.request = ask.digest_of(mind)
     return answer

@@ -6,12 +6,15 @@ nothing else of the model: every mind decides on the same information.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sabm_mesa.decisions import AnswerSpec, Format, Reading, Text, Unusable
+from sabm_mesa.usage import BY_FILTER, BY_LENGTH
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +22,9 @@ if TYPE_CHECKING:
     from sabm_mesa.prompts import PromptBook
 
 TRUNCATED = " […]"
-"""Marks a text that the model did not finish."""
+"""Marks a text that the model did not finish, or of which only the beginning is repeated."""
+REPEATED = 4000
+"""Letters of a rejected answer that are sent back at the most: each of them is paid for again."""
 ABSTAINED = "abstained"
 """The reason to stop of a reply that holds no answer, since nobody gave one in time."""
 
@@ -71,12 +76,15 @@ class Key(NamedTuple):
         return f"round {self.round}, {self.phase}, agent {self.agent}"
 
 
-class HasStream(Protocol):
-    """Something with a random stream of its own: an agent."""
+class HasStreams(Protocol):
+    """Something with random streams of its own: an agent."""
 
     @property
     def rng(self) -> np.random.Generator:
-        """The stream."""
+        """The stream of all that it does."""
+
+    def stream(self, key: Key, attempt: int) -> np.random.Generator:
+        """The stream of one attempt at an ask."""
 
 
 @dataclass(slots=True)
@@ -93,7 +101,7 @@ class Reply:
         latency_s: seconds from sending to the whole answer.
         model: the model the server says it used.
         finish_reason: why the model stopped, as the server says it.
-        request: hash of the exact request.
+        request: hash of the exact request; for paid minds it is filled in when they are asked.
         retries: how often the request had to be sent again.
         stopped: whether the run was stopped while the answer was under way: it is recorded,
             since it is paid for, and then the run stops.
@@ -128,7 +136,8 @@ class Ask:
         key: where in the run the question stands.
         book: the prompts of the run.
         answer_format: ``"paper"`` or ``"json"``.
-        agent: whose random stream the mind may use.
+        agent: whose random streams the mind may use.
+        paid: whether the mind is paid, so that every attempt has a stream of its own.
 
     Attributes:
         rejected: (answer, reason) of the attempts so far that could not be used.
@@ -137,6 +146,8 @@ class Ask:
     __slots__ = (
         "__dict__",
         "_agent",
+        "_paid",
+        "_streams",
         "answer_format",
         "book",
         "key",
@@ -155,17 +166,29 @@ class Ask:
         key: Key,
         book: PromptBook,
         answer_format: Format,
-        agent: HasStream,
+        agent: HasStreams,
+        paid: bool = False,
     ) -> None:
         self.name, self.observation, self.spec = name, observation, spec
         self.key, self.book, self.answer_format = key, book, answer_format
         self.rejected: tuple[tuple[str, str], ...] = ()
-        self._agent = agent
+        self._agent, self._paid = agent, paid
+        self._streams: dict[int, np.random.Generator] = {}
 
     @property
     def rng(self) -> np.random.Generator:
-        """The random stream of the agent that is asked: the only randomness a mind may use."""
-        return self._agent.rng
+        """The only randomness a mind may use.
+
+        For a mind whose answers are free it is the stream of the agent that is asked. A mind that
+        is paid has a stream for each attempt: an answer that is in a recording is not asked for
+        again, and what is drawn for others does not depend on that.
+        """
+        if not self._paid:
+            return self._agent.rng
+        attempt = len(self.rejected)
+        if attempt not in self._streams:
+            self._streams[attempt] = self._agent.stream(self.key, attempt)
+        return self._streams[attempt]
 
     @cached_property
     def question(self) -> tuple[str, str]:
@@ -183,8 +206,23 @@ class Ask:
         for answer, reason in self.rejected:
             form = self.book.form(self.spec, self.answer_format)
             again = self.book.render("again", {"reason": reason, "form": form})
-            chat += [("assistant", answer), ("user", again)]
+            repeated = answer if len(answer) <= REPEATED else answer[:REPEATED] + TRUNCATED
+            chat += [("assistant", repeated), ("user", again)]
         return [{"role": role, "content": content} for role, content in chat]
+
+    def digest_of(self, mind: object) -> str:
+        """The hash of the exact request of this attempt.
+
+        Args:
+            mind: who is asked. One with a method ``digest(ask)`` says itself what it sends; for
+                others it is the hash of the messages and the form of the answer.
+        """
+        own = getattr(mind, "digest", None)
+        if own is not None:
+            return str(own(self))
+        parts = [self.messages(), self.answer_format, self.spec.schema()]
+        text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def read(self, reply: Reply) -> Reading:
         """Read a reply strictly.
@@ -197,9 +235,9 @@ class Ask:
         if not isinstance(reply.answer, str):
             return Reading(self.spec.check(reply.answer))
         empty = not reply.answer.strip()
-        if reply.finish_reason == "content_filter" and empty:
+        if reply.finish_reason == BY_FILTER and empty:
             raise Unusable("refused")
-        cut_off = reply.finish_reason == "length"
+        cut_off = reply.finish_reason == BY_LENGTH
         if cut_off and (empty or not self._readable_in_part(reply.answer_format)):
             raise Unusable("cut_off")
         reading = self.spec.read(reply.answer, reply.answer_format)

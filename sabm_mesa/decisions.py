@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sabm_mesa.answers import DRESS, SPACE, AnswerSpec, Format, Reading, Unusable, shorten
-from sabm_mesa.errors import ParameterError
+from sabm_mesa.errors import ParameterError, one_line
 
 __all__ = ["AnswerSpec", "Choice", "Decision", "Format", "Number", "Reading", "Text", "Unusable"]
 
@@ -190,7 +190,7 @@ class Text(AnswerSpec):
         """Return the text on one line, cut where it is too long."""
         if not isinstance(value, str):
             raise Unusable("not_text")
-        text = SPACE.sub(" ", "".join(c if c.isprintable() else " " for c in value)).strip()
+        text = one_line(value)
         if not text:
             raise Unusable("empty")
         if not self.numbers and any(sign.isdigit() for sign in text):

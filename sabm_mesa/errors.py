@@ -18,15 +18,48 @@
         ├── BudgetExceeded         the next ask could pass a cap
         ├── MindError              a mind raised, or a script ran out
         ├── RecordingError         a recording cannot be opened, read or written
+        │   └── RunDiffers         a run comes out otherwise than it was recorded
         └── OutputError            an output folder cannot be written
 
-Every message is one line: what happened, where, and what to do next.
+Every message is one line: what happened, where, and what to do next. Whatever it quotes, it holds
+no control codes and not the API key.
 """
 
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+HIDDEN = "[key]"
+"""Stands where the API key was."""
+
+
+def one_line(text: str) -> str:
+    """A text on one line without anything a terminal could obey or not show.
+
+    Line breaks, control codes, zero-width and bidirectional marks, and halves of surrogate pairs
+    become blanks, and runs of blanks one blank.
+    """
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+
+
+def key() -> str:
+    """The API key of the environment, or ``""``."""
+    return os.environ.get(KEY_VARIABLE, "").strip()
+
+
+def without_key(text: str) -> str:
+    """A text in which the API key of the environment, should it be there, cannot be read."""
+    secret = key()
+    return text.replace(secret, HIDDEN) if secret else text
+
+
+def problem_of(error: BaseException) -> str:
+    """What an exception says, or what it is when it says nothing; without the API key."""
+    said = one_line(without_key(str(error)))
+    return said or ("stopped" if not isinstance(error, Exception) else type(error).__name__)
 
 
 class SabmError(Exception):
@@ -39,7 +72,7 @@ class SabmError(Exception):
     exit_status = 1
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(" ".join(line.strip() for line in message.splitlines()))
+        super().__init__(one_line(without_key(message)))
 
 
 class UsageError(SabmError, ValueError):
@@ -143,6 +176,10 @@ class MindError(RunError):
 
 class RecordingError(RunError):
     """A recording cannot be opened, read or written."""
+
+
+class RunDiffers(RecordingError):
+    """A run comes out otherwise than it was recorded; the first difference is named."""
 
 
 class OutputError(RunError):

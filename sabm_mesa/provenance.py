@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -47,13 +48,16 @@ def run_info(model: SmartModel) -> RunInfo:
 
 def versions() -> dict[str, str]:
     """Package → version, and that of Python."""
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+    found = {package: _version(package) for package in _PACKAGES}
+    return {"python": platform.python_version()} | {k: v for k, v in found.items() if v is not None}
+
+
+@cache  # a run says it twice, and each time a file of a hundred lines would be read
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def entropy(rng: Any) -> tuple[int, ...]:

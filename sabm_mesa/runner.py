@@ -18,6 +18,7 @@ import pandas as pd
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.parameters import parameters_of
 from sabm_mesa.provenance import versions
+from sabm_mesa.recording.following import Following
 from sabm_mesa.usage import Tally
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ class Runs:
             total.add(model.total)
         return total
 
+    def answers_repeated(self) -> list[int]:
+        """For each run the answers that came from its recording."""
+        return [m.recorder.asked if isinstance(m.recorder, Following) else 0 for m in self.models]
+
     def figures(self) -> Mapping[str, Any]:
         """The scenario's plots by name, as figures of matplotlib."""
         if not self.models[0].plots:
@@ -112,7 +117,12 @@ class Runs:
                     "seed": seed,
                     "rounds": model.round + 1,
                     **dict(model.total),
+                    "failures_without_row": {
+                        agent: failures._asdict()
+                        for agent, failures in model.datacollector.without_row.items()
+                    },
                     "critical_path_asks": model.critical_path_asks,
+                    **_from_recording(model),
                     **model.end_measures(),
                 }
                 for run, model, seed in zip(self.numbers, self.models, self.seeds, strict=True)
@@ -151,18 +161,41 @@ def run_all(
     first = scenario(**parameters, **services, rng=seed)
     seeds = [first.entropy[0] + i for i in range(runs)]
     models = [first, *(scenario(**parameters, **services, rng=each) for each in seeds[1:])]
+    return run_models(models, watch=watch)
+
+
+def run_models(
+    models: Sequence[SmartModel],
+    *,
+    watch: Watch = lambda _: None,
+    rounds: Sequence[int | None] | None = None,
+) -> Runs:
+    """Run models to their ends.
+
+    Args:
+        models: the models, of one scenario.
+        watch: called with the models every tenth of a second.
+        rounds: for each the rounds after which it is left as it is; None: at its end.
+
+    Raises:
+        RunError: when a run fails; the others are stopped, and what was answered is recorded.
+    """
     started = time.perf_counter()
-    waiting = any(not agent.mind.instant for agent in first.population)
-    _run_together(models, min(runs, AT_ONCE) if waiting else 1, watch)
-    return Runs(models, seeds, time.perf_counter() - started)
+    waiting = any(not agent.mind.instant for model in models for agent in model.population)
+    limits = rounds or [None] * len(models)
+    _run_together(models, limits, min(len(models), AT_ONCE) if waiting else 1, watch)
+    return Runs(models, [m.entropy[0] for m in models], time.perf_counter() - started)
 
 
-def _run_together(models: Sequence[SmartModel], at_once: int, watch: Watch) -> None:
+def _run_together(
+    models: Sequence[SmartModel], limits: Sequence[int | None], at_once: int, watch: Watch
+) -> None:
     pool = ThreadPoolExecutor(at_once, thread_name_prefix="sabm-run")
     try:
         for model in models:  # in the order of the seeds, so that they are numbered in it
             model.begin()
-        _watch([pool.submit(model.run_model) for model in models], models, watch)
+        parts = zip(models, limits, strict=True)
+        _watch([pool.submit(_play, model, limit) for model, limit in parts], models, watch)
     finally:
         for model in models:
             model.stop()
@@ -172,6 +205,11 @@ def _run_together(models: Sequence[SmartModel], at_once: int, watch: Watch) -> N
         watch(models)
 
 
+def _play(model: SmartModel, limit: int | None) -> None:
+    while model.running and (limit is None or model.round + 1 < limit):
+        model.step()
+
+
 def _watch(futures: list[Future[None]], models: Sequence[SmartModel], watch: Watch) -> None:
     waiting = set(futures)
     while waiting:
@@ -179,6 +217,23 @@ def _watch(futures: list[Future[None]], models: Sequence[SmartModel], watch: Wat
         watch(models)
         for future in done:
             future.result()
+
+
+def _from_recording(model: SmartModel) -> dict[str, Any]:
+    """What a run owes to its recording: what it cost is part of what the run cost in all."""
+    if not isinstance(model.recorder, Following):
+        return {}
+    assert model.history is not None
+    past = model.history.past
+    return {
+        "answers_from_recording": model.recorder.asked,
+        "cost_usd_from_recording": model.recorder.repeated_usd,
+        **({"parent": past.parent, "forks": _told(past.forks)} if past.forks else {}),
+    }
+
+
+def _told(forks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [{"at": fork["at"], "set": fork["set"]} for fork in forks]
 
 
 def _changed(model: SmartModel) -> list[str]:

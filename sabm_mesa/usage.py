@@ -1,10 +1,10 @@
-"""What the asks of a run cost: counted by round and in total."""
+"""What the asks of a run cost and what went wrong with them: by round, by agent and in total."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from sabm_mesa.asks import Reply
@@ -15,8 +15,30 @@ DECIMALS = 12
 """A sum of dollars below a thousand has no rounding error to so many decimals."""
 
 
+BY_FILTER, BY_LENGTH = "content_filter", "length"
+"""Reasons to finish with which a server says that an answer was refused or is not complete."""
+
+
 def _sum(a: float, b: float) -> float:
     return round(a + b, DECIMALS)
+
+
+class Failures(NamedTuple):
+    """What went wrong with the asks of one agent in one round; see `Tally` for the counts."""
+
+    invalid: int = 0
+    reasks: int = 0
+    retries: int = 0
+    refused: int = 0
+    truncated: int = 0
+
+    def plus(self, more: Failures) -> Failures:
+        """The sum of both, count by count."""
+        return Failures(*(a + b for a, b in zip(self, more, strict=True)))
+
+
+NO_FAILURES = Failures()
+"""Stands for all agents with whose asks nothing went wrong."""
 
 
 @dataclass(slots=True)
@@ -28,35 +50,49 @@ class Tally:
         invalid: questions that got no usable answer within the allowed attempts.
         reasks: times a question was asked again because its answer could not be used.
         retries: times a request was sent again because the server did not answer it.
+        refused: answers that the model declined to give or a filter ended.
+        truncated: answers that ended at the limit of tokens, whether or not they could be used.
         prompt_tokens: tokens sent.
         cached_tokens: tokens sent that the server had in its prompt cache.
         completion_tokens: tokens received.
         cost_usd: dollars, to `DECIMALS` decimals, so that the order of the answers makes no
             difference; NaN as soon as one came from a model without a known price.
+        by_agent: agent → what went wrong with its asks; agents with nothing are not in it, and
+            sums of tallies leave it out.
     """
 
     asks: int = 0
     invalid: int = 0
     reasks: int = 0
     retries: int = 0
+    refused: int = 0
+    truncated: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float = 0.0
+    by_agent: dict[int, Failures] = field(default_factory=dict, repr=False, compare=False)
 
-    def add_reply(self, reply: Reply) -> None:
-        """Count what one answer cost."""
-        self.retries += reply.retries
+    def add_reply(self, reply: Reply, agent: int) -> None:
+        """Count what one answer to an agent's question cost."""
+        refused, truncated = reply.finish_reason == BY_FILTER, reply.finish_reason == BY_LENGTH
+        if reply.retries or refused or truncated:
+            self._fail(agent, Failures(0, 0, reply.retries, int(refused), int(truncated)))
         self.prompt_tokens += reply.prompt_tokens
         self.cached_tokens += reply.cached_tokens
         self.completion_tokens += reply.completion_tokens
         self.cost_usd = _sum(self.cost_usd, round(reply.cost_usd, DECIMALS))
 
-    def add_decision(self, decision: Decision) -> None:
-        """Count one question that is done with."""
+    def add_decision(self, decision: Decision, agent: int) -> None:
+        """Count one question of an agent that is done with."""
         self.asks += 1
-        self.invalid += not decision.valid
-        self.reasks += decision.attempts - 1
+        if decision.reason or decision.attempts > 1:
+            self._fail(agent, Failures(int(not decision.valid), decision.attempts - 1))
+
+    def _fail(self, agent: int, new: Failures) -> None:
+        for name, count in new._asdict().items():
+            setattr(self, name, getattr(self, name) + count)
+        self.by_agent[agent] = self.by_agent.get(agent, NO_FAILURES).plus(new)
 
     def add(self, other: Tally) -> None:
         """Add another tally to this one."""
@@ -65,4 +101,5 @@ class Tally:
 
     def __iter__(self) -> Iterator[tuple[str, float]]:
         """Yield the names and sums, so that ``dict(tally)`` is a row of data."""
-        return ((field.name, getattr(self, field.name)) for field in fields(self))
+        names = [each.name for each in fields(self) if each.name != "by_agent"]
+        return ((name, getattr(self, name)) for name in names)

@@ -209,6 +209,14 @@ def terminal(package: Package) -> list[Deed]:
 
 
 @rule
+def printing(package: Package) -> list[Deed]:
+    """Only cli/app.py prints, since what it prints cannot control the terminal."""
+    ways = {"typer.echo", "typer.secho", "print", "sys.stdout.write", "sys.stderr.write"}
+    found = package.deeds(lambda n: isinstance(n, ast.Call) and ast.unparse(n.func) in ways)
+    return [deed for deed in found if not deed.by("cli.app")]
+
+
+@rule
 def foundations(package: Package) -> list[Deed]:
     """The modules of errors, answers and decisions stand on one another in this order alone."""
     floors = ("errors", "answers", "decisions")
@@ -305,6 +313,8 @@ BROKEN: list[tuple[Rule, Files]] = [
     (viewer, {"models/a.py": "from mesa.visualization import SolaraViz"}),
     (plots, {"models/a.py": "from matplotlib.figure import Figure"}),
     (terminal, {"engine.py": "from rich.progress import Progress"}),
+    (printing, {"cli/a.py": "typer.echo(text)"}),
+    (printing, {"models/a.py": "print(text)"}),
     (foundations, {"decisions.py": "from sabm_mesa import asks", "asks.py": ""}),
     (foundations, {"errors.py": "from .decisions import Decision"}),
     (foundations, {"answers.py": "from .decisions import Decision"}),

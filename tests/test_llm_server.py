@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import jsonschema
 import openai
 import pytest
 from openai import AsyncOpenAI, DefaultAioHttpClient
@@ -137,7 +138,6 @@ def test_stub_depends_on_the_request_text_alone() -> None:
 
 
 def test_stub_fills_a_json_schema() -> None:
-    jsonschema = pytest.importorskip("jsonschema")
     form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA}}
     picks = set()
     for player in range(30):

@@ -56,9 +56,9 @@ def run(folder: Path, *arguments: str) -> str:
 
 
 def test_the_readme_has_the_examples() -> None:
-    assert len(PYTHON) == 4
+    assert len(PYTHON) == 6
     assert set(TOML) == {"own.toml", "prices.toml", "commons.toml"}
-    assert len(SABM) == 7
+    assert len(SABM) == 14
 
 
 @pytest.mark.parametrize("number", range(len(PYTHON)))
@@ -109,4 +109,8 @@ def test_every_scenario_is_listed() -> None:
 
 def test_the_commands_of_the_readme_use_different_folders() -> None:
     folders = re.findall(r"--out (\S+)", "\n".join(SABM))
-    assert len(folders) == len(set(folders)) == sum(" run " in command for command in SABM)
+    assert (
+        len(folders)
+        == len(set(folders))
+        == sum(command.split()[1] in {"run", "fork"} for command in SABM)
+    )

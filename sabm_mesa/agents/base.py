@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -62,6 +63,11 @@ class SmartAgent(mesa.Agent):
             self._random = Random(f"{self.model.entropy}/{self.unique_id}")
         return self._random
 
+    def stream(self, key: Key, attempt: int) -> np.random.Generator:
+        """A random stream for one attempt at an ask, derived from the seed and its place."""
+        place = (*key[:1], zlib.crc32(key.phase.encode()), *key[2:], attempt)
+        return np.random.default_rng(np.random.SeedSequence(self.model.entropy, spawn_key=place))
+
     def begin(self, phase: str, position: int) -> None:
         """Start the agent's part of a phase (the scheduler calls it)."""
         if self._round != self.model.round:
@@ -92,6 +98,7 @@ class SmartAgent(mesa.Agent):
             book=model.book,
             answer_format=getattr(self.mind, "answer_format", model.answer_format),
             agent=self,
+            paid=self.mind.paid,
         )
         model.in_flight += 1
         try:

@@ -108,7 +108,6 @@ class FirmView(Observation):
         others = "one" if len(self.rivals) == 1 else "several"
         talk = "plan_first" if self.plans_first else "talk"
         structure = f"structure_{talk}" if self.communication else "structure_no_talk"
-        latest = self.strategies[-1:]
         return common | {
             "others": book.render(f"others_{others}", common),
             "structure": book.render(structure, common),
@@ -116,13 +115,23 @@ class FirmView(Observation):
             "persona": book.persona(self.persona),
             "statistics": self._statistics(book),
             "conversation": self._conversation(book) if self.communication else "",
-            "strategy": book.render("strategy", {"text": latest[0].text}) if latest else "",
+            "strategy": self._strategy(book),
             "strategies": "\n".join(
-                book.render("strategy_of", {"round": each.round, "text": each.text})
+                book.render(
+                    "strategy_of", {"round": each.round, "text": self._quote(book, each.text)}
+                )
                 for each in self.strategies
             )
             or book.render("strategy_none", common),
         }
+
+    def _quote(self, book: PromptBook, text: str) -> str:
+        return book.quote(text, self.names)
+
+    def _strategy(self, book: PromptBook) -> str:
+        if not self.strategies:
+            return ""
+        return book.render("strategy", {"text": self._quote(book, self.strategies[-1].text)})
 
     def _statistics(self, book: PromptBook) -> str:
         prices = ", ".join(book.render("price_of", {"rival": rival}) for rival in self.rivals)
@@ -137,7 +146,10 @@ class FirmView(Observation):
         lines = [
             book.render(
                 "said_own" if message.speaker == self.firm else "said_other",
-                {"speaker": self.names[message.speaker - 1], "text": message.text},
+                {
+                    "speaker": self.names[message.speaker - 1],
+                    "text": self._quote(book, message.text),
+                },
             )
             for message in self.said
         ]

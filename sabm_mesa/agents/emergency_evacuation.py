@@ -131,7 +131,7 @@ class Situation(InRoom):
             book.render("sight", {"exit": name, "distance": f"{d:.1f}", "crowd": f"{c:.3g}"})
             for name, d, c in seen
         ]
-        said = [book.render("said", {"text": message.text}) for message in self.heard]
+        said = [book.render("said", {"text": book.quote(message.text)}) for message in self.heard]
         feeling = "feeling" if self.feeling else "feeling_nothing"
         return {
             **InRoom.placeholders(self, book),
@@ -141,8 +141,8 @@ class Situation(InRoom):
             "sights": "\n".join(sights),
             "n_heard": len(said),
             "heard": "\n".join(said) or book.render("said_nothing", {}),
-            "feeling": book.render(feeling, {"text": self.feeling}),
-            "evaluation": self.evaluation or book.render("evaluation_nothing", {}),
+            "feeling": book.render(feeling, {"text": book.quote(self.feeling)}),
+            "evaluation": book.quote(self.evaluation) or book.render("evaluation_nothing", {}),
             "choices": ", ".join(self.choices) or book.render("chosen_nothing", {}),
         }
 

@@ -63,7 +63,7 @@ class Discussion(Observation):
         lines = [
             book.render(
                 "said_own" if message.speaker == self.player else "said_other",
-                {"speaker": message.speaker, "text": message.text},
+                {"speaker": message.speaker, "text": book.quote(message.text)},
             )
             for message in self.said
         ]

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from sabm_mesa.errors import MissingKey, RecordingError, RunDiffers, RunError, one_line
 from sabm_mesa.usage import Tally
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
+    from sabm_mesa.runner import Runs
 
 
 class Progress:
@@ -30,15 +34,15 @@ class Progress:
     def __init__(self, name: str, runs: int) -> None:
         self.asks = 0
         self._bar = Bar(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
-            TextColumn("rounds · {task.fields[spent]}"),
+            TextColumn("rounds · {task.fields[spent]}", markup=False),
             TimeElapsedColumn(),
             console=Console(stderr=True),
             transient=True,
         )
-        label = f"{name}, {runs} runs" if runs > 1 else name
+        label = one_line(f"{name}, {runs} runs" if runs > 1 else name)
         self._task = self._bar.add_task(label, total=None, spent="0 asks")
 
     def show(self, models: Sequence[SmartModel]) -> None:
@@ -63,6 +67,32 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         """Remove the bar."""
         self._bar.stop()
+
+
+def guarded(work: Callable[[], Runs], progress: Progress, recording: Path) -> Runs:
+    """Do what runs models; when it fails or is stopped, say what is kept and how to go on.
+
+    Args:
+        work: what runs the models.
+        progress: what counts the answers.
+        recording: where they are.
+
+    Raises:
+        RunError: when it fails or is interrupted.
+    """
+    try:
+        return work()
+    except (RunError, KeyboardInterrupt) as error:
+        nothing_played = isinstance(error, RecordingError | MissingKey) and not progress.asks
+        if nothing_played or isinstance(error, RunDiffers):
+            raise  # to go on would end in the same way
+        said = str(error) or "Stopped."
+        if not recording.exists():
+            raise RunError(said) from error
+        number = "1 answer is" if progress.asks == 1 else f"{progress.asks:,} answers are"
+        raise RunError(
+            f"{said} {number} in {recording}; go on with: sabm resume {shlex.quote(str(recording))}"
+        ) from error
 
 
 def in_words(spent: Tally) -> str:

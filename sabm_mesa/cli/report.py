@@ -3,13 +3,52 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from sabm_mesa.cli.app import say
 from sabm_mesa.cli.progress import in_words
+from sabm_mesa.recording import outputs
 from sabm_mesa.runner import Runs, describe_minds
+from sabm_mesa.usage import Tally
+
+
+def deliver(
+    runs: Runs,
+    out: Path,
+    recording: Path | None,
+    *,
+    as_json: bool,
+    movies: Mapping[str, Any] | None = None,
+    first_lines: Sequence[str] = (),
+    more: Mapping[str, Any] | None = None,
+) -> None:
+    """Write tables, plots and summary into a folder, and say so.
+
+    Args:
+        runs: the runs.
+        out: the folder.
+        recording: the recording, when it is in that folder.
+        as_json: whether to print one JSON object.
+        movies: file name → animation.
+        first_lines: what is said before the report.
+        more: what the summary says besides.
+
+    Raises:
+        OutputError: when a file cannot be written.
+    """
+    outputs.make_folder(out)
+    summary = {**runs.summary(), **(more or {})}
+    files = outputs.write_outputs(
+        out, runs.model_frame(), runs.agent_frame(), summary, runs.figures(), movies
+    )
+    files = [recording, *files] if recording else files
+    if as_json:
+        say(outputs.as_json({**summary, "files": [str(path) for path in files]}))
+    else:
+        say("\n".join([*first_lines, report(runs, files)]))
 
 
 def report(runs: Runs, files: Sequence[Path]) -> str:
@@ -33,16 +72,42 @@ def report(runs: Runs, files: Sequence[Path]) -> str:
         "At the end" + (" (mean over runs): " if len(runs.models) > 1 else ": ") + _measures(runs),
         f"Spent: {in_words(total)}, {runs.wall_s:.1f} s",
     ]
-    if total.invalid:
-        lines.append(
-            f"Warning: {total.invalid} of {total.asks} questions got no usable answer; they are "
-            "recorded as invalid, and nothing was put in their place."
-        )
+    if repeated := sum(runs.answers_repeated()):
+        lines.append(f"Of that, {_count(repeated, 'answer')} came from the recording")
+    lines += warnings(total)
     if math.isnan(total.cost_usd):
         lines.append("The price of a model is not known: list it in a price file (--prices).")
     folder = files[0].parent
     lines.append(f"Written to {folder}: {', '.join(sorted(path.name for path in files))}")
     return "\n".join(lines)
+
+
+def warnings(total: Tally) -> list[str]:
+    """What went wrong with the asks, and how often; nothing when nothing did.
+
+    Args:
+        total: the sums over all asks.
+    """
+    said = []
+    if n := total.invalid:
+        they, their = ("it is", "its") if n == 1 else ("they are", "their")
+        said.append(
+            f"{n:,} of {_count(total.asks, 'question')} got no usable answer; {they} recorded as "
+            f"invalid, and nothing was put in {their} place."
+        )
+    answers = _count(total.asks + total.reasks, "answer")
+    kinds = (
+        (total.reasks, "asked for again because {it} could not be used"),
+        (total.refused, "refused"),
+        (total.truncated, "truncated at the limit of tokens"),
+    )
+    for n, what in kinds:
+        if n:
+            was, it = ("was", "it") if n == 1 else ("were", "they")
+            said.append(f"{n:,} of {answers} {was} {what.format(it=it)}.")
+    if n := total.retries:
+        said.append(f"{_count(n, 'request')} had to be sent again to get {answers}.")
+    return [f"Warning: {line}" for line in said]
 
 
 def _measures(runs: Runs) -> str:
@@ -57,4 +122,4 @@ def _mean(values: Sequence[Any]) -> float | None:
 
 
 def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" + ("s" if n != 1 else "")
+    return f"{n:,} {noun}" + ("s" if n != 1 else "")

@@ -1,39 +1,40 @@
-"""The viewer, from the command line."""
+"""``sabm view``."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import typer
 
 from sabm_mesa import registry
+from sabm_mesa.cli.app import app, say
 
 HOST, PORT = "127.0.0.1", 8765
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
+@app.command()
 def view(
-    name: str | None = None, *, host: str = HOST, port: int = PORT, browser: bool = True
+    name: Annotated[
+        str | None, typer.Argument(metavar="[SCENARIO]", help="Open the page of this scenario.")
+    ] = None,
+    *,
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; others can reach it unless it is loopback.")
+    ] = HOST,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen at.")] = PORT,
+    browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
 ) -> None:
-    """Open the viewer, and serve it until it is interrupted.
-
-    Args:
-        name: the scenario whose page is opened; the home page when None.
-        host: the address to listen at: loopback unless told otherwise.
-        port: the port.
-        browser: whether a browser is opened.
-
-    Raises:
-        UnknownName: for a scenario that does not exist.
-        RunError: when the server cannot listen there.
-    """
+    """Open the viewer in a browser: watch scenarios, read recordings, play with people."""
     from sabm_mesa.visualization.server import serve
 
     path = "/"
     if name is not None:
         registry.scenario(name)
         path = f"/scenario/{name}"
-    typer.echo(f"The viewer is at http://{host}:{port}{path} (end it with Ctrl-C).")
+    say(f"The viewer is at http://{host}:{port}{path} (end it with Ctrl-C).")
     if host not in LOOPBACK:
-        typer.echo(
+        say(
             "Everybody who can reach this address can run models here, and spend money with the "
             "key in OPENAI_API_KEY.",
             err=True,

@@ -13,6 +13,7 @@ import atexit
 import math
 import os
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,6 +80,22 @@ class Connection:
             raise ParameterError(f"timeout_s has to be more than 0 (got {self.timeout_s!r}).")
         if self.base_url is not None:
             check_url(self.base_url)
+
+    @classmethod
+    def of_recorded(cls, said: Mapping[str, Any]) -> Connection:
+        """The connection that a recording tells of, with its caps and nothing spent.
+
+        Args:
+            said: what `as_recorded` returned; ``{}`` stands for the defaults.
+        """
+        names = ("base_url", "max_concurrency", "timeout_s", "max_retries")
+        caps = {cap: said[cap] for cap in CAPS if said.get(cap) is not None}
+        prices = said.get("prices")
+        return cls(
+            **{name: said[name] for name in names if name in said},
+            prices=prices if prices and Path(prices).is_file() else None,
+            budget=Budget(**caps) if caps else None,
+        )
 
     def as_recorded(self) -> dict[str, Any]:
         """What a recording says of the connection: all but the budget's state."""

@@ -62,6 +62,16 @@ class Budget:
             if cap is not None and not cap >= 0:
                 raise ParameterError(f"The budget {name} has to be 0 or more (got {cap}).")
 
+    def count(self, asks: int, tokens: int, usd: float) -> None:
+        """Count what was spent before: by runs that are resumed.
+
+        Args:
+            asks: requests that were answered.
+            tokens: tokens sent and received.
+            usd: dollars.
+        """
+        self.spent.add(Spent(asks, tokens, usd))
+
     async def reserve(self, most: Spent) -> None:
         """Set the most that a request can cost aside.
 

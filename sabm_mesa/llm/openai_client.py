@@ -11,10 +11,10 @@ import aiohttp
 import openai
 from openai import AsyncOpenAI, DefaultAioHttpClient, HttpxBinaryResponseContent
 
-from sabm_mesa.errors import MissingKey
+from sabm_mesa.errors import MissingKey, key
 from sabm_mesa.llm.client import Completion, Request
 from sabm_mesa.llm.reading import read_completion
-from sabm_mesa.llm.translation import WAYS_ON, Translator, key, without_key
+from sabm_mesa.llm.translation import WAYS_ON, Translator, without_key
 
 CONNECT_S = 30.0
 """Seconds after which a server that does not even take the connection is given up."""

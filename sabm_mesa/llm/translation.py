@@ -5,7 +5,6 @@ Every message is one line: what happened, where, and what to do next. None holds
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,39 +12,37 @@ from email.utils import parsedate_to_datetime
 
 import openai
 
+from sabm_mesa import errors
 from sabm_mesa.errors import (
+    HIDDEN,
+    KEY_VARIABLE,
     AccessDenied,
     BadRequest,
     LLMError,
     RateLimited,
     ServerUnavailable,
+    one_line,
 )
 from sabm_mesa.llm.client import Completion
 
-KEY_VARIABLE = "OPENAI_API_KEY"
 WAYS_ON = (
     f"Set {KEY_VARIABLE} in the environment; or name a server that needs no key "
     "(--base-url http://127.0.0.1:8000/v1); or run without a language model (--minds classical)."
 )
 OVERLOADED = {503, 529}
-HIDDEN = "[key]"
 _KEY_LIKE = re.compile(r"\b(sk|key|pk)-[\w*-]{6,}")
 _LONGEST_DETAIL = 300
 _QUOTA = "insufficient_quota"
 
 
-def key() -> str:
-    """The API key of the environment, or ``""``."""
-    return os.environ.get(KEY_VARIABLE, "").strip()
-
-
 def without_key(done: Completion) -> Completion:
     """The completion without the key, which a server may send back."""
-    secret = key()
-    if not secret or not any(secret in text for text in (done.text, done.model)):
-        return done
-    text, model = (text.replace(secret, HIDDEN) for text in (done.text, done.model))
-    return replace(done, text=text, model=model)
+    return replace(
+        done,
+        text=errors.without_key(done.text),
+        model=errors.without_key(done.model),
+        finish_reason=errors.without_key(done.finish_reason),
+    )
 
 
 class Translator:
@@ -107,10 +104,7 @@ class Translator:
 
 def _clean(text: str) -> str:
     """One line without the key, without control codes, and not too long."""
-    if secret := key():
-        text = text.replace(secret, HIDDEN)
-    text = _KEY_LIKE.sub(HIDDEN, "".join(c if c.isprintable() else " " for c in text))
-    return " ".join(text.split())[:_LONGEST_DETAIL]
+    return _KEY_LIKE.sub(HIDDEN, one_line(errors.without_key(text)))[:_LONGEST_DETAIL]
 
 
 def _detail(error: openai.APIStatusError) -> str:

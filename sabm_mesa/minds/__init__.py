@@ -25,11 +25,13 @@ from sabm_mesa.errors import MindSpecError, UnknownName
 from sabm_mesa.minds.fixed import FixedMind
 from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.own import OwnMind
+from sabm_mesa.minds.recorded import RecordedMind
 from sabm_mesa.minds.scripted import ScriptedMind
 
 if TYPE_CHECKING:
     from sabm_mesa.agents.base import SmartAgent
     from sabm_mesa.models.base import SmartModel
+    from sabm_mesa.recording.history import History
 
 __all__ = [
     "FixedMind",
@@ -90,6 +92,17 @@ def by_spec(minds: Minds) -> Any:
     return _name(minds)
 
 
+def objects_by_spec(minds: Minds) -> dict[str, Mind]:
+    """The mind objects of a population by their specs.
+
+    Args:
+        minds: one for all, a mapping → count, or a sequence.
+    """
+    if isinstance(minds, str) or not isinstance(minds, Mapping | Sequence):
+        minds = [minds]
+    return {_name(mind): mind for mind in minds if not isinstance(mind, str)}
+
+
 def mind_makers(specs: Iterable[MindSpec], model: SmartModel) -> list[MindMaker]:
     """For each agent the function that gives it its mind; what can be shared is shared.
 
@@ -117,6 +130,13 @@ def mind_maker(spec: MindSpec, model: SmartModel) -> MindMaker:
         UnknownName: for a classical mind that the scenario does not have.
         LLMError: for a language model that cannot be set up.
     """
+    history = model.history
+    if history is None:
+        return _live_maker(spec, model)
+    return _recorded_maker(_name(spec), history, model)
+
+
+def _live_maker(spec: MindSpec, model: SmartModel) -> MindMaker:
     if not isinstance(spec, str):
         mind = OwnMind.of(spec)
         return lambda _agent: mind
@@ -135,6 +155,23 @@ def mind_maker(spec: MindSpec, model: SmartModel) -> MindMaker:
     raise MindSpecError(f"Cannot read the mind spec {spec!r}. Known forms: {_FORMS}.")
 
 
+def _recorded_maker(spec: str, history: History, model: SmartModel) -> MindMaker:
+    """Minds that follow a recorded run: paid ones answer from it, free ones decide anew."""
+    make: MindMaker | None
+    try:
+        make = _live_maker(history.minds.get(spec, spec), model)
+    except MindSpecError:
+        make = None  # a mind of the user's own
+
+    def maker(agent: SmartAgent) -> Mind:
+        mind = None if make is None else make(agent)
+        if mind is not None and not mind.paid:
+            return mind
+        return RecordedMind(spec, history.past, mind, live=history.may_ask)
+
+    return maker
+
+
 def _classical(name: str, model: SmartModel) -> MindMaker:
     known = type(model).classical_minds
     if name not in known:
@@ -145,11 +182,14 @@ def _classical(name: str, model: SmartModel) -> MindMaker:
 
 
 def _language_model(spec: str, rest: str, model: SmartModel) -> MindMaker:
-    from sabm_mesa.llm import connect
+    from sabm_mesa.llm import Client, ScriptedClient, connect
     from sabm_mesa.minds.llm import LLMMind
 
     name, _, url = _model_and_url(rest)
-    client = connect(url or None, model.connection, name)
+    if model.history is not None and not model.history.may_ask:
+        client: Client = ScriptedClient(())  # a replay asks nobody
+    else:
+        client = connect(url or None, model.connection, name)
     mind = LLMMind(name, client, settings=model.llm_settings, spec=spec)
     return lambda _agent: mind
 

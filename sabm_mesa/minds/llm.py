@@ -66,16 +66,7 @@ class LLMMind:
             LLMError: when the model could not be asked.
             BudgetExceeded: when the ask could pass a cap.
         """
-        request = Request(
-            model=self.model,
-            messages=tuple((m["role"], m["content"]) for m in ask.messages()),
-            temperature=self.settings.temperature,
-            max_tokens=self.settings.max_tokens,
-            top_p=self.settings.top_p,
-            schema=ask.spec.schema() if ask.answer_format == "json" else None,
-        )
-        digest = request.digest()
-        completion = await self.client.complete(request)
+        completion = await self.client.complete(self._request(ask))
         return Reply(
             completion.text,
             answer_format=ask.answer_format,
@@ -86,7 +77,24 @@ class LLMMind:
             latency_s=completion.latency_s,
             model=completion.model,
             finish_reason=completion.finish_reason,
-            request=digest,
             retries=completion.retries,
             stopped=completion.stopped,
+        )
+
+    def digest(self, ask: Ask) -> str:
+        """The hash of the exact request for a question.
+
+        Args:
+            ask: the question.
+        """
+        return self._request(ask).digest()
+
+    def _request(self, ask: Ask) -> Request:
+        return Request(
+            model=self.model,
+            messages=tuple((m["role"], m["content"]) for m in ask.messages()),
+            temperature=self.settings.temperature,
+            max_tokens=self.settings.max_tokens,
+            top_p=self.settings.top_p,
+            schema=ask.spec.schema() if ask.answer_format == "json" else None,
         )

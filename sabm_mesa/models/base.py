@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import mesa
 
 from sabm_mesa import engine
-from sabm_mesa.decisions import Format
-from sabm_mesa.errors import RunError, SabmError
+from sabm_mesa.answers import FORMATS, Format
+from sabm_mesa.errors import RunError, SabmError, problem_of
 from sabm_mesa.minds import Minds
 from sabm_mesa.minds.llm import LLMSettings
+from sabm_mesa.models.changing import change_if_due, take_over
 from sabm_mesa.models.collector import RoundCollector
 from sabm_mesa.parameters import bind, one_of, whole
 from sabm_mesa.population import Personas, people
 from sabm_mesa.prompts import NO_PERSONA, PromptBook
 from sabm_mesa.provenance import Seed, entropy, run_info
 from sabm_mesa.recording import NoRecording, Recording, RunRecorder
+from sabm_mesa.recording.following import Following
+from sabm_mesa.recording.history import History
 from sabm_mesa.recording.place import Place
 from sabm_mesa.scheduler import Phase, run_phase
 from sabm_mesa.usage import Tally
@@ -32,9 +35,6 @@ if TYPE_CHECKING:
     from sabm_mesa.llm import Connection
 
 A = TypeVar("A", bound="SmartAgent")
-
-FORMATS: tuple[Format, ...] = ("paper", "json")
-TALLY_COLUMNS = ("asks", "invalid", "prompt_tokens", "completion_tokens", "cost_usd")
 
 
 class SmartModel(mesa.Model):
@@ -62,7 +62,8 @@ class SmartModel(mesa.Model):
         top_p: nucleus sampling of language models; None leaves it to the server.
         connection: how the endpoints of language models are reached.
         recording: a recording, or a path; False for none. None (default) records a run with
-            language models into the folder ``sabm_recordings`` and no other.
+            language models into the folder ``sabm_recordings`` and no other. A `History`: the
+            recorded run that is followed (`replay`, `resume` and `fork` give one).
 
     Attributes:
         round: the round that is played or was played last, from 0; −1 before the first.
@@ -86,6 +87,7 @@ class SmartModel(mesa.Model):
     phases: ClassVar[tuple[Phase, ...]]
     model_columns: ClassVar[Mapping[str, str]] = {}
     agent_columns: ClassVar[Mapping[str, str]] = {}
+    changeable: ClassVar[frozenset[str]] = frozenset()
     plots: ClassVar[str] = ""
     classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {}
 
@@ -114,31 +116,32 @@ class SmartModel(mesa.Model):
         max_tokens: int | None = None,
         top_p: float | None = None,
         connection: Connection | None = None,
-        recording: Recording | str | Path | bool | None = None,
+        recording: Recording | History | str | Path | bool | None = None,
     ) -> None:
         self.entropy = entropy(rng)
         super().__init__(rng=self.entropy[0] if len(self.entropy) == 1 else list(self.entropy))
         self.n_rounds = whole("n_rounds", n_rounds, 1)
         self.condition, self.variant = condition, variant
-        self.book = PromptBook(self.prompt_file, condition, variant, prompts)
+        self.history = recording if isinstance(recording, History) else None
+        self.book = (
+            self.history.book(condition, variant)
+            if self.history and not self.history.from_files
+            else PromptBook(self.prompt_file, condition, variant, prompts)
+        )
         self.answer_format: Format = one_of("answer_format", answer_format, FORMATS)
         self.max_attempts = whole("max_attempts", max_attempts, 1)
         self.llm_settings = LLMSettings(temperature, max_tokens, top_p)
         self.connection = connection
-        self.round = -1
-        self.playing, self.in_flight = False, 0
+        self.round, self.playing, self.in_flight = -1, False, 0
         self.tally, self.total = Tally(), Tally()
         self.critical_path_asks = 0
-        self.recorder: RunRecorder | NoRecording = NoRecording()
+        self.recorder: RunRecorder | Following | NoRecording = NoRecording()
         self.population: list[SmartAgent] = []
         self._minds, self._personas = minds, NO_PERSONA if personas is None else personas
         self._place = Place(recording)
         self._begun = False
         self._scope = engine.Scope()
-        self.datacollector = RoundCollector(
-            {**self.columns(), **{name: f"_{name}" for name in TALLY_COLUMNS}},
-            {"mind": "mind.spec", **self.agent_columns},
-        )
+        self.datacollector = RoundCollector(self.columns(), self.agent_columns)
 
     def populate(self, agent_class: type[A], n: int, *args: Any) -> list[A]:
         """Make the agents and give each its mind and persona.
@@ -214,7 +217,10 @@ class SmartModel(mesa.Model):
             for phase in self.phases:
                 self.critical_path_asks += await run_phase(self, phase)
             self.update()
-            self._collect()
+            self._end_round()
+            self.datacollector.collect(self)
+            self.recorder.collect(self.round, *self.datacollector.last_rows())
+            change_if_due(self)
             if self.round + 1 >= self.n_rounds:
                 self.running = False
             if not self.running:
@@ -223,7 +229,7 @@ class SmartModel(mesa.Model):
             self.running = False
             if self.playing:
                 self._end_round()
-            await self.recorder.finish(_problem(error))
+            await self.recorder.finish(problem_of(error))
             if isinstance(error, SabmError) or not isinstance(error, Exception):
                 raise
             raise RunError(
@@ -242,14 +248,9 @@ class SmartModel(mesa.Model):
         self.playing = False
         self.total.add(self.tally)
 
-    def _collect(self) -> None:
-        for name, value in self.tally:
-            setattr(self, f"_{name}", value)
-        self._end_round()
-        self.datacollector.collect(self)
-        self.recorder.collect(
-            self.round, self.datacollector.last_model_row(), self.datacollector.last_agent_rows()
-        )
+    def _leave_place(self) -> None:
+        if not self.running:
+            self._place.close()
 
     def begin(self) -> None:
         """Enter the run into its recording; `step` does it when it has not been done.
@@ -266,14 +267,22 @@ class SmartModel(mesa.Model):
             self.running = False
             raise
         self._begun = True
+        change_if_due(self)
+
+    def take_over(self, twin: Self, changed: frozenset[str]) -> None:
+        """Take over, between two rounds, what changed parameters determine.
+
+        A scenario overrides it when a parameter in `changeable` is no attribute of that name.
+
+        Args:
+            twin: the same model, at its beginning, with the changed parameters.
+            changed: their names.
+        """
+        take_over(self, twin, changed)
 
     def minds_in_use(self) -> dict[str, int]:
         """Mind spec → number of agents."""
         return dict(Counter(agent.mind.spec for agent in self.population))
-
-    def _leave_place(self) -> None:
-        if not self.running:
-            self._place.close()
 
     def stop(self) -> None:
         """Stop the round under way, from another thread: its `step` then raises `RunError`."""
@@ -289,7 +298,3 @@ class SmartModel(mesa.Model):
             self.running = False
             engine.run(self.recorder.finish(problem))
             self._place.close()
-
-
-def _problem(error: BaseException) -> str:
-    return str(error) or ("stopped" if not isinstance(error, Exception) else type(error).__name__)

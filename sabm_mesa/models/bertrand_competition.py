@@ -71,7 +71,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from sabm_mesa.agents.bertrand_competition import Firm, Message, Strategy
 from sabm_mesa.agents.bertrand_memory import Stretch
@@ -83,7 +83,7 @@ from sabm_mesa.minds.classical.bertrand_competition import CLASSICAL_MINDS
 from sabm_mesa.models import bertrand_setup as setup
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.bertrand_setup import Prices
-from sabm_mesa.models.bertrand_terms import Reference, Terms
+from sabm_mesa.models.bertrand_terms import CHANGEABLE, Reference, Terms
 from sabm_mesa.population import Personas
 from sabm_mesa.provenance import Seed
 from sabm_mesa.scheduler import Phase
@@ -140,6 +140,7 @@ class BertrandCompetition(SmartModel):
         **{name: name for name in (*Reference.__slots__, "messages", "price_messages")},
     }
     agent_columns: ClassVar[dict[str, str]] = {name: name for name in (*setup.PER_FIRM, "kept")}
+    changeable = frozenset({*CHANGEABLE, "phase_order"})
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = CLASSICAL_MINDS
 
     def __init__(
@@ -176,6 +177,7 @@ class BertrandCompetition(SmartModel):
             temperature=temperature, max_tokens=max_tokens, **settings,
         )  # fmt: skip
         self._set(terms)
+        self._changes = changes or {}
         self._planned = setup.planned_changes(changes, terms)
         self.n_firms, self.plans_first = int(n_firms), setup.is_plan_first(phase_order)
         self.names = setup.names_of(firm_names, self.n_firms)
@@ -196,6 +198,23 @@ class BertrandCompetition(SmartModel):
         if self.round in self._planned:
             self._set(self._planned[self.round])
         self.said = []
+
+    def take_over(self, twin: Self, changed: frozenset[str]) -> None:
+        """Take over the changed terms, on top of what is planned for this round.
+
+        What is planned for later is then planned on top of them.
+
+        Args:
+            twin: the same competition with the changed parameters.
+            changed: their names.
+        """
+        super().take_over(twin, changed - self.changeable)
+        self.plans_first = twin.plans_first
+        of_terms = {name: getattr(twin.terms, name) for name in changed & set(CHANGEABLE)}
+        now = self.round + 1
+        self._set(self._planned.get(now, self.terms).changed(**of_terms))
+        later = {key: new for key, new in self._changes.items() if int(key) > now}
+        self._planned = setup.planned_changes(later, self.terms)
 
     def after_communicate(self, firm: Firm, message: Decision) -> None:
         """Let the others hear what a firm said."""

@@ -69,7 +69,7 @@ Source
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from sabm_mesa.agents.emergency_evacuation import DEAD, ESCAPED, WORDS_AN_EXIT, Evacuee, Message
 from sabm_mesa.decisions import Choice, Decision, Text
@@ -82,6 +82,7 @@ from sabm_mesa.models.evacuation_crowd import (
     CONGESTED,
     columns,
     end_measures,
+    go_on_in,
     look_around,
     measures,
     nearest_first,
@@ -158,6 +159,7 @@ class EmergencyEvacuation(SmartModel):
     agent_columns: ClassVar[dict[str, str]] = {
         name: name for name in ("x", "y", "target", "status", "exit", "persona")
     }
+    changeable = frozenset({"communication", "movement"})
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {"default": DistanceAndCrowd}
     grid: RoomGrid
 
@@ -273,6 +275,11 @@ class EmergencyEvacuation(SmartModel):
                 person.status = DEAD
         for name, value in measures(self).items():
             setattr(self, name, value)
+
+    def take_over(self, twin: Self, changed: frozenset[str]) -> None:
+        """Take over what a fork changes, also the steps that a variant allows."""
+        super().take_over(twin, changed)
+        go_on_in(self, twin.room)
 
     def plot_options(self) -> dict[str, Any]:
         """The room, with its exits and obstacles."""

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabm_mesa.agents.emergency_evacuation import DEAD, Evacuee, Glance
+from sabm_mesa.agents.emergency_evacuation import DEAD, INSIDE, Evacuee, Glance
 from sabm_mesa.analysis.evacuation_messages import CODES, shares
 from sabm_mesa.analysis.theory.evenness import evenness
 from sabm_mesa.errors import ParameterError
+from sabm_mesa.grid import RoomGrid
 from sabm_mesa.models.room_plan import Cell, read_positions
 from sabm_mesa.models.sight import disc
 
@@ -144,3 +145,20 @@ def _mean_distance(model: EmergencyEvacuation) -> float:
     target = [model.room.names.index(person.target or "") for person in bound]
     x, y = where(bound).T
     return float(model.room.distance[target, x, y].mean())
+
+
+def go_on_in(model: EmergencyEvacuation, room: Room) -> None:
+    """Let a crowd go on in the same room with other steps, or for longer than it was to have.
+
+    Args:
+        model: the evacuation.
+        room: the room as it is from now on.
+    """
+    for person in model.remaining:
+        person.status = INSIDE  # those whose time was up get more of it
+    if room.diagonals != model.room.diagonals:
+        model.room, model.grid = room, RoomGrid(room, model.random)
+        for person in model.remaining:
+            cell = person.pos
+            person.pos = None  # type: ignore[assignment]  # Mesa's word for not being on a grid
+            model.grid.place_agent(person, cell)

@@ -132,6 +132,7 @@ class KeynesianBeautyContest(SmartModel):
     agent_columns: ClassVar[dict[str, str]] = {
         name: name for name in ("choice", "won", "payoff", "level")
     }
+    changeable = frozenset({"reward_rule"})
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {
         "default": CognitiveHierarchy,
         "level_k": LevelK,

@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-import string
 import tomllib
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,8 @@ from typing import Any
 from sabm_mesa.decisions import AnswerSpec, Format, Unusable
 from sabm_mesa.errors import PromptError, UnknownName
 from sabm_mesa.own_files import read_toml
+from sabm_mesa.prompts.quoting import labels_of, quoted
+from sabm_mesa.prompts.templates import check_overrides, mapping, parse
 
 NO_PERSONA = "none"
 _TABLES = ("prompts", "conditions", "variants", "personas", "answers")
@@ -77,7 +78,28 @@ class PromptBook:
             **book["variants"].get(variant, {}),
             **book["conditions"].get(condition, {}),
         }
-        self._pieces = {name: _parse(text) for name, text in self.entries.items()}
+        _ = self._pieces  # a template that cannot be read is refused at once
+
+    @cached_property
+    def _pieces(self) -> dict[str, list[tuple[str, str | None]]]:
+        return {name: parse(text) for name, text in self.entries.items()}
+
+    @classmethod
+    def recorded(
+        cls, entries: Mapping[str, str], personas: Mapping[str, str], condition: str, variant: str
+    ) -> PromptBook:
+        """The book of a run that was recorded: its entries, and the personas it used.
+
+        Args:
+            entries: entry → template.
+            personas: persona → text.
+            condition: the condition it is the book of.
+            variant: the variant it is the book of.
+        """
+        book = cls.__new__(cls)
+        book.conditions, book.variants = (condition,), (variant,)
+        book.entries, book.personas = dict(entries), {NO_PERSONA: "", **personas}
+        return book
 
     def render(self, entry: str, values: Mapping[str, object]) -> str:
         """Fill one entry.
@@ -103,6 +125,22 @@ class PromptBook:
                 f"not known there. Known: {', '.join(sorted(values))}."
             ) from None
         return _BLANK_LINES.sub("\n\n", "".join(parts)).strip()
+
+    def quote(self, text: str, names: Sequence[str] = ()) -> str:
+        """What a mind said, as others may read it: no label of a speaker, no mark of a prompt.
+
+        A scenario puts every text of a mind that it shows in a prompt through it, and keeps the
+        text itself (see `sabm_mesa.prompts.quoting`).
+
+        Args:
+            text: what was said.
+            names: names of speakers that stand in no entry.
+        """
+        return quoted(text, self._labels, tuple(names))
+
+    @cached_property
+    def _labels(self) -> str:
+        return labels_of(self.entries)
 
     def persona(self, name: str) -> str:
         """The text of a persona.
@@ -176,7 +214,7 @@ def load(source: str | Path) -> dict[str, Any]:
 def _tables(raw: dict[str, Any], source: str) -> dict[str, Any]:
     if unknown := sorted(set(raw) - set(_TABLES)):
         raise PromptError(f"{source}: unknown table [{unknown[0]}]; known: {', '.join(_TABLES)}.")
-    return {table: _mapping(raw.get(table, {}), f"{source} [{table}]") for table in _TABLES}
+    return {table: mapping(raw.get(table, {}), f"{source} [{table}]") for table in _TABLES}
 
 
 def merge(*books: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,86 +225,6 @@ def merge(*books: Mapping[str, Any]) -> dict[str, Any]:
             both = isinstance(value, Mapping) and isinstance(merged.get(name), Mapping)
             merged[name] = merge(merged[name], value) if both else value
     return merged
-
-
-def check_overrides(book: Mapping[str, Any], own: Mapping[str, Any], source: str) -> None:
-    """Check a user's file against the built-in entries.
-
-    ``[prompts]`` and ``[answers]`` must use exactly the placeholders of the entry they replace;
-    a condition or variant may leave some out.
-
-    Raises:
-        PromptError: naming the entry and the unknown or missing placeholder.
-    """
-    known: dict[str, str] = book["prompts"]
-    reasons, where = book["answers"]["reasons"], f"{source} [answers.reasons]"
-    _check_table(book["answers"], own["answers"], f"{source} [answers]", exact=True)
-    _check_table(reasons, _mapping(own["answers"].get("reasons", {}), where), where, exact=True)
-    _check_table(known, own["prompts"], f"{source} [prompts]", exact=True)
-    for table in ("conditions", "variants"):
-        for name, entries in own[table].items():
-            where = f"{source} [{table}.{name}]"
-            usable = {**known, **book[table].get(name, {})}
-            _check_table(usable, _mapping(entries, where), where, exact=False)
-    _check_text(own["personas"], f"{source} [personas]")
-
-
-def _mapping(entries: Any, where: str) -> Mapping[str, Any]:
-    if not isinstance(entries, Mapping):
-        raise PromptError(f"{where} has to be a table of entries.")
-    return entries
-
-
-def _check_text(entries: Mapping[str, Any], where: str) -> None:
-    for name, text in entries.items():
-        if not isinstance(text, str):
-            raise PromptError(f"{where}: {name!r} has to be a text.")
-
-
-def _check_table(
-    known: Mapping[str, Any], own: Mapping[str, Any], where: str, *, exact: bool
-) -> None:
-    texts = {name: text for name, text in own.items() if not isinstance(known.get(name), Mapping)}
-    _check_text(texts, where)
-    for name, text in texts.items():
-        if name not in known:
-            raise PromptError(
-                f"{where}: unknown entry {name!r}; known: {', '.join(sorted(known))}."
-            )
-        used, expected = placeholders(text), placeholders(known[name])
-        if extra := used - expected:
-            raise PromptError(
-                f"{where}: {name!r} has the unknown {_braced(extra)}; known: {_braced(expected)}."
-            )
-        if exact and (missing := expected - used):
-            raise PromptError(f"{where}: {name!r} lacks {_braced(missing)}.")
-
-
-def placeholders(text: str) -> set[str]:
-    """The names in braces in a template.
-
-    Raises:
-        PromptError: for unbalanced braces or a placeholder that is not a plain name.
-    """
-    return {name for _, name in _parse(text) if name is not None}
-
-
-def _parse(text: str) -> list[tuple[str, str | None]]:
-    try:
-        pieces = list(string.Formatter().parse(text))
-    except ValueError as error:
-        raise PromptError(f"A prompt has unbalanced braces ({error}): {text[:60]!r}.") from None
-    for _, name, form, conversion in pieces:
-        if name is not None and (form or conversion or not name.isidentifier()):
-            found = name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
-            raise PromptError(
-                f"A placeholder has to be a name in braces, not {{{found}}}: {text[:60]!r}."
-            )
-    return [(literal, name) for literal, name, _, _ in pieces]
-
-
-def _braced(names: Iterable[str]) -> str:
-    return "placeholder " + (", ".join(f"{{{name}}}" for name in sorted(names)) or "(none)")
 
 
 def _digest(text: str) -> str:

@@ -9,26 +9,18 @@ from __future__ import annotations
 import sqlite3
 import time
 import uuid
-from collections.abc import Sequence
-from contextlib import closing
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from sabm_mesa.asking import Attempt
 from sabm_mesa.errors import OutputError, RecordingError
 from sabm_mesa.recording.reading import APPLICATION_ID, FORMAT, check_kind, damaged
-from sabm_mesa.recording.rows import (
-    INSERT_AGENT_DATA,
-    INSERT_ASK,
-    INSERT_MODEL_DATA,
-    RunInfo,
-    ask_row,
-    to_json,
-)
-from sabm_mesa.recording.session import Session
-from sabm_mesa.recording.writer import Writer
+from sabm_mesa.recording.recorder import NoRecording, RunRecorder, now
+from sabm_mesa.recording.rows import RunInfo, to_json
+from sabm_mesa.recording.session import Session, goes_on
+from sabm_mesa.recording.writer import Statement, Texts, Writer
 
 __all__ = ["NoRecording", "Recording", "RunInfo", "RunRecorder"]
 
@@ -66,38 +58,101 @@ class Recording:
     def start(self, info: RunInfo) -> RunRecorder:
         """Begin a run.
 
+        Args:
+            info: what is written about it.
+
         Returns:
             What records the run; its number is the next free one in the file.
 
         Raises:
             RecordingError: when it cannot be written.
         """
-        connection = self._connect()
-        try:
-            connection.execute("BEGIN IMMEDIATE")
+        row = {**info.as_row(), "uid": uuid.uuid4().hex, "command": self.session.uid}
+        return RunRecorder(self.enter(row, list(info.prompts.values())), self._writer)
+
+    def enter(
+        self,
+        row: Mapping[str, Any],
+        prompts: Sequence[tuple[str, str]],
+        rows: Callable[[int], Iterable[Statement]] = lambda _: (),
+    ) -> int:
+        """Enter a run that is written from now on, whole or not at all.
+
+        Args:
+            row: column → value of the table of runs, but for what says when and by whom.
+            prompts: (hash, text) of the prompt entries.
+            rows: from the number of the run to what is entered along with it.
+
+        Returns:
+            Its number: the next free one in the file.
+
+        Raises:
+            RecordingError: when it cannot be written.
+        """
+        with self._transaction() as connection:
             (run,) = connection.execute("SELECT coalesce(max(run) + 1, 0) FROM runs").fetchone()
-            row = {
-                **info.as_row(),
-                "run": run,
-                "uid": uuid.uuid4().hex,
-                "command": self.session.uid,
-                "started": _now(),
-                "status": "running",
-                "session": self.session.uid,
-            }
             connection.executemany(
-                "INSERT INTO prompts VALUES (?, ?) ON CONFLICT DO NOTHING",
-                list(info.prompts.values()),
+                "INSERT INTO prompts VALUES (?, ?) ON CONFLICT DO NOTHING", prompts
             )
-            connection.execute(
-                f"INSERT INTO runs ({', '.join(row)}) VALUES ({', '.join(f':{c}' for c in row)})", row
-            )
-            connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise RecordingError(f"Cannot write the recording {self.path}: {error}.") from None
-        finally:
-            connection.close()
-        return RunRecorder(run, self._writer)
+            entry = {
+                **row, "run": run, "started": now(), "status": "running",
+                "session": self.session.uid,
+            }  # fmt: skip
+            places = ", ".join(f":{column}" for column in entry)
+            connection.execute(f"INSERT INTO runs ({', '.join(entry)}) VALUES ({places})", entry)
+            Texts().insert(connection, rows(int(run)))
+        return int(run)
+
+    def claim(self, runs: Sequence[int], connected: Mapping[str, Any]) -> dict[int, RunRecorder]:
+        """Go on with runs that are in the file, all or none; nobody else may be writing them.
+
+        Args:
+            runs: their numbers.
+            connected: how language models are reached from now on.
+
+        Returns:
+            What records each.
+
+        Raises:
+            RecordingError: when one is being written, or they cannot be.
+        """
+        with self._transaction() as connection:
+            for run in runs:
+                (session,) = connection.execute(
+                    "SELECT session FROM runs WHERE run = ?", (run,)
+                ).fetchone()
+                if session != self.session.uid and goes_on(self.path, session):
+                    raise RecordingError(
+                        f"Run {run} of {self.path} is in use: it is still being written. "
+                        "Wait until that has ended, or stop it."
+                    )
+                connection.execute(
+                    "UPDATE runs SET session = ?, connection = ?, status = 'running', "
+                    "ended = NULL, problem = NULL WHERE run = ?",
+                    (self.session.uid, to_json(connected), run),
+                )
+        return {run: RunRecorder(run, self._writer) for run in runs}
+
+    def spent(self, runs: Sequence[int]) -> tuple[int, int, float]:
+        """What language models have cost in runs and in those that were started with them.
+
+        Args:
+            runs: their numbers.
+
+        Returns:
+            Requests, tokens and dollars. Answers that a fork copied were paid for elsewhere.
+
+        Raises:
+            RecordingError: when it cannot be read.
+        """
+        with self._transaction() as connection:
+            asks, tokens, usd = connection.execute(
+                "SELECT count(*), total(prompt_tokens + completion_tokens), total(cost_usd) "
+                "FROM asks WHERE mind LIKE 'llm:%' AND NOT copied AND run IN (SELECT run FROM runs "
+                "WHERE command IN (SELECT command FROM runs "
+                f"WHERE run IN ({', '.join(map(str, runs))})))"
+            ).fetchone()
+        return int(asks), int(tokens), float(usd)
 
     def close(self) -> None:
         """Write what is left and close the file.
@@ -117,6 +172,16 @@ class Recording:
     def __exit__(self, *_: object) -> None:
         """Close the recording."""
         self.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(self._connect()) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                yield connection
+                connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise RecordingError(f"Cannot write the recording {self.path}: {error}.") from None
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None)
@@ -145,86 +210,6 @@ class Recording:
         connection.execute("COMMIT")
 
 
-class RunRecorder:
-    """Records one run.
-
-    Args:
-        run: its number in the recording.
-        writer: what writes.
-
-    Attributes:
-        run: its number in the recording.
-    """
-
-    def __init__(self, run: int, writer: Writer) -> None:
-        self.run = run
-        self._writer = writer
-
-    async def record(self, attempt: Attempt, *, durable: bool) -> None:
-        """Write one attempt.
-
-        Args:
-            attempt: the attempt.
-            durable: whether to return only when it is on disk.
-
-        Raises:
-            RecordingError: when it cannot be written.
-        """
-        self._writer.add(INSERT_ASK, ask_row(self.run, attempt))
-        if durable:
-            await self._writer.committed()
-
-    def collect(
-        self, round_: int, model_row: Sequence[Any], agent_rows: Sequence[Sequence[Any]]
-    ) -> None:
-        """Write the data of one round.
-
-        Args:
-            round_: the round.
-            model_row: the values of the model columns.
-            agent_rows: for each agent, the values of the agent columns.
-
-        Raises:
-            RecordingError: when an earlier commit failed.
-        """
-        self._writer.add(INSERT_MODEL_DATA, [self.run, round_, to_json(model_row)])
-        self._writer.add(INSERT_AGENT_DATA, [self.run, round_, to_json(agent_rows)])
-        self._writer.commit()  # nobody waits for it
-
-    async def finish(self, problem: str = "") -> None:
-        """Write how the run ended, and have all of it on disk.
-
-        Args:
-            problem: why it failed, or ``""``.
-
-        Raises:
-            RecordingError: when it cannot be written.
-        """
-        status = "failed" if problem else "finished"
-        self._writer.add(
-            "UPDATE runs SET ended = ?, status = ?, problem = ? WHERE run = ?",
-            [_now(), status, problem or None, self.run],
-        )
-        await self._writer.committed()
-
-
-class NoRecording:
-    """Records nothing: for runs that can be repeated for free."""
-
-    run = 0
-
-    async def record(self, attempt: Attempt, *, durable: bool) -> None:
-        """Record nothing."""
-
-    def collect(
-        self, round_: int, model_row: Sequence[Any], agent_rows: Sequence[Sequence[Any]]
-    ) -> None:
-        """Record nothing."""
-
-    async def finish(self, problem: str = "") -> None:
-        """Record nothing."""
-
-
 def _write_ahead(connection: sqlite3.Connection) -> None:
     """Set the journal mode; SQLite does not wait here when other processes do the same."""
     deadline = time.monotonic() + _BUSY_S
@@ -237,7 +222,3 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
         else:
             return
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

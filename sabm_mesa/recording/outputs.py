@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DPI = 160
+_NOT_ASCII = re.compile(r"[^\n -~]")
 
 
 class Animation(Protocol):
@@ -64,19 +66,39 @@ def write_outputs(
     files |= {f"{name}.png": partial(figure.savefig, dpi=DPI) for name, figure in figures.items()}
     files |= {name: partial(_draw, movie) for name, movie in (animations or {}).items()}
     files["summary.json"] = lambda path: path.write_text(as_json(summary) + "\n", "utf-8")
-    return [_write_whole(folder / name, write) for name, write in files.items()]
+    return [write_whole(folder / name, write) for name, write in files.items()]
 
 
-def as_json(data: Any) -> str:
-    """JSON for people: indented, NaN as null."""
-    return json.dumps(_finite(data), indent=2, ensure_ascii=False, default=str)
+def make_folder(folder: Path) -> None:
+    """Make a folder when it does not exist.
+
+    Args:
+        folder: the folder.
+
+    Raises:
+        OutputError: when it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"Cannot write {folder} ({error.strerror or error}): choose another folder."
+        ) from None
 
 
-def _draw(animation: Animation, path: Path) -> None:
-    animation.save(path, writer="pillow" if path.suffix == ".gif" else "ffmpeg", dpi=100)
+def write_whole(path: Path, write: Callable[[Path], object]) -> Path:
+    """Write a file whole or not at all: what was there before stays until the new one is done.
 
+    Args:
+        path: the file; its folder exists.
+        write: writes to the path that it is given.
 
-def _write_whole(path: Path, write: Callable[[Path], object]) -> Path:
+    Returns:
+        The file.
+
+    Raises:
+        OutputError: when it cannot be written.
+    """
     try:
         handle, name = tempfile.mkstemp(path.suffix, f".{path.stem}.", path.parent)
         os.close(handle)
@@ -89,6 +111,23 @@ def _write_whole(path: Path, write: Callable[[Path], object]) -> Path:
     except OSError as error:
         raise OutputError(f"Cannot write {path}: {error.strerror or error}.") from None
     return path
+
+
+def as_json(data: Any) -> str:
+    """JSON for people: indented, NaN as null, and what is not printable as its escape."""
+    text = json.dumps(_finite(data), indent=2, ensure_ascii=False, default=str)
+    return _NOT_ASCII.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    sign = found[0]
+    if sign.isprintable():
+        return sign
+    return f"\\u{ord(sign):04x}" if sign <= "\uffff" else json.dumps(sign)[1:-1]
+
+
+def _draw(animation: Animation, path: Path) -> None:
+    animation.save(path, writer="pillow" if path.suffix == ".gif" else "ffmpeg", dpi=100)
 
 
 def _finite(data: Any) -> Any:

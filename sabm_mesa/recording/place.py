@@ -9,6 +9,8 @@ from pathlib import Path
 
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.recording import NoRecording, Recording, RunInfo, RunRecorder
+from sabm_mesa.recording.following import Following
+from sabm_mesa.recording.history import History
 
 FOLDER = Path("sabm_recordings")
 """Where a run with paid answers is recorded when nothing else is said."""
@@ -19,8 +21,9 @@ class Place:
     """Where a run is recorded: opened when the run begins, closed when it ends.
 
     Args:
-        given: an open recording, which others share and close; a path; False for nowhere; None
-            for a file of its own in `FOLDER` when answers are paid for, else nowhere.
+        given: an open recording, which others share and close; a recorded run that is followed;
+            a path; False for nowhere; None for a file of its own in `FOLDER` when answers are
+            paid for, else nowhere.
 
     Attributes:
         path: the file; None before the run begins, and when there is none.
@@ -29,14 +32,14 @@ class Place:
         ParameterError: for anything else.
     """
 
-    def __init__(self, given: Recording | str | Path | bool | None) -> None:
-        if given is not None and not isinstance(given, Recording | str | Path | bool):
+    def __init__(self, given: Recording | History | str | Path | bool | None) -> None:
+        if given is not None and not isinstance(given, Recording | History | str | Path | bool):
             raise ParameterError(f"recording is a recording, a path or False, not {given!r}.")
         self._given = given
         self._own: Recording | None = None
         self.path: Path | None = None
 
-    def open(self, info: RunInfo, *, paid: bool) -> RunRecorder | NoRecording:
+    def open(self, info: RunInfo, *, paid: bool) -> RunRecorder | Following | NoRecording:
         """Enter the run.
 
         Args:
@@ -48,6 +51,9 @@ class Place:
             RecordingError: when the file is something else, damaged, or of a newer version.
         """
         recording = self._given
+        if isinstance(recording, History):
+            self.path = recording.path
+            return recording.open()
         if recording is None and paid:
             stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
             recording = FOLDER / f"{info.scenario}-{stamp}-{getpid()}-{next(_numbers)}.sqlite"

@@ -46,7 +46,7 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> bool:
         Whether it is a recording already; False for an empty file.
 
     Raises:
-        RecordingError: when it is something else, or of another format.
+        RecordingError: when it is something else, cut off, or of another format.
     """
     # Tables first: another process may be making the file, and marks it along with them.
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -64,6 +64,10 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> bool:
             f"{path} has format {version} of an unreleased sabm-mesa; this one reads format "
             f"{FORMAT}. Choose another file."
         )
+    (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+    if path.stat().st_size % page_size and not _has_log(path):
+        # SQLite would fill up the page with zeros, and read them as if they had been written.
+        raise damaged(path, "its last page is cut off")
     return bool(tables)
 
 
@@ -82,7 +86,13 @@ def _open(path: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(f"{address}?mode=ro", uri=True, timeout=60)
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.OperationalError:
-        if path.with_name(f"{path.name}-wal").exists():
+        if _has_log(path):
             raise
         connection = sqlite3.connect(f"{address}?immutable=1", uri=True)
     return connection
+
+
+def _has_log(path: Path) -> bool:
+    """Whether pages stand in a log beside the file, which then need not be whole itself."""
+    log = path.with_name(f"{path.name}-wal")
+    return log.exists() and log.stat().st_size > 0

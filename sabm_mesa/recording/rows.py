@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import accumulate
 from typing import Any
 
 from sabm_mesa.asking import Attempt
@@ -13,8 +14,8 @@ from sabm_mesa.asking import Attempt
 INSERT_ASK = f"INSERT INTO asks VALUES ({', '.join('?' * 25)})"
 INSERT_MODEL_DATA = "INSERT INTO model_data VALUES (?, ?, ?)"
 INSERT_AGENT_DATA = "INSERT INTO agent_data VALUES (?, ?, ?)"
-MESSAGES = 8
-"""The place of the messages in a row of asks; until they are written they stand there as texts."""
+MESSAGES, COPIED = 8, 24
+"""Places in a row of asks. The messages stand there as texts until they are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,16 @@ def ask_row(run: int, attempt: Attempt, *, copied: bool = False) -> list[Any]:
         reply.retries,
         copied,
     ]
+
+
+def as_steps(lines: Sequence[int]) -> list[int]:
+    """The ids of lines as the steps from one to the next, which have fewer digits."""
+    return [line - before for before, line in zip([0, *lines], lines, strict=False)]
+
+
+def from_steps(steps: Sequence[int]) -> list[int]:
+    """The ids of lines, from the steps between them."""
+    return list(accumulate(steps))
 
 
 def to_json(value: Any) -> str:

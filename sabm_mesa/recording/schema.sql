@@ -38,7 +38,7 @@ CREATE TABLE asks (
     attempt           INTEGER NOT NULL,
     name              TEXT    NOT NULL, -- the prompt entry
     mind              TEXT    NOT NULL,
-    messages          TEXT,             -- JSON: [[role, [text ids]], ...]; NULL when nothing was sent
+    messages          TEXT,             -- JSON: [[role, [steps from text id to text id]], ...]; NULL: not sent
     request           TEXT,             -- SHA-256 of the exact request
     raw               TEXT,             -- the answer as it came
     form              TEXT    NOT NULL, -- paper or json: a text, so read; value: JSON of a value

@@ -26,7 +26,7 @@ class Session:
     def __init__(self, recording: Path) -> None:
         self.uid = uuid.uuid4().hex[:12]
         self._path = _lock_of(recording, self.uid)
-        self._lock = FileLock(self._path)
+        self._lock = FileLock(self._path, thread_local=False)  # any thread may close it
         try:
             self._lock.acquire(blocking=False)
         except OSError as error:

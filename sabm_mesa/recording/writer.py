@@ -13,13 +13,13 @@ import hashlib
 import sqlite3
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 from sabm_mesa.errors import RecordingError
-from sabm_mesa.recording.rows import INSERT_ASK, MESSAGES, to_json
+from sabm_mesa.recording.rows import INSERT_ASK, MESSAGES, as_steps, to_json
 
 Statement = tuple[str, list[Any]]
 FULL = 2000
@@ -44,20 +44,23 @@ class Writer:
         self._wake = threading.Condition()
         self._closing = False
         self._failure: RecordingError | None = None
-        self._text_ids: dict[bytes, int] = {}
+        self._texts = Texts()
         self._thread = threading.Thread(target=self._run, name="sabm-recording", daemon=True)
         self._thread.start()
         _open.add(self)
 
-    def add(self, sql: str, row: list[Any]) -> None:
-        """Add a row to the next commit.
+    def add(self, *statements: Statement) -> None:
+        """Add rows to the next commit, which holds all of them or none.
+
+        Args:
+            statements: (SQL, row) each.
 
         Raises:
             RecordingError: when an earlier commit failed.
         """
         with self._wake:
             self._check()
-            self._rows.append((sql, row))
+            self._rows += statements
             if len(self._rows) >= FULL:
                 self._wake.notify()
 
@@ -136,10 +139,7 @@ class Writer:
             return None
         try:
             connection.execute("BEGIN IMMEDIATE")
-            for sql, row in rows:
-                if sql is INSERT_ASK and row[MESSAGES] is not None:
-                    row[MESSAGES] = self._messages(connection, row[MESSAGES])
-                connection.execute(sql, row)
+            self._texts.insert(connection, rows)
             connection.execute("COMMIT")
         except (sqlite3.Error, UnicodeError, OverflowError) as error:
             if connection.in_transaction:
@@ -151,20 +151,41 @@ class Writer:
             )
         return None
 
+
+class Texts:
+    """The ids of the lines that are in the file: each is written once."""
+
+    def __init__(self) -> None:
+        self._ids: dict[bytes, int] = {}
+
+    def insert(self, connection: sqlite3.Connection, statements: Iterable[Statement]) -> None:
+        """Write rows, with the messages of asks as the ids of their lines.
+
+        Args:
+            connection: to the recording, within a transaction.
+            statements: (SQL, row) each.
+        """
+        for sql, row in statements:
+            if sql is INSERT_ASK and row[MESSAGES] is not None:
+                row[MESSAGES] = self._messages(connection, row[MESSAGES])
+            connection.execute(sql, row)
+
     def _messages(self, connection: sqlite3.Connection, messages: list[dict[str, str]]) -> str:
         return to_json(
             [
                 [
                     message["role"],
-                    [self._text_id(connection, line) for line in message["content"].split("\n")],
+                    as_steps(
+                        [self._text_id(connection, line) for line in message["content"].split("\n")]
+                    ),
                 ]
                 for message in messages
             ]
         )
 
     def _text_id(self, connection: sqlite3.Connection, text: str) -> int:
-        digest = hashlib.sha256(text.encode()).digest()
-        if digest not in self._text_ids:
+        digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+        if digest not in self._ids:
             connection.execute(
                 "INSERT INTO texts (digest, text) VALUES (?, ?) ON CONFLICT DO NOTHING",
                 (digest, text),
@@ -172,8 +193,8 @@ class Writer:
             (found,) = connection.execute(
                 "SELECT id FROM texts WHERE digest = ?", (digest,)
             ).fetchone()
-            self._text_ids[digest] = int(found)
-        return self._text_ids[digest]
+            self._ids[digest] = int(found)
+        return self._ids[digest]
 
 
 def _close_all() -> None:

@@ -9,9 +9,9 @@ import solara
 
 from sabm_mesa.errors import UnknownName
 from sabm_mesa.registry import scenario
-from sabm_mesa.visualization.frame import Bare, Head, Layout
+from sabm_mesa.visualization.frame import Head, Layout
 from sabm_mesa.visualization.html import inside, problem
-from sabm_mesa.visualization.pages import home, host, play
+from sabm_mesa.visualization.pages import home, host, play, recording
 from sabm_mesa.visualization.pages.scenario import ScenarioPage
 
 
@@ -35,6 +35,7 @@ def ScenarioByName(name: str = "") -> None:
 routes = [
     solara.Route("/", component=home.Page, layout=Layout, label="sabm"),
     solara.Route("scenario", component=ScenarioByName, label="Scenario"),
+    solara.Route("recording", component=recording.Page, label="Recordings · sabm"),
     solara.Route("host", component=host.Page, label="Play with people · sabm"),
-    solara.Route("play", component=play.Page, layout=Bare, label="Your seat · sabm"),
+    solara.Route("play", component=play.Page, label="Your seat · sabm"),
 ]

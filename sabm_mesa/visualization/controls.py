@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from sabm_mesa.models.base import FORMATS
+from sabm_mesa.answers import FORMATS
 from sabm_mesa.parameters import SERVICES, parameters_of
 from sabm_mesa.prompts import NO_PERSONA, PromptBook
 from sabm_mesa.written import parse_minds, parse_value

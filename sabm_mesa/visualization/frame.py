@@ -9,7 +9,7 @@ import solara
 import solara.lab
 
 NAME = "sabm"
-PAGES = {"/": "Scenarios", "/host": "Play with people"}
+PAGES = {"/": "Scenarios", "/recording": "Recordings", "/host": "Play with people"}
 """Path → words of the navigation."""
 STYLE = files(__package__).joinpath("style.css").read_text(encoding="utf-8")
 
@@ -28,37 +28,24 @@ def Head(title: str = "") -> None:
 
 @solara.component
 def Layout(children: list[Any] | None = None) -> None:
-    """The frame of the pages of the app.
+    """The frame of all pages; on those of players nothing leads away from the game.
 
     Args:
         children: the page.
     """
+    at_a_seat = solara.use_router().parts[:1] == ["play"]
     solara.Style(STYLE)
     _Document()
     with solara.v.Html(tag="div", class_="sabm-app"):
         with solara.v.Html(tag="nav", class_="sabm-nav", attributes={"aria-label": "Pages"}):
-            with solara.Link("/"):
-                solara.v.Html(tag="strong", children=["sabm"])
-            for path, words in PAGES.items():
-                with solara.Link(path):
-                    solara.v.Html(tag="span", children=[words])
-            solara.v.Spacer()
-            solara.lab.ThemeToggle()
-        solara.v.Html(tag="div", class_="sabm-body", children=children or [])
-
-
-@solara.component
-def Bare(children: list[Any] | None = None) -> None:
-    """The frame of the pages of players: nothing leads away from the game.
-
-    Args:
-        children: the page.
-    """
-    solara.Style(STYLE)
-    _Document()
-    with solara.v.Html(tag="div", class_="sabm-app"):
-        with solara.v.Html(tag="nav", class_="sabm-nav"):
-            solara.v.Html(tag="strong", children=["sabm"])
+            if at_a_seat:
+                solara.v.Html(tag="strong", children=[NAME])
+            else:
+                with solara.Link("/"):
+                    solara.v.Html(tag="strong", children=[NAME])
+                for path, words in PAGES.items():
+                    with solara.Link(path):
+                        solara.v.Html(tag="span", children=[words])
             solara.v.Spacer()
             solara.lab.ThemeToggle()
         solara.v.Html(tag="div", class_="sabm-body", children=children or [])

@@ -126,5 +126,6 @@ def test_ctrl_c_keeps_what_was_answered_and_says_so(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         ((answers,),) = connection.execute("SELECT count(*) FROM asks").fetchall()
     assert answers >= 10
-    assert lines == [f"sabm: Stopped. {answers} answers are in {path}."]
+    go_on = f"go on with: sabm resume {path}"
+    assert lines == [f"sabm: Stopped. {answers} answers are in {path}; {go_on}"]
     assert [path.name for path in tmp_path.iterdir()] == ["recording.sqlite"]

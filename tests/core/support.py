@@ -132,7 +132,6 @@ class Priced:
             latency_s=0.5,
             model="served",
             finish_reason="stop",
-            request="f00d",
             retries=1,
         )
 

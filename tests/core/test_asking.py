@@ -164,6 +164,8 @@ def test_what_attempts_cost_is_counted_for_each() -> None:
         "invalid": 1,
         "reasks": 2,
         "retries": 3,
+        "refused": 0,
+        "truncated": 0,
         "prompt_tokens": 30,
         "cached_tokens": 6,
         "completion_tokens": 9,
@@ -265,7 +267,7 @@ def test_an_observation_gives_its_texts_and_numbers_to_the_prompt() -> None:
 
 def test_a_cost_that_is_not_known_stays_unknown() -> None:
     tally = Tally()
-    tally.add_reply(Reply("1", cost_usd=1.0))
-    tally.add_reply(Reply("1", cost_usd=math.nan))
+    tally.add_reply(Reply("1", cost_usd=1.0), 1)
+    tally.add_reply(Reply("1", cost_usd=math.nan), 1)
 
     assert math.isnan(tally.cost_usd)

@@ -25,6 +25,7 @@ TREE = {
     "BudgetExceeded": ("RunError", 1),
     "MindError": ("RunError", 1),
     "RecordingError": ("RunError", 1),
+    "RunDiffers": ("RecordingError", 1),
     "OutputError": ("RunError", 1),
 }
 CLASSES = {

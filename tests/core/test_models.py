@@ -15,6 +15,7 @@ from sabm_mesa import KeynesianBeautyContest, ScriptedMind, SmartModel, action, 
 from sabm_mesa.asks import Reply
 from sabm_mesa.errors import OutputError, RunError, UnknownName
 from sabm_mesa.registry import SCENARIOS, scenario
+from sabm_mesa.usage import Failures
 from tests.core.support import Priced, Tiny, Waiting, rows, tiny
 
 ROOT = Path(__file__).parents[2]
@@ -100,7 +101,7 @@ def test_the_frames_have_one_row_a_round_and_one_an_agent_and_round() -> None:
                 "round": [0, 1],
                 "sum": [3, 7],
                 "asks": [2, 2],
-                "invalid": [0, 0],
+                **{name: [0, 0] for name in Failures._fields},
                 "prompt_tokens": [0, 0],
                 "completion_tokens": [0, 0],
                 "cost_usd": [0.0, 0.0],
@@ -116,6 +117,7 @@ def test_the_frames_have_one_row_a_round_and_one_an_agent_and_round() -> None:
                 "agent": [1, 2, 1, 2],
                 "mind": ["scripted"] * 4,
                 "value": [1, 2, 3, 4],
+                **{name: [0] * 4 for name in Failures._fields},
             }
         ),
     )

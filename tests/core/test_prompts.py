@@ -12,7 +12,8 @@ from sabm_mesa.answers import Unusable
 from sabm_mesa.asks import Ask, Key
 from sabm_mesa.errors import PromptError, UnknownName
 from sabm_mesa.models.keynesian_beauty_contest import REWARD_RULES
-from sabm_mesa.prompts import PromptBook, load, load_builtin, merge, placeholders
+from sabm_mesa.prompts import PromptBook, load, load_builtin, merge
+from sabm_mesa.prompts.templates import placeholders
 from sabm_mesa.registry import SCENARIOS, scenario
 
 

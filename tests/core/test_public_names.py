@@ -21,6 +21,7 @@ NAMES = [
     "Number",
     "Observation",
     "Phase",
+    "Recorded",
     "Recording",
     "Reply",
     "SabmError",
@@ -31,7 +32,10 @@ NAMES = [
     "Text",
     "action",
     "communication",
+    "fork",
     "planning",
+    "replay",
+    "resume",
     *(scenario(name).__name__ for name in SCENARIOS),
 ]
 

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -113,12 +114,12 @@ def test_every_attempt(contest) -> None:
 def test_what_every_attempt_cost(contest) -> None:
     path, _ = contest
     columns = (
-        "request, prompt_tokens, cached_tokens, completion_tokens, cost_usd, latency_s, "
+        "length(request), prompt_tokens, cached_tokens, completion_tokens, cost_usd, latency_s, "
         "served_model, finish_reason, retries"
     )
 
     assert rows(path, f"SELECT DISTINCT {columns} FROM asks") == [
-        ("f00d", 10, 2, 3, 0.25, 0.5, "served", "stop", 1)
+        (64, 10, 2, 3, 0.25, 0.5, "served", "stop", 1)
     ]
 
 
@@ -130,7 +131,10 @@ def messages(path, *place):
         *place,
     )
     texts = dict(rows(path, "SELECT id, text FROM texts"))
-    return [(role, "\n".join(texts[line] for line in lines)) for role, lines in json.loads(stored)]
+    return [
+        (role, "\n".join(texts[line] for line in accumulate(steps)))
+        for role, steps in json.loads(stored)
+    ]
 
 
 def test_the_messages_can_be_rebuilt_exactly(tmp_path) -> None:

@@ -3,27 +3,34 @@
 import math
 
 from sabm_mesa import Decision, Reply
-from sabm_mesa.usage import Tally
+from sabm_mesa.usage import Failures, Tally
 from tests.core.support import Priced, tiny
 
 
 def test_decisions_are_counted_with_their_attempts() -> None:
     tally = Tally()
-    tally.add_decision(Decision(3))
-    tally.add_decision(Decision(3, attempts=2))
-    tally.add_decision(Decision(None, reason="It was empty.", attempts=3))
+    tally.add_decision(Decision(3), 1)
+    tally.add_decision(Decision(3, attempts=2), 2)
+    tally.add_decision(Decision(None, reason="It was empty.", attempts=3), 2)
 
     assert (tally.asks, tally.reasks, tally.invalid) == (3, 3, 1)
+    assert tally.by_agent == {2: Failures(invalid=1, reasks=3)}
 
 
 def test_replies_are_summed() -> None:
     tally = Tally()
-    tally.add_reply(Reply("1", prompt_tokens=1, completion_tokens=2, cached_tokens=3, cost_usd=0.5))
-    tally.add_reply(Reply("1", prompt_tokens=10, retries=2))
+    tally.add_reply(
+        Reply("1", prompt_tokens=1, completion_tokens=2, cached_tokens=3, cost_usd=0.5), 1
+    )
+    tally.add_reply(Reply("1", prompt_tokens=10, retries=2), 2)
+    tally.add_reply(Reply("", finish_reason="content_filter"), 2)
+    tally.add_reply(Reply("I thi", finish_reason="length"), 3)
 
     assert tally == Tally(
-        prompt_tokens=11, completion_tokens=2, cached_tokens=3, cost_usd=0.5, retries=2
-    )
+        prompt_tokens=11, completion_tokens=2, cached_tokens=3, cost_usd=0.5, retries=2,
+        refused=1, truncated=1,
+    )  # fmt: skip
+    assert tally.by_agent == {2: Failures(retries=2, refused=1), 3: Failures(truncated=1)}
 
 
 def test_tallies_are_added_and_are_rows() -> None:
@@ -35,6 +42,8 @@ def test_tallies_are_added_and_are_rows() -> None:
         "invalid": 1,
         "reasks": 0,
         "retries": 0,
+        "refused": 0,
+        "truncated": 0,
         "prompt_tokens": 0,
         "cached_tokens": 0,
         "completion_tokens": 0,
@@ -62,6 +71,8 @@ def test_a_model_counts_by_round_and_in_total() -> None:
         "invalid": 0,
         "reasks": 0,
         "retries": 2,
+        "refused": 0,
+        "truncated": 0,
         "prompt_tokens": 20,
         "cached_tokens": 4,
         "completion_tokens": 6,

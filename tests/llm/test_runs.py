@@ -20,10 +20,11 @@ from sabm_mesa import llm as access
 from sabm_mesa.errors import BadRequest, LLMError, MissingKey, RunError, ServerUnavailable
 from sabm_mesa.llm import Completion
 from sabm_mesa.llm.translation import KEY_VARIABLE
+from sabm_mesa.usage import Failures
 from tests.llm.support import ROOT, contest, first_question, rows
 from tests.llm_server import Fault, LLMServer, Rates, Reply, nonsense
 
-COSTS = ["asks", "invalid", "prompt_tokens", "completion_tokens", "cost_usd"]
+COSTS = [*Failures._fields, "prompt_tokens", "completion_tokens", "cost_usd"]
 SCRIPT = """
 import sys
 from sabm_mesa import Connection, KeynesianBeautyContest
@@ -163,7 +164,7 @@ def test_a_noisy_server_gives_the_same_run() -> None:
     assert noisy.total.reasks > 0
     same = [clean.model_frame().drop(columns=COSTS), noisy.model_frame().drop(columns=COSTS)]
     pd.testing.assert_frame_equal(*same)
-    minds = [run.agent_frame().drop(columns="mind") for run in runs]
+    minds = [run.agent_frame().drop(columns=["mind", *Failures._fields]) for run in runs]
     pd.testing.assert_frame_equal(*minds)
 
 

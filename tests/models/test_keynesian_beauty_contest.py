@@ -15,6 +15,7 @@ import pytest
 from sabm_mesa import KeynesianBeautyContest, Reply, ScriptedMind
 from sabm_mesa.agents.keynesian_beauty_contest import Message
 from sabm_mesa.minds.classical.keynesian_beauty_contest import CognitiveHierarchy, LevelK
+from sabm_mesa.usage import Failures
 
 # Picks of three players in four rounds; the third one's answers of round 2 cannot be read.
 PICKS = [(10, 20, 60), (30, 30, 30), (12, 28, None), (0, 40, 50)]
@@ -84,10 +85,11 @@ def test_the_data_have_the_columns_of_the_design() -> None:
 
     assert list(model.model_frame(5).columns) == [
         "run", "round", "mean", "target", "variance", "n_winners", "agreement",
-        "asks", "invalid", "prompt_tokens", "completion_tokens", "cost_usd",
+        "asks", "invalid", "reasks", "retries", "refused", "truncated",
+        "prompt_tokens", "completion_tokens", "cost_usd",
     ]  # fmt: skip
     assert list(model.agent_frame(5).columns) == [
-        "run", "round", "agent", "mind", "choice", "won", "payoff", "level",
+        "run", "round", "agent", "mind", "choice", "won", "payoff", "level", *Failures._fields,
     ]  # fmt: skip
     assert set(model.model_frame(5)["run"]) == set(model.agent_frame(5)["run"]) == {5}
     assert model.end_measures()["variance"] == pytest.approx(1400 / 3)

@@ -1,0 +1,45 @@
+"""``sabm play``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sabm_mesa.cli.app import (
+    BaseURL,
+    Condition,
+    Minds,
+    Rounds,
+    ScenarioName,
+    Settings,
+    app,
+    say,
+)
+from sabm_mesa.cli.values import parameters_from
+
+
+@app.command()
+def play(
+    name: ScenarioName,
+    minds: Minds = None,
+    condition: Condition = None,
+    set_: Settings = None,
+    rounds: Rounds = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed; drawn by default.")] = None,
+    base_url: BaseURL = None,
+    time_limit: Annotated[
+        float | None, typer.Option(min=0.1, help="Seconds until a question is given up; no limit.")
+    ] = None,
+) -> None:
+    """Take one seat of a scenario yourself, here in the terminal; --minds decide for the others."""
+    from sabm_mesa.cli import play as terminal
+    from sabm_mesa.llm import Connection
+
+    parameters = parameters_from(
+        set_ or [],
+        {"minds": minds, "condition": condition, "n_rounds": rounds, "rng": seed},
+    )
+    others = parameters.pop("minds", "classical")
+    parameters["connection"] = Connection(base_url)
+    terminal.play(name, parameters, others=others, time_limit_s=time_limit, say=say)

@@ -1,0 +1,195 @@
+"""The page of recordings: find one, read it round by round, compare its runs, take its data.
+
+Solara calls the annotations of `Page` with the parts of the path, so they are no texts here.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode
+
+import pandas as pd
+import solara
+import solara.lab
+
+from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.visualization.frame import Head
+from sabm_mesa.visualization.html import card, html, inside, problem
+from sabm_mesa.visualization.records.compare_view import Compare
+from sabm_mesa.visualization.records.listing import Listed, listed
+from sabm_mesa.visualization.records.parts import STYLE, Recordings, use_read, waiting
+from sabm_mesa.visualization.records.reading_view import Conversation, RoundByRound
+from sabm_mesa.visualization.records.rounds import dollars, text
+from sabm_mesa.visualization.records.store import Run, run_of, runs_of, stamp
+
+FRAMES = ("runs", "asks", "decisions", "model_data", "agent_data")
+
+
+@solara.component
+def Page() -> None:
+    """Recordings to choose from, or the one that ``?file=…&run=…`` names."""
+    router = solara.use_router()
+    given = parse_qs(router.search or "")
+    path, run = given.get("file", [""])[0], given.get("run", ["0"])[0]
+    recordings, _, searching = use_read(lambda: listed(Path.cwd()), [path])
+    known = recordings or []
+
+    def open_(path: str, run: int = 0) -> None:
+        query = urlencode({"file": path, "run": run}) if path else ""
+        router.push(f"{router.path}?{query}" if query else router.path)
+
+    Head("Recordings")
+    solara.Style(STYLE)
+    with inside("main", "rec-page"):
+        if path:
+            number = int(run) if run.isdecimal() else 0
+            Opened(path, number, known, open_).key(path)
+        else:
+            Chooser(known, searching, open_)
+
+
+@solara.component
+def Chooser(recordings: Sequence[Listed], searching: bool, open_: Callable[[str], None]) -> None:
+    """The recordings below the folder of the server, and a field for a path.
+
+    Args:
+        recordings: the recordings.
+        searching: whether they are still being looked for.
+        open_: called with the path of the one to open.
+    """
+    typed, set_typed = solara.use_state("")
+    html("h1", "Recordings")
+    html("p", "Open one to read every prompt and answer, round by round.", "sabm-lead")
+    with card("By its path"), inside("div", "rec-bar"):
+        solara.InputText(
+            "Path on the computer that serves this page", typed, on_value=set_typed,
+            continuous_update=True,
+        )  # fmt: skip
+        solara.Button(
+            "Open", color="primary", disabled=not typed.strip(),
+            on_click=lambda: open_(typed.strip()),
+        )  # fmt: skip
+    html("h2", f"Below {Path.cwd()}, the newest first")
+    if searching:
+        waiting("Looking for recordings …")
+    elif not recordings:
+        html("p", "None found. A run writes one: sabm run kbc --out out/kbc", "sabm-empty")
+    else:
+        shown = [
+            {"name": each.name, "words": each.words, "when": _when(each), "bad": bool(each.problem)}
+            for each in recordings
+        ]
+        Recordings(recordings=shown, event_choose=lambda i: open_(recordings[i].name))
+
+
+@solara.component
+def Opened(
+    path: str, number: int, recordings: Sequence[Listed], open_: Callable[[str, int], None]
+) -> None:
+    """A recording.
+
+    Args:
+        path: the recording.
+        number: the run that is shown.
+        recordings: the recordings that are known.
+        open_: called with the path and the run to open.
+    """
+    looked, look = solara.use_state(0)
+    place = Path.cwd() / Path(path).expanduser()
+    mark = stamp(place)
+    runs, wrong, busy = use_read(lambda: runs_of(place), [path, mark, looked])
+    run, wrong_run, reading = use_read(lambda: run_of(place, number), [path, mark, number, looked])
+    html("h1", place.name)
+    with inside("div", "rec-bar"):
+        html("span", path, "sabm-hint rec-path")
+        solara.Button(
+            "All recordings", icon_name="mdi-arrow-left", text=True, on_click=lambda: open_("", 0)
+        )
+        solara.Button(
+            "Read again", icon_name="mdi-refresh", text=True, on_click=lambda: look(looked + 1)
+        )
+    if wrong or wrong_run:
+        problem(wrong or wrong_run)
+        return
+    if busy or runs is None:
+        waiting("Reading the recording …")
+        return
+    if runs.empty:
+        html("p", "There is no run in this recording yet.", "sabm-empty sabm-card")
+        return
+    _choose_run(runs, number, lambda chosen: open_(path, chosen))
+    if reading or run is None:
+        waiting("Reading the run …")
+        return
+    with solara.lab.Tabs(lazy=True):
+        with solara.lab.Tab("Rounds"):
+            RoundByRound(run)
+        with solara.lab.Tab("Conversation"):
+            Conversation(run)
+        with solara.lab.Tab("Compare"):
+            Compare(run, recordings)
+        with solara.lab.Tab("Downloads"):
+            Downloads(run, runs)
+
+
+@solara.component
+def Downloads(run: Run, runs: pd.DataFrame) -> None:
+    """The recording, and its frames as CSV.
+
+    Args:
+        run: a run of it.
+        runs: all its runs.
+    """
+    recorded = Recorded(run.path)
+    with card("All runs of the recording"):
+        if "running" in set(runs["status"]):
+            html("p", "The recording itself can be had when its runs have ended.", "sabm-empty")
+        else:
+            _download(run.path.read_bytes, run.path.name)
+        for name in FRAMES:
+            _download(_csv(recorded, name), f"{run.path.stem}-{name}.csv")
+        html(
+            "p",
+            "Texts are as they came: import them into a spreadsheet as text, not as formulas.",
+            "sabm-hint",
+        )
+
+
+def _choose_run(runs: pd.DataFrame, number: int, choose: Callable[[int], None]) -> None:
+    labels = {
+        f"Run {row['run']}: {row['scenario']}, {row['status']}, {row['rounds']} rounds, "
+        f"seed {row['seed'].strip('[]')}" + (", a fork" if text(row["parent"]) else ""): row
+        for row in runs.to_dict("records")
+    }
+    now = next((label for label, row in labels.items() if row["run"] == number), None)
+    with inside("div", "rec-bar"):
+        solara.Select(
+            "Run", list(labels), value=now, on_value=lambda label: choose(int(labels[label]["run"]))
+        )
+        if now is not None:
+            row = labels[now]
+            told = f"{row['asks']:,} asks · {row['invalid']:,} invalid · minds {row['minds']} · "
+            told += f"{row['prompt_tokens'] + row['completion_tokens']:,} tokens · "
+            told += f"cost {dollars(row['cost_usd'])}"
+            html("span", told, "sabm-hint rec-path")
+            if why := text(row["problem"]):
+                problem(f"The run failed: {why}")
+
+
+def _download(data: Callable[[], str | bytes], name: str) -> None:
+    with solara.FileDownload(data, name):
+        solara.Button(f"Download {name}", icon_name="mdi-download", text=True)
+
+
+def _csv(recorded: Recorded, name: str) -> Callable[[], str]:
+    def read() -> str:
+        frame: pd.DataFrame = getattr(recorded, name)()
+        return frame.to_csv(index=False)
+
+    return read
+
+
+def _when(recording: Listed) -> str:
+    # In the time of the server, as its clock shows it.
+    changed = datetime.fromtimestamp(stamp(recording.path)[0][0] / 1e9).astimezone()
+    return f"written {changed:%Y-%m-%d %H:%M}"

@@ -1,0 +1,1 @@
+"""Recordings in the viewer: finding, reading, comparing and showing them."""

@@ -1,0 +1,147 @@
+"""Two runs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+import solara
+
+from sabm_mesa.visualization.html import card, html, inside, problem
+from sabm_mesa.visualization.records import charts, comparing
+from sabm_mesa.visualization.records.listing import Listed, find_run
+from sabm_mesa.visualization.records.parts import chart, table, use_read, waiting
+from sabm_mesa.visualization.records.rounds import text
+from sabm_mesa.visualization.records.store import Run, run_of, runs_of, stamp
+
+THIS, OTHER = "this run", "other run"
+
+
+@solara.component
+def Compare(run: Run, recordings: Sequence[Listed]) -> None:
+    """A run beside another: its parent at first, when it is a fork and that is at hand.
+
+    Args:
+        run: the run.
+        recordings: the recordings that are known.
+    """
+    parent = text(run.info["parent"])
+    found = solara.use_memo(lambda: _first(run, recordings), [run, recordings])
+    chosen, set_chosen = solara.use_state_or_update(found)
+    path, number = chosen
+    names = {str(run.path): "this recording"}
+    names |= {str(each.path): each.name for each in recordings if each.path != run.path}
+    runs, wrong, busy = use_read(lambda: runs_of(Path(path)), [path, stamp(Path(path))])
+    numbers = [] if runs is None else [int(each) for each in runs["run"]]
+    with card("Compare with"):
+        if parent:
+            at_hand = find_run(recordings, parent) is not None
+            html("p", "This run is a fork. " + (
+                "Its parent is chosen." if at_hand and found == chosen else
+                "Its parent is at hand." if at_hand else
+                "Its parent is in none of the listed recordings."))  # fmt: skip
+        with inside("div", "rec-bar"):
+            label = names.get(path, path)
+            by_name = {name: place for place, name in names.items()} | {label: path}
+            solara.Select(
+                "Recording", list(by_name), value=label,
+                on_value=lambda name: set_chosen((by_name[name], 0)),
+            )  # fmt: skip
+            solara.InputText(
+                "Or the path of a recording", path,
+                on_value=lambda typed: set_chosen((typed.strip(), 0)),
+            )  # fmt: skip
+            if numbers:
+                solara.Select(
+                    "Run", numbers, value=number if number in numbers else numbers[0],
+                    on_value=lambda chosen: set_chosen((path, chosen)),
+                )  # fmt: skip
+        if wrong:
+            problem(wrong)
+        elif busy:
+            waiting("Reading the recording …")
+    if numbers and not wrong:
+        shown = number if number in numbers else numbers[0]
+        Sides(run, path, shown).key(f"{path}/{shown}")
+
+
+@solara.component
+def Sides(run: Run, path: str, number: int) -> None:
+    """How two runs differ.
+
+    Args:
+        run: a run.
+        path: the recording of the other.
+        number: its number.
+    """
+    other, wrong, busy = use_read(
+        lambda: run_of(Path(path), number), [path, number, stamp(Path(path))]
+    )
+    if wrong:
+        problem(wrong)
+    elif busy:
+        waiting("Reading the run …")
+    elif other is not None and other.info["uid"] == run.info["uid"]:
+        html("p", "This is the same run. Choose another one.", "sabm-empty sabm-card")
+    elif other is not None:
+        Differences(run, other)
+
+
+@solara.component
+def Differences(run: Run, other: Run) -> None:
+    """Parameters, forks and numbers of two runs.
+
+    Args:
+        run: a run.
+        other: another.
+    """
+    where, _, searching = use_read(lambda: comparing.first_difference(run, other), [run, other])
+    drawn, wrong, drawing = use_read(
+        lambda: charts.both(run, other, (_name(run), _name(other))), [run, other]
+    )
+    with inside("div", "rec-round"):
+        with card("Where they part"):
+            if searching:
+                waiting("Comparing …")
+            else:
+                html("p", where.words if where else "All data of both runs are the same.",
+                     data_name="difference")  # fmt: skip
+            for title, one in ((THIS, run), (OTHER, other)):
+                told = comparing.changes(one)
+                html("h3", f"{title.capitalize()}: {_name(one)}")
+                html("p", _about(one), "sabm-hint")
+                with inside("ul", "rec-changes"):
+                    for each in told or ["Nothing was changed during the run."]:
+                        html("li", each)
+        with card("Parameters that differ"):
+            differing = comparing.parameters(run, other)
+            if differing:
+                frame = pd.DataFrame(differing, columns=["parameter", THIS, OTHER])
+                table("Those with which the runs began", frame)
+            else:
+                html("p", "Both began with the same parameters and seed.", "sabm-empty")
+        if drawing:
+            waiting("Drawing both runs …")
+        elif drawn is None:
+            html("p", wrong or "They have no column of numbers in common.", "sabm-empty sabm-card")
+        else:
+            with inside("div", "sabm-charts"):
+                chart(drawn)
+
+
+def _first(run: Run, recordings: Sequence[Listed]) -> tuple[str, int]:
+    """What is compared at first: the parent, or another run of the same recording."""
+    found = find_run(recordings, text(run.info["parent"]))
+    if found is not None:
+        return str(found[0]), found[1]
+    return str(run.path), 0 if run.number else 1
+
+
+def _name(run: Run) -> str:
+    return f"run {run.number} of {run.path.name}"
+
+
+def _about(run: Run) -> str:
+    info = run.info
+    return f"{info['scenario']}, {info['status']}, {info['rounds']} rounds, {info['started']}"

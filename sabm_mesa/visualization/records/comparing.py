@@ -1,0 +1,149 @@
+"""What two runs have in common, and where they part."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from typing import Any
+
+import pandas as pd
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+from sabm_mesa.usage import Tally
+from sabm_mesa.visualization.records.store import Run
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first round in which two runs differ.
+
+    Attributes:
+        round: the round.
+        model: the model columns that differ in it.
+        agents: the agents that differ in it.
+        missing: whether one of the runs does not have the round.
+    """
+
+    round: int
+    model: tuple[str, ...] = ()
+    agents: tuple[int, ...] = ()
+    missing: bool = False
+
+    @property
+    def words(self) -> str:
+        """The difference in a sentence."""
+        if self.missing:
+            return f"Both are the same up to round {self.round}, which only one of them has."
+        parts = []
+        if self.model:
+            parts.append(f"model columns {', '.join(self.model)}")
+        if self.agents:
+            few = ", ".join(map(str, self.agents[:10])) + (", …" if len(self.agents) > 10 else "")
+            parts.append(f"agents {few}")
+        return f"The first round that differs is round {self.round}: {'; '.join(parts)}."
+
+
+def parameters(one: Run, other: Run) -> list[tuple[str, str, str]]:
+    """The parameters in which two runs differ: name and both values, as JSON.
+
+    Args:
+        one: a run.
+        other: another.
+    """
+    told = [
+        {"scenario": run.info["scenario"], **run.parameters, "seed": json.loads(run.info["seed"])}
+        for run in (one, other)
+    ]
+    for each in told:
+        each.pop("rng", None)
+    names = dict.fromkeys([*told[0], *told[1]])
+    found = [(name, _json(told[0], name), _json(told[1], name)) for name in names]
+    return [each for each in found if each[1] != each[2]]
+
+
+def changes(run: Run) -> list[str]:
+    """What changed during a run, one sentence a fork.
+
+    Args:
+        run: the run.
+    """
+    return [
+        f"From round {fork['at']} on: "
+        + ", ".join(f"{name} = {json.dumps(value)}" for name, value in fork["set"].items())
+        for fork in run.forks
+    ]
+
+
+def first_difference(one: Run, other: Run) -> Difference | None:
+    """The first round in which the data of two runs differ, or None.
+
+    Columns that only one of them has are not compared.
+
+    Args:
+        one: a run.
+        other: another.
+    """
+    model = _differing(one.model_data, other.model_data, ["round"])
+    agents = _differing(one.agent_data, other.agent_data, ["round", "agent"])
+    played = [int(run.model_data["round"].max()) if len(run.model_data) else -1
+              for run in (one, other)]  # fmt: skip
+    # Rounds that only one has are differences of length.
+    common = min(played)
+    rounds = [round_ for round_ in {*model, *agents} if round_ <= common]
+    if rounds:
+        first = min(rounds)
+        return Difference(first, tuple(model.get(first, ())), tuple(agents.get(first, ())))
+    return Difference(common + 1, missing=True) if played[0] != played[1] else None
+
+
+def columns(one: Run, other: Run) -> list[str]:
+    """The model columns with numbers that both have: those that differ first, counts of asks last.
+
+    Args:
+        one: a run.
+        other: another.
+    """
+    a, b = one.model_data, other.model_data
+    both = [
+        str(name)
+        for name in a.columns
+        if name in b.columns and name not in {"run", "round"} and _number(a[name], b[name])
+    ]
+    counts = {field.name for field in fields(Tally)}
+    same = {name for name in both if list(a[name]) == list(b[name])}
+    return sorted(both, key=lambda name: (name in counts, name in same))
+
+
+def _number(*columns: pd.Series[Any]) -> bool:
+    return all(
+        is_numeric_dtype(column) and not is_bool_dtype(column) and column.count() > 0
+        for column in columns
+    )
+
+
+def _differing(one: pd.DataFrame, other: pd.DataFrame, keys: list[str]) -> dict[int, list[Any]]:
+    """Round → the agents that differ in it, or the columns where there are no agents."""
+    names = [n for n in one.columns if n in other.columns and n not in {"run", *keys}]
+    merged = one.merge(other, on=keys, how="outer", suffixes=("", "·other"), indicator=True)
+    unequal = pd.DataFrame(
+        {
+            name: ~_equal(merged[name], merged[f"{name}·other"]) | (merged["_merge"] != "both")
+            for name in names
+        },
+        index=merged.index,
+    )
+    found: dict[int, list[Any]] = {}
+    parts = unequal.any(axis=1)
+    places = merged.loc[parts, keys].astype(int).to_numpy().tolist()
+    for (round_, *agent), row in zip(places, unequal[parts].to_numpy().tolist(), strict=True):
+        what = [n for n, is_other in zip(names, row, strict=True) if is_other]
+        found.setdefault(round_, []).extend(agent or what)
+    return found
+
+
+def _equal(one: pd.Series[Any], other: pd.Series[Any]) -> pd.Series[bool]:
+    return (one == other) | (one.isna() & other.isna())
+
+
+def _json(parameters: dict[str, Any], name: str) -> str:
+    return json.dumps(parameters[name], ensure_ascii=False) if name in parameters else "–"

@@ -1,0 +1,156 @@
+"""What the pages of recordings are made of. Text of models is always text, never markup."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import solara
+import solara.lab
+
+from sabm_mesa.errors import SabmError
+from sabm_mesa.visualization.html import html, inside
+from sabm_mesa.visualization.records.rounds import rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sabm_mesa.visualization.records.charts import Chart
+
+STYLE = files(__package__).joinpath("records.css").read_text(encoding="utf-8")
+T = TypeVar("T")
+
+
+def use_read(read: Callable[[], T], dependencies: list[Any]) -> tuple[T | None, str, bool]:
+    """Read something off the page's thread, again whenever a dependency changes.
+
+    Args:
+        read: what reads it.
+        dependencies: what it depends on.
+
+    Returns:
+        What was read, what went wrong, and whether it is still being read.
+    """
+
+    def careful() -> tuple[list[Any], T | None, str]:
+        try:
+            return dependencies, read(), ""
+        except SabmError as error:
+            return dependencies, None, str(error)
+
+    task = solara.lab.use_task(careful, dependencies=dependencies)
+    if task.value is None or task.value[0] != dependencies:
+        return None, "", True
+    return task.value[1], task.value[2], False
+
+
+def waiting(text: str) -> None:
+    """A line that says what is being done.
+
+    Args:
+        text: the line.
+    """
+    with inside("div", role="status"):
+        html("p", text, "sabm-empty")
+        solara.v.ProgressLinear(indeterminate=True, color="primary", height=4)
+
+
+def table(
+    caption: str,
+    frame: pd.DataFrame,
+    pick: int | None = None,
+    chosen: str = "",
+    choose: Callable[[str], None] | None = None,
+) -> None:
+    """A table of data.
+
+    Args:
+        caption: what it shows.
+        frame: the data.
+        pick: the column whose cells are buttons.
+        chosen: the cell of it that is chosen.
+        choose: called with a cell of it.
+    """
+    Table(
+        caption=caption, columns=[str(name) for name in frame.columns], rows=rows(frame),
+        pick=pick, chosen=chosen, event_choose=choose or (lambda _cell: None),
+    )  # fmt: skip
+
+
+def chart(drawn: Chart, marked: int | None = None) -> None:
+    """A chart, with a mark at a round.
+
+    Args:
+        drawn: the chart.
+        marked: the round.
+    """
+    with inside("figure", "sabm-card sabm-chart"):
+        with inside("div", "sabm-paper"), inside("div", "rec-chart"):
+            Picture(drawn)
+            if marked is not None:
+                for place in filter(None, (span.place(marked) for span in drawn.spans)):
+                    left, top, height = (f"{each:.3f}%" for each in place)
+                    style = f"left: {left}; top: {top}; height: {height}"
+                    html("div", "", "rec-mark", style=style, title=f"Round {marked}")
+        with solara.FileDownload(drawn.png, f"{drawn.name}.png"):
+            solara.Button(
+                f"Download {drawn.name}.png", icon_name="mdi-download", text=True, small=True
+            )
+
+
+@solara.component
+def Picture(drawn: Chart) -> None:
+    """The picture of a chart: a component, so that it is sent again only when it changes.
+
+    Args:
+        drawn: the chart.
+    """
+    source = f"data:image/png;base64,{base64.b64encode(drawn.png).decode()}"
+    html("img", "", "sabm-lines" if drawn.lines else "", src=source, alt=drawn.title)
+
+
+@solara.component_vue("table.vue")
+def Table(
+    caption: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    pick: int | None = None,
+    chosen: str = "",
+    event_choose: Callable[[str], None] | None = None,
+) -> None:
+    """A table whose cells are texts; those of one column may be buttons."""
+
+
+@solara.component_vue("rounds.vue")
+def Rounds(
+    rounds: Sequence[int], place: int, event_go: Callable[[int], None] | None = None
+) -> None:
+    """A slider over the rounds, with buttons; the arrow keys move it too."""
+
+
+@solara.component_vue("asks.vue")
+def Asks(
+    asks: Sequence[dict[str, Any]],
+    chosen: int = -1,
+    event_choose: Callable[[int], None] | None = None,
+) -> None:
+    """The asks of a round."""
+
+
+@solara.component_vue("exchange.vue")
+def Exchange(attempts: Sequence[dict[str, Any]]) -> None:
+    """What was sent and what came, attempt by attempt."""
+
+
+@solara.component_vue("said.vue")
+def Said(messages: Sequence[Sequence[Any]]) -> None:
+    """What was said, by whom and in which round."""
+
+
+@solara.component_vue("recordings.vue")
+def Recordings(
+    recordings: Sequence[dict[str, Any]], event_choose: Callable[[int], None] | None = None
+) -> None:
+    """Recordings to choose from."""

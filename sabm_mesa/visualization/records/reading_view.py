@@ -1,0 +1,197 @@
+"""A recorded run, round by round: its numbers, its asks, and what was sent and answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import solara
+
+from sabm_mesa.visualization.html import card, html, inside, problem
+from sabm_mesa.visualization.records import charts, rounds
+from sabm_mesa.visualization.records.parts import (
+    Asks,
+    Exchange,
+    Rounds,
+    Said,
+    chart,
+    table,
+    use_read,
+    waiting,
+)
+from sabm_mesa.visualization.records.store import Run
+
+MOST = 300
+"""Rows of a table, and messages, on the page at once."""
+
+
+@solara.component
+def RoundByRound(run: Run) -> None:
+    """Everything about one round at a time.
+
+    Args:
+        run: the run.
+    """
+    place, set_place = solara.use_state(0)
+    agent, set_agent = solara.use_state("")
+    ask, set_ask = solara.use_state(("", -1, 0))
+    if not run.rounds:
+        html("p", "No round of this run is recorded yet.", "sabm-empty sabm-card")
+        return
+    place = min(place, len(run.rounds) - 1)
+    round_ = run.rounds[place]
+    with inside("div", "rec-round"):
+        Rounds(rounds=run.rounds, place=place, event_go=set_place)
+        with inside("div", "rec-two"):
+            with inside("div", "rec-one"):
+                _numbers(run, round_)
+                with card("Who was asked what"):
+                    AskList(run, round_, agent, ask, set_agent, set_ask)
+            with inside("section", "sabm-card rec-reader", aria_live="polite", tabindex="0"):
+                Reader(run, (round_, *ask)).key(f"{round_}/{ask}")
+        _agents(run, round_, agent, set_agent)
+        Figures(run, round_)
+
+
+@solara.component
+def AskList(
+    run: Run,
+    round_: int,
+    agent: str,
+    chosen: tuple[str, int, int],
+    set_agent: Callable[[str], None],
+    set_ask: Callable[[tuple[str, int, int]], None],
+) -> None:
+    """The asks of a round, of all agents or of one.
+
+    Args:
+        run: the run.
+        round_: the round.
+        agent: only of this one; of all when empty.
+        chosen: phase, agent and call of the ask that is read.
+        set_agent: called with the agent to show.
+        set_ask: called with the ask to read.
+    """
+    failed, set_failed = solara.use_state(False)
+    found = solara.use_memo(lambda: rounds.asks_of(run, round_), [run, round_])
+    shown = [
+        each
+        for each in found
+        if (not agent or str(each["agent"]) == agent) and not (failed and each["valid"])
+    ]
+    with inside("div", "rec-bar"):
+        solara.InputText(
+            "Only agent (all when empty)", agent, on_value=set_agent, continuous_update=True
+        )
+        solara.Checkbox(label="Only invalid ones", value=failed, on_value=set_failed)
+    invalid = sum(not each["valid"] for each in found)
+    told = f"{len(found):,} asks in round {round_}, {invalid:,} invalid."
+    if not shown:
+        html("p", f"{told} None to show.", "sabm-empty")
+        return
+    cut = f" The first {MOST} of {len(shown):,} are shown." if len(shown) > MOST else ""
+    html("p", f"{told}{cut} Choose one to read it.", "sabm-empty")
+    shown = shown[:MOST]
+    places = [_place(each) for each in shown]
+    Asks(
+        asks=shown, chosen=places.index(chosen) if chosen in places else -1,
+        event_choose=lambda i: set_ask(places[i]),
+    )  # fmt: skip
+
+
+@solara.component
+def Reader(run: Run, place: rounds.Place) -> None:
+    """What was sent and answered at one ask.
+
+    Args:
+        run: the run.
+        place: the ask.
+    """
+    known = place[2] >= 0
+    attempts, wrong, busy = use_read(
+        lambda: rounds.attempts_at(run, place) if known else [], [run.path, run.number, place]
+    )
+    html("h2", f"Agent {place[2]}, {place[1]}, round {place[0]}" if known else "What was sent")
+    if wrong:
+        problem(wrong)
+    elif busy and known:
+        waiting("Reading the recording …")
+    elif attempts:
+        Exchange(attempts=attempts)
+    elif known:
+        html("p", "This agent was not asked this in this round.", "sabm-empty")
+    else:
+        html("p", "Choose an ask of the round to read what was sent and answered.", "sabm-empty")
+
+
+@solara.component
+def Figures(run: Run, round_: int) -> None:
+    """The charts of the whole run, with a mark at the round.
+
+    Args:
+        run: the run.
+        round_: the round.
+    """
+    drawn, wrong, busy = use_read(lambda: charts.charts_of(run), [run])
+    if wrong:
+        problem(wrong)
+    if busy:
+        waiting("Drawing the charts of the run …")
+    if drawn:
+        html("h2", f"The whole run; round {round_} is marked where the rounds are an axis")
+        with inside("div", "sabm-charts"):
+            for each in drawn:
+                chart(each, round_)
+
+
+@solara.component
+def Conversation(run: Run) -> None:
+    """What was said in the run.
+
+    Args:
+        run: the run.
+    """
+    chosen, choose = solara.use_state("")
+    only = int(chosen) if chosen.strip().isdecimal() else None
+    n, said = solara.use_memo(lambda: rounds.said_in(run, MOST, only), [run, only])
+    with card("Conversation"):
+        solara.InputText(
+            "Only round (all when empty)", chosen, on_value=choose, continuous_update=True
+        )
+        if not said:
+            html("p", "Nothing was said.", "sabm-empty")
+            return
+        if n > len(said):
+            html("p", f"The first {MOST} of {n:,} messages: choose a round.", "sabm-empty")
+        Said(messages=[list(each) for each in said])
+
+
+def _numbers(run: Run, round_: int) -> None:
+    with card(f"Round {round_}"):
+        data = run.model_of(round_).drop(columns=["run", "round"])
+        if data.empty:
+            html("p", "This round was not played to its end: it has no data.", "sabm-empty")
+        with inside("dl", "sabm-facts"):
+            for name, value in data.iloc[0].to_dict().items() if len(data) else ():
+                with inside("div"):
+                    html("dt", str(name))
+                    html("dd", rounds.cell(value), data_name=str(name))
+
+
+def _agents(run: Run, round_: int, agent: str, set_agent: Callable[[str], None]) -> None:
+    with card("Agents"):
+        people = run.agents_of(round_).drop(columns=["run", "round"])
+        if people.empty:
+            html("p", "There are no data of agents.", "sabm-empty")
+        else:
+            mine = people[people["agent"].astype(str) == agent] if agent else people
+            told = f"{len(people)} agents after round {round_}; choose one for its asks."
+            if len(mine) > MOST:
+                told += f" The first {MOST} are shown."
+            names = [str(name) for name in people.columns]
+            table(told, mine[:MOST], names.index("agent"), agent,
+                  lambda cell: set_agent("" if cell == agent else cell))  # fmt: skip
+
+
+def _place(ask: dict[str, Any]) -> tuple[str, int, int]:
+    return ask["phase"], ask["agent"], ask["call"]

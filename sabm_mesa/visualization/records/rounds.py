@@ -1,0 +1,194 @@
+"""What happened in a round, in rows for the page: asks, their attempts, and what was said."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pandas as pd
+
+from sabm_mesa.errors import UnknownName
+from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.registry import scenario
+from sabm_mesa.visualization.records.store import Run
+
+SPEECH = "communicate"
+"""The question whose answer is said aloud."""
+Place = tuple[int, str, int, int]
+"""Round, phase, agent and call of an ask."""
+
+
+def asks_of(run: Run, round_: int) -> list[dict[str, Any]]:
+    """The asks of a round, phase by phase: what came of each.
+
+    Args:
+        run: the run.
+        round_: the round.
+
+    Returns:
+        Rows with ``phase``, ``agent``, ``call``; ``name``, ``mind``, ``valid``, ``value`` and
+        ``reason`` of the last attempt; ``attempts``, and ``tokens`` and ``latency`` of them all.
+    """
+    phases = phases_of(run)
+    tried: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
+    for row in _records(run.asks_of(round_)):
+        tried.setdefault((row["phase"], row["agent"], row["call"]), []).append(row)
+    found = [_ask(place, rows) for place, rows in tried.items()]
+    return sorted(found, key=lambda ask: phases.index(ask["phase"]))
+
+
+def phases_of(run: Run) -> list[str]:
+    """The phases of a run in the order in which they are played, as far as it is known.
+
+    Args:
+        run: the run.
+    """
+    try:
+        known = [phase.name for phase in scenario(run.info["scenario"]).phases]
+    except UnknownName:
+        known = [SPEECH, "plan"]
+    return list(dict.fromkeys([*known, *run.asks["phase"]]))
+
+
+def attempts_at(run: Run, place: Place) -> list[dict[str, Any]]:
+    """All attempts at an ask, with what was sent and what came back.
+
+    Args:
+        run: the run.
+        place: which ask.
+
+    Returns:
+        Rows with ``messages`` (role and content as they were sent), ``raw`` (the answer as it
+        came), ``reasoning``, ``valid``, ``reason`` and ``facts`` (name and value).
+
+    Raises:
+        RecordingError: when the recording cannot be read.
+    """
+    round_, phase, agent, call = place
+    asks = run.asks_of(round_)
+    tried = asks[(asks["phase"] == phase) & (asks["agent"] == agent) & (asks["call"] == call)]
+    recorded = Recorded(run.path)
+    return [
+        {
+            "messages": [
+                list(each)
+                for each in recorded.messages(
+                    run.number, round_, phase, agent, call, row["attempt"]
+                )
+            ],
+            "raw": text(row["raw"]),
+            "came": row["raw"] is not None and not _none(row["raw"]),
+            "reasoning": text(row["reasoning"]),
+            "valid": bool(row["valid"]),
+            "reason": text(row["reason"]),
+            "facts": _facts(row),
+        }
+        for row in _records(tried.sort_values("attempt"))
+    ]
+
+
+def said_in(run: Run, most: int, only: int | None = None) -> tuple[int, list[tuple[int, str, str]]]:
+    """What was said: how many messages, and round, speaker and words of the first of them.
+
+    Args:
+        run: the run.
+        most: so many messages at the most.
+        only: only in this round; in all when None.
+    """
+    asks = run.asks if only is None else run.asks_of(only)
+    spoken = asks[(asks["name"] == SPEECH) & asks["valid"]]
+    n, spoken = len(spoken), spoken[:most]
+    return n, [
+        (int(round_), f"Agent {agent}", value_of(value))
+        for round_, agent, value in zip(
+            spoken["round"], spoken["agent"], spoken["value"], strict=True
+        )
+    ]
+
+
+def value_of(stored: object) -> str:
+    """A value as text; empty when there is none.
+
+    Args:
+        stored: its JSON.
+    """
+    if not isinstance(stored, str):
+        return ""
+    value = json.loads(stored)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def text(found: object) -> str:
+    """A text of a frame; empty when it is missing."""
+    return "" if _none(found) else str(found)
+
+
+def seconds(value: float) -> str:
+    """A time with its unit."""
+    return f"{value:.3g} s"
+
+
+def dollars(value: float) -> str:
+    """A cost with its unit."""
+    return "unknown" if math.isnan(value) else f"${value:.6f}".rstrip("0").rstrip(".")
+
+
+def cell(value: object) -> str:
+    """A value in a table; a dash for none."""
+    if _none(value):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def rows(frame: pd.DataFrame) -> list[list[str]]:
+    """The cells of a table as texts.
+
+    Args:
+        frame: the table.
+    """
+    columns = [frame[name].tolist() for name in frame.columns]
+    return [[cell(value) for value in row] for row in zip(*columns, strict=True)]
+
+
+def _ask(place: tuple[str, int, int], tried: list[dict[str, Any]]) -> dict[str, Any]:
+    last = max(tried, key=lambda row: int(row["attempt"]))
+    return {
+        **dict(zip(("phase", "agent", "call"), place, strict=True)),
+        **{name: last[name] for name in ("name", "mind", "valid", "copied")},
+        "value": value_of(last["value"]),
+        "reason": text(last["reason"]),
+        "attempts": len(tried),
+        "tokens": sum(row["prompt_tokens"] + row["completion_tokens"] for row in tried),
+        "latency": seconds(sum(row["latency_s"] for row in tried)),
+    }
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(k): v for k, v in row.items()} for row in frame.to_dict("records")]
+
+
+def _none(value: object) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
+    read = value_of(row["value"])
+    found = {
+        "Read as": read if row["valid"] else "invalid",
+        "Question": str(row["name"]),
+        "Mind": str(row["mind"]),
+        "Served by": text(row["served_model"]),
+        "Finish reason": text(row["finish_reason"]),
+        "Tokens sent": f"{row['prompt_tokens']:,} ({row['cached_tokens']:,} cached)",
+        "Tokens received": f"{row['completion_tokens']:,}",
+        "Cost": dollars(row["cost_usd"]),
+        "Latency": seconds(row["latency_s"]),
+        "Requests sent again": str(row["retries"]),
+        "Form": str(row["form"]),
+    }
+    if row["copied"]:
+        found["Paid for"] = "in the run it was forked from"
+    return [(name, value) for name, value in found.items() if value]

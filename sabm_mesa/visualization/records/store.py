@@ -1,0 +1,169 @@
+"""Reading recordings for the viewer: each run is read once, until its file changes."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sabm_mesa.recording.frames import Recorded
+
+KEPT = 8
+"""Results of reading that are kept at the most; one of a large run takes some 100 MB."""
+Stamp = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One recorded run, in memory.
+
+    Attributes:
+        path: the recording.
+        info: its row of `Recorded.runs`.
+        model_data: one row a round.
+        agent_data: one row an agent and round.
+        asks: one row an attempt.
+    """
+
+    path: Path
+    info: dict[str, Any]
+    model_data: pd.DataFrame
+    agent_data: pd.DataFrame
+    asks: pd.DataFrame
+
+    @property
+    def number(self) -> int:
+        """Its number in the recording."""
+        return int(self.info["run"])
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the run began with."""
+        found: dict[str, Any] = json.loads(self.info["parameters"])
+        return found
+
+    @property
+    def forks(self) -> list[dict[str, Any]]:
+        """What changed during the run: ``{"at": round, "set": {parameter: value}}`` each."""
+        found: list[dict[str, Any]] = json.loads(self.info["forks"])
+        return found
+
+    @cached_property
+    def rounds(self) -> list[int]:
+        """The rounds with data or asks, in order; also one that was not played to its end."""
+        return sorted({*self.model_data["round"].tolist(), *self.asks["round"].tolist()})
+
+    @cached_property
+    def _places(self) -> dict[str, Mapping[Any, Any]]:
+        frames = {"model": self.model_data, "agent": self.agent_data, "asks": self.asks}
+        return {name: frame.groupby("round").indices for name, frame in frames.items()}
+
+    def model_of(self, round_: int) -> pd.DataFrame:
+        """The model data of a round: one row, or none."""
+        return self._of("model", self.model_data, round_)
+
+    def agents_of(self, round_: int) -> pd.DataFrame:
+        """The agent data of a round."""
+        return self._of("agent", self.agent_data, round_)
+
+    def asks_of(self, round_: int) -> pd.DataFrame:
+        """The attempts of a round."""
+        return self._of("asks", self.asks, round_)
+
+    def _of(self, name: str, frame: pd.DataFrame, round_: int) -> pd.DataFrame:
+        found: pd.DataFrame = frame.iloc[self._places[name].get(round_, [])]
+        return found
+
+
+def runs_of(path: Path) -> pd.DataFrame:
+    """The runs of a recording.
+
+    Args:
+        path: the recording.
+
+    Raises:
+        RecordingError: when it cannot be read.
+    """
+    frame: pd.DataFrame = _KEPT.get(("runs", path, stamp(path)), Recorded(path).runs)
+    if "running" in set(frame["status"]):  # which ends without a change of the file
+        _KEPT.forget(("runs", path, stamp(path)))
+    return frame
+
+
+def run_of(path: Path, number: int) -> Run:
+    """One run of a recording.
+
+    Args:
+        path: the recording.
+        number: the run.
+
+    Raises:
+        RecordingError: when it cannot be read.
+        UnknownName: when there is no such run.
+    """
+
+    def read() -> Run:
+        recorded = Recorded(path)
+        asks = recorded.asks(run=number)
+        runs = runs_of(path)
+        info = {str(k): v for k, v in runs[runs["run"] == number].iloc[0].to_dict().items()}
+        data = recorded.model_data(number), recorded.agent_data(number)
+        run = Run(path, info, *data, asks)
+        run.asks_of(0)  # finds the rows of all rounds, off the page's thread
+        return run
+
+    found: Run = _KEPT.get(("run", path, stamp(path), number), read)
+    return found
+
+
+def stamp(path: Path) -> Stamp:
+    """What changes when a recording does: time and size of the file and of its log.
+
+    Args:
+        path: the recording.
+    """
+    found = []
+    for each in (path, path.with_name(f"{path.name}-wal")):
+        try:
+            stat = each.stat()
+        except OSError:
+            found.append((0, 0))
+        else:
+            found.append((stat.st_mtime_ns, stat.st_size))
+    return tuple(found)
+
+
+class _Kept:
+    """What was read last, shared by all pages of the server."""
+
+    def __init__(self) -> None:
+        self._found: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+        self._lock = threading.Lock()
+        self._most = {"runs": 20 * KEPT, "run": KEPT}
+
+    def get(self, key: tuple[Any, ...], read: Callable[[], Any]) -> Any:
+        with self._lock:
+            if key in self._found:
+                self._found.move_to_end(key)
+                return self._found[key]
+        found = read()
+        with self._lock:
+            self._found[key] = found
+            alike = [each for each in self._found if each[0] == key[0]]
+            for old in alike[: -self._most[key[0]]]:
+                del self._found[old]
+        return found
+
+    def forget(self, key: tuple[Any, ...]) -> None:
+        with self._lock:
+            self._found.pop(key, None)
+
+
+_KEPT = _Kept()

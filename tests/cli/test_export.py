@@ -1,0 +1,259 @@
+"""`sabm export`: the files, what they give back, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sqlite3
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sabm_mesa import Recording, ScriptedMind, communication
+from sabm_mesa.asks import Reply
+from sabm_mesa.recording import export
+from sabm_mesa.recording.frames import Recorded
+from tests.core.support import Priced, tiny
+
+from .support import Sabm, one_line
+
+NAMES = ["runs", "asks", "decisions", "model_data", "agent_data"]
+KINDS = ["csv", "parquet", "jsonl"]
+HOSTILE = [
+    "=cmd|' /C calc'!A0",
+    "+1+2",
+    "@SUM(1)",
+    'He said: "yes, no"',
+    "two\nlines",
+    "a\r\nb",
+    "lone\rreturn",
+    "\n",
+    " blanks around ",
+    "'",
+    '"',
+    ",;\t|",
+    "😀 ä “quoted” \u202e \u2028 \u2029 \ufeff",
+    "\x1b[31mred\x1b[0m\x07\x08\x7f\x9b",
+    "\\n \\\\ \\u0041",
+    "<b>bold</b> & {placeholder}",
+    "NA",
+    "null",
+    "007",
+    "1e5",
+]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A run whose agents say one hostile text each, and whose prices are not known."""
+    path = tmp_path / "rec" / "r.sqlite"
+
+    def said(ask):
+        return Reply(HOSTILE[ask.key.agent - 1], cost_usd=math.nan, request="f00d")
+
+    model = tiny(communication(), n=len(HOSTILE), minds=ScriptedMind(said), rng=1, recording=path)
+    model.step()
+    return path
+
+
+def read(file: Path) -> pd.DataFrame:
+    match file.suffix:
+        case ".csv":
+            # Texts as they stand there; a missing one is an empty one in CSV.
+            texts = {"value": str} if file.stem in ("asks", "decisions") else {}
+            return pd.read_csv(file, na_values=[""], keep_default_na=False, dtype=texts)
+        case ".parquet":
+            return pd.read_parquet(file)
+    with file.open(encoding="utf-8", newline="\n") as lines:
+        return pd.DataFrame([json.loads(line) for line in lines])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_files_hold_the_frames(sabm: Sabm, path: Path, kind: str) -> None:
+    outcome = sabm("export", path, "--to", kind, "--messages")
+    assert (outcome.status, outcome.err) == (0, "")
+    folder = path.parent / "export"
+    assert sorted(file.name for file in folder.iterdir()) == sorted(f"{n}.{kind}" for n in NAMES)
+    n, attempts = len(HOSTILE), len(Recorded(path).asks())
+    assert outcome.out == (
+        f"Written to {folder}: runs.{kind} (1 row), asks.{kind} ({attempts} rows), "
+        f"decisions.{kind} ({n} rows), model_data.{kind} (1 row), agent_data.{kind} ({n} rows)\n"
+    )
+
+    for name, frame in Recorded(path).frames(messages=True).items():
+        found = read(folder / f"{name}.{kind}")
+        assert list(found.columns) == list(frame.columns)
+        expected = frame.replace("", None) if kind == "csv" else frame
+        pd.testing.assert_frame_equal(
+            found.astype(object).where(found.notna(), None),
+            expected.astype(object).where(expected.notna(), None),
+            check_exact=True,
+        )
+        if kind == "parquet":  # it also keeps the types; those of texts differ with pandas
+            numbers = list(frame.select_dtypes(["number", "bool"]))
+            pd.testing.assert_frame_equal(found[numbers], frame[numbers])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_model_wrote_is_neither_changed_nor_cut(sabm: Sabm, path: Path, kind: str) -> None:
+    assert sabm("export", path, "--to", kind).status == 0
+    asks = read(path.parent / "export" / f"asks.{kind}")
+    assert list(asks[asks["attempt"] == 0]["raw"]) == HOSTILE
+
+
+def test_any_reader_of_csv_sees_the_texts(sabm: Sabm, path: Path) -> None:
+    sabm("export", path)
+    with (path.parent / "export" / "asks.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, strict=True))
+    assert [row["raw"] for row in rows if row["attempt"] == "0"] == HOSTILE
+    assert {row["cost_usd"] for row in rows} == {""}
+
+
+def test_another_folder_and_json(sabm: Sabm, path: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "to" / "there"
+    outcome = sabm("export", path, "--to", "jsonl", "--out", folder, "--json")
+    assert json.loads(outcome.out) == {
+        "recording": str(path),
+        "files": [str(folder / f"{name}.jsonl") for name in NAMES],
+        "rows": {name: len(frame) for name, frame in Recorded(path).frames().items()},
+    }
+    assert not (path.parent / "export").exists()
+
+
+def test_the_data_are_those_of_the_tables_of_the_run(sabm: Sabm, tmp_path: Path) -> None:
+    for name in ("kbc", "bertrand", "evacuation"):
+        out = tmp_path / name
+        sabm("run", name, "--rounds", 3, "--seed", 1, "--out", out)
+        assert sabm("export", out / "recording.sqlite").status == 0
+        for table, data in (("model", "model_data"), ("agents", "agent_data")):
+            pd.testing.assert_frame_equal(
+                pd.read_csv(out / f"{table}.csv"), pd.read_csv(out / "export" / f"{data}.csv")
+            )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_of_lists_and_of_mixed_types(tmp_path: Path, kind: str) -> None:
+    frame = pd.DataFrame(
+        {
+            "place": [[1, 2], None, [3, 4]],
+            "mixed": [1, "two", None],
+            "flag": [True, None, False],
+            "large": [2**70, 1, None],
+            "nothing": pd.Series([None, None, None], dtype=object),
+        }
+    )
+    (file,) = export.write_frames(tmp_path, {"odd": frame}, kind)
+    found = read(file)
+    found = found.astype(object).where(found.notna(), None).to_dict("list")
+
+    assert found["flag"] == [True, None, False]
+    assert found["nothing"] == [None] * 3
+    if kind == "jsonl":
+        assert found["place"] == [[1, 2], None, [3, 4]]
+        assert found["mixed"] == [1, "two", None]
+        assert found["large"] == [2**70, 1, None]
+    else:
+        assert found["place"] == ["[1,2]", None, "[3,4]"]
+        assert found["mixed"] == ["1", "two", None]
+        assert [None if v is None else int(float(v)) for v in found["large"]] == [2**70, 1, None]
+
+
+def test_files_are_replaced_whole(sabm: Sabm, path: Path) -> None:
+    sabm("export", path)
+    folder = path.parent / "export"
+    before = (folder / "asks.csv").read_bytes()
+    tiny(n=2, minds="fixed:1", rng=1, recording=path).step()
+    sabm("export", path)
+    assert (folder / "asks.csv").read_bytes().startswith(before)
+    assert {file.suffix for file in folder.iterdir()} == {".csv"}
+    assert len(list(folder.iterdir())) == 5
+
+
+def test_without_pyarrow(sabm: Sabm, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    outcome = sabm("export", path, "--to", "parquet")
+    assert outcome.status == 2
+    assert one_line(outcome) == (
+        "Parquet needs pyarrow: pip install 'sabm-mesa[parquet]', or use --to csv"
+    )
+    assert not (path.parent / "export").exists()
+
+
+def test_a_format_that_does_not_exist(sabm: Sabm, path: Path) -> None:
+    outcome = sabm("export", path, "--to", "xlsx")
+    assert outcome.status == 2
+    assert "'xlsx' is not one of 'csv', 'parquet', 'jsonl'" in one_line(outcome)
+
+
+def test_what_is_no_recording(sabm: Sabm, path: Path, tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("Dear diary, " * 1000)
+    newer = tmp_path / "newer.sqlite"
+    newer.write_bytes(path.read_bytes())
+    with closing(sqlite3.connect(newer)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    cut = tmp_path / "cut.sqlite"
+    cut.write_bytes(path.read_bytes()[:-1])
+    for file, said in {
+        tmp_path / "none.sqlite": f"There is no recording {tmp_path / 'none.sqlite'}.",
+        tmp_path: f"There is no recording {tmp_path}.",
+        notes: "is not a usable recording (file is not a database)",
+        newer: "has format 99, newer than",
+        cut: "is not a usable recording (its last page is cut off)",
+    }.items():
+        before = file.read_bytes() if file.is_file() else b""
+        outcome = sabm("export", file)
+        assert (outcome.status, outcome.out) == (1, "")
+        assert said in one_line(outcome)
+        assert (file.read_bytes() if file.is_file() else b"") == before
+    assert not (tmp_path / "export").exists()
+
+
+def test_a_folder_that_cannot_be_written(sabm: Sabm, path: Path) -> None:
+    outcome = sabm("export", path, "--out", path / "below", "--json")
+    assert outcome.status == 1
+    assert one_line(outcome) == (
+        f"Cannot write {path / 'below'} (Not a directory): choose another folder with --out."
+    )
+    assert json.loads(outcome.out)["exit_status"] == 1
+
+
+def test_a_recording_that_is_being_written(sabm: Sabm, tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite"
+    model = tiny(n=20, n_rounds=60, minds=Priced(lambda _: "1"), rng=1, recording=path)
+    model.begin()
+    writer = threading.Thread(target=model.run_model)
+    writer.start()
+    seen = []
+    while True:
+        going = writer.is_alive()
+        outcome = sabm("export", path, "--json")
+        assert outcome.status == 0, outcome.err
+        rows = json.loads(outcome.out)["rows"]
+        run = pd.read_csv(tmp_path / "export" / "runs.csv").iloc[0]
+        assert (run["asks"], run["rounds"]) == (rows["decisions"], rows["model_data"])
+        assert rows["agent_data"] == 20 * rows["model_data"]
+        assert rows["asks"] >= rows["agent_data"]
+        seen.append((run["status"], rows["asks"]))
+        if not going:
+            break
+    writer.join()
+
+    assert [asks for _, asks in seen] == sorted(asks for _, asks in seen)
+    assert seen[-1] == ("finished", 20 * 60)
+    assert {status for status, _ in seen} <= {"running", "finished"}
+    assert seen[0][0] == "running"
+
+
+def test_an_empty_recording(sabm: Sabm, tmp_path: Path) -> None:
+    Recording(tmp_path / "r.sqlite").close()
+    for kind in KINDS:
+        outcome = sabm("export", tmp_path / "r.sqlite", "--to", kind)
+        assert outcome.status == 0
+        assert outcome.out.count("(0 rows)") == 5
+    assert list(pd.read_parquet(tmp_path / "export" / "model_data.parquet")) == ["run", "round"]

@@ -1,0 +1,318 @@
+"""`sabm replay`, `sabm resume` and `sabm fork`, as a person calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sabm_mesa import KeynesianBeautyContest
+from sabm_mesa.llm import close_all
+from tests.core.reruns import change, count, first_question, no_key
+from tests.llm_server import LLMServer
+
+from .support import Sabm, one_line
+
+ROOT = Path(__file__).parents[2]
+SMALL = {
+    "kbc": ["--rounds", "3", "--set", "n_players=3"],
+    "bertrand": ["--rounds", "4"],
+    "evacuation": [
+        "--rounds", "3", "--set", "n_people=3", "--set", "width=9", "--set", "height=9",
+    ],
+}  # fmt: skip
+NEW = {
+    "kbc": ["--set", "reward_rule=exclusive"],
+    "bertrand": ["--set", "communication=false"],
+    "evacuation": ["--condition", "uncooperative"],
+}
+TABLES = ("model.csv", "agents.csv")
+
+
+@pytest.fixture(autouse=True)
+def without_key(monkeypatch):
+    with no_key(monkeypatch):
+        yield
+
+
+def beside(folder: Path) -> set[str]:
+    """The files in a folder, without those that SQLite keeps beside a file that is read."""
+    return {
+        path.name for path in folder.iterdir() if path.suffix not in {".sqlite-wal", ".sqlite-shm"}
+    }
+
+
+def tables(folder: Path) -> list[str]:
+    return [(folder / name).read_text() for name in TABLES]
+
+
+def run(sabm: Sabm, name: str, server: LLMServer, out: Path, *more: object, status: int = 0):
+    outcome = sabm(
+        "run", name, "--minds", "llm:stub", "--base-url", server.url, "--seed", 1, *SMALL[name],
+        "--out", out, *more,
+    )  # fmt: skip
+    assert outcome.status == status, outcome.err
+    return outcome
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_run_fail_resume_replay_and_fork(sabm: Sabm, tmp_path: Path, name: str) -> None:
+    with LLMServer(brain=first_question) as server:
+        run(sabm, name, server, tmp_path / "whole")
+        total = server.stats["requests"]
+    out, forked = tmp_path / "out", tmp_path / "forked"
+    recording = out / "recording.sqlite"
+    with LLMServer(brain=first_question, faults={7: "404"}, port=server.port) as server:
+        failed = run(sabm, name, server, out, status=1)
+        assert one_line(failed).endswith(f"in {recording}; go on with: sabm resume {recording}")
+        resumed = sabm("resume", recording)
+        close_all()
+        assert server.stats["status_200"] == total == count(recording)
+        assert resumed.status == 0, resumed.err
+        assert re.search(r"Of that, \d+ answers? came from the recording", resumed.out)
+        assert "Written to" in resumed.out
+        assert tables(out) == tables(tmp_path / "whole")
+
+        done = sabm("fork", recording, "--at", 2, *NEW[name], "--out", forked)
+        close_all()
+        assert done.status == 0, done.err
+        live = count(forked / "recording.sqlite", "NOT copied AND request IS NOT NULL")
+        assert server.stats["status_200"] == total + live
+
+    again = sabm("replay", recording)
+    assert again.status == 0
+    rounds = len(pd.read_csv(out / "model.csv"))
+    assert again.out == (f"Run 0: identical, {rounds} rounds, {total} answers, nothing sent.\n")
+    summary = json.loads((forked / "summary.json").read_text())
+    assert summary["runs"][0]["parent"]
+    assert summary["runs"][0]["forks"][0]["at"] == 2
+    assert sabm("replay", forked / "recording.sqlite", "--out", tmp_path / "r").status == 0
+    assert tables(tmp_path / "r") == tables(forked)
+    parent, child = (pd.read_csv(folder / "model.csv") for folder in (out, forked))
+    pd.testing.assert_frame_equal(parent[parent["round"] < 2], child[child["round"] < 2])
+
+
+def test_replay_in_json_and_into_a_folder(sabm: Sabm, tmp_path: Path) -> None:
+    recording = tmp_path / "out" / "recording.sqlite"
+    for seed in (1, 3):
+        sabm("run", "kbc", "--seed", seed, "--runs", 2, *SMALL["kbc"], "--out", tmp_path / "out")
+    verified = json.loads(sabm("replay", recording, "--json").out)["verified"]
+    assert verified == {"replayed": 4, "answers": 4 * 15, "rounds": 12}
+
+    outcome = sabm("replay", recording, "--out", tmp_path / "x")
+    assert outcome.status == 2
+    assert "are of 2 commands, and --out takes those of one: name them with --run." in one_line(
+        outcome
+    )
+    done = sabm(
+        "replay", recording, "--run", 2, "--run", 3, "--out", tmp_path / "a" / "b", "--json"
+    )
+    summary = json.loads(done.out)
+    assert summary["verified"]["replayed"] == 2
+    assert summary["seeds"] == [3, 4]
+    assert tables(tmp_path / "a" / "b") == tables(tmp_path / "out")
+    assert all(Path(path).exists() for path in summary["files"])
+
+
+def test_resume_of_several_runs_with_a_larger_cap_elsewhere(sabm: Sabm, tmp_path: Path) -> None:
+    recording = tmp_path / "out" / "recording.sqlite"
+    with LLMServer(brain=first_question) as server:
+        run(sabm, "kbc", server, tmp_path / "whole", "--runs", 2)
+        total = server.stats["requests"]
+        stopped = run(sabm, "kbc", server, tmp_path / "out", "--runs", 2, "--max-asks", 9, status=1)
+        assert "The budget of 9 asks is used up" in one_line(stopped)
+        assert "sabm resume" in one_line(stopped)
+        again = sabm("resume", recording, "--json")
+        assert again.status == 1
+        assert "The budget of 9 asks is used up: 9 spent" in json.loads(again.out)["error"]
+        close_all()
+    partly = sabm("replay", recording)
+    assert partly.status == 0
+    assert partly.out.count("identical (cut off: ") == 2
+    with LLMServer(brain=first_question) as other:
+        done = sabm(
+            "resume", recording, "--base-url", other.url, "--max-asks", total, "--json",
+            "--out", tmp_path / "tables",
+        )  # fmt: skip
+        close_all()
+        assert done.status == 0, done.err
+        assert other.stats["requests"] == total - 9
+    summary = json.loads(done.out)
+    assert [each["run"] for each in summary["runs"]] == [0, 1]
+    assert sum(each["answers_from_recording"] for each in summary["runs"]) == 9
+    assert str(tmp_path / "tables" / "model.csv") in summary["files"]
+    assert pd.read_csv(tmp_path / "tables" / "model.csv").equals(
+        pd.read_csv(tmp_path / "whole" / "model.csv")
+    )
+    assert not (tmp_path / "out" / "model.csv").exists()
+
+
+def test_a_command_that_is_interrupted_can_be_resumed(sabm: Sabm, tmp_path: Path) -> None:
+    recording = tmp_path / "my out" / "recording.sqlite"
+    with LLMServer(
+        brain=first_question, faults=lambda number, _: "hang" if number > 4 else None
+    ) as server:
+        stopped = subprocess.Popen(
+            [
+                sys.executable, "-m", "sabm_mesa", "run", "kbc", *SMALL["kbc"], "--seed", "1",
+                "--minds", "llm:stub", "--base-url", server.url, "--timeout", "1",
+                "--out", str(recording.parent),
+            ],
+            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={k: v for k, v in os.environ.items() if not k.startswith("OPENAI_")},
+        )  # fmt: skip
+        server.wait_until(lambda server: server.stats["requests"] > 5)
+        in_use = sabm("resume", recording)
+        assert in_use.status == 1
+        assert one_line(in_use).startswith(f"Run 0 of {recording} is in use: it is still being ")
+        assert one_line(in_use).endswith("Wait until that has ended, or stop it.")
+        stopped.send_signal(signal.SIGINT)
+        _, said = stopped.communicate(timeout=60)
+        assert stopped.returncode == 1
+        assert said.strip().endswith(
+            f"Stopped. 5 answers are in {recording}; go on with: sabm resume '{recording}'"
+        )
+    with LLMServer(brain=first_question, port=server.port) as server:
+        assert sabm("resume", recording).status == 0
+        close_all()
+        whole = KeynesianBeautyContest(
+            n_players=3, n_rounds=3, minds=f"llm:stub@{server.url}", rng=1, recording=False
+        )
+        whole.run_model()
+        close_all()
+    columns = ["round", "mean", "variance", "asks"]
+    found = pd.read_csv(recording.with_name("model.csv"))[columns]
+    pd.testing.assert_frame_equal(found, whole.model_frame()[columns])
+
+
+def test_a_run_without_a_whole_round_is_replayed_as_far_as_it_goes(
+    sabm: Sabm, tmp_path: Path
+) -> None:
+    recording = tmp_path / "out" / "recording.sqlite"
+    with LLMServer(faults=["404"] * 9) as server:
+        run(sabm, "kbc", server, tmp_path / "out", status=1)
+        close_all()
+    said = sabm("replay", recording)
+    assert said.status == 0
+    assert re.search(r"^Run 0: identical \(cut off: .*404.*\), 0 rounds, 0 answers", said.out)
+    outcome = sabm("replay", recording, "--out", tmp_path / "x")
+    assert outcome.status == 2
+    assert "has no round that was played to its end, so it has no tables" in one_line(outcome)
+    assert not (tmp_path / "x").exists()
+
+
+# What goes wrong.
+
+
+@pytest.fixture(scope="module")
+def classical(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("classical") / "r.sqlite"
+    KeynesianBeautyContest(n_players=3, n_rounds=3, rng=1, recording=path).run_model()
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "command", [["replay"], ["resume"], ["fork", "--at", "1", "--rounds", "9"]]
+)
+def test_what_is_no_usable_recording(
+    sabm: Sabm, tmp_path: Path, classical: bytes, command: list[str]
+) -> None:
+    path, out = tmp_path / "r.sqlite", tmp_path / "out"
+    where = ["--out", out] if command[0] != "resume" else []
+    database = sqlite3.connect(tmp_path / "other.sqlite")
+    database.execute("CREATE TABLE t (x)")
+    database.close()
+    newer = tmp_path / "newer.sqlite"
+    newer.write_bytes(classical)
+    change(newer, "PRAGMA user_version = 99")
+    for content, line in (
+        (None, "There is no recording"),
+        (b"", "There is no run in|is not a usable recording"),
+        (b"a letter to a friend " * 99, "is not a usable recording"),
+        (classical[: len(classical) // 2], "is not a usable recording"),
+        ((tmp_path / "other.sqlite").read_bytes(), "is an SQLite file but no recording"),
+        (newer.read_bytes(), r"has format 99, newer than \d+: update sabm-mesa"),
+    ):
+        if content is not None:
+            path.write_bytes(content)
+        outcome = sabm(command[0], path, *command[1:], *where)
+        assert outcome.status == 1
+        assert re.search(line, one_line(outcome)), outcome.err
+        assert "sabm resume" not in outcome.err
+        assert path.exists() == (content is not None)
+        if content is not None:
+            assert path.read_bytes() == content
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "line"),
+    [
+        (["replay", "--run", "3"], 1, r"There is no run 3 in .*; it has 0 to 0\."),
+        (["resume", "--run", "3"], 1, r"There is no run 3 in"),
+        (["resume"], 1, r"Nothing to resume: all runs in .* are finished\."),
+        (["fork", "--at", "1"], 2, r"Missing option '--out'"),
+        (["fork", "--out", "f"], 2, r"Missing option '--at'"),
+        (["fork", "--at", "1", "--out", "f"], 2, r"needs at least one parameter or mind that chan"),
+        (["fork", "--at", "-1", "--out", "f"], 2, r"'--at'"),
+        (["fork", "--at", "4", "--rounds", "9", "--out", "f"], 1, r"has 3 recorded rounds: fork"),
+        (["fork", "--at", "1", "--set", "n_players=4", "--out", "f"], 2,
+         r"Unknown parameter of kbc that can change during a run 'n_players'\."),
+        (["fork", "--at", "1", "--set", "recording=x", "--out", "f"], 2, r"recording is no param"),
+        (["fork", "--at", "1", "--condition", "x", "--out", "f"], 2, r"Unknown condition 'x'"),
+        (["fork", "--at", "2", "--rounds", "2", "--out", "f"], 2, r"needs an n_rounds above 2"),
+        (["fork", "--at", "1", "--minds", "llm:gpt-4o-mini", "--out", "f"], 1, "OPENAI_API_KEY"),
+        (["fork", "--at", "1", "--minds", "fixed:1=2", "--out", "f"], 2, "2 are given for 3 age"),
+        (["fork", "--at", "1", "--prompts", "no.toml", "--out", "f"], 2, "Cannot read the promp"),
+    ],
+)  # fmt: skip
+def test_wrong_use_is_one_line_and_leaves_nothing(
+    sabm: Sabm,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    classical: bytes,
+    arguments: list[str],
+    status: int,
+    line: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("r.sqlite").write_bytes(classical)
+    outcome = sabm(arguments[0], "r.sqlite", *arguments[1:])
+    assert outcome.status == status
+    assert re.search(line, one_line(outcome)), outcome.err
+    assert "sabm resume" not in outcome.err
+    assert beside(tmp_path) == {"r.sqlite"}
+    assert Path("r.sqlite").read_bytes() == classical
+
+
+def test_a_difference_is_one_line(sabm: Sabm, tmp_path: Path, classical: bytes) -> None:
+    path = tmp_path / "r.sqlite"
+    path.write_bytes(classical)
+    change(path, "UPDATE asks SET value = '3.5' WHERE round = 1 AND phase = 'act' AND agent = 2")
+    for command in (["replay"], ["fork", "--at", "2", "--rounds", "9", "--out", tmp_path / "f"]):
+        outcome = sabm(command[0], path, *command[1:])
+        assert outcome.status == 1
+        assert re.match(
+            r'Run 0 of \S+ differs at round 1, act, agent 2: the answer was read as "3.5", and now',
+            one_line(outcome),
+        )
+        assert "sabm resume" not in outcome.err
+    assert not (tmp_path / "f").exists()
+
+
+def test_a_folder_that_cannot_be_made(sabm: Sabm, tmp_path: Path, classical: bytes) -> None:
+    path, taken = tmp_path / "r.sqlite", tmp_path / "taken"
+    path.write_bytes(classical)
+    taken.write_text("a file")
+    for command in (["replay"], ["resume", "--run", 0], ["fork", "--at", 1, "--rounds", 4]):
+        outcome = sabm(command[0], path, *command[1:], "--out", taken)
+        assert outcome.status == 1
+        assert "choose another folder" in one_line(outcome)

@@ -1,0 +1,249 @@
+"""Whole runs against what a server, a file system and other processes do to them."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sabm_mesa import Connection
+from sabm_mesa.errors import AccessDenied, BadRequest, LLMError, ServerUnavailable
+from sabm_mesa.llm.retry import Retrying
+from tests.llm.support import ROOT, contest, first_question, rows
+from tests.llm_server import Fault, LLMServer
+from tests.llm_server import stub as stub_brain
+
+LOST = ["reset", "drop", "bad-json", "html", "error-200", "bad-utf8", "bad-gzip"]
+
+
+@pytest.fixture(autouse=True)
+def hardly_any_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Retrying, "_wait", lambda *_: 0.001)
+
+
+@pytest.fixture(scope="module")
+def clean() -> list[pd.DataFrame]:
+    with LLMServer(brain=first_question) as server:
+        return frames(server)
+
+
+def frames(server: LLMServer, **parameters: Any) -> list[pd.DataFrame]:
+    """What a run finds, without what its asks cost."""
+    model = contest(server, **parameters)
+    model.run_model()
+    assert model.total.invalid == 0
+    return [
+        model.model_frame()[["round", "mean", "variance", "agreement", "asks", "invalid"]],
+        model.agent_frame()[["round", "agent", "choice", "won", "payoff", "invalid"]],
+    ]
+
+
+def assert_same(found: list[pd.DataFrame], expected: list[pd.DataFrame]) -> None:
+    for one, other in zip(found, expected, strict=True):
+        pd.testing.assert_frame_equal(one, other)
+
+
+@pytest.mark.parametrize("fault", [*LOST, "408", "409", "429", "500", "502", "503"])
+def test_what_a_retry_mends_leaves_no_trace_in_the_results(
+    fault: str, clean: list[pd.DataFrame]
+) -> None:
+    with LLMServer(brain=first_question, faults=dict.fromkeys(range(0, 20, 3), fault)) as server:
+        assert_same(frames(server), clean)
+        assert server.stats["requests"] == 18 + 7
+
+
+@pytest.mark.parametrize("fault", ["no-choices", "null", "empty", "refusal", "content-filter"])
+def test_an_answer_without_text_is_asked_for_again(fault: str, clean: list[pd.DataFrame]) -> None:
+    faults = dict.fromkeys(range(0, 18, 5), fault)
+    with LLMServer(brain=first_question, faults=faults) as server:
+        assert_same(frames(server), clean)
+        assert server.stats["requests"] == 18 + 4
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", "42", "[]", "{}", "null", '{"answer": "many"}', '{"answer": 42.5}', '{"answer": [42]}',
+     '{"answer": 420}', '{"reasoning": "Why."}', '{"reasoning": 1, "answer": 42}',
+     '{"answer": 4, "answer": 2}', '{"answer": 42', "\ufeff{}"],
+)  # fmt: skip
+def test_json_of_another_schema_is_asked_for_again(answer: str) -> None:
+    def brain(messages: list[dict[str, Any]], body: dict[str, Any]) -> Any:
+        return answer if len(messages) == 2 else stub_brain(messages, body)
+
+    with LLMServer(brain=brain) as server:
+        model = contest(server, n_rounds=1, answer_format="json")
+        model.run_model()
+        assert (model.total.invalid, model.total.reasks) == (0, 6)
+        assert server.stats["requests"] == 12
+    assert list(model.agent_frame()["reasks"]) == [1] * 6
+
+
+def test_a_huge_answer_is_recorded_whole_and_cut_where_others_read_it(tmp_path: Path) -> None:
+    size = 10_000_000
+
+    def brain(messages: list[dict[str, Any]], body: dict[str, Any]) -> Any:
+        picks = "choose your number" in messages[1]["content"]
+        return stub_brain(messages, body) if picks else "many words " * (size // 11)
+
+    path = tmp_path / "run.sqlite"
+    with LLMServer(brain=brain) as server:
+        model = contest(server, n_players=2, recording=path)
+        model.run_model()
+        longest = max(len(str(seen.body)) for seen in server.requests)
+    assert model.total.invalid == 0
+    assert all(message.text.endswith(" […]") for message in model.said)
+    assert all(len(message.text.split()) == 61 for message in model.said)
+    assert longest < 5000
+    ((whole,),) = rows(path, "SELECT max(length(raw)) FROM asks")
+    assert whole == size // 11 * 11
+
+
+def test_a_huge_answer_to_another_question_is_not_sent_back_whole() -> None:
+    def plan(_number: int, body: dict[str, Any]) -> Fault | None:
+        return Fault("huge", size=1_000_000) if "choose your number" in str(body) else None
+
+    with LLMServer(faults=plan) as server:
+        model = contest(server, n_rounds=1)
+        model.run_model()
+        assert (model.total.invalid, server.stats["requests"]) == (6, 18)
+        assert max(len(str(seen.body)) for seen in server.requests) < 15_000
+    assert list(model.agent_frame()["invalid"]) == [1] * 6
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [("context", BadRequest), ("400", BadRequest), ("401", AccessDenied), ("403", AccessDenied),
+     ("404", BadRequest), ("quota", BadRequest)],
+)  # fmt: skip
+def test_what_no_retry_mends_ends_the_run_and_keeps_what_was_answered(
+    fault: str, kind: type[LLMError], tmp_path: Path
+) -> None:
+    path = tmp_path / "run.sqlite"
+    with LLMServer(faults=lambda n, _b: fault if n >= 8 else None) as server:
+        model = contest(server, recording=path)
+        with pytest.raises(kind) as caught:
+            model.run_model()
+        assert server.stats["requests"] == 9
+    assert rows(path, "SELECT count(*), min(valid) FROM asks") == [(8, 1)]
+    assert rows(path, "SELECT status, problem FROM runs") == [("failed", str(caught.value))]
+
+
+@pytest.mark.parametrize("fault", [Fault("hang"), Fault("slow", pace=0.05)], ids=str)
+def test_a_server_that_never_comes_to_an_end_ends_the_run(fault: Fault, tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+    with LLMServer(faults=lambda n, _b: fault if n >= 6 else None) as server:
+        connection = Connection(timeout_s=0.2, max_retries=1)
+        model = contest(server, recording=path, connection=connection)
+        with pytest.raises(ServerUnavailable, match=r"within 0\.2 s"):
+            model.run_model()
+    assert rows(path, "SELECT count(*) FROM asks") == [(6,)]
+
+
+def test_a_server_that_is_started_again_during_a_run(clean: list[pd.DataFrame]) -> None:
+    with LLMServer(brain=first_question, latency=0.01) as server:
+        found: list[pd.DataFrame] = []
+        thread = threading.Thread(target=lambda: found.extend(frames(server)))
+        thread.start()
+        for answered in (4, 9):
+            server.wait_until(lambda s, n=answered: s.stats.get("status_200", 0) >= n)
+            server.stop()
+            server.start()
+        thread.join(60)
+        assert server.stats["status_200"] >= 18
+    assert_same(found, clean)
+
+
+TOGETHER = """
+import sys
+from sabm_mesa import Connection, KeynesianBeautyContest
+
+model = KeynesianBeautyContest(
+    n_players=4, n_rounds=3, rng=int(sys.argv[3]), minds=f"llm:stub@{sys.argv[1]}",
+    recording=sys.argv[2],
+)
+model.run_model()
+print(model.recorder.run)
+"""
+
+
+def test_two_processes_with_one_recording(tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+    with LLMServer(latency=0.002) as server:
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-c", TOGETHER, server.url, str(path), str(seed)],
+                cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            )
+            for seed in (1, 2)
+        ]  # fmt: skip
+        done = [process.communicate(timeout=60) for process in processes]
+        assert [errors for _, errors in done] == ["", ""]
+        assert server.stats["requests"] == 2 * (12 + 8)
+    assert sorted(int(out) for out, _ in done) == [0, 1]
+    assert rows(path, "SELECT run, count(*) FROM asks GROUP BY run") == [(0, 20), (1, 20)]
+    assert rows(path, "SELECT DISTINCT status FROM runs") == [("finished",)]
+    assert rows(path, "PRAGMA integrity_check") == [("ok",)]
+
+
+FULL = """
+import sys
+from pathlib import Path
+from sabm_mesa import KeynesianBeautyContest
+from sabm_mesa.errors import RecordingError
+
+path = Path(sys.argv[2]) / "run.sqlite"
+model = KeynesianBeautyContest(
+    n_players=4, n_rounds=200, rng=1, minds=f"llm:stub@{sys.argv[1]}", recording=path
+)
+try:
+    model.run_model()
+except RecordingError as error:
+    print(error)
+    assert not model.running
+Path(sys.argv[3]).write_bytes(path.read_bytes())
+wal = Path(f"{path}-wal")
+Path(f"{sys.argv[3]}-wal").write_bytes(wal.read_bytes() if wal.exists() else b"")
+"""
+
+
+def small_disk(disk: Path) -> tuple[list[str], str]:
+    """What runs a command whose disk has half a megabyte, and what SQLite then says.
+
+    It is a real file system in a name space of its own; where that is not allowed, a limit that
+    the system sets to each file.
+    """
+    mount = f'mount -t tmpfs -o size=512k none "{disk}"'
+    unshare = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    if (
+        shutil.which("unshare")
+        and not subprocess.run([*unshare, mount], capture_output=True, check=False).returncode
+    ):
+        return [*unshare, f'{mount} && exec "$@"', "sh"], "database or disk is full"
+    return ["sh", "-c", 'ulimit -f 1024 && exec "$@"', "sh"], "disk I/O error"
+
+
+def test_a_disk_that_is_full(tmp_path: Path) -> None:
+    disk, copy = tmp_path / "disk", tmp_path / "copy.sqlite"
+    disk.mkdir()
+    within, problem = small_disk(disk)
+    with LLMServer() as server:
+        done = subprocess.run(
+            [*within, sys.executable, "-c", FULL, server.url, disk, copy],
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True, text=True, check=False, timeout=100,
+        )  # fmt: skip
+        answered = server.stats["status_200"]
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"Cannot write the recording {disk}/run.sqlite: {problem}.")
+    assert "Is the disk full?" in done.stdout
+    assert done.stdout.count("\n") == 1
+    # What was used is kept: all answers but those under way when the disk was full.
+    ((kept,),) = rows(copy, "SELECT count(*) FROM asks")
+    assert 10 < kept <= answered <= kept + 4
+    assert rows(copy, "PRAGMA integrity_check") == [("ok",)]
