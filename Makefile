@@ -17,7 +17,8 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-3.12 run-3.12 lint types coverage format screenshots bench integration clean
+.PHONY: help demo test test-3.12 run-3.12 lint types coverage format screenshots bench chaos \
+	integration clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -58,6 +59,9 @@ screenshots: .venv/ready ## pictures of the viewer, into docs/images (needs chro
 
 bench: .venv/ready ## the benchmarks
 	$(BIN)/python -m benchmarks
+
+chaos: .venv/ready ## 10,000 process deaths and 100 SIGKILLs, each followed by resume (10 minutes)
+	$(BIN)/python -m tests.chaos
 
 integration: .venv-integration/ready ## the tests against a real llama.cpp server
 	.venv-integration/bin/pytest tests/integration

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from benchmarks.bertrand import best_response
 from benchmarks.evacuation import with_language_model, without_language_model
+from benchmarks.history import recording_overhead, replays
 from benchmarks.imports import import_time
 from benchmarks.llm import critical_path, jitter, simultaneous_asks
+from benchmarks.recording import hundred_thousand_asks
 from benchmarks.results import Result, table, write
 
 BENCHMARKS: dict[str, Callable[[str], list[Result]]] = {
@@ -21,6 +23,9 @@ BENCHMARKS: dict[str, Callable[[str], list[Result]]] = {
     "bertrand": best_response,
     "evacuation": without_language_model,
     "evacuation-llm": with_language_model,
+    "recording": hundred_thousand_asks,
+    "recording-overhead": recording_overhead,
+    "replay": replays,
 }
 
 

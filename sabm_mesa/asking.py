@@ -17,6 +17,7 @@ from sabm_mesa.answers import sound
 from sabm_mesa.asks import Ask, Mind, Reply
 from sabm_mesa.decisions import Decision, Reading, Unusable
 from sabm_mesa.errors import MindError, SabmError
+from sabm_mesa.jsonable import as_read_again
 
 if TYPE_CHECKING:
     from sabm_mesa.usage import Tally
@@ -112,6 +113,8 @@ async def _reply(mind: Mind, ask: Ask) -> Reply:
         answer = Reply(answer, latency_s=latency)
     if isinstance(answer.answer, str):
         answer.answer = sound(answer.answer)
+    elif mind.paid:  # a value is used as it can be read from the recording again
+        answer.answer = as_read_again(answer.answer)
     if mind.paid:
         answer.request = ask.digest_of(mind)
     return answer

@@ -33,6 +33,8 @@ from collections.abc import Iterable
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 HIDDEN = "[key]"
+SHORTEST_SECRET = 12
+"""Shorter keys, such as ``none`` or ``EMPTY`` for a local server, are no secrets but words."""
 """Stands where the API key was."""
 
 
@@ -53,7 +55,7 @@ def key() -> str:
 def without_key(text: str) -> str:
     """A text in which the API key of the environment, should it be there, cannot be read."""
     secret = key()
-    return text.replace(secret, HIDDEN) if secret else text
+    return text.replace(secret, HIDDEN) if len(secret or "") >= SHORTEST_SECRET else text
 
 
 def problem_of(error: BaseException) -> str:

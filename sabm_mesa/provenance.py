@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabm_mesa.minds import by_spec
+from sabm_mesa.minds import by_spec, language_model
 from sabm_mesa.parameters import whole
 from sabm_mesa.recording import RunInfo
 
@@ -40,10 +40,21 @@ def run_info(model: SmartModel) -> RunInfo:
         minds=model.minds_in_use(),
         prompts=model.book.with_hashes({agent.persona for agent in model.population}),
         versions=versions(),
-        connection=model.connection.as_recorded() if model.connection else {},
+        connection=_connection(model),
         model_columns=list(model.datacollector.model_reporters),
         agent_columns=["agent", *model.datacollector.agent_reporters],
     )
+
+
+def _connection(model: SmartModel) -> dict[str, Any]:
+    """How language models are reached, also when nothing was said of it."""
+    if model.connection is not None:
+        return model.connection.as_recorded()
+    if not any(language_model(spec) for spec in model.minds_in_use()):
+        return {}
+    from sabm_mesa.llm import Connection
+
+    return Connection().as_recorded()
 
 
 def versions() -> dict[str, str]:

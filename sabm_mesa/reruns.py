@@ -10,25 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sabm_mesa import registry
+from sabm_mesa.branching import OwnMinds, class_of, forked
 from sabm_mesa.errors import ParameterError, RecordingError
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds import by_spec, objects_by_spec
-from sabm_mesa.minds.recorded import RecordedMind
 from sabm_mesa.models.base import SmartModel
-from sabm_mesa.models.changing import OF_PROMPTS, check_changeable, rebuilt, twin_of
+from sabm_mesa.models.changing import rebuilt
 from sabm_mesa.recording import Recording, RunRecorder
 from sabm_mesa.recording.forking import fork_into
 from sabm_mesa.recording.history import History
 from sabm_mesa.recording.past import Past, pasts
 from sabm_mesa.recording.statistics import as_recorded
 from sabm_mesa.runner import Runs, Watch, run_models
+from sabm_mesa.spending import spent_before
 
-OwnMinds = Mapping[str, Any]
 Numbers = Iterable[int] | None
 
 
@@ -58,9 +56,7 @@ def replay(
         UsageError: when this version cannot use the recorded parameters.
     """
     found = latest(pasts(recording)) if runs is None else pasts(recording, runs)
-    models = [
-        rebuilt(_class_of(past, scenario), History(past, minds=minds or {})) for past in found
-    ]
+    models = [rebuilt(class_of(past, scenario), History(past, minds=minds or {})) for past in found]
     return run_models(models, watch=watch, rounds=[_rounds_of(model) for model in models])
 
 
@@ -137,13 +133,15 @@ def fork(
         minds = {**(minds or {}), **objects_by_spec(new["minds"])}
         new = {**new, "minds": by_spec(new["minds"])}
     new = as_recorded(new)
-    forked = [_forked(past, at, new, minds, scenario, connection) for past in found]
+    branches = [forked(past, at, new, minds, scenario, connection) for past in found]
     with Recording(into) as opened:
         numbers = [
             fork_into(opened, past, at, branch.forks, branch.texts)
-            for past, branch in zip(found, forked, strict=True)
+            for past, branch in zip(found, branches, strict=True)
         ]
-        return _go_on(opened, pasts(into, numbers), minds, scenario, connection, watch)
+        return _go_on(
+            opened, pasts(into, numbers), minds, scenario, connection, watch, from_now_on=True
+        )
 
 
 def unfinished(recording: str | Path) -> list[Past]:
@@ -174,23 +172,35 @@ def _go_on(
     scenario: type[SmartModel] | None,
     connection: Connection | None,
     watch: Watch,
+    *,
+    from_now_on: bool = False,
 ) -> Runs:
+    _same_command(found)
     if connection is None:
         connection = Connection.of_recorded(found[0].connection)
     left = [past for past in found if past.status != "finished"]
     for past in left:  # what cannot go on, for want of a key say, is left as it is
         _live(past, None, minds, scenario, connection)
     onward = opened.claim([past.run for past in left], connection.as_recorded())
-    if connection.budget is not None:
-        connection.budget.count(*opened.spent([past.run for past in found]))
+    if connection.budget is not None and not from_now_on:
+        spent = spent_before(opened, found, connection.prices)
+        connection = replace(connection, budget=connection.budget.after(spent))
     now = {past.run: past for past in pasts(opened.path, onward)}  # others write it no more
     models = [
         _live(now[past.run], onward[past.run], minds, scenario, connection)
         if past.run in onward
-        else rebuilt(_class_of(past, scenario), History(past, minds=minds or {}))
+        else rebuilt(class_of(past, scenario), History(past, minds=minds or {}))
         for past in found
     ]
     return run_models(models, watch=watch)
+
+
+def _same_command(found: Sequence[Past]) -> None:
+    if len({past.command for past in found}) > 1:
+        raise RecordingError(
+            f"The runs of {found[0].path} that are named are of several commands, which may have "
+            "asked different servers: go on with those of one command at a time."
+        )
 
 
 def _live(
@@ -201,88 +211,7 @@ def _live(
     connection: Connection,
 ) -> SmartModel:
     history = History(past, onward, live=True, minds=minds or {})
-    return rebuilt(_class_of(past, scenario), history, connection=connection)
-
-
-def _forked(
-    past: Past,
-    at: int,
-    new: Mapping[str, Any],
-    minds: OwnMinds | None,
-    scenario: type[SmartModel] | None,
-    connection: Connection | None,
-) -> Past:
-    """The run as if it had been forked already: all is checked before anything is written."""
-    kind = _class_of(past, scenario)
-    check_changeable(kind, new)
-    if not 0 <= at <= past.rounds:
-        raise RecordingError(
-            f"{past.name} has {past.rounds} recorded rounds: fork it at a round from 0 to "
-            f"{past.rounds} (got {at})."
-        )
-    trunk = replace(past, forks=[fork for fork in past.forks if fork["at"] <= at])
-    model = rebuilt(kind, History(trunk, minds=minds or {}))
-    for fork in trunk.forks:
-        model.parameters = model.parameters | dict(fork["set"])
-    model.connection = connection or Connection.of_recorded(past.connection)
-    of_prompts = bool(OF_PROMPTS & set(new))
-    live = History(trunk, None, True, minds or {}, len(trunk.forks), of_prompts)
-    twin = twin_of(model, new, live)
-    if twin.n_rounds <= at:
-        raise ParameterError(
-            f"A fork at round {at} needs an n_rounds above {at} (got {twin.n_rounds})."
-        )
-    for agent in twin.population:
-        if isinstance(agent.mind, RecordedMind) and not agent.mind.at_hand:
-            raise RecordingError(
-                f"The mind {agent.mind.spec!r} of {past.name} is not at hand: go on in Python "
-                f"with fork(…, minds={{{agent.mind.spec!r}: mind}})."
-            )
-    prompts = (
-        twin.book.with_hashes({agent.persona for agent in twin.population}) if of_prompts else {}
-    )
-    hashes = {entry: digest for entry, (digest, _) in prompts.items()} or None
-    branch = replace(
-        trunk,
-        forks=[*trunk.forks, {"at": at, "set": dict(new), "prompts": hashes}],
-        texts={**past.texts, **dict(prompts.values())},
-    )
-    _play_up_to(at, rebuilt(kind, History(branch, minds=minds or {})))
-    return branch
-
-
-def _play_up_to(at: int, model: SmartModel) -> None:
-    """Play the history of a fork without asking anybody, and see that it can go on from there."""
-    try:
-        model.begin()
-        while model.running and model.round + 1 < at:
-            model.step()
-        if not model.running:
-            assert model.history is not None
-            raise RecordingError(
-                f"{model.history.past.name} ended by its own rules after {at} rounds: fork it at "
-                "an earlier round."
-            )
-    finally:
-        model.close()
-
-
-def _class_of(past: Past, scenario: type[SmartModel] | None) -> type[SmartModel]:
-    if scenario is not None:
-        return scenario
-    if past.scenario in registry.SCENARIOS:
-        return registry.scenario(past.scenario)
-    module, _, name = past.model.partition(":")
-    try:
-        found: Any = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError):
-        found = None
-    if not (isinstance(found, type) and issubclass(found, SmartModel)):
-        raise RecordingError(
-            f"{past.name} is of the scenario {past.scenario!r} ({past.model}), which cannot be "
-            "imported here: go on in Python with scenario=YourModel."
-        )
-    return found
+    return rebuilt(class_of(past, scenario), history, connection=connection)
 
 
 def _rounds_of(model: SmartModel) -> int | None:

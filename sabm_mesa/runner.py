@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -161,12 +162,13 @@ def run_all(
     first = scenario(**parameters, **services, rng=seed)
     seeds = [first.entropy[0] + i for i in range(runs)]
     models = [first, *(scenario(**parameters, **services, rng=each) for each in seeds[1:])]
-    return run_models(models, watch=watch)
+    return run_models(models, watch=watch, recording=recording)
 
 
 def run_models(
     models: Sequence[SmartModel],
     *,
+    recording: Recording | None = None,
     watch: Watch = lambda _: None,
     rounds: Sequence[int | None] | None = None,
 ) -> Runs:
@@ -174,6 +176,7 @@ def run_models(
 
     Args:
         models: the models, of one scenario.
+        recording: where they are entered together, all of them or none.
         watch: called with the models every tenth of a second.
         rounds: for each the rounds after which it is left as it is; None: at its end.
 
@@ -183,17 +186,23 @@ def run_models(
     started = time.perf_counter()
     waiting = any(not agent.mind.instant for model in models for agent in model.population)
     limits = rounds or [None] * len(models)
-    _run_together(models, limits, min(len(models), AT_ONCE) if waiting else 1, watch)
+    entered = nullcontext() if recording is None else recording.together()
+    _run_together(models, limits, min(len(models), AT_ONCE) if waiting else 1, watch, entered)
     return Runs(models, [m.entropy[0] for m in models], time.perf_counter() - started)
 
 
 def _run_together(
-    models: Sequence[SmartModel], limits: Sequence[int | None], at_once: int, watch: Watch
+    models: Sequence[SmartModel],
+    limits: Sequence[int | None],
+    at_once: int,
+    watch: Watch,
+    entered: AbstractContextManager[None],
 ) -> None:
     pool = ThreadPoolExecutor(at_once, thread_name_prefix="sabm-run")
     try:
-        for model in models:  # in the order of the seeds, so that they are numbered in it
-            model.begin()
+        with entered:
+            for model in models:  # in the order of the seeds, so that they are numbered in it
+                model.begin()
         parts = zip(models, limits, strict=True)
         _watch([pool.submit(_play, model, limit) for model, limit in parts], models, watch)
     finally:

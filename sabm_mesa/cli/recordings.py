@@ -193,8 +193,10 @@ def _connection(
         "max_usd": budget_usd, "max_asks": max_asks, "max_tokens": max_tokens,
     }  # fmt: skip
     chosen = {name: value for name, value in given.items() if value is not None}
-    connection = Connection.of_recorded({**past.connection, **chosen})
-    return connection if prices is None else replace(connection, prices=prices)
+    if prices is None:
+        return Connection.of_recorded({**past.connection, **chosen})
+    connection = Connection.of_recorded({**past.connection, **chosen, "prices": None})
+    return replace(connection, prices=prices)
 
 
 def _verified(past: Past, answers: int) -> str:

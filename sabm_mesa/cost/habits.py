@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.cost.ranges import ERRORS, MARGIN, Range, around
 from sabm_mesa.cost.rehearsal import letters
-from sabm_mesa.cost.stand_ins import Length, model_name
+from sabm_mesa.cost.stand_ins import Length
 from sabm_mesa.decisions import AnswerSpec, Choice, Format, Text
 from sabm_mesa.llm.budget import TOKENS_PER_MESSAGE
+from sabm_mesa.minds import language_model
 from sabm_mesa.recording.statistics import Asked, PlayedRun, as_recorded, asked
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Learned:
     def __init__(self, path: str | Path, scenario: str) -> None:
         self.runs, self.asked = asked(path, scenario)
         self.path = Path(path)
-        self.models = sorted({model_name(each.mind) for each in self.asked})
+        self.models = sorted({language_model(each.mind) for each in self.asked})
         self._habits: dict[tuple[str, str], Habit | None] = {}
 
     def habit(self, question: str, model: str) -> Habit | None:
@@ -139,7 +140,7 @@ class Learned:
         return any(run.whole and _comparable(run.parameters) == wanted for run in self.runs)
 
     def _of(self, model: str) -> list[Asked]:
-        same = [each for each in self.asked if model_name(each.mind) == model]
+        same = [each for each in self.asked if language_model(each.mind) == model]
         return same or self.asked
 
     def _agents(self, model: str) -> dict[int, int]:
@@ -161,7 +162,7 @@ def lengths(learned: Learned | None, limits: Mapping[str, int]) -> tuple[Length,
         by_tokens = int(limits[mind] * LETTERS_PER_TOKEN.high)
         by_words = spec.max_words * LONG_WORD + _CUT_MARK
         assumed = Range(SHORTEST_TEXT, min(spec.max_chars, by_words, by_tokens))
-        habit = learned.habit(question, model_name(mind)) if learned else None
+        habit = learned.habit(question, language_model(mind)) if learned else None
         return assumed.narrowed(habit.said if habit else None)
 
     def short(question: str, mind: str, spec: Text) -> int:

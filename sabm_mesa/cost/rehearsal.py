@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sabm_mesa.asks import Ask
-from sabm_mesa.cost.stand_ins import Length, Manner, StandIn, model_name
+from sabm_mesa.cost.stand_ins import Length, Manner, StandIn
 from sabm_mesa.decisions import AnswerSpec
+from sabm_mesa.minds import language_model
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -149,7 +150,7 @@ def rehearse(
 
     def stand_in(mind: Any) -> Any:
         if isinstance(mind, str):
-            replaced = bool(model_name(mind))
+            replaced = bool(language_model(mind))
         else:
             replaced = callable(getattr(mind, "answer", None))
         # What is no mind at all stays, and the model says what is wrong with it.

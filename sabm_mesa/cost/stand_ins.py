@@ -11,6 +11,7 @@ import numpy as np
 
 from sabm_mesa.asks import Ask, Mind
 from sabm_mesa.decisions import AnswerSpec, Choice, Number, Text
+from sabm_mesa.minds import language_model
 
 if TYPE_CHECKING:
     from sabm_mesa.minds.llm import LLMSettings
@@ -64,7 +65,7 @@ class StandIn:
     ) -> None:
         self.spec: str = mind if isinstance(mind, str) else mind_name(mind)
         self.costs: bool = getattr(mind, "paid", True)
-        self.language_model: str = getattr(mind, "model", "") or model_name(self.spec)
+        self.language_model: str = getattr(mind, "model", "") or language_model(self.spec)
         self.settings: LLMSettings | None = getattr(mind, "settings", None)
         self._manner, self._length, self._notice = manner, length, notice
         self._last_phase = scenario.phases[-1].name
@@ -100,17 +101,6 @@ class StandIn:
                 self._minds[agent] = self._make("classical")
             return await self._minds[agent].answer(ask)
         return _drawn(ask.spec, ask.rng)
-
-
-def model_name(spec: str) -> str:
-    """The name of the language model in a spec, ``""`` when it is none.
-
-    Args:
-        spec: the spec of a mind.
-    """
-    kind, _, rest = spec.partition(":")
-    name, _, address = rest.rpartition("@")
-    return (name if "://" in address else rest) if kind == "llm" else ""
 
 
 def mind_name(mind: Any) -> str:

@@ -87,13 +87,19 @@ class Connection:
 
         Args:
             said: what `as_recorded` returned; ``{}`` stands for the defaults.
+
+        Raises:
+            ParameterError: when the price file of the run is gone.
         """
         names = ("base_url", "max_concurrency", "timeout_s", "max_retries")
         caps = {cap: said[cap] for cap in CAPS if said.get(cap) is not None}
         prices = said.get("prices")
+        own = prices if prices and str(prices).endswith(".toml") else None
+        if own is not None and not Path(own).is_file():
+            raise ParameterError(f"The price file of the run, {own}, is gone: name it (--prices).")
         return cls(
             **{name: said[name] for name in names if name in said},
-            prices=prices if prices and Path(prices).is_file() else None,
+            prices=own,
             budget=Budget(**caps) if caps else None,
         )
 
@@ -104,7 +110,9 @@ class Connection:
             "max_concurrency": self.max_concurrency,
             "timeout_s": self.timeout_s,
             "max_retries": self.max_retries,
-            "prices": PriceTable().date if self.prices is None else str(self.prices),
+            "prices": PriceTable().date
+            if self.prices is None
+            else str(Path(self.prices).resolve()),
         }
         if self.budget is not None:
             said |= {cap: getattr(self.budget, cap) for cap in CAPS}

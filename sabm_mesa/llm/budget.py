@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sabm_mesa.errors import BudgetExceeded, ParameterError
 from sabm_mesa.llm.client import Client, Completion, Request
-from sabm_mesa.llm.prices import PriceTable
+from sabm_mesa.llm.prices import Price, PriceTable
 
 TOKENS_PER_MESSAGE = 8
 CAPS = ("max_usd", "max_asks", "max_tokens")
@@ -62,15 +63,13 @@ class Budget:
             if cap is not None and not cap >= 0:
                 raise ParameterError(f"The budget {name} has to be 0 or more (got {cap}).")
 
-    def count(self, asks: int, tokens: int, usd: float) -> None:
-        """Count what was spent before: by runs that are resumed.
+    def after(self, spent: Spent) -> Budget:
+        """A budget with the same caps of which something is spent: by runs that are resumed.
 
         Args:
-            asks: requests that were answered.
-            tokens: tokens sent and received.
-            usd: dollars.
+            spent: what they have spent.
         """
-        self.spent.add(Spent(asks, tokens, usd))
+        return Budget(self.max_usd, self.max_asks, self.max_tokens, spent)
 
     async def reserve(self, most: Spent) -> None:
         """Set the most that a request can cost aside.
@@ -160,10 +159,21 @@ class Budgeted:
         return done
 
     def _most(self, request: Request) -> Spent:
-        prompt = sum(_most_tokens(content) for _, content in request.messages)
-        answer = request.max_tokens or ANSWER_TOKENS
-        price = self._prices.of(request.model)
-        return Spent(1, prompt + answer, price.cost(prompt, 0, answer) if price else 0.0)
+        contents = [content for _, content in request.messages]
+        return most_of(contents, request.max_tokens, self._prices.of(request.model))
+
+
+def most_of(contents: Iterable[str], max_tokens: int | None, price: Price | None) -> Spent:
+    """What a request can cost at the most.
+
+    Args:
+        contents: its messages.
+        max_tokens: tokens of the answer at the most, or None.
+        price: the price of the model, or None when it is not known.
+    """
+    prompt = sum(_most_tokens(content) for content in contents)
+    answer = max_tokens or ANSWER_TOKENS
+    return Spent(1, prompt + answer, price.cost(prompt, 0, answer) if price else 0.0)
 
 
 def check_price(model: str, budget: Budget | None, prices: PriceTable) -> None:

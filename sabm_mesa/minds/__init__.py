@@ -41,7 +41,10 @@ __all__ = [
     "ScriptedMind",
     "assign",
     "by_spec",
+    "check_specs",
+    "language_model",
     "mind_makers",
+    "objects_by_spec",
 ]
 
 MindSpec = str | Mind
@@ -90,6 +93,26 @@ def by_spec(minds: Minds) -> Any:
     if isinstance(minds, Sequence) and not isinstance(minds, str):
         return [_name(mind) for mind in minds]
     return _name(minds)
+
+
+def check_specs(minds: Minds) -> None:
+    """Check that a recording can tell the minds of a population apart by their specs.
+
+    Args:
+        minds: one for all, a mapping → count, or a sequence.
+
+    Raises:
+        MindSpecError: when two different mind objects, or one and a spec, have the same spec.
+    """
+    several: Any = minds if isinstance(minds, Mapping | Sequence) else [minds]
+    known: dict[str, Any] = {}
+    for mind in [minds] if isinstance(minds, str) else several:
+        other = known.setdefault(_name(mind), mind)
+        if other is not mind and other != mind:
+            raise MindSpecError(
+                f"Two different minds have the spec {_name(mind)!r}, so a recording could not tell "
+                "them apart: give each an attribute `spec` of its own, or record nothing."
+            )
 
 
 def objects_by_spec(minds: Minds) -> dict[str, Mind]:
@@ -192,6 +215,16 @@ def _language_model(spec: str, rest: str, model: SmartModel) -> MindMaker:
         client = connect(url or None, model.connection, name)
     mind = LLMMind(name, client, settings=model.llm_settings, spec=spec)
     return lambda _agent: mind
+
+
+def language_model(spec: str) -> str:
+    """The name of the language model in a spec, ``""`` when it is none.
+
+    Args:
+        spec: the spec of a mind.
+    """
+    kind, _, rest = spec.partition(":")
+    return _model_and_url(rest)[0] if kind == "llm" else ""
 
 
 def _model_and_url(rest: str) -> tuple[str, str, str]:

@@ -59,6 +59,9 @@ class RecordedMind:
         """
         reply = self._past.reply(ask.key, len(ask.rejected))
         if reply is not None:
+            remember = getattr(self._mind, "remember", None)
+            if remember is not None:
+                remember(ask, reply)
             return reply
         if not self._live:
             raise RunDiffers(

@@ -262,7 +262,7 @@ class SmartModel(mesa.Model):
             return
         try:
             paid = any(agent.mind.paid for agent in self.population)
-            self.recorder = self._place.open(run_info(self), paid=paid)
+            self.recorder = self._place.open(run_info(self), self._minds, paid=paid)
         except SabmError:
             self.running = False
             raise

@@ -213,7 +213,7 @@ class BertrandCompetition(SmartModel):
         of_terms = {name: getattr(twin.terms, name) for name in changed & set(CHANGEABLE)}
         now = self.round + 1
         self._set(self._planned.get(now, self.terms).changed(**of_terms))
-        later = {key: new for key, new in self._changes.items() if int(key) > now}
+        later = {key: new for key, new in self._changes.items() if setup.as_round(key) > now}
         self._planned = setup.planned_changes(later, self.terms)
 
     def after_communicate(self, firm: Firm, message: Decision) -> None:

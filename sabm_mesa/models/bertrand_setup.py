@@ -74,7 +74,7 @@ def planned_changes(changes: Mapping[Any, Any] | None, terms: Terms) -> dict[int
     for key, values in changes.items():
         number = whole(
             "a round in changes",
-            int(key) if isinstance(key, str) and key.isdecimal() else key,
+            as_round(key),
             0,
         )
         if number in by_round or not isinstance(values, Mapping):
@@ -87,6 +87,11 @@ def planned_changes(changes: Mapping[Any, Any] | None, terms: Terms) -> dict[int
         except ParameterError as error:
             raise ParameterError(f"changes at round {number}: {error}") from None
     return planned
+
+
+def as_round(key: Any) -> Any:
+    """A round as it is written in JSON, where keys are texts, as a number; else as it is."""
+    return float(key) if isinstance(key, str) and key.removesuffix(".0").isdecimal() else key
 
 
 def starting_prices(given: Any, n: int, legal: Number) -> list[float]:

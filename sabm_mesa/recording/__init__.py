@@ -16,9 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from sabm_mesa.errors import OutputError, RecordingError
-from sabm_mesa.recording.reading import APPLICATION_ID, FORMAT, check_kind, damaged
+from sabm_mesa.jsonable import to_json
+from sabm_mesa.recording.reading import (
+    APPLICATION_ID,
+    FORMAT,
+    check_kind,
+    check_whole,
+    unusable,
+)
 from sabm_mesa.recording.recorder import NoRecording, RunRecorder, now
-from sabm_mesa.recording.rows import RunInfo, to_json
+from sabm_mesa.recording.rows import RunInfo
 from sabm_mesa.recording.session import Session, goes_on
 from sabm_mesa.recording.writer import Statement, Texts, Writer
 
@@ -40,6 +47,8 @@ class Recording:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self._file = self.path.resolve()  # also after the working directory has changed
+        new = not self._file.exists()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.open("ab").close()
@@ -50,9 +59,14 @@ class Recording:
         try:
             with closing(self._connect()) as connection:
                 self._prepare(connection)
-        except sqlite3.DatabaseError as error:
-            raise damaged(self.path, str(error)) from None
-        self.session = Session(self.path)
+        except (sqlite3.DatabaseError, RecordingError) as error:
+            if new and self._file.stat().st_size == 0:
+                self._file.unlink(missing_ok=True)
+            if isinstance(error, RecordingError):
+                raise
+            raise unusable(self.path, error) from None
+        self._joint: sqlite3.Connection | None = None
+        self.session = Session(self._file)
         self._writer = Writer(self.path, self._connect)
 
     def start(self, info: RunInfo) -> RunRecorder:
@@ -67,7 +81,7 @@ class Recording:
         Raises:
             RecordingError: when it cannot be written.
         """
-        row = {**info.as_row(), "uid": uuid.uuid4().hex, "command": self.session.uid}
+        row = {**info.as_row(), "uid": f"r{uuid.uuid4().hex[:31]}", "command": self.session.uid}
         return RunRecorder(self.enter(row, list(info.prompts.values())), self._writer)
 
     def enter(
@@ -121,7 +135,7 @@ class Recording:
                 (session,) = connection.execute(
                     "SELECT session FROM runs WHERE run = ?", (run,)
                 ).fetchone()
-                if session != self.session.uid and goes_on(self.path, session):
+                if session != self.session.uid and goes_on(self._file, session):
                     raise RecordingError(
                         f"Run {run} of {self.path} is in use: it is still being written. "
                         "Wait until that has ended, or stop it."
@@ -174,7 +188,20 @@ class Recording:
         self.close()
 
     @contextmanager
+    def together(self) -> Iterator[None]:
+        """Enter all runs of the block at once: all of them, or none."""
+        with self._transaction() as connection:
+            self._joint = connection
+            try:
+                yield
+            finally:
+                self._joint = None
+
+    @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
+        if self._joint is not None:
+            yield self._joint
+            return
         try:
             with closing(self._connect()) as connection:
                 connection.execute("BEGIN IMMEDIATE")
@@ -184,7 +211,7 @@ class Recording:
             raise RecordingError(f"Cannot write the recording {self.path}: {error}.") from None
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None)
+        connection = sqlite3.connect(self._file, timeout=_BUSY_S, isolation_level=None)
         try:
             connection.execute("PRAGMA synchronous = FULL")
         except sqlite3.DatabaseError:
@@ -194,6 +221,7 @@ class Recording:
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         is_recording = check_kind(self.path, connection)
+        check_whole(self.path, connection)
         _write_ahead(connection)
         if not is_recording:
             self._create(connection)

@@ -11,9 +11,9 @@ from pathlib import Path
 import pandas as pd
 
 from sabm_mesa.errors import OutputError, ParameterError
+from sabm_mesa.jsonable import to_json
 from sabm_mesa.parameters import one_of
 from sabm_mesa.recording.outputs import write_whole
-from sabm_mesa.recording.rows import to_json
 
 
 def check_kind(kind: str) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from sabm_mesa.asking import Attempt
 from sabm_mesa.errors import RunDiffers
-from sabm_mesa.recording import RunRecorder
+from sabm_mesa.jsonable import to_json
+from sabm_mesa.recording import RunInfo, RunRecorder
 from sabm_mesa.recording.past import Messages, Past, whole
-from sabm_mesa.recording.rows import to_json
 
 _SHOWN = 60
 
@@ -36,6 +37,27 @@ class Following:
         self.asked = self.compared = 0
         self.repeated_usd = 0.0
         self._past, self._onward = past, onward
+        self._recorded = Counter(place[0] for place in past.answers)
+        self._asked: Counter[int] = Counter()
+
+    def enter(self, info: RunInfo) -> None:
+        """Compare what the run collects with what was recorded.
+
+        Args:
+            info: what would be recorded of the run now.
+
+        Raises:
+            RunDiffers: when there are other columns.
+        """
+        for kind, then, now in (
+            ("model", self._past.model_columns, info.model_columns),
+            ("agent", self._past.agent_columns, info.agent_columns),
+        ):
+            if other := sorted({*then} ^ {*now}) or ([] if list(then) == list(now) else [*now]):
+                raise RunDiffers(
+                    f"{self._past.name} differs: it was recorded by another version of the model, "
+                    f"whose {kind} data have other columns ({', '.join(other)})."
+                )
 
     async def record(self, attempt: Attempt, *, durable: bool) -> None:
         """Compare an attempt with the recorded one, or write it.
@@ -47,6 +69,7 @@ class Following:
         if row is not None:
             self._compare(attempt, row)
             self.asked += 1
+            self._asked[attempt.ask.key.round] += 1
             self.repeated_usd += math.nan if row["cost_usd"] is None else row["cost_usd"]
         elif self._onward is not None:
             await self._onward.record(attempt, durable=durable)
@@ -62,6 +85,11 @@ class Following:
             RunDiffers: when they differ; the first difference is named.
         """
         past = self._past
+        if left := self._recorded[round_] - self._asked[round_]:
+            raise RunDiffers(
+                f"{past.name} differs: {left} of the {self._recorded[round_]} recorded answers "
+                f"of round {round_} were not asked for."
+            )
         if round_ < past.rounds:
             self._same_data("model", past.model_data[round_], [model_row], round_)
             self._same_data("agent", past.agent_data[round_], agent_rows, round_)

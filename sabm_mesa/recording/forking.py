@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sabm_mesa.jsonable import to_json
 from sabm_mesa.recording import Recording
 from sabm_mesa.recording.past import Past
 from sabm_mesa.recording.reading import reading
@@ -16,7 +17,6 @@ from sabm_mesa.recording.rows import (
     INSERT_ASK,
     INSERT_MODEL_DATA,
     MESSAGES,
-    to_json,
 )
 from sabm_mesa.recording.writer import Statement
 
@@ -50,7 +50,7 @@ def fork_into(
         (parent,) = connection.execute("SELECT * FROM runs WHERE run = ?", (past.run,)).fetchall()
         row = {
             **{column: parent[column] for column in _KEPT},
-            "uid": uuid.uuid4().hex,
+            "uid": f"r{uuid.uuid4().hex[:31]}",
             "command": recording.session.uid,
             "parent": past.uid,
             "forks": to_json(forks),

@@ -9,7 +9,7 @@ from typing import Any
 
 from sabm_mesa.errors import RunDiffers
 from sabm_mesa.prompts import PromptBook
-from sabm_mesa.recording import RunRecorder
+from sabm_mesa.recording import RunInfo, RunRecorder
 from sabm_mesa.recording.following import Following
 from sabm_mesa.recording.past import Past
 
@@ -50,9 +50,18 @@ class History:
         later = self.past.forks[self.applied :]
         return self.live and not any("minds" in fork["set"] for fork in later)
 
-    def open(self) -> Following:
-        """Enter the run."""
-        return Following(self.past, self.onward)
+    def open(self, info: RunInfo) -> Following:
+        """Enter the run.
+
+        Args:
+            info: what would be recorded of the run now.
+
+        Raises:
+            RunDiffers: when the model collects other data.
+        """
+        following = Following(self.past, self.onward)
+        following.enter(info)
+        return following
 
     def book(self, condition: str, variant: str) -> PromptBook:
         """The prompts as they were recorded.

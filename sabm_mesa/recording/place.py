@@ -8,6 +8,7 @@ from os import getpid
 from pathlib import Path
 
 from sabm_mesa.errors import ParameterError
+from sabm_mesa.minds import Minds, check_specs
 from sabm_mesa.recording import NoRecording, Recording, RunInfo, RunRecorder
 from sabm_mesa.recording.following import Following
 from sabm_mesa.recording.history import History
@@ -39,24 +40,30 @@ class Place:
         self._own: Recording | None = None
         self.path: Path | None = None
 
-    def open(self, info: RunInfo, *, paid: bool) -> RunRecorder | Following | NoRecording:
+    def open(
+        self, info: RunInfo, minds: Minds, *, paid: bool
+    ) -> RunRecorder | Following | NoRecording:
         """Enter the run.
 
         Args:
             info: what is written about it.
+            minds: the minds of the population.
             paid: whether answers are paid for.
 
         Raises:
+            MindSpecError: when two different minds have the same spec.
             OutputError: when the recording cannot be written.
             RecordingError: when the file is something else, damaged, or of a newer version.
         """
         recording = self._given
         if isinstance(recording, History):
             self.path = recording.path
-            return recording.open()
+            return recording.open(info)
         if recording is None and paid:
             stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
             recording = FOLDER / f"{info.scenario}-{stamp}-{getpid()}-{next(_numbers)}.sqlite"
+        if recording not in {None, True, False}:
+            check_specs(minds)
         if isinstance(recording, str | Path):
             recording = self._own = Recording(recording)
         if not isinstance(recording, Recording):

@@ -11,6 +11,10 @@ from sabm_mesa.errors import RecordingError
 
 APPLICATION_ID = 0x5AB3  # marks the file as ours
 FORMAT = 2
+_FOR_NOW = {
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+}  # fmt: skip
 
 
 @contextmanager
@@ -30,13 +34,22 @@ def reading(path: str | Path) -> Iterator[sqlite3.Connection]:
     try:
         with closing(_open(path)) as connection:
             check_kind(path, connection)
-            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-            if found != "ok":
-                raise damaged(path, str(found).replace("\n", " "))
+            check_whole(path, connection)
             connection.row_factory = sqlite3.Row
             yield connection
     except sqlite3.DatabaseError as error:
-        raise damaged(path, str(error)) from None
+        raise unusable(path, error) from None
+
+
+def check_whole(path: Path, connection: sqlite3.Connection) -> None:
+    """Check that no page of a recording is damaged.
+
+    Raises:
+        RecordingError: when one is.
+    """
+    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        raise damaged(path, str(found).replace("\n", " "))
 
 
 def check_kind(path: Path, connection: sqlite3.Connection) -> bool:
@@ -69,6 +82,16 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> bool:
         # SQLite would fill up the page with zeros, and read them as if they had been written.
         raise damaged(path, "its last page is cut off")
     return bool(tables)
+
+
+def unusable(path: Path, error: sqlite3.DatabaseError) -> RecordingError:
+    """The error for what SQLite says of a file: it is damaged, or cannot be used for now."""
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF in _FOR_NOW:
+        return RecordingError(
+            f"Cannot use the recording {path} now: {error}. Is the disk full, or the folder not "
+            "writable? What is in it is kept."
+        )
+    return damaged(path, str(error))
 
 
 def damaged(path: Path, problem: str) -> RecordingError:

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sabm_mesa.asking import Attempt
+from sabm_mesa.jsonable import to_json
 from sabm_mesa.recording.rows import (
     INSERT_AGENT_DATA,
     INSERT_ASK,
     INSERT_MODEL_DATA,
     ask_row,
-    to_json,
 )
 from sabm_mesa.recording.writer import Writer
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -10,6 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from sabm_mesa.asking import Attempt
+from sabm_mesa.jsonable import to_json
 
 INSERT_ASK = f"INSERT INTO asks VALUES ({', '.join('?' * 25)})"
 INSERT_MODEL_DATA = "INSERT INTO model_data VALUES (?, ?, ?)"
@@ -98,27 +98,3 @@ def as_steps(lines: Sequence[int]) -> list[int]:
 def from_steps(steps: Sequence[int]) -> list[int]:
     """The ids of lines, from the steps between them."""
     return list(accumulate(steps))
-
-
-def to_json(value: Any) -> str:
-    """JSON of a value or of rows of values; NaN becomes null, what JSON lacks becomes text."""
-    try:
-        return json.dumps(
-            value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain
-        )
-    except ValueError:
-        return json.dumps(
-            _without_nan(value), ensure_ascii=False, separators=(",", ":"), default=_plain
-        )
-
-
-def _plain(value: Any) -> Any:
-    return _without_nan(value.tolist()) if hasattr(value, "tolist") else str(value)
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {name: _without_nan(each) for name, each in value.items()}
-    return [_without_nan(each) for each in value] if isinstance(value, list | tuple) else value

@@ -24,7 +24,7 @@ class Session:
     """
 
     def __init__(self, recording: Path) -> None:
-        self.uid = uuid.uuid4().hex[:12]
+        self.uid = f"c{uuid.uuid4().hex[:11]}"  # a letter first: 12e45 would be read as a number
         self._path = _lock_of(recording, self.uid)
         self._lock = FileLock(self._path, thread_local=False)  # any thread may close it
         try:
@@ -62,4 +62,5 @@ def goes_on(recording: Path, uid: str) -> bool:
 
 
 def _lock_of(recording: Path, uid: str) -> Path:
+    recording = recording.resolve()
     return recording.with_name(f"{recording.name}.{uid}.lock")

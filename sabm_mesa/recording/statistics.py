@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from sabm_mesa.errors import ParameterError
+from sabm_mesa.jsonable import to_json
 from sabm_mesa.recording.reading import reading
-from sabm_mesa.recording.rows import from_steps, to_json
+from sabm_mesa.recording.rows import from_steps
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from typing import Any
 import pandas as pd
 
 from sabm_mesa.errors import UnknownName
-from sabm_mesa.recording.rows import from_steps, to_json
+from sabm_mesa.jsonable import to_json
+from sabm_mesa.recording.rows import from_steps
 from sabm_mesa.usage import DECIMALS
 
 KEY = ("run", "round", "phase", "agent", "call", "attempt")

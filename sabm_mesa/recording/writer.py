@@ -15,11 +15,13 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from sabm_mesa.errors import RecordingError
-from sabm_mesa.recording.rows import INSERT_ASK, MESSAGES, as_steps, to_json
+from sabm_mesa.jsonable import to_json
+from sabm_mesa.recording.rows import INSERT_ASK, MESSAGES, as_steps
 
 Statement = tuple[str, list[Any]]
 FULL = 2000
@@ -41,6 +43,7 @@ class Writer:
         self._path, self._connect = path, connect
         self._rows: list[Statement] = []
         self._promises: list[Future[None]] = []
+        self._awaited: tuple[Future[None], object, asyncio.Future[None]] | None = None
         self._wake = threading.Condition()
         self._closing = False
         self._failure: RecordingError | None = None
@@ -70,12 +73,12 @@ class Writer:
         Raises:
             RecordingError: when an earlier commit failed; also by the future.
         """
-        promise: Future[None] = Future()
         with self._wake:
             self._check()
-            self._promises.append(promise)
-            self._wake.notify()
-        return promise
+            if not self._promises:  # all who come before the next commit share its promise
+                self._promises.append(Future())
+                self._wake.notify()
+            return self._promises[0]
 
     async def committed(self) -> None:
         """Await that everything that was added so far is on disk.
@@ -83,7 +86,10 @@ class Writer:
         Raises:
             RecordingError: when it cannot be written.
         """
-        await asyncio.shield(asyncio.wrap_future(self.commit()))
+        promise, loop, awaited = self.commit(), asyncio.get_running_loop(), self._awaited
+        if awaited is None or awaited[:2] != (promise, loop):  # one wake-up serves all who wait
+            awaited = self._awaited = (promise, loop, asyncio.wrap_future(promise))
+        await asyncio.shield(awaited[2])
 
     def close(self) -> None:
         """Write what is left and end the thread.
@@ -105,12 +111,20 @@ class Writer:
             raise RecordingError(f"The recording {self._path} is closed.")
 
     def _run(self) -> None:
-        connection = self._connect()
         try:
-            while self._next(connection):
-                pass
-        finally:
-            connection.close()
+            with closing(self._connect()) as connection:
+                while self._next(connection):
+                    pass
+        except Exception as error:  # noqa: BLE001 - whoever waits has to hear of it
+            self._fail(RecordingError(f"Cannot write the recording {self._path}: {error}."), [])
+
+    def _fail(self, failure: RecordingError, promises: list[Future[None]]) -> None:
+        with self._wake:
+            self._failure = failure
+            promises += self._promises
+            self._promises = []
+        for promise in promises:
+            promise.set_exception(failure)
 
     def _next(self, connection: sqlite3.Connection) -> bool:
         with self._wake:
@@ -121,16 +135,11 @@ class Writer:
             closing = self._closing
         failure = self._write(connection, rows)
         if failure is not None:
-            with self._wake:
-                self._failure = failure
-                promises += self._promises
-                self._promises = []
+            self._fail(failure, promises)
+            return False
         for promise in promises:
-            if failure is None:
-                promise.set_result(None)
-            else:
-                promise.set_exception(failure)
-        return not closing and failure is None
+            promise.set_result(None)
+        return not closing
 
     def _write(
         self, connection: sqlite3.Connection, rows: list[Statement]

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -16,12 +13,11 @@ import pytest
 
 from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.llm import close_all
-from tests.core.reruns import change, count, first_question, no_key
+from tests.core.reruns import change, count, first_question, no_key, process
 from tests.llm_server import LLMServer
 
 from .support import Sabm, one_line
 
-ROOT = Path(__file__).parents[2]
 SMALL = {
     "kbc": ["--rounds", "3", "--set", "n_players=3"],
     "bertrand": ["--rounds", "4"],
@@ -160,22 +156,18 @@ def test_a_command_that_is_interrupted_can_be_resumed(sabm: Sabm, tmp_path: Path
     with LLMServer(
         brain=first_question, faults=lambda number, _: "hang" if number > 4 else None
     ) as server:
-        stopped = subprocess.Popen(
-            [
-                sys.executable, "-m", "sabm_mesa", "run", "kbc", *SMALL["kbc"], "--seed", "1",
-                "--minds", "llm:stub", "--base-url", server.url, "--timeout", "1",
-                "--out", str(recording.parent),
-            ],
-            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={k: v for k, v in os.environ.items() if not k.startswith("OPENAI_")},
-        )  # fmt: skip
-        server.wait_until(lambda server: server.stats["requests"] > 5)
-        in_use = sabm("resume", recording)
+        command = [
+            "-m", "sabm_mesa", "run", "kbc", *SMALL["kbc"], "--seed", 1, "--minds", "llm:stub",
+            "--base-url", server.url, "--timeout", 1, "--out", recording.parent,
+        ]  # fmt: skip
+        with process(command) as stopped:
+            server.wait_until(lambda server: server.stats["requests"] > 5)
+            in_use = sabm("resume", recording)
+            stopped.send_signal(signal.SIGINT)
+            _, said = stopped.communicate(timeout=60)
         assert in_use.status == 1
         assert one_line(in_use).startswith(f"Run 0 of {recording} is in use: it is still being ")
         assert one_line(in_use).endswith("Wait until that has ended, or stop it.")
-        stopped.send_signal(signal.SIGINT)
-        _, said = stopped.communicate(timeout=60)
         assert stopped.returncode == 1
         assert said.strip().endswith(
             f"Stopped. 5 answers are in {recording}; go on with: sabm resume '{recording}'"

@@ -2,7 +2,9 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,9 @@ from sabm_mesa.decisions import Choice, Number
 from sabm_mesa.llm import close_all
 from sabm_mesa.reruns import replay
 from sabm_mesa.runner import Runs, run_models
-from tests.llm_server import LLMServer, stub
+from tests.llm_server import stub
 
+ROOT = Path(__file__).parents[2]
 SMALL: dict[str, tuple[type[SmartModel], dict[str, Any]]] = {
     "kbc": (KeynesianBeautyContest, {"n_players": 3, "n_rounds": 3}),
     "bertrand": (BertrandCompetition, {"n_rounds": 3}),
@@ -100,15 +103,21 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     close_all()
 
 
+@contextmanager
+def process(arguments: Sequence[object], **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """Another process, with pipes, which does not outlive the block."""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    command = [sys.executable, *map(str, arguments)]
+    with subprocess.Popen(command, cwd=ROOT, text=True, **pipes, **options) as other:
+        try:
+            yield other
+        finally:
+            other.kill()
+
+
 def replayed(path: Path, done: Runs, **services: Any) -> Runs:
     """Replay, and see that all came out as it was and every answer was used."""
     again = replay(path, **services)
     same_data(done, again)
     assert sum(again.answers_repeated()) == count(path)
     return again
-
-
-__all__ = [
-    "SMALL", "Drawing", "LLMServer", "change", "count", "first_question", "no_key", "play",
-    "replayed", "same_data",
-]  # fmt: skip

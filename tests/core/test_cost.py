@@ -28,12 +28,13 @@ from sabm_mesa.cost import Cost, Estimate, Range, estimate
 from sabm_mesa.cost.habits import answer_tokens, unusable_share
 from sabm_mesa.cost.ranges import around
 from sabm_mesa.cost.rehearsal import rehearse
-from sabm_mesa.cost.stand_ins import Manner, model_name
+from sabm_mesa.cost.stand_ins import Manner
 from sabm_mesa.decisions import Choice, Text
 from sabm_mesa.errors import MindSpecError, ParameterError, RecordingError, UnknownName
 from sabm_mesa.llm import close_all
 from sabm_mesa.llm.address import URL_VARIABLE
 from sabm_mesa.llm.translation import KEY_VARIABLE
+from sabm_mesa.minds import language_model
 from tests.core.support import Priced, Tiny
 from tests.llm_server import LLMServer, nonsense, stub
 from tests.llm_server.stub import SENTENCES
@@ -449,7 +450,7 @@ def test_a_sample_of_prompts_stands_for_all(monkeypatch: pytest.MonkeyPatch) -> 
     ],
 )
 def test_the_model_in_a_spec(spec: str, name: str) -> None:
-    assert model_name(spec) == name
+    assert language_model(spec) == name
 
 
 @pytest.mark.parametrize(

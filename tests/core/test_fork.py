@@ -22,7 +22,6 @@ from sabm_mesa.reruns import fork, replay, resume
 from tests.core.reruns import (
     SMALL,
     Drawing,
-    LLMServer,
     count,
     first_question,
     no_key,
@@ -31,6 +30,7 @@ from tests.core.reruns import (
     same_data,
 )
 from tests.core.support import rows
+from tests.llm_server import LLMServer
 
 ROOT = Path(__file__).parents[2]
 DATA = [

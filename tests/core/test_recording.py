@@ -14,8 +14,8 @@ import pytest
 from sabm_mesa import KeynesianBeautyContest, Recording, ScriptedMind, action, communication
 from sabm_mesa.asks import Reply
 from sabm_mesa.errors import OutputError, RecordingError
+from sabm_mesa.jsonable import to_json
 from sabm_mesa.provenance import versions
-from sabm_mesa.recording.rows import to_json
 from tests.core.support import Priced, Waiting, rows, tiny
 from tests.llm_server import LLMServer
 

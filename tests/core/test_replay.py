@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from sabm_mesa import (
@@ -16,7 +17,6 @@ from sabm_mesa.reruns import replay
 from tests.core.reruns import (
     SMALL,
     Drawing,
-    LLMServer,
     change,
     count,
     first_question,
@@ -26,6 +26,7 @@ from tests.core.reruns import (
     same_data,
 )
 from tests.core.support import Priced, Tiny, rows, tiny
+from tests.llm_server import LLMServer
 
 
 @pytest.fixture(autouse=True)
@@ -146,6 +147,32 @@ def test_a_language_model_object_with_settings_and_a_client_of_its_own(tmp_path)
     assert len(client.requests) == sent
     with pytest.raises(RunDiffers, match=r"a mind of your own: give it with minds=\{'llm:m': mind"):
         replay(path)
+
+
+class Odd:
+    """A paid mind that answers with things that JSON has no form for."""
+
+    def __init__(self):
+        self.odd = iter([float("nan"), (1, 2), object, {np.int64(1): 2}, b"7", None, np.inf])
+
+    async def answer(self, ask):
+        return np.int64(5) if ask.rejected else next(self.odd)
+
+
+def test_values_are_used_as_they_can_be_read_again(tmp_path) -> None:
+    path = tmp_path / "r.sqlite"
+    done = play("kbc", path, Odd(), n_players=7, n_rounds=1)
+
+    assert done.total().reasks == 7
+    assert set(done.agent_frame()["choice"]) == {5}
+    replayed(path, done)
+
+
+@pytest.mark.parametrize("key", [2, 2.0, "2", np.int64(2)], ids=repr)
+def test_a_planned_round_however_it_is_written(tmp_path, key) -> None:
+    path = tmp_path / "r.sqlite"
+    changes = {key: {"cost": np.float64(3)}}
+    replayed(path, play("bertrand", path, "classical", n_rounds=4, changes=changes))
 
 
 class Hashing(Drawing):

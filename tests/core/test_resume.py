@@ -24,16 +24,17 @@ from sabm_mesa.runner import run_all
 from tests.core.reruns import (
     SMALL,
     Drawing,
-    LLMServer,
     change,
     count,
     first_question,
     no_key,
     play,
+    process,
     replayed,
     same_data,
 )
 from tests.core.support import rows
+from tests.llm_server import LLMServer
 
 ROOT = Path(__file__).parents[2]
 
@@ -299,17 +300,14 @@ def test_two_processes_do_not_go_on_with_one_run(tmp_path) -> None:
     whole = play("kbc", tmp_path / "whole.sqlite", Drawing())
     with pytest.raises(MindError):
         play("kbc", path, Drawing(4))
-    first = subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", WAITS, str(path)], cwd=ROOT, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    assert first.stdout.readline() == "asked\n"
     mine = Drawing()
-    with pytest.raises(RecordingError, match=r"Run 0 of .* is in use: it is still being written"):
-        resume(path, minds={"drawing": mine})
-    assert mine.answered == 0
-    assert first.communicate("go\n", timeout=60)[1] == ""
+    with process(["-W", "error", "-c", WAITS, path]) as first:
+        assert first.stdout.readline() == "asked\n"
+        with pytest.raises(RecordingError, match=r"Run 0 of .* is in use: it is still being writt"):
+            resume(path, minds={"drawing": mine})
+        assert first.communicate("go\n", timeout=60)[1] == ""
 
+    assert mine.answered == 0
     assert first.returncode == 0
     replayed(path, whole)
 

@@ -48,7 +48,7 @@ def phases_of(run: Run) -> list[str]:
         known = [phase.name for phase in scenario(run.info["scenario"]).phases]
     except UnknownName:
         known = [SPEECH, "plan"]
-    return list(dict.fromkeys([*known, *run.asks["phase"]]))
+    return list(dict.fromkeys([*known, *run.asks["phase"].unique()]))
 
 
 def attempts_at(run: Run, place: Place) -> list[dict[str, Any]]:

@@ -1,0 +1,57 @@
+"""The crash tests in short, in a process of their own: it forks, and may have one thread only."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.bill import DIED, PAID, USED, Account, Bill
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+
+CARELESS = """
+import asyncio, sys
+import tests.chaos.__main__ as chaos
+from sabm_mesa.recording.writer import Writer
+Writer.committed = lambda self: asyncio.sleep(0)
+sys.exit(chaos.main(["--deaths", "40", "--kills", "0"]))
+"""
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-W", "error::DeprecationWarning", *arguments],
+        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+
+
+def test_nothing_that_was_used_is_paid_for_again() -> None:
+    done = run("-m", "tests.chaos", "--deaths", "150", "--kills", "3")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith("had not been in flight, and nothing diverged.\n")
+    for name in ("kbc", "bertrand", "evacuation", "half of the commit written", "SIGKILLs"):
+        assert name in done.stdout
+
+
+def test_answers_that_are_used_before_they_are_durable_are_found_out() -> None:
+    done = run("-c", CARELESS)
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert " FAULTS:" in done.stdout
+
+
+def test_what_was_in_flight_may_be_paid_for_again_once(tmp_path) -> None:
+    bill = Bill(tmp_path / "bill")
+    for line in ("a", "b", "c"):
+        bill.note(PAID, line)
+    bill.note(USED, "a")
+    bill.note(DIED)
+    for line in ("a", "b", "b"):
+        bill.note(PAID, line)
+
+    assert bill.account() == Account(paid=6, in_flight=2, twice=3, beyond=2)
