@@ -101,7 +101,7 @@ def browse(
         page = context.new_page()
         page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(server.url + path)
+        page.goto(path if path.startswith("http") else server.url + path)
         return page
 
     yield open_

@@ -2,106 +2,20 @@
 
 import json
 import os
-import shutil
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from urllib.error import URLError
-from urllib.request import urlopen
-
-import pytest
 
 from sabm_mesa import KeynesianBeautyContest, ScriptedMind
+from sabm_mesa.prompts import PromptBook
 from tests.core.support import rows
 
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs the package chromium")
-
-ROOT = Path(__file__).parents[2]
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-APP = "sabm_mesa.visualization.app"
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 PHONE = {"width": 390, "height": 844}
 INTEGER, WORDS = "Integer from 0 to 100", "Your words"
-WAIT_MS = 15_000
 
 
-class Server:
-    """A Solara server on a free port, in a folder of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}"
-        log = folder / "server.log"
-        with log.open("w") as out:
-            self._process = subprocess.Popen(
-                [
-                    sys.executable, "-m", "solara", "run", APP, "--host", "127.0.0.1",
-                    "--port", str(port), "--no-open", "--production",
-                ],
-                cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
-                stdout=out, stderr=subprocess.STDOUT,
-            )  # fmt: skip
-        deadline = time.monotonic() + 60
-        while not self._ready():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                self.close()
-                raise AssertionError(log.read_text())
-            time.sleep(0.1)
-
-    def _ready(self) -> bool:
-        try:
-            with urlopen(f"{self.url}/readyz", timeout=5):
-                return True
-        except (URLError, OSError):
-            return False
-
-    def close(self) -> None:
-        self._process.terminate()
-        self._process.wait(timeout=20)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory) -> Iterator[Server]:
-    started = Server(tmp_path_factory.mktemp("viewer"))
-    yield started
-    started.close()
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def browse(server, chromium):
-    """Opens a path in a browser of its own; at the end no page may have logged an error."""
-    errors, contexts = [], []
-
-    def open_(path, **options):
-        context = chromium.new_context(**options)
-        context.set_default_timeout(WAIT_MS)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(path if path.startswith("http") else server.url + path)
-        return page
-
-    yield open_
-    for context in contexts:
-        context.close()
-    assert errors == []
+def shown(text: str) -> str:
+    """What the others read of a text: in a prompt it can be no mark of one."""
+    return PromptBook("kbc").quote(text)
 
 
 def open_game(page, scenario="kbc", sizes="Number of players", **settings):
@@ -221,10 +135,10 @@ def test_two_browsers_play_one_game_and_a_third_is_refused(browse) -> None:
         host.wait_for_timeout(50)
     for player in (first, second):
         asked(player, INTEGER)
-        says(player, f"Player #3: {HOSTILE}")
+        says(player, f"Player #3: {shown(HOSTILE)}")
         assert player.evaluate("window.hacked") is None
         assert player.locator("img[src=x]").count() == 0
-        says(player, "I say <b>7</b>")
+        says(player, shown("I say <b>7</b>"))
     assert "My private thought" not in first.content()
     assert "taken by another browser" in third.content()
     keep(first, "play-hostile")
