@@ -156,7 +156,10 @@ def unfinished(recording: str | Path) -> list[Past]:
     found = pasts(recording)
     left = [past for past in found if past.status != "finished"]
     if not left:
-        raise RecordingError(f"Nothing to resume: all runs in {recording} are finished.")
+        raise RecordingError(
+            f"Nothing to resume: all runs in {recording} are finished. Their tables are written "
+            f"by: sabm replay {recording} --out DIR"
+        )
     return [past for past in found if past.command == left[-1].command]
 
 

@@ -26,17 +26,17 @@ def view(
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
 ) -> None:
     """Open the viewer in a browser: watch scenarios, read recordings, play with people."""
+    from sabm_mesa.visualization.access import new_key
     from sabm_mesa.visualization.server import serve
 
     path = "/"
     if name is not None:
         registry.scenario(name)
         path = f"/scenario/{name}"
-    say(f"The viewer is at http://{host}:{port}{path} (end it with Ctrl-C).")
     if host not in LOOPBACK:
+        path = f"{path}?key={new_key()}"
         say(
-            "Everybody who can reach this address can run models here, and spend money with the "
-            "key in OPENAI_API_KEY.",
-            err=True,
+            "Only a browser that opened this address can run models; seats are open by their links."
         )
+    say(f"The viewer is at http://{host}:{port}{path} (end it with Ctrl-C).")
     serve(host, port, path, open_browser=browser)

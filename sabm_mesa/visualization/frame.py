@@ -8,7 +8,10 @@ from typing import Any
 import solara
 import solara.lab
 
+from sabm_mesa.visualization.access import may_host
+
 NAME = "sabm"
+CLOSED = "This page is for the host: open the address with the key that sabm view has printed."
 PAGES = {"/": "Scenarios", "/recording": "Recordings", "/host": "Play with people"}
 """Path → words of the navigation."""
 STYLE = files(__package__).joinpath("style.css").read_text(encoding="utf-8")
@@ -33,7 +36,8 @@ def Layout(children: list[Any] | None = None) -> None:
     Args:
         children: the page.
     """
-    at_a_seat = solara.use_router().parts[:1] == ["play"]
+    router = solara.use_router()
+    at_a_seat = router.parts[:1] == ["play"]
     solara.Style(STYLE)
     _Document()
     with solara.v.Html(tag="div", class_="sabm-app"):
@@ -48,7 +52,10 @@ def Layout(children: list[Any] | None = None) -> None:
                         solara.v.Html(tag="span", children=[words])
             solara.v.Spacer()
             solara.lab.ThemeToggle()
-        solara.v.Html(tag="div", class_="sabm-body", children=children or [])
+        body = children or []
+        if not (at_a_seat or may_host(solara.get_session_id(), router.search)):
+            body = [solara.v.Html(tag="main", class_="sabm-home", children=[CLOSED])]
+        solara.v.Html(tag="div", class_="sabm-body", children=body)
 
 
 @solara.component_vue("document.vue")

@@ -10,7 +10,7 @@ import pytest
 
 from sabm_mesa.cli.view import view
 from sabm_mesa.errors import UnknownName
-from sabm_mesa.visualization import server
+from sabm_mesa.visualization import access, server
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def served(monkeypatch):
     calls = []
+    monkeypatch.setenv(access.VARIABLE, "")
     monkeypatch.setattr(server, "serve", lambda *args, **options: calls.append((args, options)))
     return calls
 
@@ -32,8 +33,10 @@ def test_it_listens_on_loopback_unless_told_otherwise(served, capsys):
 
 def test_a_scenario_is_opened_by_name(served, capsys):
     view("kbc", host="0.0.0.0", port=9000, browser=False)
-    assert served == [(("0.0.0.0", 9000, "/scenario/kbc"), {"open_browser": False})]
-    assert "spend money" in capsys.readouterr().err
+    (((host, port, path), options),) = served
+    assert (host, port, options) == ("0.0.0.0", 9000, {"open_browser": False})
+    assert path.startswith("/scenario/kbc?key=")
+    assert f"http://0.0.0.0:9000{path} " in capsys.readouterr().out
     with pytest.raises(UnknownName, match="chess"):
         view("chess")
 
