@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
+from sabm_mesa import registry
 from sabm_mesa.errors import ParameterError, RecordingError
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.recorded import RecordedMind
@@ -132,18 +133,18 @@ def class_of(past: Past, scenario: type[SmartModel] | None) -> type[SmartModel]:
         scenario: the class when it is given.
 
     Raises:
-        RecordingError: when it cannot be imported by its recorded name.
+        RecordingError: when it is neither registered nor imported already.
     """
     if scenario is not None:
         return scenario
+    if past.model in registry.SCENARIOS.values():
+        return registry.scenario(past.scenario)
+    # Nothing is imported because a file names it: recordings come from others, too.
     module, _, name = past.model.partition(":")
-    try:
-        found: Any = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError):
-        found = None
+    found = getattr(sys.modules.get(module), name, None)
     if not (isinstance(found, type) and issubclass(found, SmartModel)):
         raise RecordingError(
-            f"{past.name} is of the scenario {past.scenario!r} ({past.model}), which cannot be "
-            "imported here: go on in Python with scenario=YourModel."
+            f"{past.name} is of the scenario {past.scenario!r} ({past.model}), which is not known "
+            "here: go on in Python with scenario=YourModel."
         )
     return found

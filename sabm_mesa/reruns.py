@@ -16,7 +16,7 @@ from typing import Any
 from sabm_mesa.branching import OwnMinds, class_of, forked
 from sabm_mesa.errors import ParameterError, RecordingError
 from sabm_mesa.llm import Connection
-from sabm_mesa.minds import by_spec, objects_by_spec
+from sabm_mesa.minds import by_spec, check_forms, objects_by_spec
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.changing import rebuilt
 from sabm_mesa.recording import Recording, RunRecorder
@@ -27,7 +27,7 @@ from sabm_mesa.recording.statistics import as_recorded
 from sabm_mesa.runner import Runs, Watch, run_models
 from sabm_mesa.spending import spent_before
 
-Numbers = Iterable[int] | None
+Numbers = int | Iterable[int] | None
 
 
 def replay(
@@ -127,9 +127,11 @@ def fork(
         RunError: when a run fails; it can be resumed.
     """
     found = latest(pasts(recording)) if runs is None else pasts(recording, runs)
+    _same_command(found)
     if not new:
         raise ParameterError("A fork needs at least one parameter or mind that changes.")
     if "minds" in new:
+        check_forms(new["minds"], found[0].minds)
         minds = {**(minds or {}), **objects_by_spec(new["minds"])}
         new = {**new, "minds": by_spec(new["minds"])}
     new = as_recorded(new)

@@ -76,6 +76,11 @@ class Runs:
         """For each run the answers that came from its recording."""
         return [m.recorder.asked if isinstance(m.recorder, Following) else 0 for m in self.models]
 
+    def dollars_repeated(self) -> list[float]:
+        """For each run the dollars that the answers from its recording had cost."""
+        recorders = [model.recorder for model in self.models]
+        return [r.repeated_usd if isinstance(r, Following) else 0.0 for r in recorders]
+
     def figures(self) -> Mapping[str, Any]:
         """The scenario's plots by name, as figures of matplotlib."""
         if not self.models[0].plots:
@@ -108,7 +113,7 @@ class Runs:
             "seeds": list(self.seeds),
             "minds": first.minds_in_use(),
             "versions": versions(),
-            "prompts": first.book.digest(),
+            "prompts": first.book.digest({agent.persona for agent in first.population}),
             "wall_s": round(self.wall_s, 3),
             **dict(self.total()),
             "critical_path_asks": max(m.critical_path_asks for m in self.models),

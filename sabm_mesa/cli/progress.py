@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from sabm_mesa.errors import MissingKey, RecordingError, RunDiffers, RunError, one_line
+from sabm_mesa.recording.statistics import answers_in
 from sabm_mesa.usage import Tally
 
 if TYPE_CHECKING:
@@ -33,14 +34,16 @@ class Progress:
 
     def __init__(self, name: str, runs: int) -> None:
         self.asks = 0
+        console = Console(stderr=True)
         self._bar = Bar(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             TextColumn("rounds · {task.fields[spent]}", markup=False),
             TimeElapsedColumn(),
-            console=Console(stderr=True),
+            console=console,
             transient=True,
+            disable=not console.is_terminal,
         )
         label = one_line(f"{name}, {runs} runs" if runs > 1 else name)
         self._task = self._bar.add_task(label, total=None, spent="0 asks")
@@ -89,7 +92,8 @@ def guarded(work: Callable[[], Runs], progress: Progress, recording: Path) -> Ru
         said = str(error) or "Stopped."
         if not recording.exists():
             raise RunError(said) from error
-        number = "1 answer is" if progress.asks == 1 else f"{progress.asks:,} answers are"
+        answers = answers_in(recording)
+        number = "1 answer is" if answers == 1 else f"{answers:,} answers are"
         raise RunError(
             f"{said} {number} in {recording}; go on with: sabm resume {shlex.quote(str(recording))}"
         ) from error

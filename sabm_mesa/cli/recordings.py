@@ -12,15 +12,12 @@ from sabm_mesa.cli.app import (
     AsJson,
     BaseURL,
     BudgetUSD,
-    Condition,
     MaxAsks,
     MaxConcurrency,
     MaxTokens,
-    Minds,
     Prices,
     Prompts,
     RecordingPath,
-    Rounds,
     Settings,
     app,
     say,
@@ -33,7 +30,12 @@ if TYPE_CHECKING:
     from sabm_mesa.recording.past import Past
 
 OnlyRuns = Annotated[
-    list[int] | None, typer.Option("--run", help="Only this run; may be repeated.")
+    list[int] | None,
+    typer.Option(
+        "--run",
+        help="Only this run; may be repeated. Without it: replay takes all runs, fork those of the "
+        "latest command, resume those of the latest one that is not finished.",
+    ),
 ]
 OtherTimeout = Annotated[
     float | None, typer.Option(min=0.1, help="Seconds a request may take; as before by default.")
@@ -131,13 +133,19 @@ def resume(
 @app.command()
 def fork(
     recording: RecordingPath,
-    at: Annotated[int, typer.Option(min=0, help="First round with the new parameters.")],
+    at: Annotated[int, typer.Option(min=0, help="First round (from 0) with the new parameters.")],
     out: Annotated[Path, typer.Option(help="Folder for recording, tables and plots.")],
     run: OnlyRuns = None,
     set_: Settings = None,
-    minds: Minds = None,
-    condition: Condition = None,
-    rounds: Rounds = None,
+    minds: Annotated[
+        str | None, typer.Option(help="Who decides from then on; as before by default.")
+    ] = None,
+    condition: Annotated[
+        str | None, typer.Option(help="Condition from then on; as before by default.")
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="Rounds in all, from 0; as before by default.")
+    ] = None,
     prompts: Prompts = None,
     base_url: BaseURL = None,
     max_concurrency: MaxConcurrency = None,

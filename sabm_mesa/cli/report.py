@@ -73,7 +73,9 @@ def report(runs: Runs, files: Sequence[Path]) -> str:
         f"Spent: {in_words(total)}, {runs.wall_s:.1f} s",
     ]
     if repeated := sum(runs.answers_repeated()):
-        lines.append(f"Of that, {_count(repeated, 'answer')} came from the recording")
+        dollars = sum(runs.dollars_repeated())
+        worth = f", worth ${dollars:.4f}" if dollars else ""
+        lines.append(f"Of that, {_count(repeated, 'answer')} came from the recording{worth}")
     lines += warnings(total)
     if math.isnan(total.cost_usd):
         lines.append("The price of a model is not known: list it in a price file (--prices).")

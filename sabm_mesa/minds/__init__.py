@@ -41,6 +41,7 @@ __all__ = [
     "ScriptedMind",
     "assign",
     "by_spec",
+    "check_forms",
     "check_specs",
     "language_model",
     "mind_makers",
@@ -113,6 +114,24 @@ def check_specs(minds: Minds) -> None:
                 f"Two different minds have the spec {_name(mind)!r}, so a recording could not tell "
                 "them apart: give each an attribute `spec` of its own, or record nothing."
             )
+
+
+def check_forms(minds: Minds, known: Iterable[str]) -> None:
+    """Check that specs can be read, before anything else is done.
+
+    Args:
+        minds: one for all, a mapping → count, or a sequence.
+        known: specs of minds of one's own that a recording knows.
+
+    Raises:
+        MindSpecError: for a spec that cannot be read.
+    """
+    specs = by_spec(minds)
+    for spec in [specs] if isinstance(specs, str) else specs:
+        kind, _, rest = spec.partition(":")
+        readable = kind == "classical" or (kind in {"fixed", "llm"} and rest)
+        if not readable and spec not in {*known, *objects_by_spec(minds)}:
+            raise MindSpecError(f"Cannot read the mind spec {spec!r}. Known forms: {_FORMS}.")
 
 
 def objects_by_spec(minds: Minds) -> dict[str, Mind]:

@@ -23,6 +23,12 @@ class OwnMind:
         self.instant: bool = getattr(own, "instant", False)
         self.paid: bool = getattr(own, "paid", True)
 
+    def __getattr__(self, name: str) -> Any:
+        """What the object has beyond that, such as ``remember`` or ``digest``."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._own, name)
+
     @classmethod
     def of(cls, own: Any) -> Mind:
         """The object itself when it is a complete mind, else the completed one.

@@ -177,9 +177,15 @@ class PromptBook:
         used = {f"persona {name}": self.persona(name) for name in sorted(personas)}
         return {name: (_digest(text), text) for name, text in (self.entries | used).items()}
 
-    def digest(self) -> str:
-        """One hash over all entries and personas."""
-        return _digest(repr((sorted(self.entries.items()), sorted(self.personas.items()))))
+    def digest(self, personas: Iterable[str] | None = None) -> str:
+        """One hash over all entries, and over the personas.
+
+        Args:
+            personas: the names of those in use; all when None.
+        """
+        used = self.personas if personas is None else personas
+        texts = sorted((name, self.persona(name)) for name in used)
+        return _digest(repr((sorted(self.entries.items()), texts)))
 
 
 @cache

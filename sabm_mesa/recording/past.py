@@ -131,12 +131,12 @@ class Past:
         return {k: v for k, v in named.items() if not k.startswith(mark)}, personas
 
 
-def pasts(path: str | Path, runs: Iterable[int] | None = None) -> list[Past]:
+def pasts(path: str | Path, runs: int | Iterable[int] | None = None) -> list[Past]:
     """Read runs from a recording.
 
     Args:
         path: the recording.
-        runs: their numbers; all when None.
+        runs: their numbers, or one; all when None.
 
     Raises:
         RecordingError: when the recording cannot be read, or has no such run, or none at all.
@@ -147,7 +147,7 @@ def pasts(path: str | Path, runs: Iterable[int] | None = None) -> list[Past]:
         known = [row["run"] for row in rows]
         if not known:
             raise RecordingError(f"There is no run in {path}.")
-        wanted = set(known if runs is None else runs)
+        wanted = {runs} if isinstance(runs, int) else set(known if runs is None else runs)
         if unknown := sorted(wanted - set(known)):
             raise RecordingError(
                 f"There is no run {unknown[0]} in {path}; it has {known[0]} to {known[-1]}."

@@ -11,8 +11,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from sabm_mesa.errors import ParameterError
+from sabm_mesa.errors import ParameterError, RecordingError
 from sabm_mesa.jsonable import to_json
+from sabm_mesa.recording.past import whole
 from sabm_mesa.recording.reading import reading
 from sabm_mesa.recording.rows import from_steps
 
@@ -78,7 +79,7 @@ def asked(path: str | Path, scenario: str) -> tuple[list[PlayedRun], list[Asked]
         RecordingError: when it is no recording, or damaged.
         ParameterError: when it has no run of the scenario, or no answer of a language model.
     """
-    with reading(path) as connection:
+    with reading(path) as connection, whole(Path(path)):
         rows = connection.execute("SELECT * FROM runs ORDER BY run").fetchall()
         runs = [_run(row) for row in rows if row["scenario"] == scenario]
         if not runs:
@@ -91,6 +92,20 @@ def asked(path: str | Path, scenario: str) -> tuple[list[PlayedRun], list[Asked]
             "tokens were counted, so there is nothing to learn from."
         )
     return runs, questions
+
+
+def answers_in(path: str | Path) -> int:
+    """The number of answers in a recording, copied ones included; 0 when it cannot be read.
+
+    Args:
+        path: the recording.
+    """
+    try:
+        with reading(path) as connection:
+            (number,) = connection.execute("SELECT count(*) FROM asks").fetchone()
+    except RecordingError:
+        return 0
+    return int(number)
 
 
 def as_recorded(parameters: Mapping[str, Any]) -> dict[str, Any]:
