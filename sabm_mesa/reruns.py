@@ -127,7 +127,7 @@ def fork(
         RunError: when a run fails; it can be resumed.
     """
     found = latest(pasts(recording)) if runs is None else pasts(recording, runs)
-    _same_command(found)
+    _same_kind(found)
     if not new:
         raise ParameterError("A fork needs at least one parameter or mind that changes.")
     if "minds" in new:
@@ -180,7 +180,7 @@ def _go_on(
     *,
     from_now_on: bool = False,
 ) -> Runs:
-    _same_command(found)
+    _same_kind(found)
     if connection is None:
         connection = Connection.of_recorded(found[0].connection)
     left = [past for past in found if past.status != "finished"]
@@ -200,11 +200,11 @@ def _go_on(
     return run_models(models, watch=watch)
 
 
-def _same_command(found: Sequence[Past]) -> None:
-    if len({past.command for past in found}) > 1:
+def _same_kind(found: Sequence[Past]) -> None:
+    if len({(past.model, str(past.connection)) for past in found}) > 1:
         raise RecordingError(
-            f"The runs of {found[0].path} that are named are of several commands, which may have "
-            "asked different servers: go on with those of one command at a time."
+            f"The runs of {found[0].path} that are named are of different scenarios, or asked "
+            "different servers: go on with those of one command at a time."
         )
 
 

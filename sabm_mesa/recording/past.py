@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sabm_mesa.asks import Key, Reply
-from sabm_mesa.errors import RecordingError, RunDiffers
+from sabm_mesa.errors import RecordingError, RunDiffers, SabmError
 from sabm_mesa.recording.reading import damaged, reading
 from sabm_mesa.recording.rows import from_steps
 
@@ -172,6 +172,8 @@ def whole(path: Path) -> Iterator[None]:
     """
     try:
         yield
+    except SabmError:
+        raise
     except (KeyError, TypeError, ValueError) as error:
         raise damaged(path, f"{type(error).__name__}: {error}") from None
 

@@ -315,7 +315,7 @@ def test_a_run_that_was_cut_off_can_be_forked(tmp_path) -> None:
         ("kbc", 1, {"condition": "x"}, UnknownName, "Unknown condition 'x'"),
         ("kbc", 1, {"personas": "x"}, UnknownName, "Unknown persona 'x'"),
         ("kbc", 1, {"prompts": "no.toml"}, PromptError, "Cannot read the prompt file no.toml"),
-        ("kbc", 1, {"minds": "gpt"}, RecordingError, "The mind 'gpt' .* is not at hand"),
+        ("kbc", 1, {"minds": "gpt"}, MindSpecError, "Cannot read the mind spec 'gpt'"),
         ("kbc", 1, {"minds": {"classical": 2}}, MindSpecError, "2 are given for 3 agents"),
         ("kbc", 2, {"n_rounds": 2}, ParameterError, r"needs an n_rounds above 2 \(got 2\)"),
         ("kbc", 3, {"temperature": 1}, ParameterError, r"needs an n_rounds above 3 \(got 3\)"),
