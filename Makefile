@@ -14,6 +14,8 @@ PYTHON ?= $(call usable-python,11,python3.11 python3)
 PYTHON312 ?= $(call usable-python,12,python3.12 "$(pyenv-3.12)/bin/python3.12")
 
 BIN := .venv/bin
+# The files of tests in as many processes as there are cores, four at the most.
+TOGETHER := --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -38,7 +40,7 @@ types: .venv/ready ## mypy on the package
 	$(BIN)/mypy
 
 coverage: .venv/ready ## the tests, with the coverage gate
-	$(BIN)/pytest --cov
+	$(BIN)/pytest $(TOGETHER) --cov
 
 test-3.12: ## the tests on Python 3.12, where there is one
 	@if [ -n "$(PYTHON312)" ]; then \
@@ -48,7 +50,7 @@ test-3.12: ## the tests on Python 3.12, where there is one
 	fi
 
 run-3.12: .venv-3.12/ready
-	.venv-3.12/bin/pytest
+	.venv-3.12/bin/pytest $(TOGETHER)
 
 format: .venv/ready ## put the code in the project's format
 	$(BIN)/ruff check --fix

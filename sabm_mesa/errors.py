@@ -33,7 +33,7 @@ from collections.abc import Iterable
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 HIDDEN = "[key]"
-SHORTEST_SECRET = 12
+SHORTEST_SECRET = 8
 """Shorter keys, such as ``none`` or ``EMPTY`` for a local server, are no secrets but words."""
 """Stands where the API key was."""
 

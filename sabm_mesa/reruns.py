@@ -201,7 +201,7 @@ def _go_on(
 
 
 def _same_kind(found: Sequence[Past]) -> None:
-    if len({(past.model, str(past.connection)) for past in found}) > 1:
+    if len({(past.model, past.connection.get("base_url")) for past in found}) > 1:
         raise RecordingError(
             f"The runs of {found[0].path} that are named are of different scenarios, or asked "
             "different servers: go on with those of one command at a time."

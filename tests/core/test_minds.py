@@ -96,7 +96,7 @@ def test_a_mind_object_need_not_be_hashable() -> None:
         (ScriptedMind, "a method answer(ask), not <class"),
         ([object(), "fixed:1", "fixed:1"], "a method answer(ask), not <object"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_a_population_that_cannot_be_made(minds, message) -> None:
     with pytest.raises(MindSpecError) as refused:
