@@ -61,8 +61,13 @@ def address(file: str, run: int = 0) -> str:
 
 
 def open_ask(page: Page, agent: int, phase: str) -> None:
-    page.get_by_role("button", name=f"Agent {agent}, {phase}: read the exchange").click()
-    expect(page.locator(".rec-reader h2")).to_contain_text(f"Agent {agent}, {phase}")
+    button = page.get_by_role("button", name=f"Agent {agent}, {phase}: read the exchange")
+    button.click()
+    try:
+        expect(page.locator(".rec-reader h2")).to_contain_text(f"Agent {agent}, {phase}")
+    except AssertionError:  # the list was drawn anew under the click
+        button.click()
+        expect(page.locator(".rec-reader h2")).to_contain_text(f"Agent {agent}, {phase}")
     page.locator(".rec-exchange").wait_for()
 
 

@@ -91,7 +91,11 @@ def room(model: EmergencyEvacuation, subtitle: str) -> Any:
             marker=MARKERS.get(mind, "o"), edgecolors=edge, linewidths=width,
         )  # fmt: skip
 
-    renderer.render(agent_portrayal=portray)
+    if hasattr(renderer, "setup_agents"):  # newer Mesa
+        renderer.setup_agents(portray)
+        renderer.render()
+    else:
+        renderer.render(agent_portrayal=portray)
     trait_legend(figure, drawer.plan, MARKERS, EDGES)
     return figure
 
