@@ -61,13 +61,8 @@ def address(file: str, run: int = 0) -> str:
 
 
 def open_ask(page: Page, agent: int, phase: str) -> None:
-    button = page.get_by_role("button", name=f"Agent {agent}, {phase}: read the exchange")
-    button.click()
-    try:
-        expect(page.locator(".rec-reader h2")).to_contain_text(f"Agent {agent}, {phase}")
-    except AssertionError:  # the list was drawn anew under the click
-        button.click()
-        expect(page.locator(".rec-reader h2")).to_contain_text(f"Agent {agent}, {phase}")
+    page.get_by_role("button", name=f"Agent {agent}, {phase}: read the exchange").click()
+    expect(page.locator(".rec-reader h2")).to_contain_text(f"Agent {agent}, {phase}")
     page.locator(".rec-exchange").wait_for()
 
 

@@ -134,9 +134,9 @@ def Rounds(
 def Asks(
     asks: Sequence[dict[str, Any]],
     chosen: int = -1,
-    event_choose: Callable[[int], None] | None = None,
+    event_choose: Callable[[list[Any]], None] | None = None,
 ) -> None:
-    """The asks of a round."""
+    """The asks of a round; one is chosen by its place, since the list may change under a click."""
 
 
 @solara.component_vue("exchange.vue")

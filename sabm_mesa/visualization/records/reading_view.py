@@ -95,7 +95,7 @@ def AskList(
     places = [_place(each) for each in shown]
     Asks(
         asks=shown, chosen=places.index(chosen) if chosen in places else -1,
-        event_choose=lambda i: set_ask(places[i]),
+        event_choose=lambda place: set_ask((place[0], place[1], place[2])),
     )  # fmt: skip
 
 
