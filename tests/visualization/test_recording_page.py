@@ -69,6 +69,7 @@ def open_ask(page: Page, agent: int, phase: str) -> None:
 def go_to(page: Page, round_: int) -> None:
     expect(page.locator("output")).to_contain_text(f"Round {round_}")
     expect(page.locator("h2", has_text="Round ").first).to_have_text(f"Round {round_}")
+    expect(page.get_by_text(f"asks in round {round_},")).to_be_visible()
 
 
 def test_the_list_and_a_round(files: Path, browse: Browse) -> None:

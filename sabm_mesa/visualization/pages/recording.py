@@ -79,7 +79,7 @@ def Chooser(recordings: Sequence[Listed], searching: bool, open_: Callable[[str]
             {"name": each.name, "words": each.words, "when": _when(each), "bad": bool(each.problem)}
             for each in recordings
         ]
-        Recordings(recordings=shown, event_choose=lambda i: open_(recordings[i].name))
+        Recordings(recordings=shown, event_choose=open_)
 
 
 @solara.component

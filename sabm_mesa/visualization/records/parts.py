@@ -151,6 +151,6 @@ def Said(messages: Sequence[Sequence[Any]]) -> None:
 
 @solara.component_vue("recordings.vue")
 def Recordings(
-    recordings: Sequence[dict[str, Any]], event_choose: Callable[[int], None] | None = None
+    recordings: Sequence[dict[str, Any]], event_choose: Callable[[str], None] | None = None
 ) -> None:
     """Recordings to choose from."""
