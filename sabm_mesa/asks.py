@@ -138,6 +138,7 @@ class Ask:
         answer_format: ``"paper"`` or ``"json"``.
         agent: whose random streams the mind may use.
         paid: whether the mind is paid, so that every attempt has a stream of its own.
+        position: the turn of the phase in which it is put, from 0, as if all were one by one.
 
     Attributes:
         rejected: (answer, reason) of the attempts so far that could not be used.
@@ -153,6 +154,7 @@ class Ask:
         "key",
         "name",
         "observation",
+        "position",
         "rejected",
         "spec",
     )
@@ -168,8 +170,10 @@ class Ask:
         answer_format: Format,
         agent: HasStreams,
         paid: bool = False,
+        position: int = 0,
     ) -> None:
         self.name, self.observation, self.spec = name, observation, spec
+        self.position = position
         self.key, self.book, self.answer_format = key, book, answer_format
         self.rejected: tuple[tuple[str, str], ...] = ()
         self._agent, self._paid = agent, paid

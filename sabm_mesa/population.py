@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -49,3 +50,29 @@ def people(
         agent.persona = persona
         agent.mind = maker(agent)
     return agents
+
+
+def describe_deciders(minds: Mapping[str, int], forks: Sequence[Mapping[str, Any]]) -> str:
+    """The minds of a run in a few words, also of one that was forked to others on the way.
+
+    Args:
+        minds: those it began with: spec → number of agents.
+        forks: its changes, as a recording has them.
+    """
+    words = describe_minds(minds)
+    for fork in forks:
+        if "minds" in fork["set"]:
+            new = fork["set"]["minds"]
+            if isinstance(new, str):
+                new = {new: 1}
+            elif not isinstance(new, Mapping):
+                new = Counter(new)
+            words = f"{words} up to round {fork['at'] - 1}, then {describe_minds(new)}"
+    return words
+
+
+def describe_minds(minds: Mapping[str, int]) -> str:
+    """The minds of a population in a few words."""
+    if len(minds) == 1:
+        return next(iter(minds))
+    return ", ".join(f"{count} × {spec}" for spec, count in minds.items())

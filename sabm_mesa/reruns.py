@@ -170,6 +170,40 @@ def latest(found: Sequence[Past]) -> list[Past]:
     return [past for past in found if past.command == found[-1].command]
 
 
+def going_on(
+    opened: Recording,
+    found: Sequence[Past],
+    connection: Connection,
+    *,
+    minds: OwnMinds | None = None,
+    scenario: type[SmartModel] | None = None,
+) -> list[SmartModel]:
+    """Models that follow recorded runs, and go beyond those that were cut off.
+
+    Args:
+        opened: the recording, which they are written on into.
+        found: the runs.
+        connection: how language models are reached; its budget counts what is spent from now on.
+        minds: minds of your own, by their spec.
+        scenario: the model class, when it cannot be imported by its recorded name.
+
+    Raises:
+        RecordingError: when a run is in use, or the recording cannot be written.
+        UsageError: when this version cannot use the recorded parameters.
+    """
+    left = [past for past in found if past.status != "finished"]
+    for past in left:  # what cannot go on, for want of a key say, is left as it is
+        _live(past, None, minds, scenario, connection)
+    onward = opened.claim([past.run for past in left], connection.as_recorded())
+    now = {past.run: past for past in pasts(opened.path, onward)}  # others write it no more
+    return [
+        _live(now[past.run], onward[past.run], minds, scenario, connection)
+        if past.run in onward
+        else rebuilt(class_of(past, scenario), History(past, minds=minds or {}))
+        for past in found
+    ]
+
+
 def _go_on(
     opened: Recording,
     found: Sequence[Past],
@@ -183,20 +217,10 @@ def _go_on(
     _same_kind(found)
     if connection is None:
         connection = Connection.of_recorded(found[0].connection)
-    left = [past for past in found if past.status != "finished"]
-    for past in left:  # what cannot go on, for want of a key say, is left as it is
-        _live(past, None, minds, scenario, connection)
-    onward = opened.claim([past.run for past in left], connection.as_recorded())
     if connection.budget is not None and not from_now_on:
         spent = spent_before(opened, found, connection.prices)
         connection = replace(connection, budget=connection.budget.after(spent))
-    now = {past.run: past for past in pasts(opened.path, onward)}  # others write it no more
-    models = [
-        _live(now[past.run], onward[past.run], minds, scenario, connection)
-        if past.run in onward
-        else rebuilt(class_of(past, scenario), History(past, minds=minds or {}))
-        for past in found
-    ]
+    models = going_on(opened, found, connection, minds=minds, scenario=scenario)
     return run_models(models, watch=watch)
 
 

@@ -18,6 +18,7 @@ import pandas as pd
 
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.parameters import parameters_of
+from sabm_mesa.population import describe_deciders, describe_minds
 from sabm_mesa.provenance import versions
 from sabm_mesa.recording.following import Following
 from sabm_mesa.usage import Tally
@@ -99,7 +100,7 @@ class Runs:
 
     def _draw(self, kind: str) -> Any:
         first = self.models[0]
-        parts = [first.condition, describe_minds(first.minds_in_use()), *_changed(first)]
+        parts = [first.condition, _deciders(first), *_changed(first)]
         subtitle = " · ".join(parts)
         draw = getattr(import_module(first.plots), kind)
         return draw(self.model_frame(), self.agent_frame(), subtitle, **first.plot_options())
@@ -250,6 +251,13 @@ def _told(forks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{"at": fork["at"], "set": fork["set"]} for fork in forks]
 
 
+def _deciders(model: SmartModel) -> str:
+    past = model.history.past if model.history else None
+    if past is None or not past.forks:
+        return describe_minds(model.minds_in_use())
+    return describe_deciders(past.minds, past.forks)
+
+
 def _changed(model: SmartModel) -> list[str]:
     """The parameters that differ from their defaults, as far as they are said in a few letters."""
     defaults = parameters_of(type(model))
@@ -272,10 +280,3 @@ def check_animation(scenario: type[SmartModel]) -> None:
     """
     if not scenario.plots or not hasattr(import_module(scenario.plots), "animation"):
         raise ParameterError(f"The scenario {scenario.scenario_name} has no animation.")
-
-
-def describe_minds(minds: Mapping[str, int]) -> str:
-    """The minds of a population in a few words."""
-    if len(minds) == 1:
-        return next(iter(minds))
-    return ", ".join(f"{count} × {spec}" for spec, count in minds.items())

@@ -99,6 +99,7 @@ class SmartAgent(mesa.Agent):
             answer_format=getattr(self.mind, "answer_format", model.answer_format),
             agent=self,
             paid=self.mind.paid,
+            position=self.position,
         )
         model.in_flight += 1
         try:

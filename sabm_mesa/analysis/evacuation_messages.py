@@ -1,17 +1,18 @@
 """A rule-based coder of evacuees' messages: which share information, encourage, or guide.
 
-A process measure that can be checked by hand: the word lists are in ``evacuation_words.toml``,
-the rules are in the docstrings below. It reads the surface of English sentences and no more.
+A process measure that can be checked by hand: the word lists are in ``words.toml``, the rules are
+in the docstrings below. It reads the surface of English sentences and no more. The codes of all
+scenarios are in `sabm_mesa.analysis.process`.
 """
 
 from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Iterable
 from functools import cache, lru_cache
-from importlib.resources import files
+
+from sabm_mesa.analysis.messages import word_lists
 
 CODES = ("informing", "encouraging", "guiding")
 
@@ -21,8 +22,7 @@ _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
 
 @cache
 def _phrases(table: str) -> tuple[str, ...]:
-    text = files(__package__).joinpath("evacuation_words.toml").read_text(encoding="utf-8")
-    return tuple(tomllib.loads(text)[table]["phrases"])
+    return tuple(word_lists()[table]["phrases"])
 
 
 @lru_cache(maxsize=4096)

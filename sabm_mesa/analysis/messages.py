@@ -1,8 +1,9 @@
-"""A rule-based coder of messages: who agrees, and who names which number.
+"""A rule-based coder of messages: who agrees or disagrees, and who names which number.
 
 A process measure that can be checked by hand: the word lists are in ``words.toml``, the rules
 are in the docstrings below. It reads the surface of English sentences and no more: irony is
-missed, and a number that is named in order to reject it counts as named.
+missed, and a number that is named in order to reject it counts as named. All codes of all
+scenarios are in `sabm_mesa.analysis.process`, which builds on it.
 """
 
 from __future__ import annotations
@@ -14,10 +15,25 @@ from collections.abc import Hashable, Iterable, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 Message = tuple[Hashable, str]
 """A speaker (any id) and what was said."""
+
+
+class Clause(NamedTuple):
+    """A part of a sentence.
+
+    Attributes:
+        tokens: its words and numbers, in small letters.
+        sentence: the number of its sentence in the message.
+        asked: whether the sentence is a question.
+    """
+
+    tokens: tuple[str, ...]
+    sentence: int
+    asked: bool
+
 
 _NO_PICK = re.compile(r"\d+\s*/\s*\d+|\d{1,3}(?:,\d{3})+")  # fractions, thousands
 _SENTENCE = re.compile(r"[^.!?\n;]*(?:\.(?=\d)[^.!?\n;]*)*[.!?\n;]?")
@@ -37,6 +53,24 @@ def word_lists() -> MappingProxyType[str, Any]:
     return MappingProxyType(tomllib.loads(text))
 
 
+@lru_cache(maxsize=4096)
+def clauses(text: str) -> tuple[Clause, ...]:
+    """The clauses of a message, in order.
+
+    Args:
+        text: one message.
+    """
+    breaks = word_lists()["agreement"]["breaks"]
+    sentences = [sentence for sentence in _SENTENCE.findall(_plain(text)) if sentence.strip()]
+    return tuple(
+        Clause(tuple(tokens), number, sentence.endswith("?"))
+        for number, sentence in enumerate(sentences)
+        for whole in _clauses(sentence)
+        for tokens in _split_at(whole, breaks)
+        if tokens
+    )
+
+
 def signals_agreement(text: str) -> bool:
     """Whether a message says that its speaker agrees.
 
@@ -46,14 +80,55 @@ def signals_agreement(text: str) -> bool:
     Args:
         text: one message.
     """
-    lists = word_lists()["agreement"]
-    statements = [s for s in _SENTENCE.findall(_plain(text)) if not s.endswith("?")]
-    return any(
-        _agrees(clause, lists)
-        for statement in statements
-        for whole in _clauses(statement)
-        for clause in _split_at(whole, lists["breaks"])
+    return any(_agrees(clause) for clause in clauses(text) if not clause.asked)
+
+
+def assents(text: str) -> bool:
+    """Whether a message says that its speaker agrees, by a longer list than `signals_agreement`.
+
+    That list is part of the models, and this one is not, so it may grow.
+
+    Args:
+        text: one message.
+    """
+    phrases = word_lists()["assent"]["phrases"]
+    return signals_agreement(text) or any(
+        _stands_free(clause.tokens, phrases) for clause in clauses(text) if not clause.asked
     )
+
+
+def signals_disagreement(text: str) -> bool:
+    """Whether a message says that its speaker rejects or doubts what was said.
+
+    A phrase of the list of disagreement counts, a phrase of agreement a few words after a negation
+    ("not a good idea"), and a bare "no" in a message that does not agree; none of them does in a
+    question, or after a conditional.
+
+    Args:
+        text: one message.
+    """
+    lists = word_lists()
+    return any(
+        _stands_free(clause.tokens, lists["disagreement"]["phrases"])
+        or (" ".join(clause.tokens) in lists["disagreement"]["alone"] and not assents(text))
+        or (
+            _stands_free(clause.tokens, lists["agreement"]["phrases"], also_negated=True)
+            and not _agrees(clause)
+        )
+        for clause in clauses(text)
+        if not clause.asked
+    )
+
+
+def holds(tokens: Sequence[str], phrases: Iterable[str]) -> bool:
+    """Whether any of the phrases stands in a clause, as whole words.
+
+    Args:
+        tokens: the words of the clause.
+        phrases: the phrases.
+    """
+    line = f" {' '.join(tokens)} "
+    return any(f" {phrase} " in line for phrase in phrases)
 
 
 @lru_cache(maxsize=4096)
@@ -134,21 +209,30 @@ def _split_at(tokens: list[str], breaks: list[str]) -> list[list[str]]:
     return parts
 
 
-def _stands_at(phrase: list[str], tokens: list[str], start: int) -> bool:
-    return tokens[start : start + len(phrase)] == phrase
+def _stands_at(phrase: Sequence[str], tokens: Sequence[str], start: int) -> bool:
+    return list(tokens[start : start + len(phrase)]) == list(phrase)
 
 
-def _agrees(tokens: list[str], lists: dict[str, Any]) -> bool:
-    """Whether a clause holds a phrase of agreement that nothing before it turns off."""
-    off = {*lists["negations"], *lists["conditionals"]}
-    for start in range(len(tokens)):
-        if any(_stands_at(phrase.split(), tokens, start) for phrase in lists["always"]):
-            return True
-        before = tokens[max(0, start - lists["window"]) : start]
-        if any(word in off or word.endswith("n't") for word in before):
+def _agrees(clause: Clause) -> bool:
+    lists = word_lists()["agreement"]
+    always = holds(clause.tokens, lists["always"])
+    return always or _stands_free(clause.tokens, lists["phrases"])
+
+
+def _stands_free(
+    tokens: Sequence[str], phrases: Iterable[str], *, also_negated: bool = False
+) -> bool:
+    """Whether a phrase stands in a clause and nothing a few words before turns it off."""
+    lists = word_lists()["agreement"]
+    off = {*lists["conditionals"], *([] if also_negated else lists["negations"])}
+    for phrase in phrases:
+        if not holds(tokens, [phrase]):
             continue
-        if any(_stands_at(phrase.split(), tokens, start) for phrase in lists["phrases"]):
-            return True
+        for start in range(len(tokens)):
+            before = tokens[max(0, start - lists["window"]) : start]
+            negated = not also_negated and any(word.endswith("n't") for word in before)
+            if _stands_at(phrase.split(), tokens, start) and not negated and not off & {*before}:
+                return True
     return False
 
 

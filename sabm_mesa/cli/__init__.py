@@ -10,7 +10,16 @@ from collections.abc import Sequence
 
 from typer.exceptions import TyperException
 
-from sabm_mesa.cli import costing, describing, exporting, playing, recordings, running, view
+from sabm_mesa.cli import (
+    costing,
+    describing,
+    exporting,
+    judging,
+    playing,
+    recordings,
+    running,
+    view,
+)
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.errors import SabmError, one_line
 
@@ -19,6 +28,7 @@ __all__ = [
     "costing",
     "describing",
     "exporting",
+    "judging",
     "main",
     "playing",
     "recordings",

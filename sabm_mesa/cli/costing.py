@@ -78,7 +78,7 @@ def in_words(estimated: Estimate) -> str:
     Args:
         estimated: the estimate.
     """
-    from sabm_mesa.runner import describe_minds
+    from sabm_mesa.population import describe_minds
 
     runs = "1 run" if estimated.runs == 1 else f"{estimated.runs:,} runs"
     rounds = "1 round" if estimated.n_rounds == 1 else f"up to {estimated.n_rounds:,} rounds"

@@ -10,8 +10,9 @@ from typing import Any
 
 from sabm_mesa.cli.app import say
 from sabm_mesa.cli.progress import in_words
+from sabm_mesa.population import describe_minds
 from sabm_mesa.recording import outputs
-from sabm_mesa.runner import Runs, describe_minds
+from sabm_mesa.runner import Runs
 from sabm_mesa.usage import Tally
 
 

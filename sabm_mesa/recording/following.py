@@ -139,6 +139,9 @@ class Following:
             raise self._differs(attempt, f"{row['name']!r} was asked, and now {ask.name!r}")
         if attempt.mind != row["mind"]:
             raise self._differs(attempt, f"{row['mind']} was asked, and now {attempt.mind}")
+        if ask.position != row["position"]:
+            turns = f"it was asked in turn {row['position']}, and now in turn {ask.position}"
+            raise self._differs(attempt, turns)
         if row["request"] is not None:
             self._same_request(attempt, row)
         raw = reply.answer if isinstance(reply.answer, str) else to_json(reply.answer)

@@ -72,7 +72,8 @@ class Recorded:
             (what was read, as JSON), ``reasoning``, ``valid``, ``reason`` (why not),
             ``prompt_tokens``, ``cached_tokens``, ``completion_tokens``, ``cost_usd`` (dollars),
             ``latency_s`` (seconds), ``served_model``, ``finish_reason``, ``retries``, and
-            ``copied`` (answered, and paid for, in the parent of a fork).
+            ``copied`` (answered, and paid for, in the parent of a fork) and ``position`` (the turn
+            of the phase in which it was put, from 0: who spoke before whom).
         """
         with self._moment(run) as tables:
             return tables.asks(messages, run)
@@ -88,8 +89,8 @@ class Recorded:
             ``mind``; of its last attempt ``valid``, ``value`` as text (missing when invalid),
             ``number`` (the value as a number, NaN when it is none), ``reasoning`` and ``reason``
             (why it is invalid); over all attempts ``attempts``, ``prompt_tokens``,
-            ``cached_tokens``, ``completion_tokens``, ``cost_usd``, ``latency_s``; ``copied`` as in
-            `asks`; and ``final``: False when the last answer is invalid and the run stopped (or
+            ``cached_tokens``, ``completion_tokens``, ``cost_usd``, ``latency_s``; ``copied`` and
+            ``position`` as in `asks`; and ``final``: False when the last answer is invalid and the run stopped (or
             is) before asking again, so that nothing was decided. `runs` does not count it.
         """
         with self._moment(run) as tables:

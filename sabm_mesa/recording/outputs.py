@@ -65,8 +65,8 @@ def write_outputs(
     }
     files |= {f"{name}.png": partial(figure.savefig, dpi=DPI) for name, figure in figures.items()}
     files |= {name: partial(_draw, movie) for name, movie in (animations or {}).items()}
-    files["summary.json"] = lambda path: path.write_text(as_json(summary) + "\n", "utf-8")
-    return [write_whole(folder / name, write) for name, write in files.items()]
+    written = [write_whole(folder / name, write) for name, write in files.items()]
+    return [*written, write_words(folder / "summary.json", as_json(summary) + "\n")]
 
 
 def make_folder(folder: Path) -> None:
@@ -111,6 +111,22 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> Path:
     except OSError as error:
         raise OutputError(f"Cannot write {path}: {error.strerror or error}.") from None
     return path
+
+
+def write_words(path: Path, text: str) -> Path:
+    """Write a text as UTF-8, whole or not at all.
+
+    Args:
+        path: the file; its folder exists.
+        text: the text.
+
+    Returns:
+        The file.
+
+    Raises:
+        OutputError: when it cannot be written.
+    """
+    return write_whole(path, lambda part: part.write_text(text, "utf-8"))
 
 
 def as_json(data: Any) -> str:

@@ -17,8 +17,8 @@ from sabm_mesa.recording.reading import damaged, reading
 from sabm_mesa.recording.rows import from_steps
 
 Messages = list[tuple[str, str]]
-_JSON = ("parameters", "forks", "seed", "minds", "prompts", "connection", "model_columns",
-         "agent_columns")  # fmt: skip
+_JSON = ("parameters", "forks", "seed", "minds", "prompts", "versions", "connection",
+         "model_columns", "agent_columns")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Past:
         parent: uid of the run it was forked from, or None.
         seed: the seed.
         prompts: prompt entry → hash; texts: hash → template, also of the entries of forks.
+        versions: package → version with which it began.
         connection: how language models were reached.
         model_columns: the columns of the model data.
         agent_columns: the columns of the agent data.
@@ -61,6 +62,7 @@ class Past:
     seed: tuple[int, ...]
     minds: Mapping[str, int]
     prompts: Mapping[str, str]
+    versions: Mapping[str, str]
     texts: Mapping[str, str]
     connection: Mapping[str, Any]
     model_columns: Sequence[str]

@@ -11,7 +11,7 @@ from typing import Any
 from sabm_mesa.asking import Attempt
 from sabm_mesa.jsonable import to_json
 
-INSERT_ASK = f"INSERT INTO asks VALUES ({', '.join('?' * 25)})"
+INSERT_ASK = f"INSERT INTO asks VALUES ({', '.join('?' * 26)})"
 INSERT_MODEL_DATA = "INSERT INTO model_data VALUES (?, ?, ?)"
 INSERT_AGENT_DATA = "INSERT INTO agent_data VALUES (?, ?, ?)"
 MESSAGES, COPIED = 8, 24
@@ -87,6 +87,7 @@ def ask_row(run: int, attempt: Attempt, *, copied: bool = False) -> list[Any]:
         reply.finish_reason,
         reply.retries,
         copied,
+        ask.position,
     ]
 
 

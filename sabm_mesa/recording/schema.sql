@@ -55,6 +55,7 @@ CREATE TABLE asks (
     finish_reason     TEXT    NOT NULL,
     retries           INTEGER NOT NULL,
     copied            INTEGER NOT NULL, -- 1: answered in the parent of a fork, and paid for there
+    position          INTEGER NOT NULL, -- the turn of the phase, from 0, as if all were one by one
     PRIMARY KEY (run, round, phase, agent, call, attempt)
 ) WITHOUT ROWID;
 

@@ -17,7 +17,7 @@ from sabm_mesa.usage import DECIMALS
 
 KEY = ("run", "round", "phase", "agent", "call", "attempt")
 _TYPES: dict[str, type] = {
-    **dict.fromkeys((*KEY, "attempts", "retries", "rounds", "asks", "invalid"), int),
+    **dict.fromkeys((*KEY, "attempts", "retries", "rounds", "asks", "invalid", "position"), int),
     **dict.fromkeys(("prompt_tokens", "cached_tokens", "completion_tokens"), int),
     **dict.fromkeys(("cost_usd", "paid_usd", "latency_s", "number"), float),
     **dict.fromkeys(("valid", "final", "copied"), bool),
@@ -30,7 +30,7 @@ SELECT run, round, phase, agent, call, name, mind, valid, value, reasoning, reas
     max(attempt) + 1 AS attempts, sum(prompt_tokens) AS prompt_tokens,
     sum(cached_tokens) AS cached_tokens, sum(completion_tokens) AS completion_tokens,
     CASE WHEN count(cost_usd) = count(*) THEN total(cost_usd) END AS cost_usd,
-    sum(latency_s) AS latency_s, copied
+    sum(latency_s) AS latency_s, copied, position
 FROM asks {where} GROUP BY run, round, phase, agent, call
 """
 # Not final is an invalid answer that would have been asked for again, had the run gone on.

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabm_mesa.analysis.plots import image, lines
 from sabm_mesa.parameters import parameters_of
-from sabm_mesa.runner import Runs, describe_minds
+from sabm_mesa.population import describe_minds
+from sabm_mesa.runner import Runs
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,6 +8,7 @@ from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.text import Text
 
 from sabm_mesa import BertrandCompetition
+from sabm_mesa.analysis.plots.bertrand_collusion import collusion
 from sabm_mesa.analysis.plots.bertrand_competition import MOST_PANELS, figures, prices, profits
 from sabm_mesa.models.bertrand_terms import MOST_FIRMS
 
@@ -25,6 +26,7 @@ def played(n_runs: int, n_rounds: int = 30, n_firms: int = 2) -> pd.DataFrame:
         frame["price_messages"] = 1
         frame["bertrand_price"], frame["cartel_price"] = 6.0, 8.0
         frame["bertrand_profit"], frame["cartel_profit"] = 3200.0, 3600.0
+        frame["collusion_index"] = rng.uniform(-0.2, 1.2, length)
         frame["communication"] = True
         frames.append(frame)
     return pd.concat(frames, ignore_index=True)
@@ -83,6 +85,46 @@ def test_many_runs_are_drawn_over_one_another() -> None:
     assert [len(line.get_xdata()) for line in thin] == list(range(30, 22, -1))
 
 
+def test_the_collusion_index_of_each_run_and_their_mean() -> None:
+    data = played(4)
+    figure = collusion(data, "baseline")
+    (ax,) = figure.axes
+
+    mean = labelled(ax, "mean of the runs that go on").get_ydata()
+    assert mean == pytest.approx(data.groupby("round")["collusion_index"].mean().to_numpy())
+    thin = [line for line in ax.lines if line.get_linewidth() < 1]
+    assert [len(line.get_xdata()) for line in thin] == [30, 29, 28, 27]
+    assert set(labelled(ax, "cartel (1)").get_ydata()) == {1}
+    assert set(labelled(ax, "Bertrand (0)").get_ydata()) == {0}
+    assert "baseline · 4 runs" in words(figure)
+    (alone,) = collusion(data[data["run"] == 2]).axes
+    assert labelled(alone, "the run").get_ydata().tolist() == (
+        data.loc[data["run"] == 2, "collusion_index"].tolist()
+    )
+
+
+def test_few_values_far_outside_are_cut_and_said_to_be() -> None:
+    data = played(1)
+    data["collusion_index"] = [-8.0, *[0.5] * 28, 3.0]
+    figure = collusion(data)
+
+    assert "1 run · values down to −8 and up to 3 not shown" in words(figure)
+    assert figure.axes[0].get_ylim() == pytest.approx((-0.1, 1.1))
+    everywhere = collusion(data.assign(collusion_index=-8.0))
+    assert everywhere.axes[0].get_ylim() == pytest.approx((-8.9, 1.9))
+    assert "1 run" in words(everywhere)
+
+
+def test_an_index_that_is_not_defined_leaves_the_band() -> None:
+    figure = collusion(played(2).assign(collusion_index=np.nan))
+
+    assert figure.axes[0].get_ylim() == pytest.approx((-0.1, 1.1))
+    with pytest.raises(ValueError, match="no rows"):
+        collusion(played(1).head(0))
+    with pytest.raises(ValueError, match="no column collusion_index"):
+        collusion(played(1).drop(columns="collusion_index"))
+
+
 def test_one_round_is_a_point() -> None:
     for n_runs in (1, MOST_PANELS + 1):
         (ax,) = prices(played(n_runs, n_rounds=1)).axes
@@ -95,7 +137,7 @@ def test_a_change_of_the_terms_is_drawn() -> None:
     )
     model.run_model()
     drawn = figures(model.model_frame(), model.agent_frame())
-    assert list(drawn) == ["prices", "profits"]
+    assert list(drawn) == ["prices", "profits", "collusion"]
     (ax,) = drawn["prices"].axes
 
     assert {"talk off", "talk on"} <= {text.get_text().strip() for text in ax.texts}

@@ -10,11 +10,13 @@ from PIL import Image
 
 from sabm_mesa import EmergencyEvacuation
 from sabm_mesa.analysis.plots.emergency_evacuation import (
+    FASTEST,
     cumulative_escapes,
     escapes_by_exit,
     figures,
     published,
 )
+from sabm_mesa.analysis.plots.evacuation_bound import fastest
 from sabm_mesa.analysis.plots.evacuation_plan import EXIT_COLOURS, Plan
 from sabm_mesa.analysis.plots.evacuation_room import animate, occupancy, snapshots
 from sabm_mesa.models.room import Room
@@ -99,6 +101,45 @@ def test_the_published_rows_stand_beside_runs_in_the_published_room(room, drawn)
     found = figures(model, agents, room=room)["escapes"].axes[0].lines
 
     assert sum("table 2" in str(line.get_label()) for line in found) == drawn
+
+
+def test_no_run_is_above_the_fastest_evacuation(small) -> None:
+    model, agents, room = small
+    (ax,) = figures(model, agents, room=room)["escapes"].axes
+    bound = line(ax, FASTEST).get_ydata()
+
+    assert bound[:2].tolist() == line(ax, "these runs, mean").get_ydata()[:2].tolist()
+    assert (bound >= line(ax, "these runs, mean").get_ydata()).all()
+    assert bound[-1] == 30
+    for known in ({"room": room}, {"agent_data": agents}):
+        (plain,) = cumulative_escapes(model, **known).axes
+        assert FASTEST not in [drawn.get_label() for drawn in plain.lines]
+
+
+def test_the_fastest_evacuation_by_hand() -> None:
+    # After the first round one person is out, one stands three steps from the exit, one eight.
+    room = Room(12, 5, exits={"out": [[2, 0]]})
+    columns = ["run", "round", "status", "x", "y"]
+    rows = [
+        *((0, 0, status, x, y) for status, x, y in [("escaped", 2, 0), ("inside", 2, 3)]),
+        (0, 0, "inside", 1, 8),
+        (0, 1, "escaped", 2, 0),
+    ]
+    data = pd.DataFrame(rows, columns=columns)
+
+    assert fastest(data, room, 10).tolist() == [0, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3]
+    assert fastest(data, room, 0).tolist() == [0]
+    # A second run, in which all of three are dead after their only round.
+    dead = pd.DataFrame([(1, 0, "dead", 2, y) for y in (1, 2, 3)], columns=columns)
+    both = fastest(pd.concat([data, dead]), room, 3)
+    assert both.tolist() == [0, 0.5, 1, 1.5]
+    # A run may have been forked from a room with diagonal steps.
+    straight = Room(12, 5, exits={"out": [[2, 0]]}, diagonals=False)
+    assert fastest(data, straight, 10).tolist() == fastest(data, room, 10).tolist()
+    with pytest.raises(ValueError, match="no rows"):
+        fastest(data.head(0), room, 3)
+    with pytest.raises(ValueError, match="no column y"):
+        fastest(data.drop(columns="y"), room, 3)
 
 
 def test_escapes_by_exit() -> None:

@@ -11,13 +11,15 @@ from matplotlib.axis import Axis
 from matplotlib.collections import FillBetweenPolyCollection, LineCollection
 from matplotlib.text import Text
 
-from sabm_mesa.analysis.plots import style
+from sabm_mesa.analysis.plots import hierarchy, style
 from sabm_mesa.analysis.plots.keynesian_beauty_contest import (
     figures,
     picks_histogram,
     variance_by_round,
 )
 from sabm_mesa.analysis.statistics import bootstrap_mean_by_round
+from sabm_mesa.analysis.theory.cognitive_hierarchy import cognitive_hierarchy_mean
+from sabm_mesa.analysis.theory.guessing_game import nagel_level
 
 
 def played(picks: dict[tuple[int, int], list[float]]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -28,10 +30,13 @@ def played(picks: dict[tuple[int, int], list[float]]) -> tuple[pd.DataFrame, pd.
         mean = float(np.mean(valid)) if valid else math.nan
         variance = float(np.var(valid)) if valid else math.nan
         model.append((run, number, mean, 2 / 3 * mean, variance))
-        agents += [(run, number, i, c) for i, c in enumerate(choices, 1)]
+        levels = [math.nan if math.isnan(c) else nagel_level(c) for c in choices]
+        agents += [
+            (run, number, i, c, k) for i, (c, k) in enumerate(zip(choices, levels, strict=True), 1)
+        ]
     return (
         pd.DataFrame(model, columns=["run", "round", "mean", "target", "variance"]),
-        pd.DataFrame(agents, columns=["run", "round", "agent", "choice"]),
+        pd.DataFrame(agents, columns=["run", "round", "agent", "choice", "level"]),
     )
 
 
@@ -215,8 +220,36 @@ def test_the_histogram_marks_target_equilibrium_and_levels() -> None:
     gaps = [right.x0 - left.x1 for left, right in pairwise(boxes)]
     assert min(gaps) > 0.1 * figure.dpi
     assert [note.get_text() for note in figure.axes[0].texts] == [
-        "dotted: Nash equilibrium\nand picks of level k"
+        "dotted: Nash equilibrium\nand picks of level k",
+        "circles: cognitive hierarchy, τ = 1.5",
     ]
+
+
+def test_the_hierarchy_is_drawn_above_the_first_picks_alone() -> None:
+    first, second = picks_histogram(*random_runs(2, n_rounds=2)).axes
+    (circles,) = first.collections
+
+    # Steps 1 to 5 of Camerer, Ho and Chong at tau 1.5; the sixth is taken by 0.4 %.
+    assert circles.get_offsets()[:, 0][:4].tolist() == pytest.approx(
+        [33.33, 26.67, 23.91, 22.84], abs=0.01
+    )
+    shares = circles.get_sizes() / circles.get_sizes()[0] * 0.3347
+    assert shares == pytest.approx([0.335, 0.251, 0.126, 0.047, 0.014], abs=0.001)
+    assert not second.collections
+    top = max(bar.get_y() + bar.get_height() for bar in first.patches)
+    assert top < 0.75 * first.get_ylim()[1]
+    later = picks_histogram(*played({(0, 3): [1, 2, 3]})).axes[0]
+    assert not later.collections
+
+
+def test_the_predicted_shares_have_the_mean_of_the_hierarchy() -> None:
+    picks, shares = hierarchy.predicted(0, 100, 2 / 3)
+
+    assert shares @ picks + (1 - shares.sum()) * 50 == pytest.approx(
+        cognitive_hierarchy_mean(1.5), abs=0.2
+    )
+    with pytest.raises(ValueError, match="positive"):
+        hierarchy.predicted(0, 100, 0)
 
 
 @pytest.mark.parametrize(("n_runs", "n_rounds"), [(1, 1), (1, 4), (15, 4), (3, 6), (3, 15)])
@@ -256,8 +289,8 @@ def test_other_ranges_and_bins() -> None:
 def test_all_figures_of_the_scenario_have_names() -> None:
     found = figures(*random_runs(2), "baseline")
 
-    assert list(found) == ["variance", "picks"]
-    assert subtitle(found["picks"]) == "baseline · 2 runs"
+    assert list(found) == ["variance", "picks", "depth"]
+    assert subtitle(found["picks"]) == subtitle(found["depth"]) == "baseline · 2 runs"
 
 
 def test_drawing_leaves_no_trace_in_matplotlib_or_the_data() -> None:

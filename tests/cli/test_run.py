@@ -17,7 +17,10 @@ from tests.llm_server import LLMServer, nonsense
 from .support import Sabm, one_line
 
 PNG = b"\x89PNG\r\n\x1a\n"
-FILES = {"agents.csv", "model.csv", "picks.png", "recording.sqlite", "summary.json", "variance.png"}
+FILES = {
+    "agents.csv", "depth.png", "model.csv", "picks.png", "recording.sqlite", "summary.json",
+    "variance.png",
+}  # fmt: skip
 
 
 def rows(path: Path, query: str) -> list[tuple[object, ...]]:

@@ -22,8 +22,8 @@ from tests.llm_server import LLMServer
 from .support import Sabm, one_line
 
 PLOTS = {
-    "kbc": {"picks.png", "variance.png"},
-    "bertrand": {"prices.png", "profits.png"},
+    "kbc": {"depth.png", "picks.png", "variance.png"},
+    "bertrand": {"collusion.png", "prices.png", "profits.png"},
     "evacuation": {"escapes.png", "exits.png", "occupancy.png", "snapshots.png"},
 }
 FIRST_COLUMNS = {

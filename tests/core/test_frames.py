@@ -100,7 +100,7 @@ def test_every_attempt(played) -> None:
         "reasoning": None, "valid": False, "reason": '"about 7" is not a number.',
         "prompt_tokens": 10, "cached_tokens": 2, "completion_tokens": 3, "cost_usd": 0.25,
         "latency_s": 0.5, "served_model": "served", "finish_reason": "stop", "retries": 1,
-        "copied": False,
+        "copied": False, "position": 1,
     }  # fmt: skip
     assert set(asks["request"].str.len()) <= {4, 64}
     assert (asks["value"][2], asks["valid"][2], asks["reason"][2]) == ("2", True, "")
@@ -117,7 +117,8 @@ def test_every_decision(played) -> None:
         "run": 0, "round": 0, "phase": "act", "agent": 2, "call": 0, "name": "act",
         "mind": "priced", "valid": True, "value": "2", "number": 2.0, "reasoning": "",
         "reason": "", "attempts": 2, "prompt_tokens": 20, "cached_tokens": 4,
-        "completion_tokens": 6, "cost_usd": 0.5, "latency_s": 1.0, "copied": False, "final": True,
+        "completion_tokens": 6, "cost_usd": 0.5, "latency_s": 1.0, "copied": False, "position": 1,
+        "final": True,
     }  # fmt: skip
     last = one(decisions.iloc[[3]])
     assert (last["valid"], last["value"], last["reason"]) == (

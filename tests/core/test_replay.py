@@ -261,7 +261,7 @@ ASK = "round = 1 AND phase = 'act' AND agent = 1 AND attempt = 0"
 ADDED = (
     "run, 5, phase, agent, call, attempt, name, mind, messages, request, raw, form, value, "
     "reasoning, valid, reason, prompt_tokens, cached_tokens, completion_tokens, cost_usd, "
-    "latency_s, served_model, finish_reason, retries, copied"
+    "latency_s, served_model, finish_reason, retries, copied, position"
 )
 TALK = "round = 1 AND phase = 'communicate' AND agent = 1 AND attempt = 0"
 
@@ -284,6 +284,7 @@ TALK = "round = 1 AND phase = 'communicate' AND agent = 1 AND attempt = 0"
          r'round 1, communicate, agent 1: the answer was read as'),
         (f"UPDATE asks SET mind = 'llm:other' WHERE {ASK}", r"llm:other was asked, and now llm:"),
         (f"UPDATE asks SET name = 'plan' WHERE {ASK}", r"'plan' was asked, and now 'act'\."),
+        (f"UPDATE asks SET position = 7 WHERE {ASK}", r"in turn 7, and now in turn 0\."),
         (f"UPDATE asks SET prompt_tokens = 1 + prompt_tokens WHERE {ASK}",
          r"in the model data of round 1: prompt_tokens was \d+, and is now \d+\."),
         ("UPDATE model_data SET data = '[1' || substr(data, 2) WHERE round = 2",

@@ -70,7 +70,7 @@ def test_a_show_plays_to_the_end_as_the_model_alone_does(present):
     alone.run_model()
     pd.testing.assert_frame_equal(show.shown.model_data, alone.model_frame())
     assert show.shown.model_csv() == alone.model_frame().to_csv(index=False)
-    assert [picture.name for picture in show.shown.pictures] == ["variance", "picks"]
+    assert [picture.name for picture in show.shown.pictures] == ["variance", "picks", "depth"]
     said = show.said()
     assert list(said) == [1, 2, 3]
     assert [s.text for s in said[2]] == [s.text for s in alone.said if s.round == 2]

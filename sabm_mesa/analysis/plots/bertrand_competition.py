@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from sabm_mesa.analysis.plots import bertrand_talk, style
+from sabm_mesa.analysis.plots.bertrand_collusion import collusion
 from sabm_mesa.analysis.statistics import require_columns
 
 if TYPE_CHECKING:
@@ -53,18 +54,19 @@ def figures(
     """All plots of the scenario, by name.
 
     Args:
-        model_data: see `prices` and `profits`.
+        model_data: see `prices`, `profits` and `collusion`.
         agent_data: not used: the model data hold all of it.
         subtitle: which minds and condition were run.
         names: how the firms are called, in the order of their numbers.
 
     Returns:
-        ``prices`` and ``profits``.
+        ``prices``, ``profits`` and ``collusion``.
     """
     del agent_data
     return {
         "prices": prices(model_data, subtitle, names),
         "profits": profits(model_data, subtitle, names),
+        "collusion": collusion(model_data, subtitle),
     }
 
 
@@ -224,7 +226,7 @@ def _finish(
         ax.set_ylim(low - margin, high + margin)
         ax.set_xlim(data["round"].min() - 0.5, last + 0.5)
         ax.margins(x=0.01)
-    style.integer_ticks(axes[-1].xaxis)
+    style.integer_ticks(axes[-1].xaxis, sorted(data["round"].unique().tolist()))
     axes[-1].set_xlabel("Round", fontsize=style.LABEL)
     if len(axes) > 1:
         figure.supylabel(measure.label, fontsize=style.LABEL)

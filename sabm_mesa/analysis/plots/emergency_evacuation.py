@@ -13,6 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from sabm_mesa.analysis.plots import style
+from sabm_mesa.analysis.plots.evacuation_bound import fastest
 from sabm_mesa.analysis.plots.evacuation_plan import EXIT_COLOURS, Plan
 from sabm_mesa.analysis.plots.evacuation_room import animate, occupancy, snapshots
 from sabm_mesa.analysis.statistics import bootstrap_mean_by_round, require_columns
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from sabm_mesa.models.room import Room
 
 PREFIX = "escaped_"
+FASTEST = "most that walls and exits allow"
 _MARKS = ("o", "s", "^")
 
 
@@ -45,10 +47,10 @@ def figures(
 
     Args:
         model_data: see `cumulative_escapes` and `escapes_by_exit`.
-        agent_data: see `snapshots` and `occupancy`.
+        agent_data: see `snapshots`, `occupancy` and `fastest`.
         subtitle: which minds and condition were run.
         room: the room; None infers its size and the exits that were used from the data, and
-            draws no obstacles.
+            draws no obstacles and no bound.
 
     Returns:
         ``escapes``, ``exits``, ``snapshots`` and ``occupancy``.
@@ -56,11 +58,25 @@ def figures(
     names = [name.removeprefix(PREFIX) for name in _exit_columns(model_data)]
     plan = Plan.of(room, agent_data, names)
     return {
-        "escapes": cumulative_escapes(model_data, subtitle, room=room),
+        "escapes": cumulative_escapes(model_data, subtitle, room=room, agent_data=agent_data),
         "exits": escapes_by_exit(model_data, subtitle),
         "snapshots": snapshots(agent_data, subtitle, room=plan),
         "occupancy": occupancy(agent_data, subtitle, room=plan),
     }
+
+
+def at_round(
+    agent_data: pd.DataFrame, round_: int, subtitle: str = "", *, room: Room | None = None
+) -> Figure:
+    """The room after one round of the first run: see `snapshots`.
+
+    Args:
+        agent_data: see `snapshots`.
+        round_: the round, from 0.
+        subtitle: which minds and condition were run.
+        room: the room, as for `figures`.
+    """
+    return snapshots(agent_data, subtitle, room=room, rounds=[round_ + 1])
 
 
 def animation(
@@ -85,9 +101,10 @@ def cumulative_escapes(
     subtitle: str = "",
     *,
     room: Room | None = None,
+    agent_data: pd.DataFrame | None = None,
     rng: np.random.Generator | int = 0,
 ) -> Figure:
-    """How many have escaped by a round; beside it the published rows, where they compare.
+    """How many have escaped by a round; beside it the fastest way and the published rows.
 
     Args:
         model_data: one row a run and round, with columns ``run``, ``round``, ``escaped`` and
@@ -95,6 +112,7 @@ def cumulative_escapes(
         subtitle: which minds and condition were run; the number of runs is added.
         room: the room. The published rows are drawn when there are as many people as in the
             published runs and the room is the published one, or None, which is to say unknown.
+        agent_data: with it and a room, no run can be above the curve that `fastest` gives.
         rng: generator or seed of the bootstrap.
 
     Raises:
@@ -111,6 +129,10 @@ def cumulative_escapes(
     if n_people == published()["n_people"] and (room is None or room.is_published):
         _published_rows(ax)
         last = max(last, *published()["rounds"])
+    if room is not None and agent_data is not None:
+        bound = fastest(agent_data, room, int(x.max()))
+        (line,) = ax.plot(x, bound, color=style.GREY, linewidth=1.2, label=FASTEST, zorder=3)
+        line.set_linestyle((0, (4, 2)))
     if n_runs > 1:
         band = "95 % bootstrap interval of the mean"
         ax.fill_between(

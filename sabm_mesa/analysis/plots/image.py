@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from typing import TYPE_CHECKING
 
+import matplotlib as mpl
 from matplotlib import pyplot as plt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -39,3 +42,20 @@ def forget(figure: Figure) -> None:
         figure: the figure.
     """
     plt.close(figure)
+
+
+@contextmanager
+def repeatable() -> Iterator[None]:
+    """A context in which the same figure gives the same SVG: its names are not drawn by chance."""
+    with mpl.rc_context({"svg.hashsalt": "sabm-mesa"}):
+        yield
+
+
+def settle(figure: Figure) -> None:
+    """Arrange a figure once, so that each format it is saved in need not do so again.
+
+    Args:
+        figure: the figure.
+    """
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")

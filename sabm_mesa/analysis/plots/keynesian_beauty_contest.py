@@ -10,7 +10,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.markers import CARETDOWNBASE
 
-from sabm_mesa.analysis.plots import style
+from sabm_mesa.analysis.plots import hierarchy, style
+from sabm_mesa.analysis.plots.depth import depth
 from sabm_mesa.analysis.statistics import bootstrap_mean_by_round, require_columns
 from sabm_mesa.analysis.theory.guessing_game import level_k_marks
 
@@ -30,15 +31,16 @@ def figures(
 
     Args:
         model_data: see `variance_by_round` and `picks_histogram`.
-        agent_data: see `picks_histogram`.
+        agent_data: see `picks_histogram` and `depth`.
         subtitle: which minds and condition were run.
 
     Returns:
-        ``variance`` and ``picks``.
+        ``variance``, ``picks`` and ``depth``.
     """
     return {
         "variance": variance_by_round(model_data, subtitle),
         "picks": picks_histogram(model_data, agent_data, subtitle),
+        "depth": depth(agent_data, subtitle),
     }
 
 
@@ -102,7 +104,8 @@ def picks_histogram(
     """How often each number was picked, one panel a round, over all runs.
 
     Marks show the mean target of the round, the Nash equilibrium at `low` and the picks of
-    levels 0 to 3 (Nagel 1995) that start from the mid-point of the range.
+    levels 0 to 3 (Nagel 1995) that start from the mid-point of the range. Circles in round 0 show
+    what the cognitive hierarchy predicts, which is a theory of first picks.
 
     Args:
         model_data: one row a run and round, with columns ``run``, ``round`` and ``target``.
@@ -142,6 +145,8 @@ def picks_histogram(
         target = float(targets.get(number, np.nan))
         _picks_panel(ax, choices, edges, target)
         _level_marks(ax, levels, low, named=ax is panels[0])
+        if number == 0:
+            hierarchy.draw(ax, low, high, p)
         ax.set_title(_panel_title(number, target, choices), loc="left", fontsize=style.LABEL)
         ax.set_xlim(low - 2, high + 2)
     panels[-1].set_xlabel("Pick", fontsize=style.LABEL)

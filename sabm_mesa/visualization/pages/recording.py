@@ -3,15 +3,18 @@
 Solara calls the annotations of `Page` with the parts of the path, so they are no texts here.
 """
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 import pandas as pd
 import solara
 import solara.lab
 
+from sabm_mesa.population import describe_deciders
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.visualization.frame import Head
 from sabm_mesa.visualization.html import card, html, inside, problem
@@ -22,6 +25,8 @@ from sabm_mesa.visualization.records.reading_view import Conversation, RoundByRo
 from sabm_mesa.visualization.records.rounds import dollars, text
 from sabm_mesa.visualization.records.store import Run, run_of, runs_of, stamp
 
+STOPPED = ("stopped", "closed")
+"""What is recorded of a run that somebody ended."""
 FRAMES = ("runs", "asks", "decisions", "model_data", "agent_data")
 
 
@@ -168,12 +173,22 @@ def _choose_run(runs: pd.DataFrame, number: int, choose: Callable[[int], None]) 
         )
         if now is not None:
             row = labels[now]
-            told = f"{row['asks']:,} asks · {row['invalid']:,} invalid · minds {row['minds']} · "
+            told = f"{row['asks']:,} asks · {row['invalid']:,} invalid · {_deciders(row)} · "
             told += f"{row['prompt_tokens'] + row['completion_tokens']:,} tokens · "
             told += f"cost {dollars(row['cost_usd'])}"
             html("span", told, "sabm-hint rec-path")
             if why := text(row["problem"]):
-                problem(f"The run failed: {why}")
+                problem(_ended(why))
+
+
+def _deciders(row: Mapping[Any, Any]) -> str:
+    return f"minds: {describe_deciders(json.loads(row['minds']), json.loads(row['forks']))}"
+
+
+def _ended(why: str) -> str:
+    """Why a run ended before its time, and how to go on with it."""
+    told = f"The run was {why}" if why in STOPPED else f"The run failed: {why}"
+    return f"{told.rstrip('.')}. Nothing answered is lost; go on with: sabm resume RECORDING"
 
 
 def _download(data: Callable[[], str | bytes], name: str) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.analysis.plots import image, style
 from sabm_mesa.errors import SabmError
+from sabm_mesa.population import describe_deciders
 from sabm_mesa.registry import SCENARIOS, scenario
-from sabm_mesa.runner import describe_minds
 from sabm_mesa.visualization.records import comparing
 from sabm_mesa.visualization.records.store import Run
 
@@ -90,6 +90,22 @@ def charts_of(run: Run) -> list[Chart]:
         return [_drawn(name, figure) for name, figure in _figures(run).items()]
 
 
+def of_round(run: Run, round_: int) -> Chart | None:
+    """The picture of one round, for scenarios that have one: a room, say.
+
+    Args:
+        run: the run.
+        round_: the round.
+    """
+    model = _model(run)
+    draw = None if model is None else getattr(import_module(model.plots), "at_round", None)
+    if model is None or draw is None or run.agents_of(round_).empty:
+        return None
+    with _painting:
+        figure = draw(run.agent_data, round_, _subtitle(run), **model.plot_options())
+        return _drawn(f"round-{round_}", figure)
+
+
 def both(one: Run, other: Run, names: tuple[str, str]) -> Chart | None:
     """The model columns of two runs over the rounds, with the rounds of their forks marked.
 
@@ -116,7 +132,7 @@ def both(one: Run, other: Run, names: tuple[str, str]) -> Chart | None:
 def _figures(run: Run) -> Mapping[str, Figure]:
     subtitle = _subtitle(run)
     model = _model(run)
-    if model is not None and model.plots:
+    if model is not None:
         draw = import_module(model.plots).figures
         try:
             found: Mapping[str, Figure] = draw(
@@ -133,11 +149,13 @@ def _figures(run: Run) -> Mapping[str, Figure]:
 
 
 def _model(run: Run) -> SmartModel | None:
-    """The model at its beginning, which knows how its plots are drawn; None without it.
+    """The model at its beginning, which knows how its plots are drawn; None without any plots.
 
     Only scenarios of the registry are imported: what a file names is not.
     """
     if run.info["scenario"] not in SCENARIOS:
+        return None
+    if not scenario(run.info["scenario"]).plots:
         return None
     given = {name: value for name, value in run.parameters.items() if name != "prompts"}
     try:
@@ -150,7 +168,7 @@ def _model(run: Run) -> SmartModel | None:
 
 
 def _subtitle(run: Run) -> str:
-    minds = describe_minds(json.loads(run.info["minds"]))
+    minds = describe_deciders(json.loads(run.info["minds"]), run.forks)
     seed = "-".join(map(str, json.loads(run.info["seed"])))
     condition = run.parameters.get("condition")
     return " · ".join([*([str(condition)] if condition else []), minds, f"seed {seed}"])

@@ -11,8 +11,9 @@ import solara
 from sabm_mesa.visualization.html import card, html, inside, problem
 from sabm_mesa.visualization.records import charts, comparing
 from sabm_mesa.visualization.records.listing import Listed, find_run
-from sabm_mesa.visualization.records.parts import chart, table, use_read, waiting
-from sabm_mesa.visualization.records.rounds import text
+from sabm_mesa.visualization.records.parts import Rounds, Said, chart, table, use_read, waiting
+from sabm_mesa.visualization.records.reading_view import MOST, AskList, Reader
+from sabm_mesa.visualization.records.rounds import said_in, text
 from sabm_mesa.visualization.records.store import Run, run_of, runs_of, stamp
 
 THIS, OTHER = "this run", "other run"
@@ -97,9 +98,8 @@ def Differences(run: Run, other: Run) -> None:
         other: another.
     """
     where, _, searching = use_read(lambda: comparing.first_difference(run, other), [run, other])
-    drawn, wrong, drawing = use_read(
-        lambda: charts.both(run, other, (_name(run), _name(other))), [run, other]
-    )
+    names = _names(run, other)
+    drawn, wrong, drawing = use_read(lambda: charts.both(run, other, names), [run, other])
     with inside("div", "rec-round"):
         with card("Where they part"):
             if searching:
@@ -107,9 +107,9 @@ def Differences(run: Run, other: Run) -> None:
             else:
                 html("p", where.words if where else "All data of both runs are the same.",
                      data_name="difference")  # fmt: skip
-            for title, one in ((THIS, run), (OTHER, other)):
+            for name, one in zip(names, (run, other), strict=True):
                 told = comparing.changes(one)
-                html("h3", f"{title.capitalize()}: {_name(one)}")
+                html("h3", name)
                 html("p", _about(one), "sabm-hint")
                 with inside("ul", "rec-changes"):
                     for each in told or ["Nothing was changed during the run."]:
@@ -128,6 +128,41 @@ def Differences(run: Run, other: Run) -> None:
         else:
             with inside("div", "sabm-charts"):
                 chart(drawn)
+        Beside(run, other, names)
+
+
+@solara.component
+def Beside(run: Run, other: Run, names: tuple[str, str]) -> None:
+    """A round of two runs side by side: what was said, who was asked what, and one exchange.
+
+    Args:
+        run: a run.
+        other: another.
+        names: how the two are called.
+    """
+    place, set_place = solara.use_state(0)
+    agent, set_agent = solara.use_state("")
+    ask, set_ask = solara.use_state(("", -1, 0))
+    rounds = sorted({*run.rounds, *other.rounds})
+    if not rounds:
+        return
+    place = min(place, len(rounds) - 1)
+    html("h2", "Side by side")
+    Rounds(rounds=rounds, place=place, event_go=set_place)
+    with inside("div", "rec-beside"):
+        for name, one in zip(names, (run, other), strict=True):
+            with inside("div", "rec-one"):
+                html("h3", name)
+                with card(f"Round {rounds[place]}"):
+                    if rounds[place] not in one.rounds:
+                        html("p", "This run did not come to this round.", "sabm-empty")
+                        continue
+                    _, said = said_in(one, MOST, rounds[place])
+                    if said:
+                        Said(messages=[list(each) for each in said])
+                    AskList(one, rounds[place], agent, ask, set_agent, set_ask)
+                with inside("section", "sabm-card", aria_live="polite"):
+                    Reader(one, (rounds[place], *ask)).key(f"{name}/{rounds[place]}/{ask}")
 
 
 def _first(run: Run, recordings: Sequence[Listed]) -> tuple[str, int]:
@@ -138,8 +173,18 @@ def _first(run: Run, recordings: Sequence[Listed]) -> tuple[str, int]:
     return str(run.path), 0 if run.number else 1
 
 
+def _names(run: Run, other: Run) -> tuple[str, str]:
+    """How two runs are called: so that they can be told apart, also in a picture alone."""
+    this, that = THIS.capitalize(), OTHER.capitalize()
+    if run.info["parent"] == other.info["uid"]:
+        this, that = "The fork", "Its parent"
+    elif other.info["parent"] == run.info["uid"]:
+        this, that = "The parent", "Its fork"
+    return f"{this}: {_name(run)}", f"{that}: {_name(other)}"
+
+
 def _name(run: Run) -> str:
-    return f"run {run.number} of {run.path.name}"
+    return f"run {run.number} of {run.path.resolve().parent.name}/{run.path.name}"
 
 
 def _about(run: Run) -> str:

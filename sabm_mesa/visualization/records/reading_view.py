@@ -49,6 +49,7 @@ def RoundByRound(run: Run) -> None:
                     AskList(run, round_, agent, ask, set_agent, set_ask)
             with inside("section", "sabm-card rec-reader", aria_live="polite", tabindex="0"):
                 Reader(run, (round_, *ask)).key(f"{round_}/{ask}")
+        Picture(run, round_)
         _agents(run, round_, agent, set_agent)
         Figures(run, round_)
 
@@ -122,6 +123,20 @@ def Reader(run: Run, place: rounds.Place) -> None:
         html("p", "This agent was not asked this in this round.", "sabm-empty")
     else:
         html("p", "Choose an ask of the round to read what was sent and answered.", "sabm-empty")
+
+
+@solara.component
+def Picture(run: Run, round_: int) -> None:
+    """The picture of the round, for scenarios that have one.
+
+    Args:
+        run: the run.
+        round_: the round.
+    """
+    drawn, _, _ = use_read(lambda: charts.of_round(run, round_), [run, round_])
+    if drawn is not None:
+        with inside("div", "sabm-charts"):
+            chart(drawn)
 
 
 @solara.component

@@ -8,13 +8,12 @@ from typing import Any
 
 import pandas as pd
 
+from sabm_mesa.analysis.process.said import SPEECH, spoken
 from sabm_mesa.errors import UnknownName
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.registry import scenario
 from sabm_mesa.visualization.records.store import Run
 
-SPEECH = "communicate"
-"""The question whose answer is said aloud."""
 Place = tuple[int, str, int, int]
 """Round, phase, agent and call of an ask."""
 
@@ -96,14 +95,11 @@ def said_in(run: Run, most: int, only: int | None = None) -> tuple[int, list[tup
         most: so many messages at the most.
         only: only in this round; in all when None.
     """
-    asks = run.asks if only is None else run.asks_of(only)
-    spoken = asks[(asks["name"] == SPEECH) & asks["valid"]]
-    n, spoken = len(spoken), spoken[:most]
-    return n, [
+    said = spoken(run.asks if only is None else run.asks_of(only))
+    first = said[:most]
+    return len(said), [
         (int(round_), f"Agent {agent}", value_of(value))
-        for round_, agent, value in zip(
-            spoken["round"], spoken["agent"], spoken["value"], strict=True
-        )
+        for round_, agent, value in zip(first["round"], first["agent"], first["value"], strict=True)
     ]
 
 

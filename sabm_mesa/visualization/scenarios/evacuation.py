@@ -60,7 +60,9 @@ def charts(model: EmergencyEvacuation, subtitle: str, at_rest: bool) -> dict[str
         return found
     data, agents = model.model_frame(), model.agent_frame()
     if not at_rest:
-        return found | {"escapes": plots.cumulative_escapes(data, subtitle, room=model.room)}
+        return found | {
+            "escapes": plots.cumulative_escapes(data, subtitle, room=model.room, agent_data=agents)
+        }
     return found | plots.figures(data, agents, subtitle, room=model.room)
 
 

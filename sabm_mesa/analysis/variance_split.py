@@ -1,0 +1,151 @@
+"""Where the variance of an outcome comes from: the factors of a design, their interplay, chance.
+
+Each share is a part of the sum of squares about the mean, that is eta squared of an analysis of
+variance (Fisher 1925, "Statistical Methods for Research Workers", chapter 7; Cohen 1973,
+"Eta-squared and Partial Eta-squared in Fixed Factor ANOVA Designs", Educational and Psychological
+Measurement 33). In an unbalanced design the sum of squares of a factor depends on what was taken
+into account before it; here it is the mean over all orders of the factors (Lindeman, Merenda and
+Gold 1980, "Introduction to Bivariate and Multivariate Analysis"; Grömping 2007, "Estimators of
+Relative Importance in Linear Regression Based on Variance Decomposition", American Statistician
+61), which keeps every share from 0 to 1 and is the usual one where the design is balanced.
+
+Limits: the shares speak of the levels that were run and their numbers of runs, not of all the
+models or wordings there could be. A factor of k levels takes (k - 1)/(n - 1) of n runs on average
+even if it changes nothing, so that small shares from few runs are not evidence. Factors that
+always change together share what they explain equally.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from sabm_mesa.analysis.statistics import require_columns
+
+Floats = npt.NDArray[np.float64]
+INTERACTION, REST = "interaction", "rest"
+CONFIDENCE = 0.95
+RESAMPLES = 2000
+
+
+def variance_split(
+    frame: pd.DataFrame, outcome: str, factors: Sequence[str], *, seed: int = 0
+) -> pd.DataFrame:
+    """Split the variance of an outcome over runs into shares of the factors, interaction and rest.
+
+    Args:
+        frame: one row a run, with a column for the outcome and for each factor (such as model and
+            wording; a missing level is a level of its own). Runs whose outcome is NaN are left
+            out, and so are factors with a single level.
+        outcome: name of the measure.
+        factors: names of the columns that tell how the runs differ.
+        seed: of the bootstrap, in which runs are drawn anew among those of the same levels; draws
+            without any variance are left out.
+
+    Returns:
+        One row a source: ``source``, ``share`` (0 to 1; together 1), ``low`` and ``high`` (95 %
+        percentile interval). First the factors; then ``interaction``, all that combinations of
+        levels do beyond the sum of the factors, if two factors vary and some combination was run
+        more than once; last ``rest``, the differences between runs alike but for the seed, with
+        whatever interaction there is if it has no row. Without variance, or with fewer than two
+        runs, the shares are NaN; where no combination was run twice, the bounds are.
+
+    Raises:
+        ValueError: if a column is missing, a factor is named twice, or the outcome is infinite.
+    """
+    require_columns(frame, [outcome, *factors])
+    if len(set(factors)) < len(factors):
+        raise ValueError(f"a factor is named twice: {', '.join(factors)}")
+    values = frame[outcome].to_numpy(dtype=np.float64, na_value=math.nan)
+    if np.isinf(values).any():
+        raise ValueError(f"{outcome} has to be finite in every run")
+    used = frame.loc[~np.isnan(values), list(factors)]
+    values = values[~np.isnan(values)]
+    codes = {name: pd.factorize(used[name], use_na_sentinel=False)[0] for name in factors}
+    varied = [name for name in factors if codes[name].max(initial=0) > 0]
+    levels = [np.eye(codes[name].max() + 1)[codes[name]] for name in varied]
+    cells = _cells([codes[name] for name in varied], len(values))
+    repeated = int(cells.max(initial=-1)) + 1 < len(values)
+    split_cells = repeated and len(varied) > 1
+    drawn = _drawn_within(cells, np.random.default_rng(seed))
+    shares = _shares(np.column_stack([values, values[drawn]]), levels, cells, split_cells)
+    sources = [*varied, *([INTERACTION] if split_cells else []), REST]
+    low, high = np.full((2, len(sources)), math.nan)
+    resampled = shares[:, 1:][:, ~np.isnan(shares[0, 1:])]
+    if repeated and not np.isnan(shares[0, 0]):
+        tail = (1 - CONFIDENCE) / 2
+        low, high = np.quantile(resampled, [tail, 1 - tail], axis=1)
+    return pd.DataFrame({"source": sources, "share": shares[:, 0], "low": low, "high": high})
+
+
+def _cells(codes: Sequence[npt.NDArray[np.int64]], n: int) -> npt.NDArray[np.int64]:
+    """For each run the number of its combination of levels, from 0."""
+    if not codes:
+        return np.zeros(n, dtype=np.int64)
+    return np.unique(np.column_stack(codes), axis=0, return_inverse=True)[1].reshape(n)
+
+
+def _drawn_within(cells: npt.NDArray[np.int64], rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Runs drawn with replacement from the same cell, shape (n, RESAMPLES)."""
+    drawn = np.empty((len(cells), RESAMPLES), dtype=np.int64)
+    for cell in np.unique(cells):
+        (runs,) = np.nonzero(cells == cell)
+        drawn[runs] = runs[rng.integers(runs.size, size=(runs.size, RESAMPLES))]
+    return drawn
+
+
+def _shares(
+    values: Floats, levels: Sequence[Floats], cells: npt.NDArray[np.int64], split_cells: bool
+) -> Floats:
+    """Shares by (source, column of `values`): runs keep their levels, so one basis serves all."""
+    n, n_columns = values.shape
+    centred = values - values.mean(axis=0) if n else values
+    total = (centred**2).sum(axis=0)
+    k = len(levels)
+    explained = {
+        chosen: _explained(centred, [levels[i] for i in chosen])
+        for size in range(k + 1)
+        for chosen in combinations(range(k), size)
+    }
+    parts = [_mean_gain(i, k, explained) for i in range(k)]
+    within = explained[tuple(range(k))]
+    if split_cells:
+        of_cells = _explained(centred, [np.eye(cells.max() + 1)[cells]])
+        parts.append(of_cells - within)
+        within = of_cells
+    parts.append(total - within)
+    least = 1e-18 * n * (np.abs(values).max(axis=0, initial=0.0) ** 2)  # what rounding leaves
+    known = (total > least) & (n > 1)
+    shares = np.full((len(parts), n_columns), math.nan)
+    np.divide(np.maximum(parts, 0.0), total, out=shares, where=known)
+    shares /= shares.sum(axis=0)
+    return shares
+
+
+def _explained(centred: Floats, levels: Sequence[Floats]) -> Floats:
+    """Sum of squares, by column, that these levels explain together, each adding its own."""
+    from scipy.linalg import orth
+
+    n, n_columns = centred.shape
+    if not levels or n == 0:
+        return np.zeros(n_columns)
+    basis = orth(np.column_stack(levels))
+    squares: Floats = ((basis.T @ centred) ** 2).sum(axis=0)
+    return squares
+
+
+def _mean_gain(factor: int, k: int, explained: dict[tuple[int, ...], Floats]) -> Floats:
+    """What a factor adds to those before it, on average over all orders of the factors."""
+    others = [i for i in range(k) if i != factor]
+    gain = np.zeros_like(explained[()])
+    for size in range(k):
+        weight = 1 / (k * math.comb(k - 1, size))
+        for before in combinations(others, size):
+            both = tuple(sorted((*before, factor)))
+            gain += weight * (explained[both] - explained[before])
+    return gain

@@ -1,0 +1,217 @@
+"""`sabm judge`: the rules, a language model behind a real connection, and what is kept of it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sabm_mesa import BertrandCompetition, KeynesianBeautyContest, ScriptedMind
+from sabm_mesa.analysis.process import CODES, code_message, coded
+from sabm_mesa.analysis.process.said import messages_of
+from sabm_mesa.llm import close_all
+from tests.core.support import tiny
+from tests.llm_server import Fault, LLMServer
+
+from .support import Sabm, one_line
+
+TEXTS = ["Let's all choose 20.", "I agree.", "No way.", "Stay calm.", "The average was 30.", "Hm."]
+
+
+@pytest.fixture(autouse=True)
+def own_connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    yield
+    close_all()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A contest of six players who say one of the texts each, in each of two rounds."""
+    mind = ScriptedMind(lambda a: TEXTS[a.key.agent - 1] if a.name == "communicate" else "20")
+    path = tmp_path / "rec" / "r.sqlite"
+    KeynesianBeautyContest(n_players=6, n_rounds=3, minds=mind, rng=1, recording=path).run_model()
+    return path
+
+
+def message_in(messages: list[dict[str, Any]]) -> str:
+    """The message that is to be judged."""
+    text: str = messages[1]["content"].split("\n")[1]
+    return text
+
+
+def like_the_rules(messages: list[dict[str, Any]], _body: dict[str, Any]) -> str:
+    return ", ".join(sorted(code_message(message_in(messages)))) or "none"
+
+
+def contrary(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
+    """Sees an agreement in a refusal, and cannot make anything of "Hm."."""
+    if message_in(messages) == "Hm.":
+        return "I would not know."
+    said = message_in(messages)
+    return "agreement" if said == "No way." else like_the_rules(messages, body)
+
+
+def answers_in(recording: Path) -> int:
+    with closing(sqlite3.connect(recording)) as connection:
+        ((n,),) = connection.execute("SELECT count(*) FROM asks").fetchall()
+    return int(n)
+
+
+def test_by_the_rules(sabm: Sabm, path: Path) -> None:
+    outcome = sabm("judge", path)
+    folder = path.parent / "judge"
+
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out.splitlines()[:3] == [
+        "12 messages; the share of each code:",
+        "number            33%",
+        "proposal          17%",
+    ]
+    assert outcome.out.splitlines()[-1] == f"Written to {folder}: messages.csv, codes.png"
+    found = pd.read_csv(folder / "messages.csv")
+    pd.testing.assert_frame_equal(found, coded(messages_of(path)), check_dtype=False)
+    assert (folder / "codes.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_judge_that_codes_like_the_rules(sabm: Sabm, path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "judged"
+    with LLMServer(brain=like_the_rules) as server:
+        outcome = sabm("judge", path, "--minds", f"llm:stub@{server.url}", "--out", out)
+        assert server.stats["requests"] == len(TEXTS)
+
+    assert outcome.status == 0, outcome.err
+    lines = outcome.out.splitlines()
+    assert lines[1].split() == ["rules", "judge", "alike", "Cohen's", "kappa"]
+    assert lines[2] == "number            33%    33%   100%  1.00 [1.00, 1.00]"
+    assert lines[8].endswith("not defined: both gave the same code to all")
+    assert lines[9].startswith("The judge read 6 different texts: 6 asks")
+    assert lines[-1].endswith("judge.sqlite, messages.csv, agreement.csv, codes.png")
+    found = pd.read_csv(out / "messages.csv")
+    assert list(found.columns)[-14:] == [*CODES, *(f"judge_{code}" for code in CODES)]
+    for code in CODES:
+        assert found[f"judge_{code}"].tolist() == found[code].tolist()
+
+
+def test_a_judge_that_differs_and_one_answer_that_cannot_be_read(sabm: Sabm, path: Path) -> None:
+    with LLMServer(brain=contrary) as server:
+        outcome = sabm("judge", path, "--minds", f"llm:stub@{server.url}", "--json")
+        assert server.stats["requests"] == len(TEXTS) + 2  # three times "Hm."
+
+    said = json.loads(outcome.out)
+    assert (said["messages"], said["texts"], said["unusable"]) == (12, 6, 1)
+    by_code = {row["code"]: row for row in said["agreement"]}
+    assert {row["n"] for row in by_code.values()} == {10}
+    # 2 of 10 by the rules, 4 by the judge: p_o = 0.8, p_e = 0.2 * 0.4 + 0.8 * 0.6 = 0.56
+    assert by_code["agreement"]["kappa"] == pytest.approx(0.24 / 0.44)
+    assert by_code["disagreement"]["kappa"] == 0
+    assert by_code["guidance"]["kappa"] is None
+    found = pd.read_csv(path.parent / "judge" / "messages.csv")
+    missing = found["judge_number"].isna()
+    assert missing.tolist() == (found["text"] == "Hm.").tolist()
+    words = sabm("judge", path, "--minds", f"llm:stub@{server.url}")
+    assert "Warning: 1 of 6 texts got no usable answer; their codes are missing." in words.out
+
+
+def test_answers_as_json(sabm: Sabm, path: Path) -> None:
+    def brain(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
+        codes = body["response_format"]["json_schema"]["schema"]["properties"]["answer"]
+        assert codes["items"]["enum"] == list(CODES)
+        return json.dumps({"answer": sorted(code_message(message_in(messages)))})
+
+    with LLMServer(brain=brain) as server:
+        outcome = sabm(
+            "judge", path, "--minds", f"llm:stub@{server.url}", "--set", "answer_format=json",
+            "--json",
+        )  # fmt: skip
+
+    assert json.loads(outcome.out)["unusable"] == 0
+
+
+def test_what_was_paid_for_is_not_asked_again(sabm: Sabm, path: Path) -> None:
+    with LLMServer(brain=like_the_rules) as server:
+        command = ["judge", path, "--minds", f"llm:stub@{server.url}"]
+        first = sabm(*command, "--max-asks", 4, "--max-concurrency", 1)
+        kept = answers_in(path.parent / "judge" / "judge.sqlite")
+        assert first.status == 1
+        assert one_line(first).endswith("the same command goes on from there.")
+        assert f" {kept} answers are in " in one_line(first)
+        assert kept == server.stats["requests"] == 4
+        assert sabm(*command).status == 0
+        assert server.stats["requests"] == len(TEXTS)
+        again = sabm(*command)
+        assert "Of that, 6 answers came from the recording" in again.out
+        assert server.stats["requests"] == len(TEXTS)
+        # Another setting is another judging, in the same recording.
+        assert sabm(*command, "--set", "temperature=0.5").status == 0
+        assert server.stats["requests"] == 2 * len(TEXTS)
+
+
+def test_a_server_that_fails(sabm: Sabm, path: Path) -> None:
+    with LLMServer(faults=lambda _n, _body: Fault("400")) as server:
+        outcome = sabm("judge", path, "--minds", f"llm:stub@{server.url}")
+
+    assert (outcome.status, outcome.out) == (1, "")
+    assert "\n" not in one_line(outcome)
+    assert not (path.parent / "judge" / "messages.csv").exists()
+
+
+def test_the_first_price_agreement_of_firms(sabm: Sabm, tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite"
+
+    def answer(ask: Any) -> str:
+        if ask.name != "communicate":
+            return "6"
+        return "Let us set 8." if ask.key.agent == 1 or ask.key.round < 3 else "Agreed."
+
+    for n in (2, 5):
+        BertrandCompetition(
+            n_rounds=n, minds=ScriptedMind(answer), rng=1, recording=path
+        ).run_model()
+    said = json.loads(sabm("judge", path, "--json").out)
+
+    assert said["first_price_agreement"] == {"0": 1, "1": 1}
+    assert "First round with an explicit price agreement: run 0: 1, run 1: 1" in (
+        sabm("judge", path).out
+    )
+
+
+def test_without_a_key(sabm: Sabm, path: Path) -> None:
+    outcome = sabm("judge", path, "--minds", "llm:gpt-4o-mini")
+
+    assert outcome.status == 1
+    assert one_line(outcome).startswith("There is no API key.")
+    assert not (path.parent / "judge").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--minds", "nobody"], "Cannot read the mind spec 'nobody'"),
+        (["--minds", "human"], "The mind 'human' needs a person at a seat"),
+        (["--set", "n_rounds=2"], "What is judged are the messages of the recording"),
+        (["--minds", "fixed:none", "--set", "tempo=2"], "Unknown parameter of Judging 'tempo'"),
+    ],
+)
+def test_wrong_use(sabm: Sabm, path: Path, options: list[str], said: str) -> None:
+    outcome = sabm("judge", path, *options)
+
+    assert outcome.status == 2
+    assert one_line(outcome).startswith(said)
+    assert not (path.parent / "judge").exists()
+
+
+def test_a_recording_without_talk(sabm: Sabm, tmp_path: Path) -> None:
+    tiny(minds="fixed:1", rng=1, recording=tmp_path / "r.sqlite").run_model()
+    outcome = sabm("judge", tmp_path / "r.sqlite")
+
+    assert outcome.status == 2
+    assert one_line(outcome) == f"Nothing was said in the runs of {tmp_path / 'r.sqlite'}."
+    assert sabm("judge", tmp_path / "none.sqlite").status == 1
