@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from sabm_mesa.errors import ParameterError, UnknownName
@@ -121,6 +121,23 @@ def one_of(name: str, value: Any, known: Iterable[S]) -> S:
     if value not in names:
         raise UnknownName(name.replace("_", " "), value, names)
     return names[names.index(value)]
+
+
+def texts(name: str, given: Any) -> list[str]:
+    """Return several texts, from a sequence or from one text with commas.
+
+    Args:
+        name: the parameter, for the error.
+        given: what was given.
+
+    Raises:
+        ParameterError: when it is something else.
+    """
+    if isinstance(given, str):
+        given = given.split(",")
+    if not isinstance(given, Sequence):
+        raise ParameterError(f"{name} has to be a list, or a text with commas, not {given!r}.")
+    return [str(each).strip() for each in given]
 
 
 def _is_whole(value: Any) -> bool:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
+from itertools import count
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import mesa
 import numpy as np
@@ -15,6 +18,13 @@ from sabm_mesa.decisions import AnswerSpec, Decision
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
+
+
+class _Ids(WeakKeyDictionary[Any, Iterator[int]]):
+    """Model → its next ids, for Mesa 3.3: Mesa's own table keeps every model for ever."""
+
+    def __getitem__(self, model: Any) -> Iterator[int]:
+        return self.setdefault(model, count(1))
 
 
 class SmartAgent(mesa.Agent):
@@ -36,6 +46,7 @@ class SmartAgent(mesa.Agent):
 
     model: SmartModel
     mind: Mind
+    _ids: Any = _Ids()
 
     def __init__(self, model: SmartModel) -> None:
         super().__init__(model)

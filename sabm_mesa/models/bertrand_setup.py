@@ -9,7 +9,7 @@ from sabm_mesa.agents.bertrand_memory import PERIOD
 from sabm_mesa.decisions import Number
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.models.bertrand_terms import Terms
-from sabm_mesa.parameters import one_of, real, whole
+from sabm_mesa.parameters import one_of, real, texts, whole
 from sabm_mesa.scheduler import action, communication, planning
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def names_of(given: str | Sequence[str] | None, n: int) -> tuple[str, ...]:
     """
     if given is None:
         return NAMES if n == len(NAMES) else tuple(f"Firm {number}" for number in range(1, n + 1))
-    names = [str(name).strip() for name in (given.split(",") if isinstance(given, str) else given)]
+    names = texts("firm_names", given)
     usable = all(name and name.isprintable() for name in names)
     if len(names) != n or not usable or len({name.casefold() for name in names}) != n:
         raise ParameterError(f"firm_names: {n} different names are needed (got {given!r}).")
@@ -155,8 +155,7 @@ def is_plan_first(given: str | Sequence[str]) -> bool:
     Raises:
         UnknownName: for another order than those of `PHASE_ORDERS`.
     """
-    names = given.split(",") if isinstance(given, str) else given
-    order = ",".join(str(name).strip() for name in names)
+    order = ",".join(texts("phase_order", given))
     return one_of("phase_order", order, PHASE_ORDERS) == PHASE_ORDERS[1]
 
 

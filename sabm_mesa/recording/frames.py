@@ -90,8 +90,9 @@ class Recorded:
             ``number`` (the value as a number, NaN when it is none), ``reasoning`` and ``reason``
             (why it is invalid); over all attempts ``attempts``, ``prompt_tokens``,
             ``cached_tokens``, ``completion_tokens``, ``cost_usd``, ``latency_s``; ``copied`` and
-            ``position`` as in `asks`; and ``final``: False when the last answer is invalid and the run stopped (or
-            is) before asking again, so that nothing was decided. `runs` does not count it.
+            ``position`` as in `asks`; and ``final``: False when the last answer is invalid and the
+            run stopped (or is) before asking again, so that nothing was decided. `runs` does not
+            count it.
         """
         with self._moment(run) as tables:
             return tables.decisions(run)

@@ -1,9 +1,11 @@
 """The base class of the scenarios: rounds, the collector, the end of a run, the registry."""
 
 import contextlib
+import gc
 import pickle
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import ClassVar
 
@@ -303,3 +305,13 @@ def test_a_model_goes_on_the_same_after_it_was_pickled(name) -> None:
 
     pd.testing.assert_frame_equal(copy.model_frame(), model.model_frame())
     pd.testing.assert_frame_equal(copy.agent_frame(), model.agent_frame())
+
+
+def test_a_model_that_is_gone_leaves_nothing_behind() -> None:
+    model = tiny(action(), n=3, minds="fixed:1", rng=1)
+    seen = weakref.ref(model)
+    assert [agent.unique_id for agent in model.population] == [1, 2, 3]
+    model.step()
+    del model
+    gc.collect()
+    assert seen() is None

@@ -578,6 +578,8 @@ def test_a_second_answer_counts() -> None:
         ({"stop_after": 0}, "stop_after"),
         ({"phase_order": "action,planning,communication"}, "Unknown phase order"),
         ({"firm_names": "Ed"}, "2 different names"),
+        ({"firm_names": 5}, "a list, or a text with commas, not 5"),
+        ({"phase_order": 5}, "a list, or a text with commas, not 5"),
         ({"firm_names": ["Ed", "ed"]}, "2 different names"),
         ({"firm_names": ["Ed", "G\nill"]}, "2 different names"),
         ({"changes": [400]}, "changes have to be a mapping"),
