@@ -19,8 +19,8 @@ TOGETHER := --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-3.12 run-3.12 lint types coverage format screenshots bench chaos \
-	integration clean
+.PHONY: help demo reproduce test test-3.12 run-3.12 lint types coverage format screenshots bench \
+	chaos integration clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -29,6 +29,9 @@ demo: .venv/ready ## 15 runs of the beauty contest with classical minds, and the
 	$(BIN)/sabm run kbc --seed 1 --runs 15 --out out/demo
 	@echo "The plots are:"
 	@ls out/demo/*.png
+
+reproduce: .venv/ready ## the published experiments, small and with classical minds, with reports
+	$(BIN)/sabm reproduce --all --out out/reproduce
 
 test: lint types coverage test-3.12 ## every gate: style, types, tests with coverage, both Pythons
 

@@ -137,9 +137,9 @@ def class_of(past: Past, scenario: type[SmartModel] | None) -> type[SmartModel]:
     """
     if scenario is not None:
         return scenario
-    if past.model in registry.SCENARIOS.values():
-        return registry.scenario(past.scenario)
-    # Nothing is imported because a file names it: recordings come from others, too.
+    if (own := registry.model_at(past.model)) is not None:
+        return own
+    # Nothing else is imported because a file names it: recordings come from others, too.
     module, _, name = past.model.partition(":")
     found = getattr(sys.modules.get(module), name, None)
     if not (isinstance(found, type) and issubclass(found, SmartModel)):

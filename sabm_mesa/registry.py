@@ -15,6 +15,12 @@ SCENARIOS = {
     "evacuation": "sabm_mesa.models.emergency_evacuation:EmergencyEvacuation",
     "kbc": "sabm_mesa.models.keynesian_beauty_contest:KeynesianBeautyContest",
 }
+UNLISTED = {
+    "judge": "sabm_mesa.analysis.process.judge:Judging",
+    "path-test": "sabm_mesa.models.path_test:PathTest",
+}
+"""Models that a command of their own runs (``sabm judge``, ``sabm screen``): nobody chooses them as
+a scenario, but their recordings are replayed and gone on with like all others."""
 
 
 def scenario(name: str) -> type[SmartModel]:
@@ -28,6 +34,23 @@ def scenario(name: str) -> type[SmartModel]:
     """
     if name not in SCENARIOS:
         raise UnknownName("scenario", name, SCENARIOS)
-    module, _, cls = SCENARIOS[name].partition(":")
+    return _at(SCENARIOS[name])
+
+
+def model_at(place: str) -> type[SmartModel] | None:
+    """The model class that a recording names, when it is one of the package's.
+
+    Args:
+        place: ``module:class``.
+
+    Returns:
+        The class; None when neither a scenario nor an unlisted model is there: then nothing is
+        imported.
+    """
+    return _at(place) if place in {*SCENARIOS.values(), *UNLISTED.values()} else None
+
+
+def _at(place: str) -> type[SmartModel]:
+    module, _, cls = place.partition(":")
     found: type[SmartModel] = getattr(import_module(module), cls)
     return found

@@ -17,7 +17,9 @@ from sabm_mesa.cli import (
     judging,
     playing,
     recordings,
+    reproducing,
     running,
+    screening,
     view,
 )
 from sabm_mesa.cli.app import app, say
@@ -32,7 +34,9 @@ __all__ = [
     "main",
     "playing",
     "recordings",
+    "reproducing",
     "running",
+    "screening",
     "view",
 ]
 

@@ -1,0 +1,1 @@
+"""Published experiments as data, run again and put beside what was published."""

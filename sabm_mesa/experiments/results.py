@@ -1,0 +1,179 @@
+"""What came out of an experiment: measures, estimates, comparisons, verdicts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import pandas as pd
+
+from sabm_mesa.analysis.inference import holm, one_sample, two_sample
+from sabm_mesa.analysis.variance_split import variance_split
+from sabm_mesa.experiments.claims import Verdict, verdicts
+from sabm_mesa.experiments.measures import measured, samples
+from sabm_mesa.experiments.running import Outcome
+from sabm_mesa.population import describe_minds
+
+
+@dataclass(frozen=True)
+class Results:
+    """What came out of an experiment.
+
+    Attributes:
+        outcome: the runs.
+        measures: one row a run and measure: ``condition``, ``run``, ``seed``, ``measure`` and
+            ``value``.
+        estimates: one row a measure and condition: ``measure``, ``condition``, ``n`` (runs with a
+            value), ``mean``, ``low`` and ``high`` (95 % bootstrap interval over runs),
+            ``published`` and ``source`` (NaN and ``""`` when nothing is published).
+        comparisons: one row a measure and pair of conditions: ``measure``, ``condition``,
+            ``than``, ``difference`` of the means with ``low`` and ``high``, ``delta`` (Cliff's),
+            ``p`` (Mann-Whitney, two-sided, Holm over the pairs of the measure).
+        courses: published courses beside what was found: ``condition``, ``column``, ``round``,
+            ``published``, ``n``, ``mean``, ``low``, ``high``, ``source``.
+        shares: where the variance of each measure comes from, when conditions differ in their
+            minds or in the wording: ``measure`` and the columns of `variance_split`.
+        verdicts: one on each claim.
+    """
+
+    outcome: Outcome
+    measures: pd.DataFrame
+    estimates: pd.DataFrame
+    comparisons: pd.DataFrame
+    courses: pd.DataFrame
+    shares: pd.DataFrame
+    verdicts: Sequence[Verdict]
+
+    def summary(self) -> dict[str, Any]:
+        """The verdicts in a form for JSON."""
+        plan = self.outcome.plan
+        return {
+            "experiment": plan.experiment.name,
+            "scale": plan.scale,
+            "runs": plan.runs,
+            "seeds": plan.seeds,
+            "minds": self.minds(),
+            "paid_usd": float(self.outcome.runs["paid_usd"].sum(skipna=False)),
+            "asks": int(self.outcome.runs["asks"].sum()),
+            "invalid": int(self.outcome.runs["invalid"].sum()),
+            "claims": [
+                {
+                    "claim": each.claim.text,
+                    "source": each.claim.source,
+                    "verdict": each.word,
+                    "estimate": each.test.estimate,
+                    "low": each.test.low,
+                    "high": each.test.high,
+                    "effect": each.test.effect,
+                    "effect_name": each.test.effect_name,
+                    "p": each.p,
+                    "n": each.test.n,
+                    "runs_needed": each.runs_needed,
+                    "why": each.why,
+                }
+                for each in self.verdicts
+            ],
+        }
+
+    def minds(self) -> dict[str, str]:
+        """Condition → who decided, as recorded."""
+        first = self.outcome.runs.drop_duplicates("condition")
+        return {
+            str(row["condition"]): describe_minds(json.loads(row["minds"]))
+            for _, row in first.iterrows()
+        }
+
+
+def results(outcome: Outcome) -> Results:
+    """Measure, estimate and compare the runs of an experiment, and judge its claims.
+
+    Args:
+        outcome: the runs.
+
+    Raises:
+        ParameterError: when a measure cannot be computed.
+    """
+    values = measured(outcome)
+    return Results(
+        outcome, values, _estimates(outcome, values), _comparisons(outcome, values),
+        _courses(outcome), _shares(outcome, values), verdicts(outcome, values),
+    )  # fmt: skip
+
+
+def _estimates(outcome: Outcome, values: pd.DataFrame) -> pd.DataFrame:
+    experiment = outcome.plan.experiment
+    published = {
+        (each.measure, each.condition): (each.numbers[0], each.source)
+        for each in outcome.plan.published
+        if each.measure and each.condition
+    }
+    rows = []
+    for measure in experiment.measures:
+        for condition in experiment.conditions:
+            test = one_sample(samples(values, measure.name, condition.name), 0.0, "above")
+            said = published.get((measure.name, condition.name), (float("nan"), ""))
+            rows.append(
+                (measure.name, condition.name, test.n[0], test.estimate, test.low, test.high, *said)
+            )
+    columns = ["measure", "condition", "n", "mean", "low", "high", "published", "source"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _comparisons(outcome: Outcome, values: pd.DataFrame) -> pd.DataFrame:
+    experiment = outcome.plan.experiment
+    columns = ["measure", "condition", "than", "difference", "low", "high", "delta", "p"]
+    tables = []
+    for measure in experiment.measures:
+        rows = []
+        for one, other in combinations([each.name for each in experiment.conditions], 2):
+            test = two_sample(
+                samples(values, measure.name, one), samples(values, measure.name, other), "less"
+            )
+            p = min(1.0, 2 * min(test.p_for, test.p_against))
+            rows.append(
+                (measure.name, one, other, test.estimate, test.low, test.high, test.effect, p)
+            )
+        table = pd.DataFrame(rows, columns=columns)
+        tables.append(table.assign(p=holm(table["p"])))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _courses(outcome: Outcome) -> pd.DataFrame:
+    rows = []
+    for each in outcome.plan.published:
+        data = outcome.model_data
+        mine = data[data["condition"] == each.condition]
+        for round_, value in zip(each.rounds, each.numbers, strict=False) if each.column else ():
+            # A run that ended before that round keeps its last value.
+            then = mine[mine["round"] <= round_].sort_values("round").groupby("run").tail(1)
+            test = one_sample(then[each.column].astype(float), 0.0, "above")
+            rows.append(
+                (each.condition, each.column, round_, value, test.n[0], test.estimate, test.low,
+                 test.high, each.source)
+            )  # fmt: skip
+    columns = ["condition", "column", "round", "published", "n", "mean", "low", "high", "source"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _shares(outcome: Outcome, values: pd.DataFrame) -> pd.DataFrame:
+    """The split of each measure's variance over model, wording and seed."""
+    cells = {cell.condition: cell.parameters for cell in outcome.plan.cells if not cell.fork_of}
+    factors = {
+        "model": {name: str(given["minds"]) for name, given in cells.items()},
+        "wording": {name: str(given.get("variant", "default")) for name, given in cells.items()},
+    }
+    varying = [name for name, levels in factors.items() if len(set(levels.values())) > 1]
+    if not varying:
+        return pd.DataFrame()
+    data = values[values["condition"].isin(cells)]
+    data = data.assign(**{name: data["condition"].map(factors[name]) for name in varying})
+    return pd.concat(
+        [
+            variance_split(mine, "value", varying).assign(measure=measure)
+            for measure, mine in data.groupby("measure", sort=False)
+        ],
+        ignore_index=True,
+    )

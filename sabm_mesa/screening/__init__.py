@@ -1,0 +1,1 @@
+"""Screening: whether a mind is fit to play in the three scenarios, before money is spent on it."""

@@ -1,0 +1,241 @@
+"""`sabm reproduce`: published experiments from the command line."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from sabm_mesa.experiments import reading, running
+from sabm_mesa.experiments.plan import plan
+from sabm_mesa.llm import close_all
+from tests.experiments.support import SMALL
+from tests.llm_server import LLMServer
+
+from .support import Sabm, one_line
+
+OTHER = SMALL.replace('name = "cooperative"', 'name = "friendly"')
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file with an experiment, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL, "utf-8")
+    return path
+
+
+def test_a_published_experiment(sabm: Sabm, tmp_path: Path) -> None:
+    command = ("reproduce", "kbc-figure-4a", "--runs", 3, "--out", tmp_path / "out")
+    done = sabm(*command)
+    assert (done.status, done.err) == (0, "")
+    first, second, *claims, last = done.out.splitlines()
+    assert first == f"kbc-figure-4a (quick): {reading.experiment('kbc-figure-4a').title}"
+    assert second.startswith("  9 runs. ")
+    summary = json.loads((tmp_path / "out/kbc-figure-4a/summary.json").read_text("utf-8"))
+    verdicts = [each["verdict"] for each in summary["claims"]]
+    assert f"{verdicts.count('agrees')} of {len(verdicts)} published claims" in second
+    assert [line.strip().startswith(word) for line, word in zip(claims, verdicts, strict=True)]
+    report = Path(last.removeprefix("  Report: "))
+    assert report == tmp_path / "out/kbc-figure-4a/report.html"
+    assert report.read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert not (tmp_path / "out/index.html").exists()
+
+
+def test_the_list(sabm: Sabm) -> None:
+    done = sabm("reproduce", "--list")
+    assert (done.status, done.err) == (0, "")
+    *lines, blank, note = done.out.splitlines()
+    assert [line.split()[0] for line in lines] == reading.names()
+    assert {line.split()[1] for line in lines} <= {"small", "medium", "large"}
+    assert (blank, note.split(",")[0]) == ("", "Cost at paper scale")
+    data = json.loads(sabm("reproduce", "--list", "--json").out)
+    assert [each["name"] for each in data] == reading.names()
+    assert {"title", "source", "scenario", "cost", "conditions", "runs"} <= set(data[0])
+    assert len(sabm("reproduce", "--list", "kbc-figure-4a").out.splitlines()) == 3
+
+
+def test_the_commands_of_the_report_do_what_they_say(sabm: Sabm, small: Path) -> None:
+    assert sabm("reproduce", small.name, "--minds", "baseline=fixed:7=2,fixed:8=1").status == 0
+    text = Path("out/reproduce/small/report.md").read_text("utf-8")
+    reproduce, replay = text.partition("```\n")[2].partition("\n```")[0].splitlines()
+    again = sabm(*shlex.split(reproduce)[1:])
+    assert (again.status, again.err) == (0, "")
+    assert "  4 runs, 4 of them from before." in again.out
+    repeated = sabm(*shlex.split(replay)[1:])
+    assert (repeated.status, repeated.err) == (0, "")
+    assert "Both in the folder from which it was run." in text
+
+
+def test_several_experiments_have_an_index(sabm: Sabm, small: Path) -> None:
+    Path("other.toml").write_text(OTHER, "utf-8")
+    done = sabm("reproduce", small.name, "other.toml", small.name, "--out", "out", "--runs", 1)
+    assert (done.status, done.err) == (0, "")
+    assert done.out.count("  Report: ") == 2  # one named twice is run once
+    assert done.out.splitlines()[-1] == "All reports: out/index.html"
+    index = Path("out/index.html").read_text("utf-8")
+    for name in ("small", "other"):
+        assert f'href="{name}/report.html"' in index
+        assert Path("out", name, "report.html").exists()
+
+
+def test_json_holds_the_verdicts_of_all(sabm: Sabm, small: Path) -> None:
+    Path("other.toml").write_text(OTHER, "utf-8")
+    done = sabm("reproduce", small.name, "other.toml", "--out", "out", "--runs", 2, "--json")
+    assert (done.status, done.err) == (0, "")
+    data = json.loads(done.out)
+    assert [each["experiment"] for each in data] == ["small", "other"]
+    assert data[0] == json.loads(Path("out/small/summary.json").read_text("utf-8"))
+    assert data[0]["claims"][0]["verdict"] in {"agrees", "disagrees", "cannot tell"}
+    assert data[0]["seeds"] == [1, 2]
+
+
+def test_the_paper_scale_can_be_planned() -> None:
+    for name in reading.names():
+        found = reading.experiment(name)
+        planned = plan(found, "paper")
+        assert planned.runs == found.scales["paper"].runs
+        assert len(planned.cells) == planned.runs * len(found.conditions)
+
+
+def test_minds_by_condition(sabm: Sabm, small: Path) -> None:
+    done = sabm(
+        "reproduce", small.name, "--out", "out", "--json",
+        "--minds", "baseline=fixed:10", "--minds", "cooperative=fixed:20=1,fixed:30=2",
+    )  # fmt: skip
+    assert json.loads(done.out)[0]["minds"] == {
+        "baseline": "fixed:10", "cooperative": "1 × fixed:20, 2 × fixed:30",
+    }  # fmt: skip
+    mixed = sabm(
+        "reproduce", small.name, "--out", "mixed", "--json", "--minds", "fixed:1=1,fixed:2=2"
+    )
+    assert json.loads(mixed.out)[0]["minds"]["baseline"] == "1 × fixed:1, 2 × fixed:2"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "Name an experiment, or see them all: sabm reproduce --list"),
+        (("kbc-figure-4",), "Unknown experiment 'kbc-figure-4'. Did you mean 'kbc-figure-4"),
+        (("kbc-figure-4a", "none.toml"), "Cannot read none.toml"),
+        (("small.toml", "--scale", "large"), "large"),
+        (("small.toml", "--minds", "fixed:1", "--minds", "fixed:2"), "need a condition each"),
+        (("small.toml", "--minds", "baselin=fixed:1"), "Did you mean 'baseline'?"),
+        (("small.toml", "--minds", "nobody"), "nobody"),
+        (("small.toml", "--minds", "fixed:1=5"), "5 are given for 3 agents"),
+        (("small.toml", "folder/small.toml"), "Two experiments are called small"),
+        (("small.toml", "--runs", "0"), "--runs"),
+    ],
+)
+def test_wrong_use_is_one_line_and_runs_nothing(
+    sabm: Sabm, small: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    (small.parent / "folder").mkdir()
+    (small.parent / "folder/small.toml").write_text(SMALL, "utf-8")
+    done = sabm("reproduce", *arguments)
+    assert (done.status, done.out) == (2, "")
+    assert words in (done.err if done.err.startswith("Usage") else one_line(done))
+    assert not Path("out").exists()
+
+
+PLOT = """
+[[plots]]
+kind = "values"
+title = "Picks"
+columns = "choice"
+label = "Pick"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (SMALL.replace('"below"', '"bellow"'), "claims 1, kind: Unknown value 'bellow'"),
+        (f'{SMALL}{PLOT}theory = "level"', "Unknown theory 'level'. Did you mean 'levels'?"),
+        (f'{SMALL}{PLOT}human = "nagel"', "Did you mean 'nagel-1995'?"),
+    ],
+)
+def test_a_wrong_file_names_its_entry(sabm: Sabm, small: Path, text: str, words: str) -> None:
+    small.write_text(text, "utf-8")
+    assert words in one_line(sabm("reproduce", small.name))
+    assert not Path("out").exists()
+
+
+def test_a_plot_of_a_column_that_is_not_there(sabm: Sabm, small: Path) -> None:
+    small.write_text(SMALL + PLOT.replace("choice", "pick"), "utf-8")
+    line = one_line(sabm("reproduce", small.name))
+    assert "plot 'Picks': there is no column 'pick'; there are " in line
+
+
+def test_a_budget_stops_and_the_same_command_goes_on(
+    sabm: Sabm, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    Path("other.toml").write_text(OTHER, "utf-8")
+    with LLMServer() as server:
+        command = (
+            "reproduce", small.name, "other.toml", "--out", "out", "--minds", "llm:gpt-4o-mini",
+            "--base-url", server.url, "--max-asks",
+        )  # fmt: skip
+        # An experiment asks 2 conditions × 2 seeds × (3 + 6) questions, and both share the budget.
+        done = sabm(*command, 50)
+        assert done.status == 1
+        line = one_line(done)
+        assert line.startswith("other: The budget of 50 asks is used up")
+        assert line.endswith(
+            "14 answers are in out/other/recording.sqlite; the same command with a larger budget "
+            "goes on from there."
+        )
+        assert "small (quick)" in done.out  # what was done before has its report
+        assert server.stats["requests"] == 50
+        on = sabm(*command, 72)
+        assert (on.status, on.err) == (0, "")
+        assert "4 runs, 4 of them from before." in on.out
+        assert server.stats["requests"] == 72
+        assert "here: llm:gpt-4o-mini" in Path("out/other/report.md").read_text("utf-8")
+    close_all()
+
+
+def test_a_run_that_fails_says_so(sabm: Sabm, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    done = sabm("reproduce", small.name, "--minds", "llm:gpt-4o-mini", "--json")
+    assert done.status == 1
+    assert one_line(done).startswith("small: ")
+    assert "OPENAI_API_KEY" in done.err
+    assert json.loads(done.out)["exit_status"] == 1
+
+
+def test_ctrl_c_says_what_is_kept(sabm: Sabm, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = running.run_models
+
+    def interrupted(*arguments: object, **options: object) -> None:
+        whole(*arguments, **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "run_models", interrupted)
+    done = sabm("reproduce", small.name, "--out", "out")
+    assert done.status == 1
+    assert one_line(done) == (
+        "small: Stopped. 36 answers are in out/small/recording.sqlite; the same command goes on "
+        "from there."
+    )
+    monkeypatch.undo()
+    monkeypatch.chdir(small.parent)
+    assert "4 runs, 4 of them from before." in sabm("reproduce", small.name, "--out", "out").out
+
+
+def test_another_experiment_in_the_folder_is_left_alone(sabm: Sabm, small: Path) -> None:
+    assert sabm("reproduce", small.name, "--out", "out", "--runs", 1).status == 0
+    done = sabm("reproduce", small.name, "--out", "out", "--seed", 50)
+    assert done.status == 1
+    assert "choose another folder (--out)" in one_line(done)
+
+
+def test_a_folder_that_cannot_be_written(sabm: Sabm, small: Path) -> None:
+    Path("out").write_text("a file", "utf-8")
+    done = sabm("reproduce", small.name, "--out", "out")
+    assert done.status == 1
+    assert "out" in one_line(done)

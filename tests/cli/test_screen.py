@@ -1,0 +1,228 @@
+"""`sabm screen`: three tests of several minds, what is kept of them, and what is said."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from markdown_it import MarkdownIt
+
+from sabm_mesa.llm import close_all
+from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.reruns import replay
+from sabm_mesa.screening.battery import published
+from sabm_mesa.screening.battery import tests as battery
+from sabm_mesa.screening.scores import HIGHEST_PICK, band
+from tests.llm_server import Fault, LLMServer
+
+from .support import Sabm, one_line
+
+NAMES = ["kbc", "path-test", "bertrand"]
+QUESTIONS = 24 + 2 + 2 * 19
+"""Of one run of all tests."""
+
+
+@pytest.fixture(autouse=True)
+def own_connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    yield
+    close_all()
+
+
+def able(messages: list[dict[str, Any]], _body: dict[str, Any]) -> str:
+    """Finds the way, picks 22 with a reason, and sets the price of the equilibrium."""
+    told, asked = messages[0]["content"], messages[1]["content"]
+    if "grid" in told:
+        start = re.search(r"now at (\(\d, \d\))", asked)
+        assert start is not None
+        return {
+            "(1, 3)": "(2, 2), (3, 1), (4, 1), (5, 0)",
+            "(2, 6)": "(3, 7), (4, 8), (5, 9), (6, 9), (7, 9), (8, 9)",
+        }[start[1]]
+    return "They will pick 33.\n22" if "average" in told else "6"
+
+
+def unable(messages: list[dict[str, Any]], _body: dict[str, Any]) -> str:
+    """Picks 90, jumps, and does not say a price."""
+    told = messages[0]["content"]
+    if "grid" in told:
+        return "(4, 4), (8, 9)"
+    return "90" if "average" in told else "A fair price."
+
+
+def shown(outcome: str, mind: str) -> list[str]:
+    """The row of a mind in the table."""
+    row = next(line for line in outcome.splitlines() if line.startswith(mind))
+    return row.split()[1:4]
+
+
+def measure(folder: Path, mind: str, test: str, name: str) -> float:
+    table = pd.read_csv(folder / "screening.csv").set_index(["mind", "test", "measure"])["value"]
+    return float(table[mind, test, name])
+
+
+def test_without_a_language_model(sabm: Sabm, tmp_path: Path) -> None:
+    outcome = sabm("screen", "--minds", "classical", "--minds", "fixed:30", "--out", tmp_path)
+
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out.splitlines()[0].split() == ["mind", *NAMES, "questions", "invalid", "paid"]
+    assert shown(outcome.out, "classical") == ["passes"] * 3
+    assert shown(outcome.out, "fixed:30") == ["passes", "fails", "fails"]
+    assert "fixed:30 fails: from (1, 3) no list of cells" in outcome.out
+    assert "fixed:30 fails: no usable price" in outcome.out
+    assert outcome.out.splitlines()[-1] == f"Report: {tmp_path / 'screening.html'}"
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *NAMES, "screening.csv", "routes.csv", "screening.md", "screening.html",
+        "routes-1-classical.png", "routes-2-fixed-30.png",
+    }  # fmt: skip
+    assert measure(tmp_path, "classical", "path-test", "moves from (2, 6)") == 6
+    assert measure(tmp_path, "fixed:30", "kbc", "pick_median") == 30
+    assert measure(tmp_path, "fixed:30", "bertrand", "invalid") == 38
+    routes = pd.read_csv(tmp_path / "routes.csv")
+    assert list(routes["mind"]) == ["classical"] * 2 + ["fixed:30"] * 2
+    assert routes["route"].isna().tolist() == [False, False, True, True]
+    for name in NAMES:
+        assert len(replay(tmp_path / name / "recording.sqlite").models) == 2
+
+
+def test_two_language_models(sabm: Sabm, tmp_path: Path) -> None:
+    with LLMServer(brain=able) as good, LLMServer(brain=unable) as bad:
+        minds = [f"llm:a@{good.url}", f"llm:b@{bad.url}"]
+        command = ["screen", "--minds", minds[0], "--minds", minds[1], "--out", tmp_path, "--json"]
+        outcome = sabm(*command)
+        assert good.stats["requests"] == QUESTIONS
+        assert bad.stats["requests"] == 24 + 2 + 3 * 38
+        again = sabm(*command)
+        assert good.stats["requests"] == QUESTIONS
+
+    assert outcome.status == 0, outcome.err
+    said, repeated = json.loads(outcome.out), json.loads(again.out)
+    assert (said["minds"], said["seeds"], said["ran"], repeated["ran"]) == (minds, [1], 6, 0)
+    assert repeated["tests"] == said["tests"]
+    passes = {(each["test"], each["mind"]): each["passes"] for each in said["tests"]}
+    assert passes == {
+        **{(name, minds[0]): True for name in NAMES},
+        **{(name, minds[1]): False for name in NAMES},
+    }
+    found = {(each["test"], each["mind"]): each["measures"] for each in said["tests"]}
+    best, worst = ({n: found[n, mind] for n in NAMES} for mind in minds)
+    assert (best["kbc"]["pick_median"], best["kbc"]["level_median"]) == (22, 2)
+    assert (best["kbc"]["reasoned"], worst["kbc"]["reasoned"]) == (1, 0)
+    assert (worst["kbc"]["usable"], worst["kbc"]["undominated"]) == (1, 0)
+    assert best["path-test"]["shortest from (2, 6)"] == 1
+    assert worst["path-test"]["answered from (1, 3)"] == 1
+    assert worst["path-test"]["legal from (1, 3)"] == 0
+    assert (best["bertrand"]["price"], best["bertrand"]["profit"]) == (
+        pytest.approx(6), pytest.approx(3200),
+    )  # fmt: skip
+    # The price that a firm keeps because nothing else was usable is not the mind's.
+    assert (worst["bertrand"]["usable"], worst["bertrand"]["price"]) == (0, None)
+    assert worst["bertrand"]["in_band"] == 0
+
+
+def test_what_was_paid_for_is_not_asked_again(sabm: Sabm, tmp_path: Path) -> None:
+    def answers() -> int:
+        return sum(len(Recorded(path).asks()) for path in tmp_path.glob("*/recording.sqlite"))
+
+    with LLMServer(brain=able) as server:
+        command = ["screen", "--minds", f"llm:a@{server.url}", "--out", tmp_path]
+        first = sabm(*command, "--max-asks", 30, "--max-concurrency", 4)
+        assert first.status == 1
+        assert one_line(first).endswith(
+            f"30 answers are in {tmp_path}; the same command goes on from there."
+        )
+        assert answers() == server.stats["requests"] == 30
+        assert not (tmp_path / "screening.md").exists()
+        # The budget counts what was spent before, in all three tests.
+        assert sabm(*command, "--max-asks", 30).status == 1
+        assert server.stats["requests"] == 30
+        assert sabm(*command, "--max-asks", QUESTIONS).status == 0
+        assert answers() == server.stats["requests"] == QUESTIONS
+        # One run more, and another mind: only these are run.
+        more = sabm(*command, "--runs", 2, "--minds", "classical")
+        assert server.stats["requests"] == 2 * QUESTIONS
+        assert "3 of 12 runs are from before." in more.out
+
+    assert sabm(*command, "--runs", 2).status == 0  # without the server
+    assert measure(tmp_path, command[2], "kbc", "answers") == 48
+
+
+def test_a_server_that_fails(sabm: Sabm, tmp_path: Path) -> None:
+    with LLMServer(faults=lambda _n, _body: Fault("400")) as server:
+        outcome = sabm("screen", "--minds", f"llm:a@{server.url}", "--out", tmp_path)
+
+    assert (outcome.status, outcome.out) == (1, "")
+    assert "\n" not in one_line(outcome)
+    assert not (tmp_path / "screening.md").exists()
+
+
+def test_nothing_in_a_name_acts_in_the_report(sabm: Sabm, tmp_path: Path) -> None:
+    mind = "fixed:<b>|x|[a](http://b)`![c](d)"
+    assert sabm("screen", "--minds", mind, "--out", tmp_path).status == 0
+    page = (tmp_path / "screening.html").read_text("utf-8")
+    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+    again = parser.render((tmp_path / "screening.md").read_text("utf-8"))
+
+    for text in (page, again):
+        assert ">fixed:&lt;b&gt;|x|[a](http://b)`![c](d)</td>" in text
+        assert "<b>" not in text
+        assert "<a " not in text
+    assert page.count("<img") == 1
+    assert 'src="data:image/png;base64,' in page
+
+
+def test_what_is_said_of_the_publication(sabm: Sabm, tmp_path: Path) -> None:
+    sabm("screen", "--minds", "classical", "--out", tmp_path)
+    text = (tmp_path / "screening.md").read_text("utf-8")
+
+    assert [test.name for test in battery()] == NAMES
+    for each in published():
+        assert each.test in NAMES
+        assert f"| {each.mind} | {each.found} | {each.source} |" in text
+    for test in battery():
+        assert test.rule in text
+    assert "when a mind passes is our choice" in text
+
+
+def test_the_limits_are_those_that_the_rules_name(sabm: Sabm, tmp_path: Path) -> None:
+    sabm("screen", "--minds", "classical", "--out", tmp_path)
+    rules = {test.name: test.rule for test in battery()}
+    low, high = band(Recorded(tmp_path / "bertrand" / "recording.sqlite").runs())
+
+    assert (low, high) == (pytest.approx(5), pytest.approx(8))
+    assert "from 5 to 8" in rules["bertrand"]
+    assert HIGHEST_PICK == 67
+    assert "from 0 to 67" in rules["kbc"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--minds", "nobody"], "Cannot read the mind spec 'nobody'"),
+        (["--minds", "human"], "The mind 'human' needs a person at a seat"),
+        (["--minds", "classical:level_k"], "Unknown classical mind of path-test 'level_k'"),
+        (["--minds", "fixed:1=3,fixed:2=21"], "A test has one mind, not 'fixed:1=3,fixed:2=21'"),
+        (["--minds", "fixed:1", "--minds", "fixed:1"], "A screening needs one mind or more, each"),
+        ([], "Missing option '--minds'"),
+    ],
+)
+def test_wrong_use(sabm: Sabm, tmp_path: Path, options: list[str], said: str) -> None:
+    outcome = sabm("screen", *options, "--out", tmp_path / "out")
+
+    assert outcome.status == 2
+    assert one_line(outcome).startswith(said)
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_a_key(sabm: Sabm, tmp_path: Path) -> None:
+    outcome = sabm("screen", "--minds", "llm:gpt-4o-mini", "--out", tmp_path / "out")
+
+    assert outcome.status == 1
+    assert one_line(outcome).startswith("There is no API key.")
+    assert not (tmp_path / "out").exists()
