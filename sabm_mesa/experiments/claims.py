@@ -59,7 +59,7 @@ def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
     claims = outcome.plan.experiment.claims
     data = [_samples(claim, values) for claim in claims]
     tests = [_test(claim, each) for claim, each in zip(claims, data, strict=True)]
-    same = [_indistinguishable(claim, outcome) for claim in claims]
+    same = [_uninformative(claim, outcome) for claim in claims]
     raw = [
         math.nan if why or math.isnan(test.p_for) else min(1.0, 2 * min(test.p_for, test.p_against))
         for test, why in zip(tests, same, strict=True)
@@ -110,10 +110,10 @@ def _p_values(claim: Claim, *, of_claim: bool) -> Callable[..., Floats]:
 def _verdict(
     claim: Claim, test: Test, p: float, data: Sequence[Floats], why: str, claims: int
 ) -> Verdict:
+    if math.isnan(test.p_for):
+        return Verdict(claim, "cannot tell", test, p, why="no run has a value of this measure")
     if why:
         return Verdict(claim, "cannot tell", test, p, why=why)
-    if math.isnan(p):
-        return Verdict(claim, "cannot tell", test, p, why="no run has a value of this measure")
     if p <= ALPHA:
         return Verdict(claim, "agrees" if test.p_for < test.p_against else "disagrees", test, p)
     towards = _p_values(claim, of_claim=test.p_for <= test.p_against)
@@ -122,20 +122,30 @@ def _verdict(
     )
 
 
-def _indistinguishable(claim: Claim, outcome: Outcome) -> str:
-    """Why two conditions cannot be compared: their runs are the same, number for number."""
-    if claim.kind not in COMPARED:
-        return ""
-    one, other = (_numbers(outcome, name) for name in (claim.condition, claim.than))
-    if not one.equals(other):
-        return ""
-    return (
-        f"the runs of {claim.condition} and {claim.than} are the same, number for number: these "
-        "minds do not notice the difference"
-    )
+def _uninformative(claim: Claim, outcome: Outcome) -> str:
+    """Why the runs say nothing of a claim, however many there are; ``""`` when they may."""
+    names = [claim.condition, *([claim.than] if claim.kind in COMPARED else [])]
+    of = {each.name: each.label for each in outcome.plan.experiment.conditions}
+    data = {name: _numbers(outcome, name) for name in names}
+    if len(names) == 2 and data[names[0]].equals(data[names[1]]):
+        return (
+            f"the runs of {of[names[0]]} and {of[names[1]]} are the same, number for number: these "
+            "minds do not notice the difference"
+        )
+    for name, mine in data.items():
+        runs = [run.drop(columns="seed").to_numpy() for _, run in mine.groupby("seed")]
+        if len(runs) > 1 and all(_same(runs[0], run) for run in runs[1:]):
+            return (
+                f"all runs of {of[name]} are the same, number for number: they are one observation"
+            )
+    return ""
 
 
-def _numbers(outcome: Outcome, condition: str) -> Any:
+def _same(one: Any, other: Any) -> bool:
+    return pd.DataFrame(one).equals(pd.DataFrame(other))
+
+
+def _numbers(outcome: Outcome, condition: str) -> pd.DataFrame:
     data = outcome.model_data
     mine = data[data["condition"] == condition].sort_values(["seed", "round"])
     return mine.drop(columns=["condition", "run"]).reset_index(drop=True)

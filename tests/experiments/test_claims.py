@@ -87,8 +87,16 @@ def test_runs_that_are_the_same_number_for_number_tell_nothing() -> None:
     for claim in ('kind = "like"\nmargin = 5', 'kind = "more"'):
         found = word(f'{claim}\nthan = "baseline"', baseline=LOW, cooperative=LOW)
         assert found.word == "cannot tell"
-        assert found.why.startswith("the runs of cooperative and baseline are the same")
+        assert found.why.startswith("the runs of Told to cooperate and Baseline are the same")
         assert found.runs_needed is None
+
+
+def test_copies_of_one_run_are_one_observation() -> None:
+    found = word('kind = "below"\nvalue = 9', baseline=HIGH, cooperative=[3.0] * 8)
+    assert (found.word, found.runs_needed) == ("cannot tell", None)
+    assert found.why == (
+        "all runs of Told to cooperate are the same, number for number: they are one observation"
+    )
 
 
 def test_runs_without_a_value_tell_nothing() -> None:
