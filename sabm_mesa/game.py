@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from sabm_mesa.errors import MindSpecError, RunError, SabmError
+from sabm_mesa.errors import MindSpecError, SabmError
 from sabm_mesa.minds import Minds
 from sabm_mesa.minds.human import HUMAN, HumanMind
 from sabm_mesa.parameters import real, whole
-from sabm_mesa.seats import Seat, same
+from sabm_mesa.seats import Seat
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sabm_mesa.models.base import SmartModel
 
-MOST_GAMES = 32
-"""Games that are kept at once; the oldest that is over makes room for a new one."""
 Status = Literal["open", "playing", "over"]
+_log = logging.getLogger(__name__)
 
 
 class Game:
@@ -34,6 +34,8 @@ class Game:
         model: the model.
         seats: agent → its seat, in the order of the ids.
         problem: why the game ended before its time, or ``""``.
+        public: the model columns that players see while the game goes on.
+        watch: called on the game's thread after each round, and when the game is over.
 
     Raises:
         UsageError: for parameters that cannot be used, or a game without a seat.
@@ -56,6 +58,9 @@ class Game:
             raise MindSpecError("A game needs a seat: put the mind 'human' among the minds.")
         people.seats = self.seats
         self.problem = ""
+        self.public: tuple[str, ...] = ()
+        self.watch: Callable[[], object] = lambda: None
+        self._frames = self.model.model_frame(), self.model.agent_frame()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._over = threading.Event()
@@ -83,32 +88,49 @@ class Game:
                 self._end("The game was ended before it began.")
         self.model.stop()
 
-    def join(self) -> None:
-        """Wait until a game that was started is over."""
-        self._over.wait()
-        if self._thread is not None:
-            self._thread.join()
+    def join(self, timeout_s: float | None = None) -> bool:
+        """Wait until a game that was started is over; whether it is.
+
+        Args:
+            timeout_s: seconds to wait at the most; None for no limit.
+        """
+        over = self._over.wait(timeout_s)
+        if over and self._thread is not None:
+            self._thread.join(timeout_s)
+        return over
 
     def model_data(self) -> pd.DataFrame:
-        """What all may see when the game is over: the scenario's model columns by round."""
-        return self.model.model_frame()[["round", *self.model.columns()]]
+        """The scenario's model columns of the rounds that are done: for all when it is over."""
+        return self._frames[0][["round", *self.model.columns()]]
+
+    def so_far(self) -> pd.DataFrame:
+        """What all players may see while the game goes on: the public columns by round."""
+        return self._frames[0][["round", *self.public]]
 
     def own_data(self, seat: Seat) -> pd.DataFrame:
-        """What a seat may see of its own agent when the game is over: its columns by round.
+        """What a seat may see of its own agent: its columns in the rounds that are done.
 
         Args:
             seat: the seat.
         """
-        frame = self.model.agent_frame()
+        frame = self._frames[1]
         own = frame[frame["agent"] == seat.agent]
         return own[["round", *self.model.agent_columns]]
 
     def _play(self) -> None:
         problem = ""
         try:
-            self.model.run_model()
+            while self.model.running:
+                self.model.step()
+                # Between two rounds nothing changes the model: what others read is kept.
+                self._frames = self.model.model_frame(), self.model.agent_frame()
+                self.watch()
+                self._tell()
         except SabmError as error:
             problem = str(error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the host is told
+            _log.exception("A game failed.")
+            problem = f"{type(error).__name__}: {error}"
         finally:
             self._end(problem)
 
@@ -116,10 +138,16 @@ class Game:
         self.problem = problem
         try:
             self.model.close(problem or "stopped")
-        except RunError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the host is told
+            _log.exception("A game could not be closed.")
             self.problem = problem or str(error)
-        self._over.set()
-        self._tell()
+        finally:
+            self._over.set()
+            try:
+                self.watch()
+            except Exception:  # noqa: BLE001 - the game is over whoever looks at it
+                _log.exception("A game could not be looked at.")
+            self._tell()
 
     def _tell(self) -> None:
         for seat in self.seats.values():
@@ -144,6 +172,8 @@ def with_others(
         UsageError: when there are not so many agents, or for parameters that cannot be used.
         LLMError: for a language model that cannot be set up.
     """
+    if HUMAN in ([others] if isinstance(others, str) else others):
+        raise MindSpecError("The others are no people: give the people seats instead.")
     if isinstance(others, Mapping):
         return {HUMAN: people, **others}
     # How many agents there are is the scenario's business, so one is made to count them.
@@ -153,60 +183,43 @@ def with_others(
     return {HUMAN: people, others: n - people}
 
 
-class Games:
-    """The games of one process, by the secrets of those who may see them."""
+def check_seats(
+    scenario: type[SmartModel],
+    parameters: Mapping[str, Any],
+    others: str | Mapping[str, int],
+    people: int,
+) -> None:
+    """Check that seats and other minds are as many as there are agents.
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._games: dict[Game, str] = {}
+    Args:
+        scenario: the model class.
+        parameters: its parameters without the minds.
+        others: as for `with_others`.
+        people: how many seats there are for people.
 
-    def add(self, host: str, game: Game) -> None:
-        """Take in a new game.
+    Raises:
+        UsageError: when they are not, or for parameters that cannot be used.
+    """
+    n = len(scenario(**{**parameters, "minds": "classical", "recording": False}).population)
+    have = f"the scenario has {_count(n, 'agent')}"
+    if whole("the number of seats for people", people, 1) > n:
+        raise MindSpecError(
+            f"{_count(people, 'seat')} for people are too many, for {have}: take fewer seats, or "
+            "more agents."
+        )
+    if isinstance(others, Mapping) and people + (named := _sum(others)) != n:
+        raise MindSpecError(
+            f"{_count(people, 'seat')} for people and {_count(named, 'other mind')} make "
+            f"{people + named}, but {have}: change one of the three numbers."
+        )
 
-        Args:
-            host: the secret of the one browser that may see its links.
-            game: the game.
 
-        Raises:
-            RunError: when as many games as are kept are still going on.
-        """
-        with self._lock:
-            if len(self._games) >= MOST_GAMES:
-                over = next((game for game in self._games if game.status == "over"), None)
-                if over is None:
-                    raise RunError(f"{MOST_GAMES} games are going on: end one of them first.")
-                del self._games[over]
-            self._games[game] = host
+def _sum(counts: Mapping[str, Any]) -> int:
+    return sum(n for n in counts.values() if type(n) is int)
 
-    def of(self, host: str) -> list[Game]:
-        """The games of a host, newest first."""
-        with self._lock:
-            return [
-                game for game, its_host in reversed(self._games.items()) if same(its_host, host)
-            ]
 
-    def find(self, token: str) -> tuple[Game, Seat] | None:
-        """The seat behind a link, with its game.
-
-        Args:
-            token: the token in the link.
-        """
-        with self._lock:
-            for game in self._games:
-                for seat in game.seats.values():
-                    if same(seat.token, token):
-                        return game, seat
-        return None
-
-    def close(self, game: Game) -> None:
-        """End a game and forget it: its links lead nowhere from now on.
-
-        Args:
-            game: the game.
-        """
-        with self._lock:
-            self._games.pop(game, None)
-        game.stop()
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def _seated(minds: Minds, people: HumanMind) -> Minds:

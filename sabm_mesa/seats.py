@@ -37,6 +37,11 @@ class Question:
     deadline: float | None
 
     @property
+    def text(self) -> tuple[str, str]:
+        """What the person reads: the scenario text and the question."""
+        return text_of(self.ask)
+
+    @property
     def remaining_s(self) -> float | None:
         """Seconds that are left; None without a limit."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
@@ -53,6 +58,11 @@ class Turn:
 
     ask: Ask
     answer: str | None
+
+    @property
+    def text(self) -> tuple[str, str]:
+        """What the person read: the scenario text and the question."""
+        return text_of(self.ask)
 
 
 @dataclass(slots=True)
@@ -191,11 +201,10 @@ class Seat:
         except TimeoutError:
             pass  # an answer that was taken in this very moment still counts
         except asyncio.CancelledError:
-            if waiting.answer is None:
-                self._close(None)
-                raise
-            stopped = True  # what a person has answered is recorded before the run stops
-        self._close(Turn(ask, waiting.answer))
+            stopped = True
+        self._close(waiting, stopped=stopped)
+        if stopped and waiting.answer is None:
+            raise asyncio.CancelledError  # what a person has answered is recorded before it stops
         shown = hashlib.sha256("\n".join(ask.question).encode()).hexdigest()
         if waiting.answer is None:
             return Reply("", latency_s=limit or 0.0, finish_reason=ABSTAINED, request=shown)
@@ -220,17 +229,33 @@ class Seat:
         with self._changed:
             self._notify()
 
-    def _close(self, turn: Turn | None) -> None:
-        """The question is over; it was a turn unless the run was stopped."""
+    def _close(self, waiting: _Waiting, *, stopped: bool) -> None:
+        """The question is over: no answer is taken from now on, and the one there is counts.
+
+        It was a turn unless the run was stopped without an answer.
+        """
         with self._changed:
             self._waiting = None
-            if turn is not None:
-                self._turns.append(turn)
+            if not stopped or waiting.answer is not None:
+                self._turns.append(Turn(waiting.question.ask, waiting.answer))
             self._notify()
 
     def _notify(self) -> None:
         self.version += 1
         self._changed.notify_all()
+
+
+def text_of(ask: Ask) -> tuple[str, str]:
+    """The scenario text and the question, without how a language model has to write its answer.
+
+    A person has a form with fields, or is asked line by line: it says what is to be entered.
+
+    Args:
+        ask: the question.
+    """
+    system, question = ask.question
+    form = ask.book.form(ask.spec, ask.answer_format)
+    return system, question.replace(form, "").strip()
 
 
 def same(secret: str, given: str) -> bool:

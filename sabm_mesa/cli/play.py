@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from sabm_mesa import registry
-from sabm_mesa.decisions import AnswerSpec, Choice, Number
+from sabm_mesa.decisions import AnswerSpec, Choice, Number, Text
 from sabm_mesa.errors import RunError
 from sabm_mesa.game import Game, with_others
 from sabm_mesa.minds.human import HUMAN
@@ -88,7 +88,7 @@ def converse(game: Game, seat: Seat, say: Say, listen: Listen) -> None:
             if turn.answer is None:
                 say("Time is up: you abstained.")
         if (question := seat.question) is not None:
-            system, asked = question.ask.question
+            system, asked = question.text
             say(f"\n— Round {question.ask.key.round} —")
             if system != scenario:  # it rarely changes, and is long
                 say(f"{plain(system)}\n")
@@ -114,7 +114,10 @@ def _form(spec: AnswerSpec) -> str:
     if isinstance(spec, Number):
         kind = "Integer" if spec.integer else "Number"
         return f"{kind} from {spec.low:.15g} to {spec.high:.15g}"
-    return " / ".join(spec.options) if isinstance(spec, Choice) else "Your words"
+    if isinstance(spec, Choice):
+        return " / ".join(spec.options)
+    most = f", at most {spec.max_words}" if isinstance(spec, Text) else ""
+    return f"Your words{most}"
 
 
 def _results(game: Game, seat: Seat) -> list[str]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
 
 from sabm_mesa import registry
-from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.app import BaseURL, app, say
 
 HOST, PORT = "127.0.0.1", 8765
-LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 @app.command()
@@ -23,20 +23,26 @@ def view(
         str, typer.Option(help="Address to listen at; others can reach it unless it is loopback.")
     ] = HOST,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen at.")] = PORT,
+    base_url: BaseURL = None,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
 ) -> None:
     """Open the viewer in a browser: watch scenarios, read recordings, play with people."""
-    from sabm_mesa.visualization.access import new_key
+    from sabm_mesa.llm.address import URL_VARIABLE, check_url
+    from sabm_mesa.visualization.access import LOOPBACK, new_key
     from sabm_mesa.visualization.server import serve
 
     path = "/"
     if name is not None:
         registry.scenario(name)
         path = f"/scenario/{name}"
+    if base_url is not None:
+        os.environ[URL_VARIABLE] = check_url(base_url)
     if host not in LOOPBACK:
         path = f"{path}?key={new_key()}"
-        say(
-            "Only a browser that opened this address can run models; seats are open by their links."
-        )
-    say(f"The viewer is at http://{host}:{port}{path} (end it with Ctrl-C).")
-    serve(host, port, path, open_browser=browser)
+
+    def ready(address: str) -> None:
+        if host not in LOOPBACK:
+            say("Only a browser that opened this address can run models; seats are open by links.")
+        say(f"The viewer is at {address} (end it with Ctrl-C).")
+
+    serve(host, port, path, open_browser=browser, ready=ready)

@@ -5,14 +5,23 @@ that is typed in the browser: Mesa's command console is no part of it.
 """
 
 # Annotations are no texts here: Solara calls them with the parts of the path.
+import atexit
+
 import solara
+import solara.lab
+from solara.server import settings
 
 from sabm_mesa.errors import UnknownName
 from sabm_mesa.registry import scenario
+from sabm_mesa.visualization.closing import close_all, end_with_the_server
 from sabm_mesa.visualization.frame import Head, Layout
 from sabm_mesa.visualization.html import inside, problem
 from sabm_mesa.visualization.pages import home, host, play, recording
 from sabm_mesa.visualization.pages.scenario import ScenarioPage
+
+settings.theme.show_banner = False  # also when the app is run by Solara itself
+atexit.register(close_all)
+solara.lab.on_kernel_start(end_with_the_server)
 
 
 @solara.component

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from sabm_mesa.answers import FORMATS
+from sabm_mesa.errors import ParameterError, UsageError
 from sabm_mesa.parameters import SERVICES, parameters_of
 from sabm_mesa.prompts import NO_PERSONA, PromptBook
 from sabm_mesa.written import parse_minds, parse_value
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
 Kind = Literal["slider", "checkbox", "select", "suggest", "text"]
-LEFT_OUT = SERVICES | {"prompts"}
-"""What cannot be set in a browser: services, and the path of a file on the server."""
+LEFT_OUT = SERVICES | {"prompts", "party"}
+"""What cannot be set in a browser: services, and paths of files on the server."""
 FIRST = ("minds", "condition", "personas")
 FURTHER = {"variant", "temperature", "max_tokens", "top_p"}
 """Settings of prompts and language models, also where a scenario has defaults of its own."""
@@ -56,6 +57,14 @@ class Control:
     main: bool = True
 
 
+LANGUAGE_MODELS = (
+    Control("base_url", "Endpoint base URL", "text", "", help="such as http://127.0.0.1:8000/v1"),
+    Control("max_asks", "Most requests", "text", "", help="the run stops before more are sent"),
+    Control("budget_usd", "Most dollars", "text", "", help="the run stops before more are spent"),
+)
+"""How language models are reached: no parameters of the run."""
+
+
 def controls_of(scenario: type[SmartModel]) -> list[Control]:
     """The controls of a scenario, the ones that matter most first.
 
@@ -64,7 +73,8 @@ def controls_of(scenario: type[SmartModel]) -> list[Control]:
     """
     texts = _texts(scenario)
     known = _options(scenario)
-    own = inspect.signature(vars(scenario)["__init__"]).parameters
+    made_by = next(cls for cls in scenario.__mro__ if "__init__" in vars(cls))
+    own = inspect.signature(vars(made_by)["__init__"]).parameters
     found = []
     for name, parameter in parameters_of(scenario).items():
         if name in LEFT_OUT:
@@ -87,7 +97,7 @@ def parameters_from(controls: list[Control], values: Mapping[str, Any]) -> dict[
         values: parameter → what its control holds, as far as it was set.
 
     Raises:
-        UsageError: for a text that cannot be read.
+        ParameterError: for a text that cannot be read; it names the label.
     """
     found: dict[str, Any] = {}
     for control in controls:
@@ -97,7 +107,10 @@ def parameters_from(controls: list[Control], values: Mapping[str, Any]) -> dict[
         if isinstance(value, str):
             text = value.strip()
             read = parse_minds if control.name == "minds" else parse_value
-            value = read(text) if text else None
+            try:
+                value = read(text) if text else None
+            except UsageError as error:
+                raise ParameterError(f"“{control.label}”: {error}") from None
         found[control.name] = value
     return found
 
@@ -117,7 +130,7 @@ def _control(name: str, default: Any, options: tuple[str, ...], text: str, main:
         kind = "text"
     if kind not in {"checkbox", "slider"}:
         default = "" if default is None else f"{default:.6g}" if _real(default) else str(default)
-    return Control(name, label, kind, default, options, text, main)
+    return Control(name, label, kind, default, options, text.replace("`", ""), main)
 
 
 def _label(name: str) -> str:

@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 import solara
-import solara.lab
+from solara.lab.utils.headers import headers
 
 from sabm_mesa.visualization.access import may_host
 
@@ -51,12 +51,21 @@ def Layout(children: list[Any] | None = None) -> None:
                     with solara.Link(path):
                         solara.v.Html(tag="span", children=[words])
             solara.v.Spacer()
-            solara.lab.ThemeToggle()
+            _Theme()
         body = children or []
-        if not (at_a_seat or may_host(solara.get_session_id(), router.search)):
+        if not (at_a_seat or is_host()):
             body = [solara.v.Html(tag="main", class_="sabm-home", children=[CLOSED])]
         solara.v.Html(tag="div", class_="sabm-body", children=body)
 
 
+def is_host() -> bool:
+    """Whether the browser that is drawn for may use the pages of the host."""
+    return may_host(solara.get_session_id(), solara.use_router().search, headers.value or {})
+
+
 @solara.component_vue("document.vue")
 def _Document() -> None: ...
+
+
+@solara.component_vue("theme.vue")
+def _Theme() -> None: ...

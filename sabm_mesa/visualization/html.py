@@ -57,7 +57,7 @@ def picture(shown: Picture) -> None:
         shown: the chart.
     """
     source = f"data:image/png;base64,{base64.b64encode(shown.png).decode()}"
-    html("img", "", "sabm-lines" if shown.lines else "", src=source, alt=shown.title)
+    html("img", "", "sabm-lines" if shown.lines else "sabm-map", src=source, alt=shown.title)
 
 
 def problem(text: str) -> None:

@@ -7,17 +7,22 @@ plots of the scenario, or a line chart of each model column when it has none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from solara.server.kernel_context import without_context
+
 from sabm_mesa.analysis.plots import image, lines
 from sabm_mesa.parameters import parameters_of
 from sabm_mesa.population import describe_minds
 from sabm_mesa.runner import Runs
+from sabm_mesa.visualization.words import name_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,12 +90,12 @@ class Look:
             model: the model.
             at_rest: whether the model waits.
         """
-        figures = self._figures(model, at_rest)
         maps = getattr(self._own, "COLOUR_MAPS", ())
-        return [
-            Picture(name, image.title(figure), image.png(figure), name not in maps)
-            for name, figure in figures.items()
-        ]
+        with painting():
+            return [
+                Picture(name, image.title(figure), image.png(figure), name not in maps)
+                for name, figure in self._figures(model, at_rest).items()
+            ]
 
     def said(self, model: SmartModel) -> list[Said]:
         """What was said in the round that is under way or was played last.
@@ -100,25 +105,46 @@ class Look:
         Args:
             model: the model.
         """
+        return self.words(model, list(getattr(model, "said", ())))
+
+    def words(self, model: SmartModel, messages: Iterable[Any]) -> list[Said]:
+        """Those messages of a model that are of the round that is under way or was played last.
+
+        Args:
+            model: the model.
+            messages: messages of it.
+        """
         heard_by: Callable[[Any, Any], str] = getattr(self._own, "hearers", _all)
-        noun = noun_of(model).capitalize()
         return [
-            Said(model.round, f"{noun} {each.speaker}", heard_by(model, each), str(each.text))
-            for each in list(getattr(model, "said", ()))
+            Said(model.round, name_of(model, each.speaker), heard_by(model, each), str(each.text))
+            for each in messages
             if getattr(each, "round", model.round) == model.round
         ]
 
-    def table(self, model_data: pd.DataFrame) -> tuple[str, pd.DataFrame] | None:
+    def table(self, model: SmartModel, model_data: pd.DataFrame) -> tuple[str, pd.DataFrame] | None:
         """A table beside the charts, with its caption, if the scenario's module has a `table`.
 
         Args:
+            model: the model.
             model_data: one row a round.
         """
         make = getattr(self._own, "table", None)
         if make is None or model_data.empty:
             return None
-        made: tuple[str, pd.DataFrame] = make(model_data)
+        made: tuple[str, pd.DataFrame] | None = make(model, model_data)
         return made
+
+    def public_columns(self, model: SmartModel) -> list[str]:
+        """The model columns that a player may see while a game goes on.
+
+        ``public_columns(model)`` in the scenario's module says which, for every mind decides on
+        what its observation holds; without it they are all of them.
+
+        Args:
+            model: the model.
+        """
+        choose = getattr(self._own, "public_columns", None)
+        return list(model.columns() if choose is None else choose(model))
 
     def card(self) -> Picture:
         """The picture of the scenario on the home page: a run with classical minds, or its start.
@@ -130,9 +156,11 @@ class Look:
         parameters, chart = getattr(self._own, "CARD", usual)
         model = self.scenario(**parameters, rng=1, recording=False)
         model.run_model()
-        figures = self._figures(model, at_rest=True)
-        figure = figures.get(chart) or next(iter(figures.values()))
-        return Picture("card", f"{self.scenario.title}: {image.title(figure)}", image.png(figure))
+        with painting():
+            figures = self._figures(model, at_rest=True)
+            figure = figures.get(chart) or next(iter(figures.values()))
+            title = f"{self.scenario.title}: {image.title(figure)}"
+            return Picture("card", title, image.png(figure))
 
     def _figures(self, model: SmartModel, at_rest: bool) -> Mapping[str, Any]:
         charts = getattr(self._own, "charts", None)
@@ -146,15 +174,61 @@ class Look:
         return lines.figures(model.model_frame(), list(model.columns()), subtitle_of(model))
 
 
+@contextmanager
+def painting() -> Iterator[None]:
+    """A context in which figures are made and drawn: by one thread at a time, and by no page's.
+
+    Solara gives matplotlib settings for each page, and they go with the page: what is painted on
+    another thread in that moment would find none.
+    """
+    with image.drawing, without_context():
+        yield
+
+
+class Heard:
+    """What was said in a model, by round: the messages of a round under way are read once each.
+
+    Args:
+        look: how the scenario is shown.
+        model: the model.
+    """
+
+    def __init__(self, look: Look, model: SmartModel) -> None:
+        self.look, self.model = look, model
+        self._done: dict[int, list[Said]] = {}
+        self._now: list[Said] = []
+        self._place: tuple[int, int] = (-1, 0)
+        self._lock = threading.Lock()
+
+    def keep(self) -> None:
+        """Keep what was said in the round that is done: only now it is known who heard all."""
+        said = self.look.said(self.model)
+        with self._lock:
+            if said:
+                self._done[self.model.round] = said
+            self._now, self._place = [], (-1, 0)
+
+    def by_round(self) -> dict[int, list[Said]]:
+        """Round → what was said in it, also in the round under way; silent rounds are not in."""
+        model = self.model
+        with self._lock:
+            done = dict(self._done)
+            now = model.round
+            if not model.playing or now in done:
+                return done
+            said = getattr(model, "said", ())
+            if self._place[0] != now or self._place[1] > len(said):
+                self._now, self._place = [], (now, 0)
+            new = list(said)[self._place[1] :]
+            self._now += self.look.words(model, new)
+            self._place = now, self._place[1] + len(new)
+            return done | ({now: list(self._now)} if self._now else {})
+
+
 def subtitle_of(model: SmartModel) -> str:
     """Which condition, minds and seed are on show, in a few words."""
     minds = describe_minds(model.minds_in_use())
     return f"{model.condition} · {minds} · seed {'-'.join(map(str, model.entropy))}"
-
-
-def noun_of(model: SmartModel) -> str:
-    """What the agents of a model are called, such as ``"player"``."""
-    return type(model.population[0]).__name__.lower() if model.population else "agent"
 
 
 def one_sentence(scenario: type[SmartModel]) -> str:

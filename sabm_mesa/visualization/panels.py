@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import solara
 
+from sabm_mesa.visualization.game_view import GameView
 from sabm_mesa.visualization.html import html, inside, picture, problem
-from sabm_mesa.visualization.looks import Picture, noun_of
+from sabm_mesa.visualization.looks import Picture
 from sabm_mesa.visualization.pages.play_parts import table
 from sabm_mesa.visualization.show import Show, Shown
+from sabm_mesa.visualization.stage import Stage
+from sabm_mesa.visualization.words import names_in, number, title_of, who_decides, whole_in
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -25,70 +28,16 @@ MOST_SAID = 200
 """Messages on the page at once: the latest of what was chosen."""
 
 
-def banner(model: SmartModel) -> None:
-    """Which minds decide.
+def banner(stage: Stage) -> None:
+    """Which minds decide: in the model on show, or before it is played in that of the controls.
 
     Args:
-        model: the model.
+        stage: the page's model.
     """
-    text, kind = who_decides(model)
+    show = stage.show
+    next_ = stage.dirty and show.status == "ready"
+    text, kind = stage.upcoming() if next_ else who_decides(show.model)
     html("p", text, f"sabm-banner sabm-banner-{kind}", role="status")
-
-
-def who_decides(model: SmartModel) -> tuple[str, str]:
-    """Which minds decide, in a sentence, and whether answers cost money.
-
-    Args:
-        model: the model.
-
-    Returns:
-        The sentence, and ``"paid"`` or ``"free"``.
-    """
-    minds = model.minds_in_use()
-    paid = any(agent.mind.paid for agent in model.population)
-    noun = noun_of(model)
-    if len(minds) == 1:
-        spec, n = next(iter(minds.items()))
-        if spec.startswith("classical"):
-            return f"Classical behavioural rules decide ({spec}): no language model.", "free"
-        sentence = f"{_who(spec)} decides for {_count(n, noun)}"
-    else:
-        parts = [f"{_who(spec)} for {n}" for spec, n in minds.items()]
-        sentence = f"Different minds decide for the {_count(sum(minds.values()), noun)}: "
-        sentence += "; ".join(parts)
-    end = ": answers may cost money." if paid else ": no language model."
-    return sentence + end, "paid" if paid else "free"
-
-
-def progress(show: Show) -> None:
-    """How far the run and the round under way have come.
-
-    Args:
-        show: the model on show.
-    """
-    model, status = show.model, show.status
-    done = model.round + (not model.playing)
-    if status == "over" and done < model.n_rounds:
-        words = f"The run has ended after {done} rounds."
-    elif status == "over":
-        words = f"The run has ended: all {done} rounds are played."
-    elif model.playing:
-        answered = _count(model.tally.asks, "answer")
-        words = f"Round {model.round} is under way: {answered}, {model.in_flight} in flight."
-    elif status == "ready":
-        words = "Nothing is played yet. Press Play."
-    else:
-        words = f"{done} of {model.n_rounds} rounds are played."
-    if status == "pausing":
-        words += " It pauses when this round is done; Reset stops it at once."
-    html("p", words, "sabm-progress", role="status", aria_live="polite")
-    label = {"aria-label": "Rounds played"}
-    solara.v.ProgressLinear(
-        value=100 * done / model.n_rounds, color="primary", height=6, attributes=label,
-        indeterminate=model.playing and model.in_flight > 0,
-    )  # fmt: skip
-    if show.problem:
-        problem(f"The run has stopped: {show.problem}")
 
 
 def usage(model: SmartModel) -> None:
@@ -105,6 +54,7 @@ def usage(model: SmartModel) -> None:
             "In flight": f"{model.in_flight:,}",
             "Invalid": f"{spent.invalid:,}",
             "Asked again": f"{spent.reasks:,}",
+            "Sent again": f"{spent.retries:,}",
             "Tokens sent": f"{spent.prompt_tokens:,}",
             "Tokens received": f"{spent.completion_tokens:,}",
             "Cost": cost,
@@ -113,17 +63,17 @@ def usage(model: SmartModel) -> None:
 
 
 def latest(model: SmartModel, shown: Shown) -> None:
-    """The model data of the round that was played last.
+    """The model data of the round that was played last; dashes before the first.
 
     Args:
         model: the model.
         shown: what is shown.
     """
-    if shown.model_data.empty:
-        html("p", "The numbers of the round appear when a round is played.", "sabm-empty")
-        return
-    data = shown.model_data
-    facts({name: number(data[name].iloc[-1]) for name in ("round", *model.columns())})
+    data, names = shown.model_data, names_in(model)
+    last = {} if data.empty else {name: data[name].iloc[-1] for name in data.columns}
+    with inside("dl", "sabm-facts"):
+        for name in ("round", *model.columns()):
+            _fact(title_of(name, names), number(last.get(name)), name)
 
 
 def facts(named: Mapping[str, str]) -> None:
@@ -134,20 +84,34 @@ def facts(named: Mapping[str, str]) -> None:
     """
     with inside("dl", "sabm-facts"):
         for name, value in named.items():
-            with inside("div"):
-                html("dt", name)
-                html("dd", value, data_name=name)
+            _fact(name, value, name)
+
+
+def _fact(title: str, value: str, name: str) -> None:
+    with inside("div"):
+        html("dt", title)
+        html("dd", value, data_name=name)
 
 
 def charts(shown: Shown) -> None:
-    """The charts.
+    """The charts, and the round after which they are drawn: painting takes longer than a round.
 
     Args:
         shown: what is shown.
     """
+    last = -1 if shown.model_data.empty else int(shown.model_data["round"].iloc[-1])
+    drawn = (
+        f"Drawn after round {shown.painted}." if shown.painted >= 0 else "Nothing is played yet."
+    )
+    if shown.painted < last:
+        drawn += f" Round {last} is being drawn …"
+    html("p", drawn, "sabm-drawn")
+    with inside("div"):
+        if shown.problem:
+            problem(f"The charts could not be drawn: {shown.problem}")
     with inside("div", "sabm-charts", data_round=str(shown.painted)):
         if not shown.pictures:
-            html("p", "The charts appear with the first round.", "sabm-empty sabm-card")
+            html("p", "The charts appear with the first round.", "sabm-empty sabm-card sabm-blank")
         for each in shown.pictures:
             Chart(each).key(each.name)
 
@@ -166,11 +130,11 @@ def Chart(shown: Picture) -> None:
 
 
 @solara.component
-def Talk(show: Show, said: int) -> None:
+def Talk(show: Show | GameView, said: int) -> None:
     """Who said what to whom, by round.
 
     Args:
-        show: the model on show.
+        show: the model on show, or the game.
         said: how many messages there are: it is drawn again when there are more.
     """
     chosen, choose = solara.use_state(LATEST)
@@ -182,8 +146,8 @@ def Talk(show: Show, said: int) -> None:
     _RoundChoice(chosen, stable)
     if chosen == ALL:
         shown = [each for messages in by_round.values() for each in messages]
-    elif chosen.isdecimal():
-        shown = by_round.get(int(chosen), [])
+    elif (round_ := whole_in(chosen)) is not None:
+        shown = by_round.get(round_, [])
     else:
         shown = by_round[max(by_round)]
     if len(shown) > MOST_SAID:
@@ -212,7 +176,7 @@ def beside(show: Show) -> None:
     Args:
         show: the model on show.
     """
-    found = show.look.table(show.shown.model_data)
+    found = show.shown.table
     if found is not None:
         with inside("div", "sabm-card sabm-wide"):
             table(*found)
@@ -242,20 +206,3 @@ def downloads(show: Show) -> None:
 def _download(data: bytes | Callable[[], str | bytes], name: str) -> None:
     with solara.FileDownload(data, name):
         solara.Button(f"Download {name}", icon_name="mdi-download", text=True, small=True)
-
-
-def number(value: Any) -> str:
-    """A number as it is shown, or a dash for none."""
-    if isinstance(value, float):
-        return "–" if math.isnan(value) else f"{value:.6g}"
-    return "–" if value is None else str(value)
-
-
-def _who(spec: str) -> str:
-    kind, _, rest = spec.partition(":")
-    names = {"llm": "Language model", "fixed": "The fixed answer", "classical": "Classical rule"}
-    return f"{names[kind]} {rest}".strip() if kind in names else spec
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

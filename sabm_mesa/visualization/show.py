@@ -15,13 +15,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 from weakref import WeakSet
 
 from sabm_mesa.engine import WIND_UP_S
-from sabm_mesa.errors import SabmError
-from sabm_mesa.visualization.looks import Look, Picture, Said
+from sabm_mesa.visualization.looks import Heard, Look, Picture, Said
+from sabm_mesa.visualization.words import told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,12 +45,16 @@ class Shown:
         agent_data: one row an agent and round.
         pictures: the charts.
         painted: the last round that the charts show; −1 for none.
+        table: the scenario's own table with its caption, if it has one.
+        problem: why the charts could not be drawn, or ``""``.
     """
 
     model_data: pd.DataFrame
     agent_data: pd.DataFrame
     pictures: tuple[Picture, ...] = field(default_factory=tuple)
     painted: int = -1
+    table: tuple[str, pd.DataFrame] | None = None
+    problem: str = ""
 
     def model_csv(self) -> str:
         """The model data as CSV."""
@@ -71,6 +75,7 @@ class Show:
     Args:
         model: the model, before its first round.
         look: how the scenario is shown.
+        release: called on the thread as soon as the run has ended.
 
     Attributes:
         shown: what can be seen of the rounds that are done; replaced as a whole.
@@ -79,16 +84,20 @@ class Show:
         interval_s: seconds that a round takes at the least while rounds follow one another.
     """
 
-    def __init__(self, model: SmartModel, look: Look) -> None:
+    def __init__(
+        self, model: SmartModel, look: Look, release: Callable[[], object] = lambda: None
+    ) -> None:
         self.model, self.look = model, look
         self.shown = Shown(model.model_frame(), model.agent_frame())
         self.problem = ""
         self.interval_s = 0.0
         self.version = 0
-        self._said: dict[int, list[Said]] = {}
+        self._heard = Heard(look, model)
         self._wanted = 0.0
+        self._playing = self._pausing = False
         self._ended = self._closed = False
         self._then: Callable[[], object] | None = None
+        self._release: Callable[[], object] | None = release
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._work, name="sabm-show", daemon=True)
         self._thread.start()
@@ -101,11 +110,21 @@ class Show:
             return "failed"
         if self._ended:
             return "over"
-        if self._wanted:
+        if self._wanted or (self._playing and not self._pausing):
             return "playing"
-        if self.model.playing:
+        if self._playing:
             return "pausing"
         return "paused" if self.model.round >= 0 else "ready"
+
+    @property
+    def begun(self) -> bool:
+        """Whether a round was played or is under way."""
+        return self.model.round >= 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether no round will be played any more."""
+        return self.status in {"over", "failed"}
 
     def play(self, rounds: float = float("inf")) -> None:
         """Play on.
@@ -114,7 +133,7 @@ class Show:
             rounds: so many rounds at the most.
         """
         with self._changed:
-            self._wanted = rounds
+            self._wanted, self._pausing = rounds, rounds == 0
             self._changed.notify_all()
 
     def pause(self) -> None:
@@ -147,11 +166,7 @@ class Show:
         Returns:
             The messages by round, in the order of the rounds.
         """
-        model = self.model
-        done = dict(self._said)
-        if model.playing and model.round not in done and (now := self.look.said(model)):
-            done[model.round] = now
-        return done
+        return self._heard.by_round()
 
     def _work(self) -> None:
         painted_at, paint_s = time.monotonic(), self._paint()
@@ -167,30 +182,40 @@ class Show:
             self._rest_until(started + self.interval_s)
         try:
             self.model.close("closed in the viewer")
-        except SabmError:
+        except Exception:  # noqa: BLE001 - whatever it is, what the run holds is let go
             _log.exception("The run could not be closed.")
-        if self._then is not None:
-            self._then()
+        finally:
+            self._let_go()
+            if self._then is not None:
+                self._then()
 
     def _next_round(self) -> bool:
         """Wait for the next round; False when there will be none."""
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._closed or (self._wanted > 0 and self.model.running)
-            )
+            self._changed.wait_for(lambda: self._closed or (self._goes_on() and not self.problem))
             if self._closed:
                 return False
+            # It is taken as it begins: what is pressed while it ends is wanted on top of it.
+            self._wanted, self._playing = self._wanted - 1, True
         return True
 
     def _play_round(self) -> None:
         try:
             self.model.step()
-        except SabmError as error:
-            self.problem = str(error)
-        if said := self.look.said(self.model):
-            self._said[self.model.round] = said
+            self._heard.keep()
+        except Exception as error:  # noqa: BLE001 - an error of a scenario is a line on the page
+            self.problem = told(error)
+        if not self.model.running:
+            self._let_go()
         with self._changed:
-            self._wanted = max(0.0, self._wanted - 1) if self.model.running else 0.0
+            self._playing = False
+            if self.problem or not self.model.running:
+                self._wanted = 0.0
+
+    def _let_go(self) -> None:
+        release, self._release = self._release, None
+        if release is not None:
+            release()
 
     def _goes_on(self) -> bool:
         return self.model.running and self._wanted > 0 and not self._closed
@@ -203,21 +228,30 @@ class Show:
         """Paint what there is to see; the seconds that it took."""
         if self._closed:
             return 0.0
-        started = time.monotonic()
-        frames = self.model.model_frame(), self.model.agent_frame()
-        self._publish(Shown(*frames, self.shown.pictures, self.shown.painted))
-        self._ended = not self.model.running
+        started, before = time.monotonic(), self.shown
         try:
+            frames = self.model.model_frame(), self.model.agent_frame()
+            before = replace(before, model_data=frames[0], agent_data=frames[1])
+            self._publish(before)
+            self._ended = not self.model.running
+            table = self.look.table(self.model, frames[0])
             pictures = self.look.paint(self.model, at_rest=not self._goes_on())
-        except Exception:  # noqa: BLE001 - a failing chart must not end a run that is paid for
-            _log.exception("A chart could not be drawn.")
+        except Exception as error:  # noqa: BLE001 - no chart may end a run that is paid for
+            self._ended = not self.model.running
+            if not self._closed:  # then the folder of the run may be gone
+                self._publish(replace(before, problem=told(error)))
         else:
-            self._publish(Shown(*frames, tuple(pictures), self.model.round))
+            self._publish(Shown(*frames, tuple(pictures), self.model.round, table))
         return time.monotonic() - started
 
     def _publish(self, shown: Shown) -> None:
         self.shown = shown
         self.version += 1
+
+
+def rounds_done(model: SmartModel) -> int:
+    """How many rounds were played to their end; one that failed is none of them."""
+    return len(model.datacollector.model_vars["asks"])
 
 
 def close_all() -> None:

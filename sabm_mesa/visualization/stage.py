@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import threading
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.errors import ParameterError, SabmError
 from sabm_mesa.llm import Budget, Connection
-from sabm_mesa.visualization.controls import controls_of, parameters_from
+from sabm_mesa.parameters import parameters_of
+from sabm_mesa.recording import Recording
+from sabm_mesa.reruns import going_on, unfinished
+from sabm_mesa.spending import spent_before
+from sabm_mesa.visualization.access import check_address, check_minds
+from sabm_mesa.visualization.controls import LANGUAGE_MODELS, controls_of, parameters_from
 from sabm_mesa.visualization.looks import Look
 from sabm_mesa.visualization.show import Show
-from sabm_mesa.written import parse_value
+from sabm_mesa.visualization.words import FREE, noun_of, told, who_decides, who_would_decide
+from sabm_mesa.written import parse_minds, parse_value
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -32,6 +41,7 @@ class Stage:
         show: the model on show.
         values: parameter or service → what its control holds, where it was set.
         problem: why the controls could not be used, or ``""``.
+        wrong: the parameter or service that this is about, as far as it names one, or ``""``.
         busy: whether the next model is being made.
         changes: how often something was changed on the page.
     """
@@ -40,17 +50,48 @@ class Stage:
         self.scenario, self.look = scenario, Look(scenario)
         self.controls, self.fixed = controls_of(scenario), fixed
         self.values: dict[str, Any] = {}
-        self.problem, self.busy = "", False
+        self.problem, self.wrong, self.busy = "", "", False
         self.changes, self.interval_s = 0, 0.0
         self._folder = tempfile.TemporaryDirectory(prefix="sabm-view-", ignore_cleanup_errors=True)
         self._runs, self._closed = 0, False
         self._used: dict[str, Any] = {}
-        self.show = self._make()
+        try:
+            self.show = self._make()
+        except BaseException:
+            self._folder.cleanup()
+            raise
 
     @property
     def dirty(self) -> bool:
         """Whether the controls say something else than the model on show was made with."""
         return self.values != self._used
+
+    @property
+    def costs(self) -> bool:
+        """Whether answers for the model on show may cost money."""
+        return any(agent.mind.paid for agent in self.show.model.population)
+
+    @property
+    def kept_path(self) -> Path | None:
+        """The recording of the model on show, where it stays when the page is left."""
+        path = self.show.model.recording_path
+        return path if self.costs else None
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether a run that has failed can be gone on with from its recording."""
+        return self.show.status == "failed" and self.kept_path is not None
+
+    def upcoming(self) -> tuple[str, str]:
+        """Who will decide in the next model, in a sentence, and whether it may cost money."""
+        if "minds" in self.fixed:
+            return who_decides(self.show.model)
+        default = str(parameters_of(self.scenario)["minds"].default)
+        try:
+            minds = parse_minds(str(self.values.get("minds", "")).strip() or default)
+        except SabmError as error:
+            return str(error), FREE
+        return who_would_decide(minds, noun_of(self.show.model))
 
     def set(self, name: str, value: Any) -> None:
         """Keep what a control holds, for the next model."""
@@ -59,12 +100,17 @@ class Stage:
 
     def reset(self) -> None:
         """Make a new model with what the controls say; the one on show is stopped and closed."""
-        self._set_up(0)
+        self._set_up(self._make, 0)
 
     def play(self, rounds: float = float("inf")) -> None:
-        """Play on, at first with a model of what the controls say now."""
+        """Play on, at first with a model of what the controls say now.
+
+        A run that has failed goes on from its recording, where there is one.
+        """
         if self.show.status == "ready" and (self.dirty or self.problem):
-            self._set_up(rounds)
+            self._set_up(self._make, rounds)
+        elif self.may_go_on:
+            self._set_up(self._resumed, rounds)
         else:
             self.show.play(rounds)
 
@@ -86,20 +132,21 @@ class Stage:
         show, model = self.show, self.show.model
         said = len(getattr(model, "said", ()))
         run = (self._runs, show.status, show.problem, show.version)
-        return self.changes, *run, model.round, model.spent(), model.in_flight, said
+        spent = repr(model.spent())  # an unknown price is no number, which equals nothing
+        return self.changes, *run, model.round, spent, model.in_flight, said
 
-    def _set_up(self, rounds: float) -> None:
+    def _set_up(self, make: Callable[[], Show], rounds: float) -> None:
         """Make the next model on a thread: rooms can be large, and libraries load slowly."""
         if not self.busy:
-            self.busy, self.problem = True, ""
+            self.busy, self.problem, self.wrong = True, "", ""
             self.changes += 1
-            threading.Thread(target=self._replace, args=(rounds,), name="sabm-setup").start()
+            threading.Thread(target=self._replace, args=(make, rounds), name="sabm-setup").start()
 
-    def _replace(self, rounds: float) -> None:
+    def _replace(self, make: Callable[[], Show], rounds: float) -> None:
         try:
-            show = self._make()
-        except SabmError as error:
-            self.problem = str(error)
+            show = make()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
+            self._blame(told(error))
         else:
             before, self.show = self.show, show
             before.close()
@@ -110,25 +157,71 @@ class Stage:
             self.busy = False
             self.changes += 1
 
+    def _blame(self, problem: str) -> None:
+        """Say what is wrong by the label of the control that it is about."""
+        for control in (*self.controls, *LANGUAGE_MODELS):
+            label = f"“{control.label}”"
+            if label in problem or _is_about(problem, control.name):
+                self.wrong = control.name
+                problem = problem if label in problem else f"{label}: {problem}"
+                break
+        self.problem = problem
+
     def _make(self) -> Show:
         values = dict(self.values)
         parameters = {**self.fixed, **parameters_from(self.controls, values)}
+        if "minds" not in self.fixed:
+            check_minds(parameters.get("minds", "classical"))
         connection = _connection({**SERVICES, **values})
         trial = self.scenario(**parameters, connection=connection, recording=False)
         recording: Path | None = None  # what is paid for is kept in the folder of the package
         if not any(agent.mind.paid for agent in trial.population):
             recording = Path(self._folder.name) / f"{self._runs}.sqlite"
+        if self._runs:  # no more is asked, and paid for, while the next model is made
+            self.show.close()
         model = self.scenario(**parameters, connection=connection, recording=recording)
         self._runs += 1
         self._used = values
-        show = Show(model, self.look)
+        return self._shown(Show(model, self.look))
+
+    def _resumed(self) -> Show:
+        path = self.show.model.recording_path
+        assert path is not None
+        connection = _connection({**SERVICES, **self.values})
+        opened = Recording(path)
+        try:
+            found = unfinished(path)
+            if connection.budget is not None:
+                spent = spent_before(opened, found, connection.prices)
+                connection = replace(connection, budget=connection.budget.after(spent))
+            (model,) = going_on(opened, found, connection, scenario=self.scenario)
+        except BaseException:
+            opened.close()
+            raise
+        self._runs += 1
+        return self._shown(Show(model, self.look, opened.close))
+
+    def _shown(self, show: Show) -> Show:
         show.interval_s = self.interval_s
         return show
 
 
+def _is_about(problem: str, name: str) -> bool:
+    """Whether a message is about a parameter: some of their names are words of any sentence."""
+    spoken = {"rng": "the seed", "minds": "(?:the mind|minds|classical mind)"}
+    called = f"(?:{re.escape(name)}|{spoken[name]})" if name in spoken else re.escape(name)
+    about = rf"\b{called}(?: has to\b|:| spec\b| of \w+:?)|^Unknown {called}\b"
+    return re.search(about, problem) is not None
+
+
 def _connection(values: dict[str, Any]) -> Connection:
-    asks, usd = (parse_value(values[name].strip() or "none") for name in ("max_asks", "budget_usd"))
-    for name, cap in (("The most requests", asks), ("The most dollars", usd)):
+    caps: list[Any] = []
+    for control in LANGUAGE_MODELS[1:]:
+        cap = parse_value(values[control.name].strip() or "none")
         if cap is not None and (isinstance(cap, bool) or not isinstance(cap, int | float)):
-            raise ParameterError(f"{name} are given as a number, not {cap!r}.")
-    return Connection(values["base_url"].strip() or None, budget=Budget(usd, asks))
+            raise ParameterError(f"“{control.label}” takes a number, not {cap!r}.")
+        caps.append(cap)
+    asks, usd = caps
+    url = values["base_url"].strip() or None
+    check_address(url)
+    return Connection(url, budget=Budget(usd, asks))

@@ -1,6 +1,9 @@
 """The command that opens the viewer."""
 
+import asyncio
 import os
+import platform
+import re
 import socket
 import subprocess
 import sys
@@ -9,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from sabm_mesa.cli.view import view
-from sabm_mesa.errors import UnknownName
+from sabm_mesa.errors import ParameterError, UnknownName
+from sabm_mesa.llm.address import URL_VARIABLE
 from sabm_mesa.visualization import access, server
 
 ROOT = Path(__file__).parents[2]
@@ -17,9 +21,16 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def served(monkeypatch):
+    """What the server is told; it says at once that it listens."""
     calls = []
+
+    def serve(*args, ready, **options):
+        calls.append((args, options))
+        ready(f"{server.address_of(*args[:2])}{args[2]}")
+
     monkeypatch.setenv(access.VARIABLE, "")
-    monkeypatch.setattr(server, "serve", lambda *args, **options: calls.append((args, options)))
+    monkeypatch.setenv(URL_VARIABLE, "")
+    monkeypatch.setattr(server, "serve", serve)
     return calls
 
 
@@ -36,9 +47,39 @@ def test_a_scenario_is_opened_by_name(served, capsys):
     (((host, port, path), options),) = served
     assert (host, port, options) == ("0.0.0.0", 9000, {"open_browser": False})
     assert path.startswith("/scenario/kbc?key=")
-    assert f"http://0.0.0.0:9000{path} " in capsys.readouterr().out
+    assert f":9000{path} " in capsys.readouterr().out
     with pytest.raises(UnknownName, match="chess"):
         view("chess")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_the_address_that_is_printed_is_one_in_the_network(served, capsys, host):
+    view(host=host, port=9000)
+    assert served
+    place = re.search(r"http://(\S+):9000/", capsys.readouterr().out)
+    assert place is not None
+    assert place[1] not in {"0.0.0.0", "[::]", "::"}
+
+
+def test_a_machine_without_a_network_is_called_by_its_name(monkeypatch):
+    async def no_way(*_args, **_options):
+        raise OSError("no route")
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "create_datagram_endpoint", no_way)
+    server._in_the_network.cache_clear()  # noqa: SLF001 - the network of the test is another one
+    try:
+        assert server.address_of("0.0.0.0", 80) == f"http://{platform.node()}:80"
+    finally:
+        server._in_the_network.cache_clear()  # noqa: SLF001
+    assert server.address_of("::1", 80) == "http://[::1]:80"
+
+
+def test_an_endpoint_can_be_named(served):
+    view(base_url="http://127.0.0.1:8000/v1/")
+    assert served
+    assert os.environ[URL_VARIABLE] == "http://127.0.0.1:8000/v1"
+    with pytest.raises(ParameterError, match="has to look like"):
+        view(base_url="nowhere")
 
 
 def test_a_port_that_is_taken_is_one_line(tmp_path):
@@ -51,5 +92,6 @@ def test_a_port_that_is_taken_is_one_line(tmp_path):
             capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
     assert done.returncode == 1
+    assert "The viewer is at" not in done.stdout
     last = done.stderr.splitlines()[-1]
     assert f"cannot listen at 127.0.0.1, port {port}: choose another with --port." in last

@@ -9,7 +9,8 @@ import pytest
 from sabm_mesa import KeynesianBeautyContest, Number, ScriptedMind, Text, communication, engine
 from sabm_mesa.asks import ABSTAINED
 from sabm_mesa.errors import MindSpecError, ParameterError, RunError, UnknownName
-from sabm_mesa.game import MOST_GAMES, Game, Games, with_others
+from sabm_mesa.game import Game, with_others
+from sabm_mesa.games import MOST_GAMES, Games
 from sabm_mesa.seats import LONGEST, Seat
 from tests.core.support import Tiny, question, rows, tiny
 
@@ -348,14 +349,18 @@ def test_a_game_that_is_over_makes_room() -> None:
     kept = [a_game() for _ in range(MOST_GAMES)]
     for game in kept:
         games.add("host", game)
+        game.start()
     with pytest.raises(RunError, match="32 games are going on: end one of them first"):
         games.add("host", a_game())
     kept[3].stop()
+    kept[3].join()
     games.add("host", new := a_game())
 
     assert kept[3] not in games.of("host")
     assert games.of("host")[0] is new
     assert len(games.of("host")) == MOST_GAMES
+    games.close_all()
+    assert {game.status for game in games.of("host")} == {"over"}
 
 
 def test_a_person_speaks_between_others() -> None:

@@ -15,13 +15,19 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 ARTEFACTS = ROOT / "test-artefacts"
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-WAIT_MS = 15_000
+WAIT_MS = 60_000
+"""Machines of tests are slow at times; what passes waits no longer for it."""
+expect.set_options(timeout=WAIT_MS)
 START_S = 60
+FIRST_PORT, PORTS = 20_000, 1_000
+"""Below the ports that systems give out by themselves; each xdist worker has so many."""
+WARM = {"/": ".sabm-home img", "/host": "text=Open the game", "/recording": "h1"}
+"""Page → what is there when it is drawn. The first opening of each loads libraries."""
 VIEW = "from sabm_mesa.cli.view import view; view(port={port}, browser=False)"
 
 
@@ -32,29 +38,45 @@ def chromium_path() -> str:
     return found
 
 
+def free_port() -> int:
+    """A free port among those of this xdist worker: no other test process looks there."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    first = FIRST_PORT + PORTS * (worker % 10)
+    for offset in range(PORTS):
+        with socket.socket() as tried:
+            try:
+                tried.bind(("127.0.0.1", port := first + (os.getpid() + offset) % PORTS))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("No port is free.")
+
+
 class Server:
     """The viewer on a free port, in a folder of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, code: str = VIEW) -> None:
         self.folder = folder
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         self.url = f"http://127.0.0.1:{port}"
-        log = folder / "server.log"
+        self._log = folder / "server.log"
         variables = {name: text for name, text in os.environ.items() if name != "OPENAI_API_KEY"}
-        with log.open("w") as out:
+        with self._log.open("w") as out:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", VIEW.format(port=port)],
+                [sys.executable, "-c", code.format(port=port)],
                 cwd=folder, env={**variables, "PYTHONPATH": str(ROOT)},
                 stdout=out, stderr=subprocess.STDOUT,
             )  # fmt: skip
         deadline = time.monotonic() + START_S
-        while not self._ready():
+        while not self._ready() or self._process.poll() is not None:  # else it is another's
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.close()
-                raise AssertionError(log.read_text())
+                raise AssertionError(self.log())
             time.sleep(0.1)
+
+    def log(self) -> str:
+        """What the server has said so far."""
+        return self._log.read_text(errors="replace")
 
     def _ready(self) -> bool:
         try:
@@ -62,6 +84,10 @@ class Server:
                 return True
         except (URLError, OSError):
             return False
+
+    def signal(self, number: int) -> None:
+        """Send the process a signal."""
+        self._process.send_signal(number)
 
     def close(self) -> None:
         self._process.terminate()
@@ -73,10 +99,27 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Iterator[Server]:
     started = Server(tmp_path_factory.mktemp("viewer"))
-    yield started
-    started.close()
+    try:
+        warm(started, chromium)
+        yield started
+    finally:
+        started.close()
+    assert "Traceback" not in started.log(), started.log()
+
+
+def warm(server: Server, chromium: Browser) -> None:
+    """Open each kind of page once, and play a round, so that no test waits for libraries."""
+    with chromium.new_context() as context:
+        context.set_default_timeout(2 * WAIT_MS)
+        page = context.new_page()
+        for path, drawn in WARM.items():
+            page.goto(server.url + path)
+            page.locator(drawn).first.wait_for()
+        page.goto(f"{server.url}/scenario/kbc")
+        page.get_by_role("button", name="Step", exact=True).click()
+        page.locator('.sabm-charts[data-round="0"]').wait_for()
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,12 @@ def test_every_parameter_has_a_control(model):
     controls = {control.name: control for control in controls_of(model)}
 
     assert set(controls) == set(parameters_of(model)) - LEFT_OUT
-    assert all(control.help for control in controls.values())
+    assert all(control.help and "`" not in control.help for control in controls.values())
     assert list(controls)[:3] == ["minds", "condition", "personas"]
+
+
+def test_no_path_on_the_server_can_be_set_in_a_browser():
+    assert {"prompts", "party", "recording"} <= LEFT_OUT
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -73,3 +77,10 @@ def test_texts_are_read_as_on_the_command_line():
     }
     with pytest.raises(UsageError, match="not valid JSON"):
         parameters_from(controls, {"changes": "{"})
+
+
+def test_a_scenario_that_is_made_as_another_one_has_its_controls():
+    class Alike(KeynesianBeautyContest):
+        """Nothing is new but the name."""
+
+    assert controls_of(Alike) == controls_of(KeynesianBeautyContest)

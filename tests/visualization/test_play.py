@@ -2,11 +2,15 @@
 
 import json
 import os
+import time
 from pathlib import Path
+
+from playwright.sync_api import expect
 
 from sabm_mesa import KeynesianBeautyContest, ScriptedMind
 from sabm_mesa.prompts import PromptBook
 from tests.core.support import rows
+from tests.visualization.conftest import WAIT_MS
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 PHONE = {"width": 390, "height": 844}
@@ -18,29 +22,51 @@ def shown(text: str) -> str:
     return PromptBook("kbc").quote(text)
 
 
-def open_game(page, scenario="kbc", sizes="Number of players", **settings):
+def open_game(page, scenario="kbc", sizes="Number of players", *, public=True, **settings):
     """Set a game up on the host's page; returns the links to its seats."""
     page.get_by_label("Scenario").click(force=True)
     page.get_by_role("option", name=scenario).click()
     page.get_by_label(sizes).wait_for()
+    if not public:
+        box = page.get_by_label("People see the results of each round")
+        expect(box).to_be_checked()
+        box.uncheck(force=True)
+        expect(box).not_to_be_checked()
     for label, value in settings.items():
-        field = page.get_by_label(label.replace("_", " "), exact=False).first
-        field.fill(str(value))
-        field.press("Enter")
+        put(page, label.replace("_", " "), str(value))
     page.get_by_role("button", name="Open the game").click()
     page.get_by_role("button", name="Start the game").wait_for()
     links = page.get_by_label("Link to the seat of agent")
     return [link.input_value() for link in links.all()]
 
 
+def put(page, label, value):
+    """Fill a field of the host's form in, until the server knows what it holds."""
+    field = page.get_by_label(label).first
+    deadline = time.monotonic() + WAIT_MS / 1000
+    settings = page.locator("[data-settings]")
+    while str(json.loads(settings.get_attribute("data-settings") or "{}")[label]) != value:
+        assert time.monotonic() < deadline, label
+        if field.input_value() != value:
+            field.fill(value)
+            field.press("Enter")
+        page.wait_for_timeout(50)
+
+
 def start(page):
     page.get_by_role("button", name="Start the game").click()
 
 
-def answer(page, label, text):
-    field = page.get_by_label(label, exact=True)
+def answer(page, label, text, *, taken=True):
+    """Answer the question that waits; when it is taken, its form goes away."""
+    asked(page, label)
+    form = page.locator("form[data-question]")
+    number = form.get_attribute("data-question")
+    field = form.get_by_label(label, exact=True)
     field.fill(text)
     field.press("Enter")
+    if taken:
+        expect(page.locator(f'form[data-question="{number}"]')).to_have_count(0)
 
 
 def says(page, text):
@@ -112,13 +138,13 @@ def test_two_browsers_play_one_game_and_a_third_is_refused(browse) -> None:
     third = browse(links[1])
     says(third, "This seat is taken by another browser.")
     keep(host, "host-open")
-    assert host.get_by_text("taken", exact=True).count() == 2
+    expect(host.get_by_text("taken", exact=True)).to_have_count(2)
     start(host)
 
     asked(first, INTEGER)
-    answer(first, INTEGER, "101")
+    answer(first, INTEGER, "101", taken=False)
     says(first, '"101" is outside the range from 0 to 100.')
-    answer(first, INTEGER, "")
+    answer(first, INTEGER, "", taken=False)
     says(first, "It was empty.")
     keep(first, "play-refused")
     answer(first, INTEGER, "50")
@@ -127,7 +153,9 @@ def test_two_browsers_play_one_game_and_a_third_is_refused(browse) -> None:
     answer(second, INTEGER, "40")
 
     waiting = [first, second]
+    deadline = time.monotonic() + WAIT_MS / 1000
     while waiting:  # the order in which they speak is drawn
+        assert time.monotonic() < deadline
         for player in list(waiting):
             if player.get_by_label(WORDS).count():
                 answer(player, WORDS, "I say <b>7</b>")
@@ -166,6 +194,9 @@ def test_an_empty_seat_abstains(server, browse) -> None:
     late = browse(link)
     says(late, "(no answer in time)")
     host.get_by_role("button", name="Close the game and its links").click()
+    host.get_by_role("button", name="Keep it").click()
+    host.get_by_role("button", name="Close the game and its links").click()
+    host.get_by_role("button", name="Yes, close it").click()
     says(late, "This link leads to no game.")
 
 
@@ -180,7 +211,7 @@ def test_an_exit_is_chosen_and_the_host_ends_the_game(browse) -> None:
 
     words = "Your words, without digits"
     asked(me, words)
-    answer(me, words, "Exit 1!")
+    answer(me, words, "Exit 1!", taken=False)
     says(me, "It holds digits.")
     answer(me, words, "Keep calm")
     says(me, "Round 0: Keep calm")
@@ -191,11 +222,16 @@ def test_an_exit_is_chosen_and_the_host_ends_the_game(browse) -> None:
     option = me.get_by_role("radio").first
     option.wait_for()
     keep(me, "play-choice")
+    number = me.locator("form[data-question]").get_attribute("data-question")
     option.check()
     option.press("Enter")
-    me.get_by_role("radio").nth(3).wait_for()
-    host.get_by_role("button", name="End the game").click()
+    expect(me.locator(f'form[data-question="{number}"]')).to_have_count(0)
+    me.get_by_role("radio").first.wait_for()
+    host.get_by_role("button", name="End the game").dblclick()  # closes nothing
     says(me, "It ended before its time.")
+    closes = host.get_by_role("button", name="Close the game and its links")
+    expect(closes.or_(host.get_by_role("button", name="Keep it")).first).to_be_visible()
+    expect(me.get_by_text("This link leads to no game.")).to_have_count(0)
 
 
 def test_what_leads_nowhere(browse) -> None:
@@ -211,14 +247,96 @@ def test_what_leads_nowhere(browse) -> None:
 
     other = browse("/host")
     other.get_by_role("button", name="Open the game").wait_for()
-    assert other.get_by_label("Link to the seat").count() == 0
+    expect(other.get_by_label("Link to the seat")).to_have_count(0)
 
-    other.get_by_label("Who decides for the others").fill("chess")
-    other.get_by_label("Who decides for the others").press("Enter")
+    put(other, "Who decides for the others", "chess")
     other.get_by_role("button", name="Open the game").click()
     says(other, "Cannot read the mind spec 'chess'.")
-    other.get_by_label("Seed").fill("one")
-    other.get_by_label("Seed").press("Enter")
+    put(other, "Seed", "one")
     other.get_by_role("button", name="Open the game").click()
     says(other, "the seed has to be a whole number")
     keep(other, "host-problem")
+
+
+def test_players_and_host_see_the_game_as_it_goes(browse) -> None:
+    host = browse("/host")
+    link, other = open_game(
+        host, Seed=5, Seats_for_people=2, Number_of_players=4, Number_of_rounds=2
+    )
+    says(host, "These links work on this computer only.")
+    me, friend = browse(link), browse(other)
+    says(me, "You play Player 1 of 4.")
+    says(friend, "You have your seat.")
+    start(host)
+    asked(me, INTEGER)
+    expect(me.get_by_label(INTEGER, exact=True)).to_be_focused()
+    assert "On the first line" not in me.content()
+    says(host, "Waiting for Player 1, Player 2.")
+    answer(me, INTEGER, "30")
+    says(host, "Waiting for Player 2.")
+    assert me.get_by_text("The game so far").count() == 0
+    friend.get_by_label("Your reasoning").fill("A private thought")
+    answer(friend, INTEGER, "60")
+
+    says(me, "After round 0")
+    table = me.get_by_label("The game so far")
+    expect(table.locator("tbody tr")).to_have_count(1)
+    expect(table.locator("th").nth(1)).to_have_text("Mean pick")
+    expect(me.get_by_label("Your results so far").locator("td").nth(1)).to_have_text("30")
+    assert "A private thought" not in me.content()
+    says(host, "1 of 2 rounds done")
+    expect(host.locator('dd[data-name="round"]')).to_have_text("0")
+    expect(host.locator(".sabm-charts")).to_have_attribute("data-round", "0", timeout=30_000)
+    host.get_by_role("button", name="End the game").click()
+    says(me, "It ended before its time.")
+    host.get_by_role("link", name="Read the recording").click()
+    host.get_by_text("failed, 1 round,").first.wait_for()
+
+
+def test_the_results_of_a_round_can_be_kept_from_players(browse) -> None:
+    host = browse("/host")
+    (link,) = open_game(host, public=False, Seed=5, Number_of_players=3, Number_of_rounds=2)
+    me = browse(link)
+    says(me, "You have your seat.")
+    start(host)
+    asked(me, INTEGER)
+    answer(me, INTEGER, "30")
+    asked(me, WORDS)
+    says(host, "1 of 2 rounds done")
+    assert me.get_by_text("The game so far").count() == 0
+    host.get_by_role("button", name="End the game").click()
+    says(me, "The game is over")
+
+
+def test_another_browser_of_the_host_can_end_the_game(browse) -> None:
+    host = browse("/host")
+    (link,) = open_game(host, Seed=77, Number_of_players=3)
+    me = browse(link)
+    says(me, "You have your seat.")
+    start(host)
+    asked(me, INTEGER)
+    second = browse("/host")
+    theirs = second.locator(".sabm-card", has_text="seed 77")
+    expect(theirs).to_contain_text("It is played.")
+    theirs.get_by_role("button", name="Host it here too").click()
+    second.get_by_role("button", name="End the game").click()
+    says(me, "It ended before its time.")
+    says(host, "Close the game and its links")
+
+
+def test_seats_and_players_have_to_agree(browse) -> None:
+    host = browse("/host")
+    host.get_by_label("Scenario").click(force=True)
+    host.get_by_role("option", name="kbc").click()
+    players = host.get_by_label("Number of players")
+    players.wait_for()
+    for label, value in {"Number of players": "3", "Seats for people": "4"}.items():
+        put(host, label, value)
+    host.get_by_role("button", name="Open the game").click()
+    says(host, "4 seats for people are too many, for the scenario has 3 agents")
+    for label, value in {
+        "Seats for people": "1", "Who decides for the others": "fixed:1=1,classical=3"
+    }.items():  # fmt: skip
+        put(host, label, value)
+    host.get_by_role("button", name="Open the game").click()
+    says(host, "1 seat for people and 4 other minds make 5, but the scenario has 3 agents")

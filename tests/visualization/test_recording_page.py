@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -12,8 +13,9 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from sabm_mesa import KeynesianBeautyContest, Recorded, Recording, fork
+from sabm_mesa import EmergencyEvacuation, KeynesianBeautyContest, Recorded, Recording, fork
 from sabm_mesa.llm import close_all
+from sabm_mesa.visualization.words import number
 from tests.llm_server import LLMServer
 from tests.visualization.conftest import Server
 
@@ -56,7 +58,7 @@ def files(server: Server) -> Path:
     return folder
 
 
-def address(file: str, run: int = 0) -> str:
+def address(file: str, run: int | str = 0) -> str:
     return f"/recording?{urlencode({'file': file, 'run': run})}"
 
 
@@ -76,6 +78,7 @@ def test_the_list_and_a_round(files: Path, browse: Browse) -> None:
     page = browse("/recording")
     names = page.locator(".rec-list strong")
     expect(names).to_have_count(4)  # a text file is not among them
+    expect(names.filter(has_text="parent.sqlite")).to_be_visible()
     assert {"parent.sqlite", "branches/fork.sqlite"} <= set(names.all_inner_texts())
     expect(page.locator(".rec-list li", has_text="branches/fork.sqlite")).to_contain_text(
         "kbc · 1 run (1 finished)"
@@ -83,11 +86,11 @@ def test_the_list_and_a_round(files: Path, browse: Browse) -> None:
 
     page.locator(".rec-list button", has_text="parent.sqlite").click()
     go_to(page, 0)
-    assert "file=parent.sqlite" in page.url
+    expect(page).to_have_url(re.compile("file=parent.sqlite"))
     data = Recorded(files / "parent.sqlite").model_data(0)
     page.get_by_role("button", name="Next round").click()
     go_to(page, 1)
-    assert page.locator("[data-name=target]").inner_text() == f"{data['target'][1]:.6g}"
+    expect(page.locator("[data-name=target]")).to_have_text(number(data["target"][1]))
     page.locator("h1").click()
     page.keyboard.press("ArrowRight")
     go_to(page, 2)
@@ -124,7 +127,7 @@ def test_what_was_sent_and_answered_is_shown_exactly_and_as_text(
     expect(page.locator(".rec-exchange")).to_contain_text("gpt-4o-mini")
 
     open_ask(page, 1, "communicate")
-    assert page.locator("pre[data-role=answer]").text_content() == HOSTILE
+    expect(page.locator("pre[data-role=answer]")).to_have_text(HOSTILE)
     page.get_by_role("tab", name="Conversation").click()
     expect(page.locator(".sabm-words").first).to_have_text(HOSTILE)
     expect(page.locator(".sabm-words")).to_have_count(9)
@@ -153,6 +156,9 @@ def test_what_cannot_be_opened_is_said_in_a_line(
         "cut.sqlite": "is not a usable recording",
         "new.sqlite": "has format 99, newer than",
         "notes.txt": "is not a usable recording",
+        "~nosuchuser/x.sqlite": "There is no recording",
+        "\0": "There is no recording",
+        "a" * 300: "There is no recording",
     }.items():
         page.goto(server.url + address(name))
         expect(page.get_by_role("alert")).to_contain_text(told)
@@ -160,22 +166,29 @@ def test_what_cannot_be_opened_is_said_in_a_line(
     page.get_by_label("Path on the computer").fill(str(files / "parent.sqlite"))
     page.get_by_role("button", name="Open", exact=True).click()
     go_to(page, 0)
-    page.goto(server.url + address("parent.sqlite", run=5))
-    expect(page.get_by_role("alert")).to_contain_text("run")
+    for run in (5, 10**25, "9" * 5000):
+        page.goto(server.url + address("parent.sqlite", run=run))
+        expect(page.get_by_role("alert")).to_contain_text("run")
+    page.goto(server.url + address("parent.sqlite"))
+    page.get_by_role("tab", name="Conversation").click()
+    page.get_by_label("Only round").fill("9" * 5000)
+    expect(page.locator(".sabm-words").first).to_be_visible()
 
 
 def test_a_recording_in_use(files: Path, browse: Browse) -> None:
-    with Recording(files / "live.sqlite") as recording:
-        model = KeynesianBeautyContest(n_players=3, n_rounds=3, rng=1, recording=recording)
-        model.step()
-        page = browse(address("live.sqlite"))
-        expect(page.get_by_text("running").first).to_be_visible()
-        page.get_by_role("tab", name="Downloads").click()
-        expect(page.get_by_text("when its runs have ended")).to_be_visible()
-        model.run_model()
-    page.get_by_role("button", name="Read again").click()
-    expect(page.locator(".rec-bar", has_text="finished, 3 rounds")).to_be_visible()
-    (files / "live.sqlite").unlink()
+    try:
+        with Recording(files / "live.sqlite") as recording:
+            model = KeynesianBeautyContest(n_players=3, n_rounds=3, rng=1, recording=recording)
+            model.step()
+            page = browse(address("live.sqlite"))
+            expect(page.get_by_text("running").first).to_be_visible()
+            page.get_by_role("tab", name="Downloads").click()
+            expect(page.get_by_text("when its runs have ended")).to_be_visible()
+            model.run_model()
+        page.get_by_role("button", name="Read again").click()
+        expect(page.locator(".rec-bar", has_text="finished, 3 rounds")).to_be_visible()
+    finally:
+        (files / "live.sqlite").unlink(missing_ok=True)
 
 
 def test_downloads(files: Path, browse: Browse) -> None:
@@ -193,10 +206,80 @@ def test_downloads(files: Path, browse: Browse) -> None:
 
 
 @pytest.mark.usefixtures("files")
+def test_a_fork_is_read_beside_its_parent(browse: Browse) -> None:
+    page = browse(address("branches/fork.sqlite"))
+    expect(page.get_by_text("minds:", exact=False).first).to_contain_text("fixed:7")
+    page.get_by_role("tab", name="Compare").click()
+    sides = page.locator(".rec-beside > .rec-one")
+    expect(sides.nth(0).locator("h3").first).to_contain_text("The fork: run 0")
+    expect(sides.nth(1).locator("h3").first).to_contain_text("Its parent: run 0")
+    next_ = page.get_by_role("button", name="Next round")
+    for round_ in (1, 2):
+        next_.click()
+        for side in sides.all():
+            expect(side.locator("h2").first).to_have_text(f"Round {round_}")
+    expect(sides.nth(0).locator(".sabm-words").first).to_have_text("7")
+    expect(sides.nth(1).locator(".sabm-words").first).to_have_text(HOSTILE)
+    sides.nth(0).get_by_role("button", name="Agent 2, act: read the exchange").click()
+    for side in sides.all():
+        expect(side.get_by_text("Agent 2, act, round 2", exact=True)).to_be_visible()
+    expect(sides.nth(1).locator("pre[data-role=answer]").first).to_have_text(UNUSABLE)
+    assert page.locator("img[src=x], .rec-page b").count() == 0
+
+
+@pytest.mark.usefixtures("files")
+def test_cards_tell_of_minds_condition_and_seed(browse: Browse) -> None:
+    page = browse("/recording")
+    card = page.locator(".rec-list li", has_text="parent.sqlite")
+    expect(card).to_contain_text("llm:gpt-4o-mini")
+    expect(card).to_contain_text("· baseline · seed 1")
+
+
+@pytest.mark.usefixtures("files")
+def test_an_agent_that_does_not_exist_is_said(browse: Browse) -> None:
+    page = browse(address("parent.sqlite"))
+    go_to(page, 0)
+    page.get_by_label("Only agent").fill("99")
+    expect(page.get_by_text("Agent 99 is not in this run.")).to_be_visible()
+
+
+def test_a_stopped_run_is_no_failure(files: Path, browse: Browse) -> None:
+    stopped = files / "stopped run.sqlite"
+    model = KeynesianBeautyContest(n_players=3, n_rounds=3, rng=1, recording=stopped)
+    model.step()
+    model.close("stopped")
+    page = browse(address(stopped.name))
+    expect(page.get_by_text("The run was stopped before its end.")).to_contain_text(
+        "go on with: sabm resume 'stopped run.sqlite'"
+    )
+    expect(page.get_by_role("alert")).to_have_count(0)
+    stopped.unlink()
+
+
+def test_an_evacuation_has_a_picture_of_each_round(files: Path, browse: Browse) -> None:
+    path = files / "room.sqlite"
+    EmergencyEvacuation(n_people=8, n_rounds=2, rng=1, recording=path).run_model()
+    page = browse(address(path.name), viewport={"width": 390, "height": 844})
+    go_to(page, 0)
+    picture = page.get_by_role("button", name="Download round-0.png")
+    expect(picture).to_be_visible()
+    page.get_by_role("button", name="Next round").click()
+    go_to(page, 1)
+    expect(page.get_by_role("button", name="Download round-1.png")).to_be_visible()
+    page.wait_for_function("document.documentElement.scrollWidth <= 390")
+    page.get_by_role("tab", name="Conversation").click()
+    recorded = Recorded(path)
+    said = recorded.asks()
+    said = said[(said["phase"] == "communicate") & (said["round"] == 0)].sort_values("position")
+    expect(page.locator(".sabm-who").first).to_have_text(f"Round 0 · Agent {said['agent'].iloc[0]}")
+    path.unlink()
+
+
+@pytest.mark.usefixtures("files")
 def test_a_phone_in_the_dark(browse: Browse) -> None:
     page = browse(
         address("parent.sqlite"), viewport={"width": 390, "height": 844}, color_scheme="dark"
     )
     go_to(page, 0)
     page.locator(".sabm-chart img").first.wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.wait_for_function("document.documentElement.scrollWidth <= 390")

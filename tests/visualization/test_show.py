@@ -11,6 +11,7 @@ from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.registry import SCENARIOS, scenario
 from sabm_mesa.visualization.looks import Look, one_sentence
+from sabm_mesa.visualization.run_card import expected_answers
 from sabm_mesa.visualization.show import Show, close_all
 from sabm_mesa.visualization.stage import Stage
 
@@ -125,7 +126,8 @@ def test_a_chart_that_fails_does_not_end_the_run(present, monkeypatch, caplog):
     show.play()
     wait_for(lambda: show.status == "over")
     assert show.shown.model_data["round"].tolist() == [0, 1, 2, 3]
-    assert "A chart could not be drawn" in caplog.text
+    assert "cannot draw" in show.shown.problem
+    assert "cannot draw" in caplog.text
 
 
 def test_a_pace_makes_rounds_last(present):
@@ -156,7 +158,59 @@ def test_a_scenario_without_plots_and_page_gets_line_charts():
     model.run_model()
     titles = [picture.title for picture in look.paint(model)]
     assert titles[:2] == ["Mean by round", "Target by round"]
-    assert look.table(model.model_frame()) is None
+    assert look.table(model, model.model_frame()) is None
+
+
+def test_the_published_table_is_that_of_the_published_room():
+    for parameters, shown in (({}, True), ({"obstacles": True}, False), ({"width": 20}, False)):
+        model = scenario("evacuation")(n_people=5, n_rounds=1, rng=1, **parameters)
+        model.run_model()
+        assert (Look(type(model)).table(model, model.model_frame()) is not None) == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "label"),
+    [
+        ("rng", "abc", "Seed"),
+        ("minds", "chess", "Minds: who decides"),
+        ("minds", "fixed:10=1", "Minds: who decides"),
+        ("max_asks", "many", "Most requests"),
+        ("max_attempts", "0", "Max attempts"),
+        ("temperature", "-1", "Temperature"),
+        ("personas", "{", "Personas"),
+    ],
+)
+def test_an_error_names_the_label_of_its_control(name, value, label):
+    stage = Stage(KeynesianBeautyContest, {})
+    try:
+        stage.set(name, value)
+        stage.reset()
+        wait_for(lambda: not stage.busy)
+        assert stage.wrong == name
+        assert f"“{label}”" in stage.problem
+    finally:
+        stage.close()
+        assert stage.show.join(WAIT_S)
+
+
+def test_the_answers_of_a_round_are_known_before_where_all_take_part():
+    contest = KeynesianBeautyContest(n_players=5, n_rounds=2, rng=1)
+    contest.round = 0
+    assert expected_answers(contest) == 5
+    contest.round = 1
+    assert expected_answers(contest) == 10
+    contest.tally.asks = 11
+    assert expected_answers(contest) is None
+    assert expected_answers(scenario("evacuation")(n_people=5, rng=1)) is None
+
+
+def test_players_see_no_more_than_the_scenario_makes_public():
+    firms = scenario("bertrand")(rng=1)
+    assert Look(type(firms)).public_columns(firms) == ["price_1", "price_2"]
+    people = scenario("evacuation")(n_people=5, rng=1)
+    assert set(Look(type(people)).public_columns(people)) <= set(people.columns())
+    contest = KeynesianBeautyContest(rng=1)
+    assert Look(type(contest)).public_columns(contest) == list(contest.columns())
 
 
 def test_a_stage_makes_models_from_its_controls():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -13,6 +14,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+drawing = threading.RLock()
+"""Held while figures are made and drawn on several threads: matplotlib is made for one."""
 
 
 def png(figure: Figure) -> bytes:

@@ -61,11 +61,14 @@ def new_figure(title: str, subtitle: str = "", *, height: float, width: float = 
     layout = ConstrainedLayoutEngine(rect=below_head, h_pad=0.06, w_pad=0.06)
     figure = Figure(figsize=(width, total), dpi=150, facecolor="white", layout=layout)
     left, top = _MARGIN / width, 1 - _MARGIN / total
-    figure.suptitle(title, x=left, y=top, ha="left", va="top", fontsize=TITLE, fontweight="bold")
+    heading = figure.suptitle(
+        title, x=left, y=top, ha="left", va="top", fontsize=TITLE, fontweight="bold"
+    )
+    heading.set_parse_math(False)  # what people and models have written is no formula
     if lines:
         below = top - title_height / total
         text = figure.text(left, below, "\n".join(lines), ha="left", va="top", fontsize=SUBTITLE)
-        text.set(color="#404040", linespacing=1.15)
+        text.set(color="#404040", linespacing=1.15, parse_math=False)
     return figure
 
 

@@ -43,8 +43,13 @@ def Card(name: str) -> None:
     drawn = solara.lab.use_task(lambda: _picture(name), dependencies=[name], raise_error=False)
     with solara.Link(f"/scenario/{name}"), inside("article", "sabm-card sabm-teaser"):
         with inside("div", "sabm-teaser-picture"):
-            if drawn.value is not None:
-                picture(drawn.value)
+            with inside("div", "sabm-teaser-drawn"):  # both stay: a widget keeps its tag
+                if drawn.value is not None:
+                    picture(drawn.value)
+            with inside("div", "sabm-teaser-wait", role="status"):
+                if drawn.value is None:
+                    failed = "The picture could not be drawn."
+                    html("p", failed if drawn.error else "A run is being drawn …", "sabm-empty")
         html("h2", model.title)
         html("p", one_sentence(model))
         html("p", model.source, "sabm-source")

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import solara
+import solara.lab
 
-from sabm_mesa.errors import SabmError
-from sabm_mesa.game import Game, with_others
+from sabm_mesa.game import Game, check_seats, with_others
 from sabm_mesa.parameters import parameters_of
 from sabm_mesa.prompts import PromptBook
 from sabm_mesa.registry import SCENARIOS, scenario
 from sabm_mesa.seats import Seat
+from sabm_mesa.visualization import panels
+from sabm_mesa.visualization.access import check_minds, hosts_share, listens_at, open_to_others
+from sabm_mesa.visualization.game_view import GameView
+from sabm_mesa.visualization.html import inside, problem
 from sabm_mesa.visualization.pages.play_parts import (
     GAMES,
+    AllLinks,
     Line,
     SeatLink,
     card,
@@ -22,9 +29,14 @@ from sabm_mesa.visualization.pages.play_parts import (
     table,
     use_poll,
 )
+from sabm_mesa.visualization.run_card import recording_link
+from sabm_mesa.visualization.server import name_of as address_name
+from sabm_mesa.visualization.words import count, name_of, names_in, told
 from sabm_mesa.written import parse_minds, parse_value
 
 ROUNDS, TIME_LIMIT_S = 4, 120.0
+AtOnce = Callable[[Callable[[], object]], Callable[[], None]]
+_VIEWS: WeakKeyDictionary[Game, GameView] = WeakKeyDictionary()
 
 
 @solara.component
@@ -32,6 +44,18 @@ def Page() -> None:
     """The games of the browser that looks, and a form for a new one."""
     host = solara.get_session_id()
     use_poll(lambda: _state(host))
+    closing, ask = solara.use_state("")
+    _, redraw = solara.use_state(0)
+
+    def at_once(action: Callable[[], object]) -> Callable[[], None]:
+        """The action, after which the page is drawn again without waiting for the next look."""
+
+        def act() -> None:
+            action()
+            redraw(lambda times: times + 1)
+
+        return act
+
     with column():
         Line("Play with people", tag="h1")
         Line(
@@ -40,7 +64,9 @@ def Page() -> None:
             "that the others can reach: the links begin with it."
         )
         for game in GAMES.of(host):
-            _hosted(game)
+            _hosted(game, at_once, closing == _key(game), ask)
+        for game in GAMES.of_others(host) if hosts_share() else ():
+            _elsewhere(host, game, at_once)
         _NewGame(host).key("new")
 
 
@@ -62,18 +88,27 @@ def _Settings(host: str, name: str) -> None:
     condition, set_condition = solara.use_state("baseline")
     seed, set_seed = solara.use_state("")
     limit, set_limit = solara.use_state(TIME_LIMIT_S)
-    problem, set_problem = solara.use_state("")
+    public, set_public = solara.use_state(True)
     conditions = solara.use_memo(lambda: list(PromptBook(model.prompt_file).conditions), [name])
 
-    def open_game() -> None:
+    def open_game() -> str:
+        """Set the game up, off the page's thread; what is wrong with it."""
         try:
             parameters = {**sizes, "condition": condition, "rng": parse_value(seed or "none")}
-            minds = with_others(model, parameters, parse_minds(others.strip()), people)
-            GAMES.add(host, Game(model, time_limit_s=limit, **parameters, minds=minds))
-        except SabmError as error:
-            set_problem(str(error))
-        else:
-            set_problem("")
+            rest = parse_minds(others.strip())
+            check_minds(rest)
+            check_seats(model, parameters, rest, people)
+            minds = with_others(model, parameters, rest, people)
+            game = Game(model, time_limit_s=limit, **parameters, minds=minds)
+            view = GameView(game)
+            game.public = tuple(view.look.public_columns(game.model)) if public else ()
+            _VIEWS[game] = view
+            GAMES.add(host, game)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
+            return told(error)
+        return ""
+
+    opening = solara.lab.use_task(open_game, dependencies=None)
 
     def resize(size: str) -> Callable[[int], None]:
         return lambda value: set_sizes(lambda sizes: {**sizes, size: value})
@@ -85,57 +120,129 @@ def _Settings(host: str, name: str) -> None:
         "numbers, as in llm:a=3,classical=2"
     )
     for size, value in sizes.items():
-        label = size.removeprefix("n_").capitalize()
-        solara.InputInt(f"Number of {label.lower()}", value=value, on_value=resize(size))
+        solara.InputInt(_size_label(size), value=value, on_value=resize(size))
     solara.Select("Condition", conditions, value=condition, on_value=set_condition)
     solara.InputText("Seed (drawn when empty)", value=seed, on_value=set_seed)
     solara.InputFloat("Seconds for an answer", value=limit, on_value=set_limit)
-    if problem:
-        solara.v.Html(tag="p", attributes={"role": "alert"}, children=[problem])
-    solara.Button("Open the game", color="primary", on_click=open_game)
+    solara.Checkbox(
+        label="People see the results of each round (language models are told what their prompts "
+        "say, and no more)",
+        value=public, on_value=set_public,
+    )  # fmt: skip
+    with inside("div"):
+        if opening.value and not opening.pending:
+            problem(opening.value)
+    known: dict[str, Any] = {_size_label(size): value for size, value in sizes.items()}
+    known |= {"Seats for people": people, "Who decides for the others": others, "Seed": seed}
+    with inside("div", data_settings=json.dumps(known | {"Seconds for an answer": limit})):
+        solara.Button("Open the game", color="primary", on_click=opening, disabled=opening.pending)
 
 
 # The parts below are functions, not components: Solara draws a component again only when it is
 # given something else, and a game is the same game when it has gone on.
 
 
-def _hosted(game: Game) -> None:
+def _hosted(game: Game, at_once: AtOnce, closing: bool, ask: Callable[[str], None]) -> None:
     model, status = game.model, game.status
     empty = sum(not seat.taken for seat in game.seats.values())
-    with card():
-        Line(f"{model.title}, {_minds(game)}, seed {model.entropy[0]}", tag="h2")
+    with card().key(_key(game)):
+        Line(_name(game), tag="h2")
+        AllLinks(
+            links=[[_label(game, seat), _path(seat)] for seat in game.seats.values()],
+            open_=open_to_others(),
+            machine=address_name(listens_at()),
+        )
         for seat in game.seats.values():
-            _seat_row(seat)
+            _seat_row(game, seat, at_once)
         if status == "open":
             Line(
                 "Nobody plays yet."
                 + (f" Seats still empty: {empty}; an empty seat abstains." if empty else "")
             )
-            solara.Button("Start the game", color="primary", on_click=game.start)
+            start = solara.Button("Start the game", color="primary", on_click=at_once(game.start))
+            start.key("start")
         else:
-            done = model.round + (not model.playing)
-            solara.ProgressLinear(100 * done / model.n_rounds, color="primary")
-            asks = model.spent()
-            Line(f"{done} of {model.n_rounds} rounds done, {asks.asks} answers")
+            _progress(game)
         if status == "over":
             Line(game.problem or "The game is over.")
-            table("The game by round", game.model_data())
+            table("The game by round", game.model_data(), names_in(model))
         if model.recording_path:
             Line(f"Recorded in {model.recording_path}")
+        if model.recording_path and status == "over":
+            recording_link(model.recording_path)
         if status == "playing":
-            solara.Button("End the game", on_click=game.stop)
+            solara.Button("End the game", on_click=at_once(game.stop)).key("end")
+        elif closing:
+            Line("Nobody can come back to a game that is closed. Close it?")
+            solara.Button("Keep it", on_click=lambda: ask("")).key("keep")
+            close = at_once(lambda: GAMES.close(game))
+            solara.Button("Yes, close it", color="primary", on_click=close).key("yes")
         else:
-            solara.Button("Close the game and its links", on_click=lambda: GAMES.close(game))
+            closes = solara.Button("Close the game and its links", on_click=lambda: ask(_key(game)))
+            closes.key("close")
+    if status != "open":
+        _watched(_VIEWS[game], _key(game))
 
 
-def _seat_row(seat: Seat) -> None:
-    with solara.Row(style={"flex-wrap": "wrap", "align-items": "center", "margin": "4px 0"}):
-        solara.Text(f"Agent {seat.agent}")
+def _progress(game: Game) -> None:
+    model, done = game.model, len(game.model_data())
+    solara.ProgressLinear(100 * done / model.n_rounds, color="primary")
+    answers = count(model.spent().asks, "answer")
+    Line(f"{done} of {count(model.n_rounds, 'round')} done, {answers}")
+    if game.status == "playing":
+        asked = [name_of(model, seat.agent) for seat in game.seats.values() if seat.question]
+        Line(f"Waiting for {', '.join(asked)}." if asked else "Nobody at a seat is asked just now.")
+
+
+def _watched(view: GameView, key: str) -> None:
+    with card().key(f"{key} latest"):
+        Line("Latest round", tag="h2")
+        panels.latest(view.model, view.shown)
+    with card().key(f"{key} talk"):
+        Line("Conversation", tag="h2")
+        panels.Talk(view, sum(map(len, view.said().values())))
+    with solara.v.Html(tag="div").key(f"{key} charts"):
+        panels.charts(view.shown)
+
+
+def _elsewhere(host: str, game: Game, at_once: AtOnce) -> None:
+    with card().key(f"{_key(game)} elsewhere"):
+        Line(f"Opened in another browser: {_name(game)}", tag="h2")
+        status = {"open": "Nobody plays yet.", "playing": "It is played.", "over": "It is over."}
+        Line(status[game.status])
+        solara.Button("Host it here too", on_click=at_once(lambda: GAMES.share(host, game)))
+
+
+def _seat_row(game: Game, seat: Seat, at_once: AtOnce) -> None:
+    style = {"flex-wrap": "wrap", "align-items": "center", "margin": "4px 0"}
+    with solara.Row(style=style).key(f"row {seat.token}"):
+        solara.Text(_label(game, seat))
         label = f"Link to the seat of agent {seat.agent}"
-        SeatLink(path=f"/play/{seat.token}", label=label).key(seat.token)
+        SeatLink(path=_path(seat), label=label).key(seat.token)
         solara.Text("deciding" if seat.question else "taken" if seat.taken else "free")
         if seat.taken:
-            solara.Button("Free the seat", text=True, on_click=seat.free)
+            solara.Button("Free the seat", text=True, on_click=at_once(seat.free)).key("free")
+
+
+def _key(game: Game) -> str:
+    """What a game's widgets are known by: no button of one may become that of another."""
+    return next(iter(game.seats.values())).token
+
+
+def _size_label(size: str) -> str:
+    return f"Number of {size.removeprefix('n_')}"
+
+
+def _label(game: Game, seat: Seat) -> str:
+    return name_of(game.model, seat.agent)
+
+
+def _path(seat: Seat) -> str:
+    return f"/play/{seat.token}"
+
+
+def _name(game: Game) -> str:
+    return f"{game.model.title}, {_minds(game)}, seed {game.model.entropy[0]}"
 
 
 def _sizes(model: type[Any]) -> dict[str, int]:
@@ -146,11 +253,15 @@ def _sizes(model: type[Any]) -> dict[str, int]:
 
 
 def _minds(game: Game) -> str:
-    return ", ".join(f"{count} × {spec}" for spec, count in game.model.minds_in_use().items())
+    return ", ".join(f"{n} × {spec}" for spec, n in game.model.minds_in_use().items())
 
 
 def _state(host: str) -> object:
-    return [
-        (g.status, g.model.round, g.model.spent().asks, [s.version for s in g.seats.values()])
+    others = [g.status for g in GAMES.of_others(host)] if hosts_share() else []
+    return others, [
+        (
+            (g.status, g.model.round, g.model.spent().asks, _VIEWS[g].version),
+            (len(getattr(g.model, "said", ())), [s.version for s in g.seats.values()]),
+        )
         for g in GAMES.of(host)
     ]

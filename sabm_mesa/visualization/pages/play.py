@@ -19,6 +19,7 @@ from sabm_mesa.visualization.pages.play_parts import (
     table,
     use_poll,
 )
+from sabm_mesa.visualization.words import name_of, names_in, noun_of
 
 
 @solara.component
@@ -47,9 +48,12 @@ def Page(token: str = "") -> None:
                 else "The host has freed this seat. Load the page again to take it."
             )
             return
-        Line(f"You play agent {seat.agent} of {len(game.model.population)}.")
+        Line(_who(game, seat))
         with card():
             _results(game, seat) if game.status == "over" else _now(game, seat, holder)
+        if game.public and game.status == "playing" and len(game.so_far()):
+            with card():
+                _so_far(game, seat)
         if seat.turns:
             with card():
                 Line("What you were asked", tag="h2")
@@ -65,9 +69,9 @@ def _now(game: Game, seat: Seat, holder: str) -> None:
     question = seat.question
     with solara.v.Html(tag="div", attributes={"aria-live": "polite"}):
         if question is not None:
-            system, asked = question.ask.question
+            system, asked = question.text
             Line(_round(question.ask.key.round, game), tag="h2")
-            known = bool(seat.turns) and seat.turns[-1].ask.question[0] == system
+            known = bool(seat.turns) and seat.turns[-1].text[0] == system
             with _folded(open_=not known):
                 solara.v.Html(tag="summary", children=["Who you are, and the rules"])
                 Prose(system)
@@ -83,20 +87,36 @@ def _now(game: Game, seat: Seat, holder: str) -> None:
         Answer(seat, holder, question).key(f"question-{question.number}")
 
 
+def _so_far(game: Game, seat: Seat) -> None:
+    names = names_in(game.model)
+    Line(f"After round {len(game.so_far()) - 1}", tag="h2")
+    table("Your results so far", game.own_data(seat), names)
+    table("The game so far", game.so_far(), names)
+
+
 def _results(game: Game, seat: Seat) -> None:
     Line("The game is over", tag="h2")
     if game.problem:  # which may tell of the host's machine, so only the host is told
         Line("It ended before its time.")
-    table("Your results by round", game.own_data(seat))
-    table("The game by round", game.model_data())
+    names = names_in(game.model)
+    table("Your results by round", game.own_data(seat), names)
+    table("The game by round", game.model_data(), names)
 
 
 def _done(turn: Turn) -> None:
-    system, asked = turn.ask.question
+    system, asked = turn.text
     answer = "(no answer in time)" if turn.answer is None else turn.answer
     with _folded():
         solara.v.Html(tag="summary", children=[f"Round {turn.ask.key.round}: {answer}"])
         Prose(f"{system}\n\n{asked}")
+
+
+def _who(game: Game, seat: Seat) -> str:
+    name, n = name_of(game.model, seat.agent), len(game.model.population)
+    noun = noun_of(game.model)
+    if name.casefold() == f"{noun} {seat.agent}":
+        return f"You play {name} of {n}."
+    return f"You play {name}, {noun} {seat.agent} of {n}."
 
 
 def _folded(*, open_: bool = False) -> Any:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import math
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import solara
 import solara.lab
 
 from sabm_mesa.decisions import AnswerSpec, Choice, Number, Text
-from sabm_mesa.game import Games
+from sabm_mesa.games import Games
 from sabm_mesa.seats import Question, Seat
+from sabm_mesa.visualization.words import number, title_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,13 +31,15 @@ def use_poll(look: Callable[[], object]) -> None:
         look: returns what is looked at; it is cheap.
     """
     _, set_seen = solara.use_state(look())
+    gone = solara.use_memo(threading.Event, [])
 
     async def watch() -> None:
-        while True:
+        while not gone.is_set():  # Solara lets a task go on when its page is gone
             await asyncio.sleep(POLL_S)
             set_seen(look())
 
     solara.lab.use_task(watch, dependencies=[])
+    solara.use_effect(lambda: gone.set, [])
 
 
 def column() -> Any:
@@ -92,6 +95,7 @@ def Answer(seat: Seat, holder: str, question: Question) -> None:
 
     _AnswerForm(
         **_form(question.ask.spec),
+        question=question.number,
         remaining_s=remaining,
         refusal=refusals[1],
         refusals=refusals[0],
@@ -99,15 +103,17 @@ def Answer(seat: Seat, holder: str, question: Question) -> None:
     )
 
 
-def table(caption: str, frame: pd.DataFrame) -> None:
+def table(caption: str, frame: pd.DataFrame, names: Sequence[str] = ()) -> None:
     """A table of data.
 
     Args:
         caption: what it shows.
         frame: the data.
+        names: the names of the agents, for columns that end with the number of one.
     """
-    rows = [[_cell(value) for value in row] for row in frame.itertuples(index=False)]
-    _DataTable(caption=caption, columns=list(frame.columns), rows=rows)
+    rows = [[number(value) for value in row] for row in frame.itertuples(index=False)]
+    columns = [title_of(str(column), names) for column in frame.columns]
+    _DataTable(caption=caption, columns=columns, rows=rows)
 
 
 @solara.component_vue("seat_link.vue")
@@ -117,6 +123,17 @@ def SeatLink(path: str, label: str) -> None:
     Args:
         path: the path of the link.
         label: what it leads to.
+    """
+
+
+@solara.component_vue("all_links.vue")
+def AllLinks(links: list[list[str]], open_: bool, machine: str) -> None:
+    """Copies all links at once, and says when they lead nowhere on other machines.
+
+    Args:
+        links: label and path of each.
+        open_: whether others can reach the server.
+        machine: the address of the machine in its network.
     """
 
 
@@ -130,6 +147,7 @@ def _AnswerForm(
     options: list[str] | None = None,
     max_words: int = 0,
     reasoning: bool = False,
+    question: int = 0,
     remaining_s: float | None = None,
     refusal: str = "",
     refusals: int = 0,
@@ -154,11 +172,3 @@ def _form(spec: AnswerSpec) -> dict[str, Any]:
         label = "Your words" if spec.numbers else "Your words, without digits"
         form |= {"kind": "text", "label": label, "max_words": spec.max_words}
     return form
-
-
-def _cell(value: object) -> str:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -4,6 +4,7 @@ Solara calls the annotations of `Page` with the parts of the path, so they are n
 """
 
 import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ import solara.lab
 
 from sabm_mesa.population import describe_deciders
 from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.visualization.access import open_to_others
 from sabm_mesa.visualization.frame import Head
 from sabm_mesa.visualization.html import card, html, inside, problem
 from sabm_mesa.visualization.records.compare_view import Compare
@@ -23,10 +25,13 @@ from sabm_mesa.visualization.records.listing import Listed, listed
 from sabm_mesa.visualization.records.parts import STYLE, Recordings, use_read, waiting
 from sabm_mesa.visualization.records.reading_view import Conversation, RoundByRound
 from sabm_mesa.visualization.records.rounds import dollars, text
-from sabm_mesa.visualization.records.store import Run, run_of, runs_of, stamp
+from sabm_mesa.visualization.records.store import Run, place_of, run_of, runs_of, stamp
+from sabm_mesa.visualization.words import count, whole_in
 
-STOPPED = ("stopped", "closed")
+STOPPED = ("stopped", "closed", "closed in the viewer")
 """What is recorded of a run that somebody ended."""
+LONGEST_NAME = 100
+"""Characters of a name on the page."""
 FRAMES = ("runs", "asks", "decisions", "model_data", "agent_data")
 
 
@@ -47,8 +52,8 @@ def Page() -> None:
     solara.Style(STYLE)
     with inside("main", "rec-page"):
         if path:
-            number = int(run) if run.isdecimal() else 0
-            Opened(path, number, known, open_).key(path)
+            number = whole_in(run) if run.isdecimal() else 0
+            Opened(path, -1 if number is None else number, known, open_).key(path)
         else:
             Chooser(known, searching, open_)
 
@@ -65,15 +70,18 @@ def Chooser(recordings: Sequence[Listed], searching: bool, open_: Callable[[str]
     typed, set_typed = solara.use_state("")
     html("h1", "Recordings")
     html("p", "Open one to read every prompt and answer, round by round.", "sabm-lead")
-    with card("By its path"), inside("div", "rec-bar"):
-        solara.InputText(
-            "Path on the computer that serves this page", typed, on_value=set_typed,
-            continuous_update=True,
-        )  # fmt: skip
-        solara.Button(
-            "Open", color="primary", disabled=not typed.strip(),
-            on_click=lambda: open_(typed.strip()),
-        )  # fmt: skip
+    with card("By its path"):
+        with inside("div", "rec-bar"):
+            solara.InputText(
+                "Path on the computer that serves this page", typed, on_value=set_typed,
+                continuous_update=True,
+            )  # fmt: skip
+            solara.Button(
+                "Open", color="primary", disabled=not typed.strip(),
+                on_click=lambda: open_(typed.strip()),
+            )  # fmt: skip
+        if open_to_others():
+            html("p", f"Others can reach this server: only files below {Path.cwd()}.", "sabm-hint")
     html("h2", f"Below {Path.cwd()}, the newest first")
     if searching:
         waiting("Looking for recordings …")
@@ -81,7 +89,13 @@ def Chooser(recordings: Sequence[Listed], searching: bool, open_: Callable[[str]
         html("p", "None found. A run writes one: sabm run kbc --out out/kbc", "sabm-empty")
     else:
         shown = [
-            {"name": each.name, "words": each.words, "when": _when(each), "bad": bool(each.problem)}
+            {
+                "name": each.name,
+                "words": each.words,
+                "about": each.about,
+                "when": _when(each),
+                "bad": bool(each.problem),
+            }
             for each in recordings
         ]
         Recordings(recordings=shown, event_choose=open_)
@@ -100,11 +114,11 @@ def Opened(
         open_: called with the path and the run to open.
     """
     looked, look = solara.use_state(0)
-    place = Path.cwd() / Path(path).expanduser()
+    place = place_of(path)
     mark = stamp(place)
     runs, wrong, busy = use_read(lambda: runs_of(place), [path, mark, looked])
     run, wrong_run, reading = use_read(lambda: run_of(place, number), [path, mark, number, looked])
-    html("h1", place.name)
+    html("h1", place.name[:LONGEST_NAME])
     with inside("div", "rec-bar"):
         html("span", path, "sabm-hint rec-path")
         solara.Button(
@@ -122,7 +136,7 @@ def Opened(
     if runs.empty:
         html("p", "There is no run in this recording yet.", "sabm-empty sabm-card")
         return
-    _choose_run(runs, number, lambda chosen: open_(path, chosen))
+    _choose_run(runs, number, path, lambda chosen: open_(path, chosen))
     if reading or run is None:
         waiting("Reading the run …")
         return
@@ -160,9 +174,9 @@ def Downloads(run: Run, runs: pd.DataFrame) -> None:
         )
 
 
-def _choose_run(runs: pd.DataFrame, number: int, choose: Callable[[int], None]) -> None:
+def _choose_run(runs: pd.DataFrame, number: int, path: str, choose: Callable[[int], None]) -> None:
     labels = {
-        f"Run {row['run']}: {row['scenario']}, {row['status']}, {row['rounds']} rounds, "
+        f"Run {row['run']}: {row['scenario']}, {row['status']}, {count(row['rounds'], 'round')}, "
         f"seed {row['seed'].strip('[]')}" + (", a fork" if text(row["parent"]) else ""): row
         for row in runs.to_dict("records")
     }
@@ -178,17 +192,20 @@ def _choose_run(runs: pd.DataFrame, number: int, choose: Callable[[int], None]) 
             told += f"cost {dollars(row['cost_usd'])}"
             html("span", told, "sabm-hint rec-path")
             if why := text(row["problem"]):
-                problem(_ended(why))
+                _ended(why, path)
 
 
 def _deciders(row: Mapping[Any, Any]) -> str:
     return f"minds: {describe_deciders(json.loads(row['minds']), json.loads(row['forks']))}"
 
 
-def _ended(why: str) -> str:
+def _ended(why: str, path: str) -> None:
     """Why a run ended before its time, and how to go on with it."""
-    told = f"The run was {why}" if why in STOPPED else f"The run failed: {why}"
-    return f"{told.rstrip('.')}. Nothing answered is lost; go on with: sabm resume RECORDING"
+    way = f"Nothing answered is lost; go on with: sabm resume {shlex.quote(path)}"
+    if why in STOPPED:
+        html("p", f"The run was stopped before its end. {way}", "rec-path", role="status")
+    else:
+        problem(f"The run failed: {why.rstrip('.')}. {way}")
 
 
 def _download(data: Callable[[], str | bytes], name: str) -> None:

@@ -9,21 +9,16 @@ import solara
 
 from sabm_mesa.visualization import panels
 from sabm_mesa.visualization.forms import Form
-from sabm_mesa.visualization.frame import Head
+from sabm_mesa.visualization.frame import CLOSED, Head, is_host
 from sabm_mesa.visualization.html import card, html, inside, problem
 from sabm_mesa.visualization.looks import one_sentence
 from sabm_mesa.visualization.pages.play_parts import use_poll
+from sabm_mesa.visualization.run_card import run_card
 from sabm_mesa.visualization.stage import Stage
+from sabm_mesa.visualization.words import told
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
-
-PACES = {
-    "as fast as it goes": 0.0,
-    "a round in ½ s": 0.5,
-    "a round in 1 s": 1.0,
-    "a round in 3 s": 3.0,
-}
 
 
 @solara.component
@@ -34,15 +29,28 @@ def ScenarioPage(scenario: type[SmartModel], **fixed: Any) -> None:
         scenario: the model class.
         fixed: parameters with which the page starts.
     """
-    stage = solara.use_memo(lambda: Stage(scenario, fixed), [scenario])
-    solara.use_effect(lambda: stage.close, [stage])
+    stage = solara.use_memo(lambda: _stage(scenario, fixed), [scenario])
+    solara.use_effect(lambda: stage.close if isinstance(stage, Stage) else None, [stage])
     Head(scenario.title)
+    if isinstance(stage, str):
+        with inside("main", "sabm-home"):
+            html("h1", scenario.title)
+            problem(f"The model could not be made: {stage}")
+        return
     with inside("main", "sabm-scenario"):
         _Live(stage)
         with inside("section", "sabm-card sabm-controls", aria_label="Parameters"):
             html("h2", "Parameters")
-            Form(stage.controls, stage.fixed, stage.set)
+            Form(stage.controls, stage.fixed, stage.set, lambda: stage.wrong)
         html("p", f"Source: {scenario.source}", "sabm-source")
+
+
+def _stage(scenario: type[SmartModel], fixed: dict[str, Any]) -> Stage | str:
+    """What is behind the page; or why its first model cannot be made."""
+    try:
+        return Stage(scenario, fixed)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
+        return told(error)
 
 
 @solara.component
@@ -65,23 +73,17 @@ def _Live(stage: Stage) -> None:
         with inside("header", "sabm-top"):
             html("h1", stage.scenario.title)
             html("p", one_sentence(stage.scenario), "sabm-lead")
-            panels.banner(show.model)
+            panels.banner(stage)
         with inside("section", "sabm-card sabm-run", aria_label="Run"):
-            transport(stage, at_once)
-            if stage.busy:
-                html("p", "The model is being set up …", "sabm-progress", role="status")
-            else:
-                panels.progress(show)
-            if stage.problem:
-                problem(stage.problem)
+            run_card(stage, at_once)
         with inside("section", "sabm-main", aria_label="Charts"):
             panels.charts(show.shown)
             panels.beside(show)
         with inside("aside", "sabm-side"):
-            with card("Latest round"):
-                panels.latest(show.model, show.shown)
             with card("Conversation"):
                 panels.Talk(show, sum(map(len, show.said().values())))
+            with card("Latest round"):
+                panels.latest(show.model, show.shown)
             with card("Usage"):
                 panels.usage(show.model)
             with card("Downloads"):
@@ -97,37 +99,7 @@ def View(scenario: type[SmartModel], **fixed: Any) -> None:
         fixed: parameters that the page sets itself, without a control.
     """
     with inside("div", "sabm-app"), inside("div", "sabm-body"):
-        ScenarioPage(scenario, **fixed)
-
-
-def transport(stage: Stage, at_once: Callable[..., Callable[..., None]]) -> None:
-    """Play, pause, step, reset, and the pace.
-
-    Args:
-        stage: the page's model.
-        at_once: makes an action draw the page again.
-    """
-    status = stage.show.status
-    ended, busy = status in {"over", "failed"}, status in {"playing", "pausing"}
-    with inside("div", "sabm-transport"):
-        if status == "playing":
-            solara.Button(
-                "Pause", icon_name="mdi-pause", color="primary", on_click=at_once(stage.show.pause)
-            )  # fmt: skip
+        if is_host():
+            ScenarioPage(scenario, **fixed)
         else:
-            solara.Button(
-                "Play", icon_name="mdi-play", color="primary", on_click=at_once(stage.play),
-                disabled=ended or busy or stage.busy,
-            )  # fmt: skip
-        solara.Button(
-            "Step", icon_name="mdi-skip-next", on_click=at_once(stage.step),
-            disabled=ended or busy or stage.busy,
-        )  # fmt: skip
-        solara.Button(
-            "Reset", icon_name="mdi-restart", on_click=at_once(stage.reset), disabled=stage.busy
-        )
-        pace = next(words for words, s in PACES.items() if s == stage.interval_s)
-        choose = at_once(lambda words: stage.pace(PACES[words]))
-        solara.Select("Pace", list(PACES), value=pace, on_value=choose)
-    if stage.dirty and status != "ready":
-        html("p", "Parameters have changed: Reset makes a model with them.", "sabm-hint")
+            html("main", CLOSED, "sabm-home")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,6 +12,7 @@ from sabm_mesa.analysis.plots import image, style
 from sabm_mesa.errors import SabmError
 from sabm_mesa.population import describe_deciders
 from sabm_mesa.registry import SCENARIOS, scenario
+from sabm_mesa.visualization.looks import painting
 from sabm_mesa.visualization.records import comparing
 from sabm_mesa.visualization.records.store import Run
 
@@ -26,7 +26,6 @@ MOST = 6
 """Columns in a chart of columns."""
 LABELS = {"Round": 0, "Round k": 0, "Rounds played": 1}
 """Labels of axes of rounds → what they show for round 0."""
-_painting = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def charts_of(run: Run) -> list[Chart]:
     """
     if run.model_data.empty:
         return []
-    with _painting:
+    with painting():
         return [_drawn(name, figure) for name, figure in _figures(run).items()]
 
 
@@ -101,7 +100,7 @@ def of_round(run: Run, round_: int) -> Chart | None:
     draw = None if model is None else getattr(import_module(model.plots), "at_round", None)
     if model is None or draw is None or run.agents_of(round_).empty:
         return None
-    with _painting:
+    with painting():
         figure = draw(run.agent_data, round_, _subtitle(run), **model.plot_options())
         return _drawn(f"round-{round_}", figure)
 
@@ -125,7 +124,7 @@ def both(one: Run, other: Run, names: tuple[str, str]) -> Chart | None:
         (other, names[1], {"color": style.VERMILLION, "linestyle": "--", "marker": "s"}),
     )
     at = {int(fork["at"]) for fork in [*one.forks, *other.forks]}
-    with _painting:
+    with painting():
         return _drawn("two-runs", _columns("Both runs by round", "", shown, lines, sorted(at)))
 
 

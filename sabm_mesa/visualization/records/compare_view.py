@@ -29,7 +29,9 @@ def Compare(run: Run, recordings: Sequence[Listed]) -> None:
     """
     parent = text(run.info["parent"])
     found = solara.use_memo(lambda: _first(run, recordings), [run, recordings])
-    chosen, set_chosen = solara.use_state_or_update(found)
+    nothing: tuple[str, int] | None = None
+    picked, set_chosen = solara.use_state(nothing)
+    chosen = picked or found  # what was picked stays when the list comes later
     path, number = chosen
     names = {str(run.path): "this recording"}
     names |= {str(each.path): each.name for each in recordings if each.path != run.path}

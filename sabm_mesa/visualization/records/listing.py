@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,11 +11,14 @@ from pathlib import Path
 import pandas as pd
 
 from sabm_mesa.errors import SabmError
+from sabm_mesa.population import describe_deciders
 from sabm_mesa.recording.reading import APPLICATION_ID
 from sabm_mesa.visualization.records.store import runs_of
 
 MOST = 100
 """Recordings that are listed at the most: the newest."""
+FEW = 3
+"""Minds, conditions and seeds that are named of each recording."""
 MOST_FOLDERS, DEPTH = 5000, 6
 ENDINGS = (".sqlite", ".sqlite3", ".db")
 SKIPPED = {"node_modules", "__pycache__", "site-packages"}
@@ -48,6 +52,17 @@ class Listed:
         told = ", ".join(f"{count} {status}" for status, count in states.items())
         n = len(self.runs)
         return f"{scenarios} · {n} run{'' if n == 1 else 's'}" + (f" ({told})" if told else "")
+
+    @property
+    def about(self) -> str:
+        """Minds, condition and seed; of several runs the first few of each."""
+        if self.problem or self.runs.empty:
+            return ""
+        rows = self.runs.to_dict("records")
+        minds = [describe_deciders(json.loads(r["minds"]), json.loads(r["forks"])) for r in rows]
+        conditions = [str(json.loads(row["parameters"]).get("condition", "")) for row in rows]
+        seeds = [row["seed"].strip("[]") for row in rows]
+        return f"{_few(minds)} · {_few(conditions)} · seed {_few(seeds)}"
 
 
 def listed(folder: Path) -> list[Listed]:
@@ -100,6 +115,11 @@ def _is_recording(path: Path) -> bool:
     except OSError:
         return False
     return head[_MARK:] == APPLICATION_ID.to_bytes(4, "big")
+
+
+def _few(texts: Sequence[str]) -> str:
+    found = list(dict.fromkeys(texts))
+    return ", ".join(found[:FEW]) + (", …" if len(found) > FEW else "")
 
 
 def _changed(path: Path) -> float:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import solara
 import solara.lab
 
-from sabm_mesa.errors import SabmError
 from sabm_mesa.visualization.html import html, inside
 from sabm_mesa.visualization.records.rounds import rows
+from sabm_mesa.visualization.words import told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,8 +37,8 @@ def use_read(read: Callable[[], T], dependencies: list[Any]) -> tuple[T | None, 
     def careful() -> tuple[list[Any], T | None, str]:
         try:
             return dependencies, read(), ""
-        except SabmError as error:
-            return dependencies, None, str(error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
+            return dependencies, None, told(error)
 
     task = solara.lab.use_task(careful, dependencies=dependencies)
     if task.value is None or task.value[0] != dependencies:
@@ -108,7 +108,7 @@ def Picture(drawn: Chart) -> None:
         drawn: the chart.
     """
     source = f"data:image/png;base64,{base64.b64encode(drawn.png).decode()}"
-    html("img", "", "sabm-lines" if drawn.lines else "", src=source, alt=drawn.title)
+    html("img", "", "sabm-lines" if drawn.lines else "sabm-map", src=source, alt=drawn.title)
 
 
 @solara.component_vue("table.vue")

@@ -20,6 +20,7 @@ from sabm_mesa.visualization.records.parts import (
     waiting,
 )
 from sabm_mesa.visualization.records.store import Run
+from sabm_mesa.visualization.words import whole_in
 
 MOST = 300
 """Rows of a table, and messages, on the page at once."""
@@ -87,6 +88,11 @@ def AskList(
         solara.Checkbox(label="Only invalid ones", value=failed, on_value=set_failed)
     invalid = sum(not each["valid"] for each in found)
     told = f"{len(found):,} asks in round {round_}, {invalid:,} invalid."
+    if agent and not any(str(each["agent"]) == agent for each in found):
+        known = {str(number) for number in run.asks["agent"].unique()}
+        why = "was not asked in this round" if agent in known else "is not in this run"
+        html("p", f"{told} Agent {agent} {why}.", "sabm-empty")
+        return
     if not shown:
         html("p", f"{told} None to show.", "sabm-empty")
         return
@@ -167,7 +173,7 @@ def Conversation(run: Run) -> None:
         run: the run.
     """
     chosen, choose = solara.use_state("")
-    only = int(chosen) if chosen.strip().isdecimal() else None
+    only = whole_in(chosen)
     n, said = solara.use_memo(lambda: rounds.said_in(run, MOST, only), [run, only])
     with card("Conversation"):
         solara.InputText(

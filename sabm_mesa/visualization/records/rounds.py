@@ -13,6 +13,7 @@ from sabm_mesa.errors import UnknownName
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.registry import scenario
 from sabm_mesa.visualization.records.store import Run
+from sabm_mesa.visualization.words import number
 
 Place = tuple[int, str, int, int]
 """Round, phase, agent and call of an ask."""
@@ -132,11 +133,7 @@ def dollars(value: float) -> str:
 
 def cell(value: object) -> str:
     """A value in a table; a dash for none."""
-    if _none(value):
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return "–" if _none(value) else number(value)
 
 
 def rows(frame: pd.DataFrame) -> list[list[str]]:

@@ -6,6 +6,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,9 @@ from typing import Any
 
 import pandas as pd
 
+from sabm_mesa.errors import RecordingError
 from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.visualization.access import check_path
 
 KEPT = 8
 """Results of reading that are kept at the most; one of a large run takes some 100 MB."""
@@ -89,8 +92,9 @@ def runs_of(path: Path) -> pd.DataFrame:
         path: the recording.
 
     Raises:
-        RecordingError: when it cannot be read.
+        RecordingError: when it cannot be read, or not in a browser (see `check_path`).
     """
+    _check(path)
     frame: pd.DataFrame = _KEPT.get(("runs", path, stamp(path)), Recorded(path).runs)
     if "running" in set(frame["status"]):  # which ends without a change of the file
         _KEPT.forget(("runs", path, stamp(path)))
@@ -105,9 +109,10 @@ def run_of(path: Path, number: int) -> Run:
         number: the run.
 
     Raises:
-        RecordingError: when it cannot be read.
+        RecordingError: when it cannot be read, or not in a browser (see `check_path`).
         UnknownName: when there is no such run.
     """
+    _check(path)
 
     def read() -> Run:
         recorded = Recorded(path)
@@ -123,6 +128,28 @@ def run_of(path: Path, number: int) -> Run:
     return found
 
 
+def place_of(path: str) -> Path:
+    """Where a recording is whose path was given in a browser.
+
+    Args:
+        path: from the server's folder on; ``~`` is the home of the server's user.
+    """
+    with suppress(RuntimeError):  # nobody of this name has a home
+        return Path.cwd() / Path(path).expanduser()
+    return Path.cwd() / path
+
+
+def _check(path: Path) -> None:
+    try:
+        path.stat()
+    except FileNotFoundError:
+        pass  # which is told of when it is opened
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise RecordingError(f"There is no recording of this name: {why}.") from None
+    check_path(path)
+
+
 def stamp(path: Path) -> Stamp:
     """What changes when a recording does: time and size of the file and of its log.
 
@@ -133,7 +160,7 @@ def stamp(path: Path) -> Stamp:
     for each in (path, path.with_name(f"{path.name}-wal")):
         try:
             stat = each.stat()
-        except OSError:
+        except (OSError, ValueError):  # no name of a file
             found.append((0, 0))
         else:
             found.append((stat.st_mtime_ns, stat.st_size))

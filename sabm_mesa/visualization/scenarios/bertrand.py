@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sabm_mesa.models.bertrand_competition import BertrandCompetition
 
 CARD: tuple[dict[str, Any], str] = (
     {"minds": "classical:win_continue_lose_reverse", "n_rounds": 120},
     "prices",
 )
 """The run whose prices are the picture on the home page."""
+
+
+def public_columns(model: BertrandCompetition) -> list[str]:
+    """What a player may see of a round: the prices, but no demand or profit of others.
+
+    Args:
+        model: the competition.
+    """
+    return [f"price_{number}" for number in range(1, model.n_firms + 1)]

@@ -10,10 +10,11 @@ from mesa.visualization.components import AgentPortrayalStyle
 from mesa.visualization.space_drawers import OrthogonalSpaceDrawer
 
 from sabm_mesa.analysis.plots import emergency_evacuation as plots
-from sabm_mesa.analysis.plots import image
+from sabm_mesa.analysis.plots import image, style
 from sabm_mesa.analysis.plots.evacuation_now import room_figure, trait_legend
 from sabm_mesa.analysis.plots.evacuation_plan import Plan
 from sabm_mesa.analysis.plots.evacuation_room import draw_room
+from sabm_mesa.parameters import parameters_of
 
 if TYPE_CHECKING:
     from sabm_mesa.agents.emergency_evacuation import Evacuee, Message
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 CARD: tuple[dict[str, Any], str] = ({"n_rounds": 6}, "room")
 """The run whose room is the picture on the home page."""
+ROOM = ("width", "height", "obstacles", "exits")
+"""The parameters of the room; the published table is of the room that is their default."""
 COLOUR_MAPS = ("occupancy",)
 MARKERS = {"confident": "o", "afraid": "^"}
 EDGES = {"strong": ("#000000", 1.1), "weak": ("#FFFFFF", 0.6)}
@@ -56,9 +59,9 @@ def charts(model: EmergencyEvacuation, subtitle: str, at_rest: bool) -> dict[str
         at_rest: whether the model waits.
     """
     found = {"room": room(model, subtitle)}
-    if model.round < 0:
-        return found
     data, agents = model.model_frame(), model.agent_frame()
+    if data.empty:  # also when it was stopped in its first round
+        return found
     if not at_rest:
         return found | {
             "escapes": plots.cumulative_escapes(data, subtitle, room=model.room, agent_data=agents)
@@ -69,8 +72,8 @@ def charts(model: EmergencyEvacuation, subtitle: str, at_rest: bool) -> dict[str
 def room(model: EmergencyEvacuation, subtitle: str) -> Any:
     """The room on its grid, with everybody who is inside.
 
-    The colour of a person is that of the exit it wants to leave by, its shape and edge show its
-    traits.
+    The colour of a person is that of the exit it wants to leave by, or grey as long as it has
+    chosen none; its shape and edge show its traits.
 
     Args:
         model: the evacuation.
@@ -89,7 +92,7 @@ def room(model: EmergencyEvacuation, subtitle: str) -> Any:
         edge, width = EDGES.get(body, EDGES["weak"])
         return AgentPortrayalStyle(
             x=person.pos[1], y=person.pos[0], size=dot, zorder=3,
-            color=colours.get(person.target or "", "#000000"),
+            color=colours.get(person.target or "", style.GREY),
             marker=MARKERS.get(mind, "o"), edgecolors=edge, linewidths=width,
         )  # fmt: skip
 
@@ -117,15 +120,25 @@ def hearers(model: EmergencyEvacuation, message: Message) -> str:
     return f"{len(numbers)} near: {', '.join(numbers)}"
 
 
-def table(model_data: pd.DataFrame) -> tuple[str, pd.DataFrame]:
+def public_columns(_model: EmergencyEvacuation) -> list[str]:
+    """What a player may see of a round: how many are out, and how many are not."""
+    return ["escaped", "inside", "dead"]
+
+
+def table(model: EmergencyEvacuation, model_data: pd.DataFrame) -> tuple[str, pd.DataFrame] | None:
     """The escapes beside those of table 2 of Wu et al. 2024.
 
     Args:
+        model: the evacuation.
         model_data: one row a round.
 
     Returns:
-        The caption, and one row a number of rounds played.
+        The caption, and one row a number of rounds played; None in another room than the
+        published one, where there is nothing to compare.
     """
+    published = parameters_of(type(model))
+    if any(model.parameters[name] != published[name].default for name in ROOM):
+        return None
     known = plots.published()
     escaped = model_data.set_index(model_data["round"] + 1)["escaped"]
     last = int(escaped.index.max())

@@ -1,0 +1,49 @@
+"""What a host sees of a game as it goes: its numbers, its charts and its conversation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sabm_mesa.visualization.looks import Heard, Look, Said
+from sabm_mesa.visualization.show import Shown
+from sabm_mesa.visualization.words import told
+
+if TYPE_CHECKING:
+    from sabm_mesa.game import Game
+
+
+class GameView:
+    """Looks at a game between its rounds, on the thread that plays it.
+
+    Args:
+        game: the game, before it is started.
+
+    Attributes:
+        shown: what can be seen of the rounds that are done; replaced as a whole.
+        version: grows with every change of `shown`.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self.game, self.model = game, game.model
+        self.look = Look(type(game.model))
+        self.shown = Shown(self.model.model_frame(), self.model.agent_frame())
+        self.version = 0
+        self._heard = Heard(self.look, self.model)
+        game.watch = self._watch
+
+    def said(self) -> dict[int, list[Said]]:
+        """Round → what was said in it, also in the round under way."""
+        return self._heard.by_round()
+
+    def _watch(self) -> None:
+        model = self.model
+        try:
+            self._heard.keep()
+            frames = model.model_frame(), model.agent_frame()
+            self.shown = replace(self.shown, model_data=frames[0], agent_data=frames[1])
+            pictures = tuple(self.look.paint(model, at_rest=not model.running))
+            self.shown = Shown(*frames, pictures, len(frames[0]) - 1)
+        except Exception as error:  # noqa: BLE001 - no chart may end a game that people play
+            self.shown = replace(self.shown, problem=told(error))
+        self.version += 1

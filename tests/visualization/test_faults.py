@@ -1,0 +1,280 @@
+"""What fails behind a page is a line on it; what is under way is never lost."""
+
+import math
+import threading
+
+import pytest
+from solara.server.kernel_context import has_current_context
+
+from sabm_mesa import KeynesianBeautyContest
+from sabm_mesa.analysis.plots import image, style
+from sabm_mesa.errors import MindSpecError, RecordingError
+from sabm_mesa.game import Game, with_others
+from sabm_mesa.games import MOST_GAMES, Games
+from sabm_mesa.usage import Tally
+from sabm_mesa.visualization.looks import Heard, Look, painting
+from sabm_mesa.visualization.records import store
+from sabm_mesa.visualization.show import Show
+from sabm_mesa.visualization.stage import Stage
+from sabm_mesa.visualization.words import whole_in
+from tests.visualization.test_show import WAIT_S, Slow, wait_for
+
+
+def contest(**parameters) -> KeynesianBeautyContest:
+    return KeynesianBeautyContest(**{"n_players": 3, "n_rounds": 3, "rng": 1, **parameters})
+
+
+def a_game(**parameters) -> Game:
+    return Game(
+        KeynesianBeautyContest, n_players=2, n_rounds=1, rng=1, recording=False,
+        minds={"human": 1, "classical": 1}, **parameters,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def present():
+    shows = []
+
+    def make(model, look=None) -> Show:
+        shows.append(Show(model, look or Look(type(model))))
+        return shows[-1]
+
+    yield make
+    for show in shows:
+        show.close()
+        assert show.join(WAIT_S)
+
+
+def test_an_error_of_the_look_is_a_line_and_the_thread_lives(present):
+    class Deaf(Look):
+        def said(self, _model):
+            raise LookupError("nobody listens")
+
+    show = present(contest(), Deaf(KeynesianBeautyContest))
+    show.play()
+    wait_for(lambda: show.status == "failed")
+    assert show.problem == "LookupError: nobody listens"
+
+
+def test_a_show_that_cannot_be_closed_lets_go(caplog):
+    class Sticky(KeynesianBeautyContest):
+        def close(self, _problem="closed"):
+            raise ZeroDivisionError
+
+    then = threading.Event()
+    show = Show(Sticky(n_players=3, n_rounds=1, rng=1), Look(Sticky))
+    show.close(then.set)
+    assert then.wait(WAIT_S)
+    assert show.join(WAIT_S)
+    assert "could not be closed" in caplog.text
+
+
+def test_nothing_is_logged_of_a_painting_whose_page_closes(caplog):
+    begun, go = threading.Event(), threading.Event()
+
+    class Late(Look):
+        def paint(self, _model, *, at_rest=True):  # noqa: ARG002
+            begun.set()
+            go.wait(WAIT_S)
+            raise OSError("the folder is gone")
+
+    show = Show(contest(), Late(KeynesianBeautyContest))
+    assert begun.wait(WAIT_S)
+    show.close()
+    go.set()
+    assert show.join(WAIT_S)
+    assert caplog.text == ""
+
+
+def test_a_step_pressed_while_a_round_ends_is_played(present):
+    ending, go = threading.Event(), threading.Event()
+
+    class Late(Look):
+        def said(self, model):
+            ending.set()
+            go.wait(WAIT_S)
+            return super().said(model)
+
+    show = present(contest(), Late(KeynesianBeautyContest))
+    show.play()
+    assert ending.wait(WAIT_S)
+    show.pause()
+    assert show.status == "pausing"
+    show.play(1)
+    go.set()
+    wait_for(lambda: show.status == "paused" and show.shown.painted == 1)
+    assert show.model.round == 1
+
+
+def test_an_error_of_a_constructor_is_a_line():
+    class Fussy(KeynesianBeautyContest):
+        def __init__(self, n_players=24, **settings):
+            if n_players == 13:
+                raise TypeError("no such luck")
+            super().__init__(n_players=n_players, **settings)
+
+    with pytest.raises(TypeError):
+        Stage(Fussy, {"n_players": 13})  # the page says so in the place of the model
+    stage = Stage(Fussy, {})
+    try:
+        stage.set("n_players", 13)
+        stage.reset()
+        wait_for(lambda: not stage.busy)
+        assert "TypeError: no such luck" in stage.problem
+        stage.set("n_players", 5)
+        stage.play()
+        wait_for(lambda: stage.show.status == "over")
+    finally:
+        stage.close()
+        assert stage.show.join(WAIT_S)
+
+
+def test_reset_stops_the_round_before_it_makes_the_next_model():
+    slow, was = Slow(), []
+
+    class Watched(KeynesianBeautyContest):
+        def __init__(self, n_players=6, **settings):
+            if settings.get("recording") is not False and made:
+                was.append(made[0]._scope.stopped)  # noqa: SLF001 - there is no other sign of it
+            super().__init__(n_players=n_players, **settings)
+
+    made: list[KeynesianBeautyContest] = []
+    stage = Stage(Watched, {"minds": slow})
+    try:
+        stage.play()
+        wait_for(lambda: stage.show.model.in_flight == 6)
+        made.append(stage.show.model)
+        stage.reset()
+        wait_for(lambda: not stage.busy)
+        assert was == [True]
+    finally:
+        slow.go.set()
+        stage.close()
+        assert stage.show.join(WAIT_S)
+
+
+def test_a_page_at_rest_is_not_drawn_again_for_an_unknown_price(monkeypatch):
+    stage = Stage(KeynesianBeautyContest, {})
+    try:
+        wait_for(lambda: stage.show.version >= 2)
+        monkeypatch.setattr(stage.show.model, "spent", lambda: Tally(cost_usd=math.nan))
+        assert stage.state() == stage.state()
+    finally:
+        stage.close()
+        assert stage.show.join(WAIT_S)
+
+
+def test_each_message_of_a_round_under_way_is_read_once(monkeypatch):
+    model = contest()
+    look = Look(type(model))
+    read = []
+    words = look.words
+
+    def counted(model, messages):
+        read.append(len(messages))
+        return words(model, messages)
+
+    model.run_model()
+    model.round = 2
+    said = list(model.said)
+    monkeypatch.setattr(model, "playing", True)
+    monkeypatch.setattr(look, "words", counted)
+    monkeypatch.setattr(model, "said", said[:-1])
+    heard = Heard(look, model)
+    before = heard.by_round()[2]
+    assert heard.by_round()[2] == before
+    model.said.append(said[-1])
+    assert [each.text for each in heard.by_round()[2]] == [s.text for s in said if s.round == 2]
+    assert read == [len(said) - 1, 0, 1]
+
+
+def test_an_answer_in_the_moment_of_the_limit_is_shown_as_it_counts():
+    game = a_game(time_limit_s=0.2)
+    (seat,) = game.seats.values()
+    seat.take("me")
+    close, refusals = seat._close, []  # noqa: SLF001 - the moment between limit and end
+
+    def late(*given, **more):
+        refusals.append(seat.answer("me", 0, "40"))
+        return close(*given, **more)
+
+    seat._close = late  # noqa: SLF001
+    game.start()
+    game.join()
+    assert refusals == [""]
+    assert seat.turns[0].answer == "40"
+    assert game.own_data(seat).iloc[0].astype(str).str.contains("40").any()
+
+
+def test_a_game_that_nobody_has_started_makes_room():
+    games = Games()
+    kept = [a_game() for _ in range(MOST_GAMES + 1)]
+    for game in kept:
+        games.add("host", game)
+    assert kept[0] not in games.of("host")
+    assert kept[0].status == "over"
+    assert kept[-1] in games.of("host")
+    games.close_all()
+    assert {game.status for game in kept} == {"over"}
+
+
+def test_games_that_are_played_end_with_the_server():
+    games, game = Games(), a_game()
+    games.add("host", game)
+    (seat,) = game.seats.values()
+    game.start()
+    wait_for(lambda: seat.question)
+    games.close(game)  # also one whose links lead nowhere any more
+    games.close_all()
+    assert game.status == "over"
+    assert game.problem
+
+
+def test_an_error_that_is_none_of_the_packages_ends_a_game_with_a_line():
+    game = a_game()
+    game.watch = lambda: 1 // 0
+    (seat,) = game.seats.values()
+    seat.take("me")
+    game.start()
+    wait_for(lambda: seat.question)
+    seat.answer("me", seat.question.number, "40")
+    wait_for(lambda: game.status == "over")
+    assert "ZeroDivisionError" in game.problem
+
+
+def test_people_are_not_among_the_others():
+    for others in ("human", {"human": 1, "classical": 1}):
+        with pytest.raises(MindSpecError, match="no people"):
+            with_others(KeynesianBeautyContest, {"n_players": 3}, others)
+
+
+def test_names_that_are_none_are_told_in_a_line():
+    for name in ("~nosuchuser/x.sqlite", "\0", "a" * 300):
+        place = store.place_of(name)
+        store.stamp(place)
+        with pytest.raises(RecordingError):
+            store.runs_of(place)
+        with pytest.raises(RecordingError):
+            store.run_of(place, 0)
+
+
+@pytest.mark.parametrize(
+    ("typed", "number"), [("7", 7), (" 12 ", 12), ("x", None), ("", None), ("9" * 5000, None)]
+)
+def test_a_number_that_is_typed_has_a_size(typed, number):
+    assert whole_in(typed) == number
+
+
+def test_what_people_write_is_no_formula():
+    figure = style.new_figure(r"Prices $\bar$", r"baseline · fixed:$\foo$ · seed 1", height=2)
+    assert image.png(figure).startswith(b"\x89PNG")
+
+
+def test_what_is_painted_belongs_to_no_page():
+    seen = []
+    with painting():
+        seen.append(has_current_context())
+        other = threading.Thread(target=lambda: seen.append(image.drawing.acquire(blocking=False)))
+        other.start()
+        other.join()
+    assert seen == [False, False]

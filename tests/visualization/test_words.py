@@ -1,0 +1,77 @@
+"""What columns, numbers and those who decide are called."""
+
+import numpy as np
+import pytest
+
+from sabm_mesa import BertrandCompetition, KeynesianBeautyContest
+from sabm_mesa.visualization.words import (
+    count,
+    name_of,
+    names_in,
+    number,
+    title_of,
+    who_would_decide,
+)
+
+
+@pytest.mark.parametrize(
+    ("column", "title"),
+    [
+        ("n_winners", "Winners"),
+        ("variance", "Variance (picks squared)"),
+        ("price_2", "Price of Gill"),
+        ("price_3", "Price of 3"),
+        ("price_messages", "Messages on prices"),
+        ("escaped_left", "Escaped, left (people)"),
+        ("some_new_column", "Some new column"),
+        ("n_new", "New"),
+        ("x", "x"),
+    ],
+)
+def test_columns_have_titles(column, title):
+    assert title_of(column, ("Ed", "Gill")) == title
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (1 / 3, "0.3333"),
+        (12345.678, "12,346"),
+        (0.00001234, "1.234e-05"),
+        (float("nan"), "–"),
+        (None, "–"),
+        (7, "7"),
+        (True, "yes"),
+        (np.False_, "no"),
+        (np.float64(2.0), "2"),
+        ("left", "left"),
+    ],
+)
+def test_numbers_are_short(value, shown):
+    assert number(value) == shown
+
+
+def test_agents_have_one_name():
+    firms = BertrandCompetition(rng=1, n_rounds=1, recording=False)
+    assert [name_of(firms, agent) for agent in (1, 2)] == ["Ed", "Gill"]
+    players = KeynesianBeautyContest(rng=1, n_players=2, recording=False)
+    assert name_of(players, 2) == "Player 2"
+    assert name_of(players, "Kate") == "Kate"
+    assert not names_in(players)
+
+
+def test_who_would_decide():
+    assert who_would_decide("classical", "player") == (
+        "Classical behavioural rules decide (classical): no language model.", "free"
+    )  # fmt: skip
+    sentence, kind = who_would_decide("llm:a", "player")
+    assert (sentence, kind) == (
+        "Language model a decides for all players: answers may cost money.", "paid"
+    )  # fmt: skip
+    sentence, kind = who_would_decide({"llm:a": 1, "fixed:3": "many"}, "firm")
+    assert kind == "paid"
+    assert "Language model a for 1" in sentence
+
+
+def test_one_is_one():
+    assert [count(n, "round") for n in (0, 1, 2000)] == ["0 rounds", "1 round", "2,000 rounds"]
