@@ -15,6 +15,7 @@ from .service import Service, Settings
 
 HOST = "127.0.0.1"
 _BACKLOG = 4096
+_TURNS = 20
 _JOIN_TIMEOUT = 30.0
 
 
@@ -213,8 +214,10 @@ async def _disconnect(runner: web.AppRunner) -> None:
     """Break the open connections, which cancels their handlers; cleanup would wait for them."""
     if runner.server is None:
         return
-    for connection in runner.server.connections:
-        if connection.transport is not None:
-            connection.transport.abort()
-    # The loop runs what abort() scheduled before it comes back here.
-    await asyncio.sleep(0)
+    # A connection that was accepted last is known a few turns of the loop later.
+    for _ in range(_TURNS):
+        for connection in list(runner.server.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
+        # The loop runs what abort() scheduled before it comes back here.
+        await asyncio.sleep(0)
