@@ -271,7 +271,11 @@ def test_a_server_that_knows_only_the_older_form_of_a_schema_is_sent_that_one() 
         forms = [form(seen.body) for seen in server.requests]
 
     assert all(json.loads(done.text)["answer"] in (3, 4, 5) for done in [*first, *later])
-    assert forms == ["json_schema"] * 3 + ["json_object"] * 4
+    # Each of the four is answered in the older form; how many of the first three tried the newer
+    # one before that was known depends on which of them came first.
+    assert forms.count("json_object") == 4
+    assert 1 <= forms.count("json_schema") <= 3
+    assert (forms[0], forms[-1]) == ("json_schema", "json_object")
     assert [done.retries for done in first] == [0, 0, 0]
 
 
