@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
 from solara.server.kernel_context import get_current_context
@@ -12,12 +11,13 @@ from sabm_mesa.visualization.pages.play_parts import GAMES
 
 
 def close_all() -> None:
-    """Close all models on show and all games at once, and wait for what they still record."""
-    both = [threading.Thread(target=each) for each in (show.close_all, GAMES.close_all)]
-    for thread in both:
-        thread.start()
-    for thread in both:
-        thread.join()
+    """Close all models on show and all games at once, and wait for what they still record.
+
+    It starts no thread: it also runs at the exit of the interpreter, which starts none any more.
+    """
+    show.stop_all()
+    GAMES.close_all()
+    show.close_all()
 
 
 def end_with_the_server() -> Callable[[], None]:

@@ -254,11 +254,21 @@ def rounds_done(model: SmartModel) -> int:
     return len(model.datacollector.model_vars["asks"])
 
 
-def close_all() -> None:
-    """Close all models on show, and wait until what is being paid for is recorded."""
+def stop_all() -> list[Show]:
+    """Close all models on show without waiting for them.
+
+    Returns:
+        Those that were open.
+    """
     shows = list(_on_show)
     for show in shows:
         show.close()
+    return shows
+
+
+def close_all() -> None:
+    """Close all models on show, and wait until what is being paid for is recorded."""
+    shows = stop_all()
     deadline = time.monotonic() + WIND_UP_S
     for show in shows:
         show.join(max(0.0, deadline - time.monotonic()))
