@@ -64,7 +64,8 @@ def controls_of(scenario: type[SmartModel]) -> list[Control]:
     """
     texts = _texts(scenario)
     known = _options(scenario)
-    own = inspect.signature(vars(scenario)["__init__"]).parameters
+    made_by = next(cls for cls in scenario.__mro__ if "__init__" in vars(cls))
+    own = inspect.signature(vars(made_by)["__init__"]).parameters
     found = []
     for name, parameter in parameters_of(scenario).items():
         if name in LEFT_OUT:
