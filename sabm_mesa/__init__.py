@@ -19,8 +19,13 @@ if TYPE_CHECKING:
     from sabm_mesa.minds.llm import LLMMind, LLMSettings
     from sabm_mesa.models.base import SmartModel
     from sabm_mesa.models.bertrand_competition import BertrandCompetition
+    from sabm_mesa.models.cocktail_party import CocktailParty
+    from sabm_mesa.models.commons import Fishery, Pasture, Pollution
     from sabm_mesa.models.emergency_evacuation import EmergencyEvacuation
     from sabm_mesa.models.keynesian_beauty_contest import KeynesianBeautyContest
+    from sabm_mesa.models.public_goods import PublicGoods
+    from sabm_mesa.models.repeated_beauty_contest import RepeatedBeautyContest
+    from sabm_mesa.models.sentence_making import SentenceMaking
     from sabm_mesa.recording import Recording
     from sabm_mesa.recording.frames import Recorded
     from sabm_mesa.reruns import fork, replay, resume
@@ -38,8 +43,13 @@ _HOMES = {
     "sabm_mesa.minds.llm": ("LLMMind", "LLMSettings"),
     "sabm_mesa.models.base": ("SmartModel",),
     "sabm_mesa.models.bertrand_competition": ("BertrandCompetition",),
+    "sabm_mesa.models.cocktail_party": ("CocktailParty",),
+    "sabm_mesa.models.commons": ("Fishery", "Pasture", "Pollution"),
     "sabm_mesa.models.emergency_evacuation": ("EmergencyEvacuation",),
     "sabm_mesa.models.keynesian_beauty_contest": ("KeynesianBeautyContest",),
+    "sabm_mesa.models.public_goods": ("PublicGoods",),
+    "sabm_mesa.models.repeated_beauty_contest": ("RepeatedBeautyContest",),
+    "sabm_mesa.models.sentence_making": ("SentenceMaking",),
     "sabm_mesa.recording": ("Recording",),
     "sabm_mesa.recording.frames": ("Recorded",),
     "sabm_mesa.reruns": ("fork", "replay", "resume"),
@@ -52,9 +62,11 @@ __all__ = [
     "BertrandCompetition",
     "Budget",
     "Choice",
+    "CocktailParty",
     "Connection",
     "Decision",
     "EmergencyEvacuation",
+    "Fishery",
     "FixedMind",
     "KeynesianBeautyContest",
     "LLMMind",
@@ -62,13 +74,18 @@ __all__ = [
     "Mind",
     "Number",
     "Observation",
+    "Pasture",
     "Phase",
+    "Pollution",
+    "PublicGoods",
     "Recorded",
     "Recording",
+    "RepeatedBeautyContest",
     "Reply",
     "SabmError",
     "ScriptedClient",
     "ScriptedMind",
+    "SentenceMaking",
     "SmartAgent",
     "SmartModel",
     "Text",

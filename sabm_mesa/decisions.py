@@ -200,6 +200,20 @@ class Text(AnswerSpec):
             text = " ".join(words[: self.max_words]) + _CUT
         if len(text) > self.max_chars:
             text = text[: self.max_chars - len(_CUT)].rstrip() + _CUT
+        return self.with_end(text, value)
+
+    def with_end(self, text: str, whole: str) -> str:
+        """What was made of a text by cutting or filling it, with an end that must not be lost.
+
+        Args:
+            text: what was made of it.
+            whole: the text itself.
+
+        Returns:
+            `text` as it is; a spec whose texts may end with a word that has a meaning of its own
+            puts that word back.
+        """
+        del whole
         return text
 
     def placeholders(self) -> dict[str, Any]:

@@ -11,9 +11,16 @@ if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
 SCENARIOS = {
+    "beauty-contest": "sabm_mesa.models.repeated_beauty_contest:RepeatedBeautyContest",
     "bertrand": "sabm_mesa.models.bertrand_competition:BertrandCompetition",
+    "cocktail-party": "sabm_mesa.models.cocktail_party:CocktailParty",
     "evacuation": "sabm_mesa.models.emergency_evacuation:EmergencyEvacuation",
+    "fishery": "sabm_mesa.models.commons:Fishery",
     "kbc": "sabm_mesa.models.keynesian_beauty_contest:KeynesianBeautyContest",
+    "pasture": "sabm_mesa.models.commons:Pasture",
+    "pollution": "sabm_mesa.models.commons:Pollution",
+    "public-goods": "sabm_mesa.models.public_goods:PublicGoods",
+    "sentence-making": "sabm_mesa.models.sentence_making:SentenceMaking",
 }
 UNLISTED = {
     "judge": "sabm_mesa.analysis.process.judge:Judging",

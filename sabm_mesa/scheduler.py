@@ -7,23 +7,27 @@ on the same snapshot and the decisions are applied in the order of the agents' i
 Two agents of a sequential phase that cannot affect each other may be asked at the same time: with
 a `reach`, an agent starts as soon as every earlier agent within its reach is done. The result is
 that of strict one-by-one order as long as what an agent observes and changes lies within its reach.
+
+Who is next may depend on what was just decided, as when speakers name one another: the order is
+then an iterator, which is asked for the next agent once the decision before has been applied.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.decisions import Decision
+from sabm_mesa.errors import ParameterError
 from sabm_mesa.parameters import one_of
 
 if TYPE_CHECKING:
     from sabm_mesa.agents.base import SmartAgent
     from sabm_mesa.models.base import SmartModel
 
-Order = str | Callable[[Any, list[Any]], Sequence[Any]]
+Order = str | Callable[[Any, list[Any]], Iterable[Any]]
 Who = Callable[[Any], Iterable[Any]]
 When = Callable[[Any], bool]
 Reach = Callable[[Any, Any], Iterable[Any]]
@@ -42,6 +46,9 @@ class Phase:
         name: the name of the agents' method: ``"communicate"``, ``"plan"`` or ``"act"``.
         order: ``"simultaneous"``; ``"shuffled"`` (one after another, order drawn every round);
             ``"fixed"`` (one after another by id); or a callable ``(model, agents) -> sequence``.
+            It may also return an iterator (so be a generator function), which gives the next
+            agent once the decision before has been applied, until it ends; an agent may have
+            several turns, and there are neither `turns` nor a `reach`.
         when: whether the phase takes place in this round; always, when None.
         who: the agents that take part; all, when None.
         reach: the agents that an agent can affect or be affected by in this phase; everybody,
@@ -92,15 +99,28 @@ async def run_phase(model: SmartModel, phase: Phase) -> int:
     apply = getattr(model, f"after_{phase.name}")
     if phase.order == SIMULTANEOUS:
         return await _simultaneous(agents, phase.name, apply)
-    turns = _in_order(model, phase, agents) * phase.turns
+    order = _in_order(model, phase, agents)
+    if isinstance(order, Iterator):
+        return await _one_by_one(order, phase.name, apply)
+    turns = order * phase.turns
     if phase.reach is None or all(agent.mind.instant for agent in agents):
         return await _one_by_one(turns, phase.name, apply)
     return await _within_reach(model, phase, turns, apply)
 
 
-def _in_order(model: SmartModel, phase: Phase, agents: list[SmartAgent]) -> list[SmartAgent]:
+def _in_order(
+    model: SmartModel, phase: Phase, agents: list[SmartAgent]
+) -> list[SmartAgent] | Iterator[SmartAgent]:
     if callable(phase.order):
-        return list(phase.order(model, agents))
+        order = phase.order(model, agents)
+        if not isinstance(order, Iterator):
+            return list(order)
+        if phase.turns != 1 or phase.reach is not None:
+            raise ParameterError(
+                f"The order of the phase {phase.name!r} is an iterator, which has neither turns "
+                "nor a reach."
+            )
+        return order
     if phase.order == SHUFFLED:
         return [agents[i] for i in model.rng.permutation(len(agents))]
     return agents
@@ -126,7 +146,7 @@ async def _simultaneous(agents: list[SmartAgent], name: str, apply: Callable[...
     return longest
 
 
-async def _one_by_one(turns: list[SmartAgent], name: str, apply: Callable[..., None]) -> int:
+async def _one_by_one(turns: Iterable[SmartAgent], name: str, apply: Callable[..., None]) -> int:
     chain = 0
     for position, agent in enumerate(turns):
         decision, attempts = await _turn(agent, name, position)

@@ -70,6 +70,17 @@ def require_columns(data: pd.DataFrame, columns: list[str]) -> None:
         raise ValueError(f"the data frame has no column {', '.join(missing)}")
 
 
+def require_rows(data: pd.DataFrame, columns: list[str]) -> None:
+    """Check that a frame has these columns and any rows.
+
+    Raises:
+        ValueError: naming the columns that are missing, or saying that there are no rows.
+    """
+    require_columns(data, columns)
+    if data.empty:
+        raise ValueError("the data frame has no rows: nothing to plot")
+
+
 def _percentile_interval(
     values: npt.NDArray[np.float64],
     rng: np.random.Generator,

@@ -6,12 +6,14 @@ a key nor a network is needed. An estimate does not depend on chance: it starts 
 is given, else from 0.
 
 How many asks
-    Four rehearsals, in which the stand-ins decide as the scenario's classical minds do, or all
-    alike, or at random, or so that nobody moves (`stand_ins.Manner`). The least is the smaller of
-    the first two, in which a run ends as early as it may when all agree; the most is the largest
-    of all, in which nobody leaves. Where other seeds give other numbers the range is widened to
-    either side, by the difference or by three roots of the number. A run that ends before its last
-    round in all rehearsals is extended to it for the most.
+    Five kinds of rehearsals, in which the stand-ins decide as the scenario's classical minds do,
+    or all alike (the first option, or the last one), or at random, or so that nobody moves or takes
+    anything (`stand_ins.Manner`). The least is the smallest of those in which a run ends as early
+    as it may: as the classical minds play, and when all agree. The most is the largest of those in
+    which it goes on. Where other seeds give other numbers the range is widened to either side, by
+    the difference or by three roots of the number; where they give the same number a round, only
+    how many rounds there are is open: from those that were played to all. A run that ends before
+    its last round in all rehearsals is extended to it for the most.
 
 How many tokens
     A prompt's letters come from the rehearsals: for the least with texts of one word, for the most
@@ -28,8 +30,8 @@ How many dollars
     nothing. An unknown price is NaN, never zero.
 
 Typically
-    One more number, between low and high: the classical minds' run, sentences of 20 words, 4
-    letters a token, every answer usable, nothing cached.
+    One more number, between low and high: the classical minds' run with what they say (filled up
+    or cut to 20 words), 4 letters a token, every answer usable, nothing cached.
 
 With a recording
     Of the same scenario. Letters for a token, lengths of texts and answers, shares of unusable and

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,10 +24,45 @@ MANY_ASKS = 5000
 DEVIATIONS = 3.0
 """Standard deviations by which a count that depends on chance is widened; one is its root, since
 who is asked is mostly drawn independently."""
-LEAST = (Manner.CLASSICAL, Manner.AGREED)
+BRIEF = 120
+"""Letters of texts at the most where questions are counted alone: a sentence of many parts."""
+LEAST = (Manner.CLASSICAL, Manner.AGREED, Manner.LAST)
 """How stand-ins decide for the least."""
-MOST = (Manner.CLASSICAL, Manner.DRAWN, Manner.STILL)
+MOST = (Manner.CLASSICAL, Manner.AGREED, Manner.DRAWN, Manner.STILL)
 """How they decide for the most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """A run as it is rehearsed in one manner, with one and with other seeds.
+
+    Attributes:
+        shown: the rehearsal whose prompts were rendered.
+        counts: (question, mind) → number of questions, for each seed.
+        rounds: how many rounds were played, for each seed.
+    """
+
+    shown: Rehearsal
+    counts: list[Counter[Kind]]
+    rounds: list[int]
+
+    def asks(self, kind: Kind, n_rounds: int, longest: int) -> Range:
+        """Questions of a kind in one run.
+
+        Where every seed has as many in a round, only the number of rounds is open: from the fewest
+        that were played to all there are. Else the count depends on chance.
+
+        Args:
+            kind: the question and the mind.
+            n_rounds: rounds of a run at the most.
+            longest: rounds of the longest rehearsal in any manner.
+        """
+        counts = [count[kind] for count in self.counts]
+        first, rounds = counts[0], self.rounds[0]
+        if all(n * rounds == first * r for n, r in zip(counts, self.rounds, strict=True)):
+            return Range(min(counts), first * n_rounds / rounds)
+        found = _widened(counts)
+        return Range(found.low, found.high * n_rounds / longest)
 
 
 class Plays:
@@ -46,42 +82,20 @@ class Plays:
     def __init__(
         self, scenario: type[SmartModel], parameters: Mapping[str, Any], short: Length, long: Length
     ) -> None:
-        seed = parameters.get("rng")
-        first = seed if isinstance(seed, int) else 0
-
-        def play(
-            manner: Manner, length: Length, more: int = 0, *, render: bool = True
-        ) -> Rehearsal:
-            return rehearse(scenario, parameters, manner, length, seed=first + more, render=render)
-
-        least = {manner: play(manner, short) for manner in LEAST}
-        most = {manner: play(manner, long) for manner in MOST}
-        self.n_rounds = least[Manner.CLASSICAL].model.n_rounds
-        self._rounds = max(each.model.round + 1 for each in most.values())
-        self._least, self._most = list(least.values()), list(most.values())
-        self._counts: dict[Manner, list[Counter[Kind]]] = {}
-        for manner, rehearsal in {**most, **least}.items():
-            counts = [rehearsal.counts()]
-            few = counts[0].total() <= MANY_ASKS
-            for more in range(1, MORE_SEEDS + 1 if few else 2):
-                counts.append(play(manner, short, more, render=False).counts())
-                if counts[1] == counts[0]:
-                    break  # chance makes no difference
-            self._counts[manner] = counts
+        self._least = [_play(scenario, parameters, manner, short) for manner in LEAST]
+        self._most = [_play(scenario, parameters, manner, long) for manner in MOST]
+        self.n_rounds = self._least[0].shown.model.n_rounds
+        self._longest = max(max(play.rounds) for play in self._most)
 
     def kinds(self) -> list[Kind]:
         """(question, mind) of all that was asked, in the order in which it was."""
-        return list(dict.fromkeys(kind for play in self._all() for kind in play.questions))
+        return list(dict.fromkeys(kind for play in self._all() for kind in play.shown.questions))
 
     def asks(self, kind: Kind) -> Range:
         """Questions of a kind in one run."""
-        seen = {
-            manner: _widened([count[kind] for count in counts])
-            for manner, counts in self._counts.items()
-        }
-        low = min(seen[manner].low for manner in LEAST)
-        high = max(each.high for each in seen.values())
-        return Range(low, high * self.n_rounds / self._rounds)
+        low = min(play.asks(kind, self.n_rounds, self._longest).low for play in self._least)
+        high = max(play.asks(kind, self.n_rounds, self._longest).high for play in self._most)
+        return Range(low, high)
 
     def letters(self, kind: Kind) -> Range:
         """Letters of the prompt of a question of a kind, on average over a run."""
@@ -99,12 +113,36 @@ class Plays:
         found = [each.specs for each in self._of(self._all(), kind)]
         return list(dict.fromkeys(spec for specs in found for spec in specs))
 
-    def _all(self) -> list[Rehearsal]:
+    def _all(self) -> list[Play]:
         return [*self._least, *self._most]
 
     @staticmethod
-    def _of(plays: list[Rehearsal], kind: Kind) -> list[Questions]:
-        return [play.questions[kind] for play in plays if kind in play.questions]
+    def _of(plays: list[Play], kind: Kind) -> list[Questions]:
+        shown = [play.shown.questions for play in plays]
+        return [questions[kind] for questions in shown if kind in questions]
+
+
+def _play(
+    scenario: type[SmartModel], parameters: Mapping[str, Any], manner: Manner, length: Length
+) -> Play:
+    """Rehearse a run in one manner, with other seeds too where chance makes a difference."""
+    seed = parameters.get("rng")
+    first = seed if isinstance(seed, int) else 0
+    shown = rehearse(scenario, parameters, manner, length, seed=first, render=True)
+    counts, rounds = [shown.counts()], [shown.rounds]
+    few = counts[0].total() <= MANY_ASKS
+    for more in range(1, MORE_SEEDS + 1 if few else 2):
+        again = rehearse(scenario, parameters, manner, _brief(length), seed=first + more)
+        counts.append(again.counts())
+        rounds.append(again.rounds)
+        if counts[1] == counts[0]:
+            break  # chance makes no difference
+    return Play(shown, counts, rounds)
+
+
+def _brief(length: Length) -> Length:
+    """The same length of texts, or a sentence: what is said takes time, and changes no count."""
+    return lambda question, mind, spec: min(BRIEF, length(question, mind, spec))
 
 
 def _widened(counts: list[int]) -> Range:

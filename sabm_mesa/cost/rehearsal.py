@@ -104,6 +104,11 @@ class Rehearsal:
     model: SmartModel
     questions: Mapping[Kind, Questions]
 
+    @property
+    def rounds(self) -> int:
+        """How many rounds were played."""
+        return self.model.round + 1
+
     def counts(self) -> Counter[Kind]:
         """(question, mind) → number of questions."""
         return Counter({kind: asked.total for kind, asked in self.questions.items()})

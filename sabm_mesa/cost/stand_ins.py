@@ -22,15 +22,19 @@ Length = Callable[[str, str, Text], int]
 
 FARTHEST = 1e9
 """Stands for an infinite end of a range when a number is drawn."""
+FILLER = "xxxxxx; "
+"""A long word; a scenario that takes a text apart finds as many parts as it looks for."""
+ACTION = "act"
 
 
 class Manner(Enum):
-    """How stand-ins decide; texts are filler in every manner."""
+    """How stand-ins decide; their texts are filler, after the words of a classical mind if any."""
 
     CLASSICAL = "as the scenario's default classical mind, or at random where there is none"
     AGREED = "all alike: the middle of a range, the first option"
+    LAST = "all alike: the high end of a range, the last option"
     DRAWN = "at random among the legal answers"
-    STILL = "at random, but in the last phase of a round unusably, so that nobody moves"
+    STILL = "at random, but unusably in the phase of action, so that nobody moves or takes anything"
 
 
 class StandIn:
@@ -68,7 +72,7 @@ class StandIn:
         self.language_model: str = getattr(mind, "model", "") or language_model(self.spec)
         self.settings: LLMSettings | None = getattr(mind, "settings", None)
         self._manner, self._length, self._notice = manner, length, notice
-        self._last_phase = scenario.phases[-1].name
+        self._action = _phase_of_action(scenario)
         self._make = scenario.classical_minds.get("default")
         self._example = None if self._make is None else self._make("classical")
         self._minds: dict[int, Mind] = {}
@@ -90,17 +94,37 @@ class StandIn:
         if self.costs:
             self._notice(self.spec, ask)
         if isinstance(ask.spec, Text):
-            return "x" * max(1, self._length(ask.name, self.spec, ask.spec))
-        if self._manner is Manner.STILL and ask.key.phase == self._last_phase:
+            said = await self._classical(ask) if self._manner is Manner.CLASSICAL else None
+            return filled(said, self._length(ask.name, self.spec, ask.spec))
+        if self._manner is Manner.STILL and ask.key.phase == self._action:
             return ""
         if self._manner is Manner.AGREED:
             return _middle(ask.spec)
+        if self._manner is Manner.LAST:
+            return _last(ask.spec)
         if self._manner is Manner.CLASSICAL and self._make is not None:
-            agent = ask.key.agent
-            if agent not in self._minds:
-                self._minds[agent] = self._make("classical")
-            return await self._minds[agent].answer(ask)
+            return await self._classical(ask)
         return _drawn(ask.spec, ask.rng)
+
+    async def _classical(self, ask: Ask) -> object:
+        """What the agent's own copy of the default classical mind answers; None without one."""
+        if self._make is None:
+            return None
+        agent = ask.key.agent
+        if agent not in self._minds:
+            self._minds[agent] = self._make("classical")
+        return await self._minds[agent].answer(ask)
+
+
+def filled(said: object, length: int) -> str:
+    """A text of this length: what was said, and filler after it.
+
+    Args:
+        said: the words of a classical mind; what is no text is left out.
+        length: letters (at least 1).
+    """
+    words = f"{said} " if isinstance(said, str) and said else ""
+    return (words + FILLER * (length // len(FILLER) + 1))[: max(1, length)]
 
 
 def mind_name(mind: Any) -> str:
@@ -120,6 +144,14 @@ def _middle(spec: AnswerSpec) -> object:
     return short if low <= short <= high else middle
 
 
+def _last(spec: AnswerSpec) -> object:
+    if isinstance(spec, Choice):
+        return spec.options[-1]
+    assert isinstance(spec, Number)
+    high = _ends(spec)[1]
+    return math.floor(high) if spec.integer else high
+
+
 def _drawn(spec: AnswerSpec, rng: np.random.Generator) -> object:
     if isinstance(spec, Choice):
         return spec.options[int(rng.integers(len(spec.options)))]
@@ -132,3 +164,9 @@ def _drawn(spec: AnswerSpec, rng: np.random.Generator) -> object:
 
 def _ends(spec: Number) -> tuple[float, float]:
     return max(spec.low, -FARTHEST), min(spec.high, FARTHEST)
+
+
+def _phase_of_action(scenario: type[SmartModel]) -> str:
+    """The phase in which agents change the world: the one of that name, or the last."""
+    names = [phase.name for phase in scenario.phases]
+    return ACTION if ACTION in names else names[-1]

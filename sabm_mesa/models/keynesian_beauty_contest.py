@@ -64,15 +64,13 @@ import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-import numpy as np
-
 from sabm_mesa.agents.keynesian_beauty_contest import Message, Player
 from sabm_mesa.analysis.messages import shared_number_or_agreement
 from sabm_mesa.analysis.theory.guessing_game import (
     RewardRule,
     nagel_level,
+    outcome,
     reward_per_winner,
-    winners,
 )
 from sabm_mesa.decisions import Decision
 from sabm_mesa.minds import Minds
@@ -175,11 +173,7 @@ class KeynesianBeautyContest(SmartModel):
     def update(self) -> None:
         """Determine target, winners and rewards."""
         picks = [player.choice for player in self.players]
-        valid = np.array([pick for pick in picks if pick is not None], dtype=float)
-        self.mean = float(valid.mean()) if valid.size else math.nan
-        self.target = P * self.mean
-        self.variance = float(valid.var()) if valid.size else math.nan
-        won = winners(picks, P)
+        self.mean, _, self.variance, self.target, won = outcome(picks, P)
         self.n_winners = sum(won)
         reward = reward_per_winner(self.n_winners, self.reward_rule)
         for player, wins in zip(self.players, won, strict=True):

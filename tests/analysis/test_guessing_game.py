@@ -246,7 +246,7 @@ BAD_CALLS = [
     (lambda: level_k_choice(1, p=0), "p must be positive"),
     (lambda: nagel_level(float("nan")), "abstention"),
     (lambda: nagel_level(-1), "choice >= 0"),
-    (lambda: nagel_level(1, p=1), "0 < p < 1"),
+    (lambda: nagel_level(1, p=1), "p != 1"),
     (lambda: nagel_level(1, reference=float("nan")), "reference >= 0"),
     (lambda: poisson_frequencies(-1, 3), "tau"),
     (lambda: cognitive_hierarchy_mean(float("nan")), "tau"),

@@ -220,8 +220,8 @@ def test_the_histogram_marks_target_equilibrium_and_levels() -> None:
     gaps = [right.x0 - left.x1 for left, right in pairwise(boxes)]
     assert min(gaps) > 0.1 * figure.dpi
     assert [note.get_text() for note in figure.axes[0].texts] == [
-        "dotted: Nash equilibrium\nand picks of level k",
         "circles: cognitive hierarchy, τ = 1.5",
+        "dotted: Nash equilibrium\nand picks of level k",
     ]
 
 

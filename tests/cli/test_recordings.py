@@ -24,11 +24,21 @@ SMALL = {
     "evacuation": [
         "--rounds", "3", "--set", "n_people=3", "--set", "width=9", "--set", "height=9",
     ],
+    "beauty-contest": ["--rounds", "3", "--set", "n_players=3"],
+    "public-goods": ["--rounds", "3", "--set", "n_players=3"],
+    "cocktail-party": ["--rounds", "3", "--set", "n_agents=3", "--set", "max_turns=3"],
+    "sentence-making": [
+        "--rounds", "3", "--set", "n_agents=3", "--set", "max_turns=2", "--set", "n_sentences=1",
+    ],
 }  # fmt: skip
 NEW = {
     "kbc": ["--set", "reward_rule=exclusive"],
     "bertrand": ["--set", "communication=false"],
     "evacuation": ["--condition", "uncooperative"],
+    "beauty-contest": ["--set", "p=1/2"],
+    "public-goods": ["--set", "malicious=1"],
+    "cocktail-party": ["--set", "window=5"],
+    "sentence-making": ["--set", "window=5"],
 }
 TABLES = ("model.csv", "agents.csv")
 

@@ -17,27 +17,53 @@ import pytest
 
 from sabm_mesa.llm import close_all
 from sabm_mesa.registry import SCENARIOS
-from tests.llm_server import LLMServer
+from tests.llm_server import LLMServer, writer
 
 from .support import Sabm, one_line
 
+COMMONS = ("fishery", "pasture", "pollution")
 PLOTS = {
+    "beauty-contest": {"convergence.png", "first_picks.png", "levels.png", "picks.png"},
+    "cocktail-party": {"chance.png", "distances.png", "network.png", "ratios.png"},
     "kbc": {"depth.png", "picks.png", "variance.png"},
     "bertrand": {"collusion.png", "prices.png", "profits.png"},
     "evacuation": {"escapes.png", "exits.png", "occupancy.png", "snapshots.png"},
+    "public-goods": {"contributions.png", "shares.png"},
+    "sentence-making": {"scores.png", "writers.png"},
+    **{key: {"stock.png", "harvests.png", "gains.png", "survival.png"} for key in COMMONS},
 }
 FIRST_COLUMNS = {
+    "beauty-contest": "mean,target,variance,n_winners",
+    "cocktail-party": "conversations,distinct_conversation_ratio,distinct_invitation_ratio",
     "kbc": "mean,target,variance,n_winners",
     "bertrand": "price_1,price_2,demand_1,demand_2,profit_1,profit_2,collusion,spell",
     "evacuation": "escaped,escaped_left,escaped_bottom,escaped_right,inside",
+    "public-goods": "contribution,pot",
+    "sentence-making": "valid_ratio,valid_ratio_at_once,variance,conversations",
+    **dict.fromkeys(COMMONS, "stock,harvest,over_usage"),
 }
 AGENT_COLUMNS = {
+    "beauty-contest": "choice,won,payoff,level",
+    "cocktail-party": "partners,invited,accepted,distances",
     "kbc": "choice,won,payoff,level",
     "bertrand": "price,demand,profit",
     "evacuation": "x,y,target,status",
+    "public-goods": "contribution,payoff",
+    "sentence-making": "partners,written,valid",
+    **dict.fromkeys(COMMONS, "wanted,harvest,gain"),
 }
 TALLY = "asks,invalid,prompt_tokens,completion_tokens,cost_usd"
-SMALL = {"kbc": [], "bertrand": [], "evacuation": ["--set", "n_people=8"]}
+PARTY = ["--set", "n_agents=4", "--set", "max_turns=4"]
+SMALL = {
+    "beauty-contest": [],
+    "cocktail-party": PARTY,
+    "kbc": [],
+    "bertrand": [],
+    "evacuation": ["--set", "n_people=8"],
+    "public-goods": [],
+    "sentence-making": [*PARTY, "--set", "n_sentences=2"],
+    **{key: [] for key in COMMONS},
+}
 
 
 def test_every_scenario_is_tested_here() -> None:
@@ -67,7 +93,7 @@ def test_a_language_model_over_http_in_both_formats(
     sabm: Sabm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, answer_format: str
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with LLMServer() as server:
+    with LLMServer(brain=writer) as server:
         outcome = sabm(
             "run", name, "--minds", "llm:stub", "--base-url", server.url, "--rounds", 2,
             "--seed", 1, *SMALL[name], "--set", f"answer_format={answer_format}",

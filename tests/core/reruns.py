@@ -12,13 +12,22 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from sabm_mesa import BertrandCompetition, EmergencyEvacuation, KeynesianBeautyContest, SmartModel
+from sabm_mesa import (
+    BertrandCompetition,
+    CocktailParty,
+    EmergencyEvacuation,
+    KeynesianBeautyContest,
+    PublicGoods,
+    RepeatedBeautyContest,
+    SentenceMaking,
+    SmartModel,
+)
 from sabm_mesa.asks import Ask
 from sabm_mesa.decisions import Choice, Number
 from sabm_mesa.llm import close_all
 from sabm_mesa.reruns import replay
 from sabm_mesa.runner import Runs, run_models
-from tests.llm_server import stub
+from tests.llm_server import writer
 
 ROOT = Path(__file__).parents[2]
 SMALL: dict[str, tuple[type[SmartModel], dict[str, Any]]] = {
@@ -26,6 +35,12 @@ SMALL: dict[str, tuple[type[SmartModel], dict[str, Any]]] = {
     "bertrand": (BertrandCompetition, {"n_rounds": 3}),
     "evacuation": (
         EmergencyEvacuation, {"n_people": 3, "n_rounds": 3, "width": 9, "height": 9},
+    ),
+    "beauty-contest": (RepeatedBeautyContest, {"n_players": 3, "n_rounds": 3}),
+    "public-goods": (PublicGoods, {"n_players": 3, "n_rounds": 3}),
+    "cocktail-party": (CocktailParty, {"n_agents": 3, "n_rounds": 3, "max_turns": 3}),
+    "sentence-making": (
+        SentenceMaking, {"n_agents": 3, "n_rounds": 3, "max_turns": 2, "n_sentences": 1},
     ),
 }  # fmt: skip
 
@@ -89,9 +104,9 @@ def count(path: Path, where: str = "1") -> int:
     return found
 
 
-def first_question(messages: list[dict[str, Any]], body: dict[str, Any]) -> list[str]:
+def first_question(messages: list[dict[str, Any]], body: dict[str, Any]) -> str | list[str]:
     """A brain that answers a question that is asked again as it did the first time."""
-    return stub(messages[:2], body)
+    return writer(messages[:2], body)
 
 
 @contextmanager

@@ -53,7 +53,7 @@ def test_an_unusable_answer_is_asked_for_again_with_the_reason() -> None:
 
     done = ask_for(ScriptedMind(answer))
 
-    form = "Answer with an integer from 0 to 100 alone: nothing before it, nothing after it."
+    form = "Answer with nothing but an integer from 0 to 100: no word before it, none after it."
     assert [m["role"] for m in seen[0]] == ["system", "user"]
     assert seen[0][0]["content"] == "You are number 7."
     assert seen[0][1]["content"] == f"You see nothing. {form}"

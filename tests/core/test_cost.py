@@ -16,11 +16,15 @@ import pytest
 
 from sabm_mesa import (
     BertrandCompetition,
+    CocktailParty,
     EmergencyEvacuation,
+    Fishery,
     KeynesianBeautyContest,
     LLMMind,
     LLMSettings,
     Number,
+    PublicGoods,
+    RepeatedBeautyContest,
     ScriptedClient,
     ScriptedMind,
 )
@@ -28,7 +32,7 @@ from sabm_mesa.cost import Cost, Estimate, Range, estimate
 from sabm_mesa.cost.habits import answer_tokens, unusable_share
 from sabm_mesa.cost.ranges import around
 from sabm_mesa.cost.rehearsal import rehearse
-from sabm_mesa.cost.stand_ins import Manner
+from sabm_mesa.cost.stand_ins import Manner, filled
 from sabm_mesa.decisions import Choice, Text
 from sabm_mesa.errors import MindSpecError, ParameterError, RecordingError, UnknownName
 from sabm_mesa.llm import close_all
@@ -45,8 +49,14 @@ SMALL: list[tuple[Any, dict[str, Any]]] = [
     (KBC, {"n_players": 5, "n_rounds": 3, "answer_format": "json"}),
     (BERTRAND, {"n_rounds": 25}),
     (EVACUATION, {"n_people": 15, "n_rounds": 8, "width": 11, "height": 11}),
+    (RepeatedBeautyContest, {"n_players": 4, "n_rounds": 4, "elicitation": "full"}),
+    (PublicGoods, {"n_players": 4, "n_rounds": 5, "matching": "stranger", "group_size": 2}),
+    (CocktailParty, {"n_agents": 4, "n_rounds": 3, "max_turns": 4}),
 ]
-IDS = ["kbc", "kbc in JSON", "bertrand", "evacuation"]
+IDS = [
+    "kbc", "kbc in JSON", "bertrand", "evacuation", "beauty-contest", "public-goods",
+    "cocktail-party",
+]  # fmt: skip
 PARTS = Cost.__slots__
 
 
@@ -135,6 +145,46 @@ def test_a_competition_can_end_when_all_agree_and_need_not() -> None:
     found = asks(estimate(BERTRAND, {"minds": "llm:m", "n_rounds": 300, "stop_after": 50}))
     assert found["act"] == (2 * 50, 2 * 299)
     assert found["plan"] == (2 * 2, 2 * 14)
+
+
+def test_a_commons_may_collapse_in_the_first_month_or_last_to_the_end() -> None:
+    """At the least one speaks once, at the most all nine turns are taken and all is remembered."""
+    found = estimate(Fishery, {"minds": "llm:m"})
+    ends = asks(found)
+    limit = ends.pop("limit")
+    assert ends == {
+        "act": (5, 60), "communicate": (1, 9 * 12), "next_speaker": (1, 8 * 12),
+        "summary": (1, 12), "agreed": (1, 12), "plan": (5, 60), "interest": (5, 60),
+        "reflect": (5, 60), "importance": (5 * 4, 5 * 6 * 12),
+    }  # fmt: skip
+    assert limit[0] == 0
+    assert 12 <= limit[1] < 20
+    assert found.typical is not None
+    assert found.total.asks.low < found.typical.asks < found.total.asks.high
+
+
+@pytest.mark.parametrize("months", [1, 30])
+def test_the_number_of_months_is_open_at_any_length(months: int) -> None:
+    found = asks(estimate(Fishery, {"minds": "llm:m", "n_rounds": months}))
+    assert found["act"] == (5, 5 * months)
+    least, most = found["communicate"]
+    assert (least, max(9 * months, 18)) == (1, max(most, 18))  # chance widens what is little
+
+
+def test_classical_minds_say_their_own_words_in_a_typical_run() -> None:
+    """Agreements make the commons last: without their words they could not come about."""
+    played = rehearse(Fishery, {"minds": "llm:m"}, Manner.CLASSICAL, lambda *_: 120)
+    assert played.model.end_measures()["survived"]
+    assert "limit" in {question for question, _ in played.questions}
+
+
+@pytest.mark.parametrize(
+    ("said", "length", "text"),
+    [(None, 10, "xxxxxx; xx"), ("Good day.", 12, "Good day. xx"), ("Good day.", 3, "Goo"),
+     (7, 3, "xxx"), ("", 0, "x")],
+)  # fmt: skip
+def test_a_text_is_filled_up_or_cut(said: object, length: int, text: str) -> None:
+    assert filled(said, length) == text
 
 
 def test_an_evacuation_lasts_as_long_as_nobody_moves() -> None:

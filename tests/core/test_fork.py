@@ -51,6 +51,16 @@ OWN = {
         "minds": {"fixed:7": 1, "classical:tit_for_tat": 1}, "variant": "told_range",
     },
     "evacuation": {"communication": False, "movement": "simultaneous", "variant": "no_diagonals"},
+    "beauty-contest": {
+        "p": 0.5, "prize": 6.0, "window": 1, "revealed": "mean,own", "notice": "none",
+        "elicitation": "full", "condition": "baseline",
+    },
+    "public-goods": {
+        "malicious": 1, "multiplier": 2.5, "memory": 1, "condition": "baseline",
+        "variant": "default",
+    },
+    "cocktail-party": {"window": 3, "condition": "baseline"},
+    "sentence-making": {"window": 3, "condition": "baseline"},
 }  # fmt: skip
 
 
@@ -65,7 +75,9 @@ def everything(path):
 
 
 def history(frame, at):
-    return frame[frame["round"] < at].drop(columns="run").reset_index(drop=True)
+    """The rows before a round, whatever type their columns have for the sake of later rows."""
+    before = frame[frame["round"] < at].drop(columns="run").reset_index(drop=True)
+    return before.astype(object).where(before.notna(), None)
 
 
 def cases():

@@ -333,6 +333,7 @@ def test_every_question_of_a_scenario_renders(name, condition, variant) -> None:
             "choice": lambda: ask.spec.options[0],
             "text": lambda: "Hello.",
             "text_without_numbers": lambda: "Hello.",
+            "sentence": lambda: " ".join(ask.spec.words) + " I" * len(ask.spec.taken),
         }[ask.spec.kind]()
 
     model = scenario(name)(

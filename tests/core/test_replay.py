@@ -60,6 +60,14 @@ dreamer = "You dream of round numbers."
         ("evacuation", {}),
         ("evacuation", {"movement": "simultaneous", "obstacles": [[4, 4]]}),
         ("evacuation", {"answer_format": "json", "variant": "no_diagonals"}),
+        ("beauty-contest", {"elicitation": "full", "revealed": "mean,own", "high": [50, 200]}),
+        ("beauty-contest", {"elicitation": "none", "integer": True, "window": 1, "n_rounds": 5}),
+        ("public-goods", {"n_players": 4, "matching": "stranger", "group_size": 2}),
+        ("public-goods", {"matching": "chain", "memory": 0, "answer_format": "json"}),
+        ("cocktail-party", {"window": 5}),
+        ("cocktail-party", {"answer_format": "json", "variant": "paraphrased"}),
+        ("sentence-making", {"window": 5}),
+        ("sentence-making", {"interaction": "individual", "answer_format": "json"}),
     ],
 )  # fmt: skip
 def test_a_run_with_a_language_model_without_server_and_key(tmp_path, name, more) -> None:
@@ -97,6 +105,13 @@ def test_answers_that_had_to_be_asked_for_again(tmp_path) -> None:
         ("bertrand", "classical:q_learning_fast"),
         ("bertrand", {"classical:q_learning": 1, "classical:tit_for_tat": 1}),
         ("evacuation", "classical"),
+        ("beauty-contest", "classical"),
+        ("beauty-contest", {"classical:learning_direction": 2, "classical:empirical_step": 1}),
+        ("public-goods", "classical"),
+        ("public-goods", {"classical:naive_belief": 2, "fixed:7": 1}),
+        ("cocktail-party", "classical"),
+        ("cocktail-party", {"classical:random": 2, "fixed:L1": 1}),
+        ("sentence-making", "classical"),
     ],
 )
 def test_classical_minds_decide_again(tmp_path, name, minds) -> None:
@@ -107,10 +122,9 @@ def test_classical_minds_decide_again(tmp_path, name, minds) -> None:
 @pytest.mark.parametrize("name", SMALL)
 def test_a_mixed_population_and_a_mind_of_ones_own(tmp_path, name) -> None:
     path = tmp_path / "r.sqlite"
-    counts = {"kbc": 3, "bertrand": 2, "evacuation": 3}
     with LLMServer(brain=first_question) as server:
         minds = {f"llm:stub@{server.url}": 1, Drawing(): 1}
-        if counts[name] == 3:
+        if name != "bertrand":  # which has two firms; all others have three agents here
             minds["classical"] = 1
         done = play(name, path, minds, n_rounds=5)
     mine = Drawing()

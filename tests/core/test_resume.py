@@ -60,6 +60,13 @@ def statuses(path):
             "evacuation", {"drawing": 2, "classical": 1},
             {"n_rounds": 2, "movement": "simultaneous", "communication": False},
         ),
+        (
+            "beauty-contest", {"drawing": 1, "classical:learning_direction": 2},
+            {"n_rounds": 2, "elicitation": "full"},
+        ),
+        ("public-goods", {"drawing": 2, "classical": 1}, {"matching": "chain", "malicious": 1}),
+        ("cocktail-party", {"drawing": 2, "classical": 1}, {"n_rounds": 2}),
+        ("sentence-making", {"drawing": 2, "classical": 1}, {"n_rounds": 2}),
     ],
 )  # fmt: skip
 def test_a_run_that_stops_at_any_ask_ends_as_if_it_had_not(tmp_path, name, minds, more) -> None:

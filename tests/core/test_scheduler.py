@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sabm_mesa import Phase, ScriptedMind, action, communication, planning
-from sabm_mesa.errors import MindError
+from sabm_mesa.errors import MindError, ParameterError
 from tests.core.support import Priced, Waiting, neighbours, rows, tiny
 
 RING = [(1, 2), (2, 3), (3, 4), (4, 1)]
+CHAIN = [(1, 2), (2, 3)]
 
 
 def next_value(ask):
@@ -71,9 +72,80 @@ def test_a_position_is_the_place_in_the_order() -> None:
     assert [cell.position for cell in model.cells] == [2, 1, 0]
 
 
-# What an agent sees.
+# Who is next depends on what was decided.
 
-CHAIN = [(1, 2), (2, 3)]
+
+def named_next(model, agents):
+    """The first agent, then the one whose number was the last value, until it is 0."""
+    by_id = {agent.unique_id: agent for agent in agents}
+    turn = agents[0]
+    while turn is not None:
+        yield turn
+        turn = by_id.get(model.values[turn.unique_id])
+
+
+@pytest.mark.parametrize("mind", [ScriptedMind, Waiting])
+def test_an_iterator_gives_the_next_agent_once_the_one_before_was_applied(mind) -> None:
+    """1 names 3, 3 names 1, 1 now names 2, and 2 names nobody."""
+    names = {(1, 0): "3", (3, 0): "1", (1, 1): "2", (2, 0): "0"}
+    seen = []
+
+    def answer(ask):
+        seen.append((ask.key.agent, ask.key.call, ask.observation.seen))
+        return names[ask.key.agent, ask.key.call]
+
+    phase = action(order=named_next)
+    model = tiny(phase, n=3, edges=CHAIN, minds=mind(answer), rng=1)
+    model.step()
+
+    assert model.log == [(1, 3), (3, 1), (1, 2), (2, 0)]
+    assert [cell.position for cell in model.cells] == [2, 3, 1]
+    assert seen == [
+        (1, 0, "1=0 2=0"), (3, 0, "2=0 3=0"), (1, 1, "1=3 2=0"), (2, 0, "1=2 2=0 3=1"),
+    ]  # fmt: skip
+    assert model.critical_path_asks == 4
+
+
+def test_an_iterator_counts_attempts_and_may_be_empty() -> None:
+    def answer(ask):
+        return "0" if ask.rejected else "x"
+
+    model = tiny(action(order=named_next), n=2, minds=ScriptedMind(answer), rng=1)
+    model.step()
+    nobody = tiny(action(order=lambda _, __: iter(())), n=2, minds="fixed:1", rng=1)
+    nobody.step()
+
+    assert (model.log, model.critical_path_asks) == ([(1, 0)], 2)
+    assert (nobody.log, nobody.critical_path_asks) == ([], 0)
+
+
+@pytest.mark.parametrize("options", [{"turns": 2}, {"reach": neighbours}])
+def test_an_iterator_has_neither_turns_nor_a_reach(options) -> None:
+    model = tiny(action(order=named_next, **options), n=2, minds="fixed:0", rng=1)
+
+    with pytest.raises(ParameterError, match="The order of the phase 'act' is an iterator"):
+        model.step()
+    assert model.log == []
+
+
+def test_when_a_mind_fails_nobody_is_next() -> None:
+    asked = []
+
+    def answer(ask):
+        asked.append(ask.key.agent)
+        if ask.key.agent == 2:
+            raise ValueError("no idea")
+        return "2"
+
+    model = tiny(action(order=named_next), n=3, minds=ScriptedMind(answer), rng=1)
+    with pytest.raises(MindError, match="round 0, act, agent 2"):
+        model.step()
+
+    assert asked == [1, 2]
+    assert model.log == [(1, 2)]
+
+
+# What an agent sees.
 
 
 def seen_by(order, mind):

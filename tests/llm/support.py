@@ -13,7 +13,7 @@ from sabm_mesa.llm import Client, Completion, Request
 from sabm_mesa.llm.finish import FinishingSent
 from sabm_mesa.llm.openai_client import OpenAIClient
 from sabm_mesa.llm.retry import Retrying
-from tests.llm_server import LLMServer, stub
+from tests.llm_server import LLMServer, writer
 
 T = TypeVar("T")
 ROOT = Path(__file__).parents[2]
@@ -91,9 +91,9 @@ class Chain:
         engine.run(self.endpoint.close())
 
 
-def first_question(messages: list[dict[str, Any]], body: dict[str, Any]) -> list[str]:
+def first_question(messages: list[dict[str, Any]], body: dict[str, Any]) -> str | list[str]:
     """A brain that answers a question that is asked again as it did the first time."""
-    return stub(messages[:2], body)
+    return writer(messages[:2], body)
 
 
 def contest(server: LLMServer, **parameters: Any) -> KeynesianBeautyContest:

@@ -1,4 +1,4 @@
-"""Runs of all three case studies against a server with 10 % 429, 5 % 500 and 5 % garbage."""
+"""Runs of several scenarios against a server with 10 % 429, 5 % 500 and 5 % garbage."""
 
 from typing import Any
 
@@ -7,9 +7,12 @@ import pytest
 
 from sabm_mesa import (
     BertrandCompetition,
+    CocktailParty,
     Connection,
     EmergencyEvacuation,
     KeynesianBeautyContest,
+    PublicGoods,
+    RepeatedBeautyContest,
     SmartModel,
 )
 from sabm_mesa.llm.retry import MAX_RETRIES, Retrying
@@ -22,6 +25,9 @@ SMALL: dict[type[SmartModel], dict[str, Any]] = {
     KeynesianBeautyContest: {"n_players": 6, "n_rounds": 4},
     BertrandCompetition: {"n_rounds": 23},
     EmergencyEvacuation: {"n_people": 5, "n_rounds": 4, "width": 9, "height": 9},
+    RepeatedBeautyContest: {"n_players": 6, "n_rounds": 4, "elicitation": "full"},
+    PublicGoods: {"n_players": 6, "n_rounds": 9},
+    CocktailParty: {"n_agents": 6, "n_rounds": 3, "max_turns": 4},
 }
 MAX_ATTEMPTS = 5
 DIFFER = [*Failures._fields, "prompt_tokens", "completion_tokens", "cost_usd"]

@@ -17,6 +17,7 @@ from .faults import Fault, Rates
 from .record import Seen
 from .server import LLMServer
 from .stub import stub
+from .writer import writer
 
 __all__ = [
     "Brain",
@@ -30,4 +31,5 @@ __all__ = [
     "nonsense",
     "script",
     "stub",
+    "writer",
 ]

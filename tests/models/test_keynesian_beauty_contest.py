@@ -1,13 +1,10 @@
 """The Keynesian beauty contest: whole runs with numbers computed by hand."""
 
 import asyncio
-import inspect
 import math
 import re
 from itertools import product
-from random import Random
 
-import mesa
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,6 +13,8 @@ from sabm_mesa import KeynesianBeautyContest, Reply, ScriptedMind
 from sabm_mesa.agents.keynesian_beauty_contest import Message
 from sabm_mesa.minds.classical.keynesian_beauty_contest import CognitiveHierarchy, LevelK
 from sabm_mesa.usage import Failures
+
+from .support import Late, assert_same, batch, frames
 
 # Picks of three players in four rounds; the third one's answers of round 2 cannot be read.
 PICKS = [(10, 20, 60), (30, 30, 30), (12, 28, None), (0, 40, 50)]
@@ -320,15 +319,6 @@ def test_a_persona_enters_at_one_place() -> None:
 # Repeatability.
 
 
-def frames(model):
-    return model.model_frame(), model.agent_frame()
-
-
-def assert_same(one, other) -> None:
-    for left, right in zip(one, other, strict=True):
-        pd.testing.assert_frame_equal(left, right, check_exact=True)
-
-
 @pytest.mark.parametrize("condition", ["baseline", "cooperative", "uncooperative"])
 def test_the_same_seed_gives_the_same_data(condition) -> None:
     def run(seed):
@@ -338,21 +328,6 @@ def test_the_same_seed_gives_the_same_data(condition) -> None:
 
     assert_same(run(11), run(11))
     assert not run(11)[1]["choice"].equals(run(12)[1]["choice"])
-
-
-class Late:
-    """A mind whose answers come after as many turns of the loop as it draws."""
-
-    instant, paid = False, False
-
-    def __init__(self, mind, seed) -> None:
-        self.mind, self.spec = mind, mind.spec
-        self._latency = Random(seed)
-
-    async def answer(self, ask):
-        for _ in range(self._latency.randint(0, 20)):
-            await asyncio.sleep(0)
-        return await self.mind.answer(ask)
 
 
 @pytest.mark.parametrize("jitter", [1, 2, 3])
@@ -378,31 +353,14 @@ def test_it_runs_inside_a_running_event_loop() -> None:
     assert_same(frames(asyncio.run(notebook())), frames(played()))
 
 
-BATCH_TAKES_SEEDS = "rng" in inspect.signature(mesa.batch_run).parameters
-"""Mesa 3.5 passes its own `rng` on to the models; before, it is a parameter like any other."""
-
-
-def batch(processes, **options):
+def batch_of(processes, **options):
     parameters = {"n_players": 5, "condition": ["baseline", "cooperative"], "n_rounds": 3}
-    seeds = [1, 2, 3]
-    if BATCH_TAKES_SEEDS:
-        options["rng"] = seeds
-    else:
-        parameters["rng"] = seeds
-    return pd.DataFrame(
-        mesa.batch_run(
-            KeynesianBeautyContest,
-            parameters,
-            number_processes=processes,
-            display_progress=False,
-            **options,
-        )
-    )
+    return batch(KeynesianBeautyContest, parameters, [1, 2, 3], processes, **options)
 
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_batch_has_the_rows_of_single_runs(processes) -> None:
-    rows = batch(processes, data_collection_period=1)
+    rows = batch_of(processes, data_collection_period=1)
 
     assert len(rows) == 2 * 3 * 3 * 5
     for (condition, seed), group in rows.groupby(["condition", "rng"]):
@@ -415,8 +373,8 @@ def test_a_batch_has_the_rows_of_single_runs(processes) -> None:
 
 
 def test_the_agent_rows_of_a_batch_are_of_the_round_of_their_model_row() -> None:
-    rows = batch(1, data_collection_period=1)
-    last = batch(1)
+    rows = batch_of(1, data_collection_period=1)
+    last = batch_of(1)
 
     for _, found in rows.groupby(["RunId", "Step"]):
         assert found["mean"].iloc[0] == found["choice"].mean()

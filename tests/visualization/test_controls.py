@@ -2,14 +2,14 @@
 
 import pytest
 
-from sabm_mesa import BertrandCompetition, EmergencyEvacuation, KeynesianBeautyContest
+from sabm_mesa import BertrandCompetition, EmergencyEvacuation, Fishery, KeynesianBeautyContest
 from sabm_mesa.errors import UsageError
 from sabm_mesa.parameters import parameters_of
 from sabm_mesa.visualization.controls import LEFT_OUT, controls_of, parameters_from
 
 REWARDS = ("independent", "amplified", "exclusive")
 CONDITIONS = ("baseline", "cooperative", "uncooperative")
-MODELS = [BertrandCompetition, EmergencyEvacuation, KeynesianBeautyContest]
+MODELS = [BertrandCompetition, EmergencyEvacuation, Fishery, KeynesianBeautyContest]
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from sabm_mesa.analysis.plots import bertrand_talk, style
 from sabm_mesa.analysis.plots.bertrand_collusion import collusion
-from sabm_mesa.analysis.statistics import require_columns
+from sabm_mesa.analysis.statistics import require_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,20 +109,16 @@ def _draw(
     measure: _Measure, model_data: pd.DataFrame, subtitle: str, names: Sequence[str]
 ) -> Figure:
     first = f"{measure.name}_1"
-    require_columns(model_data, ["run", "round", first, measure.bertrand, measure.cartel])
-    if model_data.empty:
-        raise ValueError("the data frame has no rows: nothing to plot")
+    require_rows(model_data, ["run", "round", first, measure.bertrand, measure.cartel])
     columns = [name for name in model_data.columns if name.startswith(f"{measure.name}_")]
     columns = [name for name in columns if name.rpartition("_")[2].isdecimal()]
     runs = [run.sort_values("round") for _, run in model_data.groupby("run")]
-    counted = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
-    words = f"{subtitle} · {counted}" if subtitle else counted
     panels = len(runs) if len(runs) <= MOST_PANELS else 1
     labels = [_label(column, names) for column in columns] if panels == len(runs) else []
     columns_of_legend = 3 if all(len(label) <= _WIDE for label in labels) else 2
     lines = sum(label.count("\n") + 1 for label in labels) / columns_of_legend
     height = (3.8 if panels == 1 else 0.9 + 1.75 * panels) + _LINE * max(0.0, lines - 1)
-    figure = style.new_figure(measure.title, words, height=height)
+    figure = style.new_figure(measure.title, style.with_runs(subtitle, model_data), height=height)
     axes = figure.subplots(panels, 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     if panels == len(runs):
         for ax, run in zip(axes, runs, strict=True):

@@ -16,7 +16,7 @@ from sabm_mesa.analysis.plots import style
 from sabm_mesa.analysis.plots.evacuation_bound import fastest
 from sabm_mesa.analysis.plots.evacuation_plan import EXIT_COLOURS, Plan
 from sabm_mesa.analysis.plots.evacuation_room import animate, occupancy, snapshots
-from sabm_mesa.analysis.statistics import bootstrap_mean_by_round, require_columns
+from sabm_mesa.analysis.statistics import bootstrap_mean_by_round, require_rows
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -122,7 +122,9 @@ def cumulative_escapes(
     n_people = int(played["escaped"].iloc[-1] + played["inside"].iloc[-1])
     n_runs = played["run"].nunique()
     summary = bootstrap_mean_by_round(played, "escaped", rng=rng)
-    figure = style.new_figure("People who have escaped", _with_runs(subtitle, n_runs), height=3.9)
+    figure = style.new_figure(
+        "People who have escaped", style.with_runs(subtitle, model_data), height=3.9
+    )
     ax = figure.add_subplot()
     x = summary["round"].to_numpy()
     last = int(x.max())
@@ -161,7 +163,7 @@ def escapes_by_exit(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
     played = _by_rounds_played(model_data, ["escaped", "inside", *exits])
     n_runs = played["run"].nunique()
     figure = style.new_figure(
-        "People who have escaped, by exit", _with_runs(subtitle, n_runs), height=3.6
+        "People who have escaped, by exit", style.with_runs(subtitle, model_data), height=3.6
     )
     ax = figure.add_subplot()
     means = played.groupby("round")[exits].mean()
@@ -191,9 +193,7 @@ def _exit_columns(model_data: pd.DataFrame) -> list[str]:
 
 def _by_rounds_played(model_data: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     """The data by rounds played, from 0, in whole runs: a run that ended stays as it was."""
-    require_columns(model_data, ["run", "round", *columns])
-    if model_data.empty:
-        raise ValueError("the data frame has no rows: nothing to plot")
+    require_rows(model_data, ["run", "round", *columns])
     if model_data.duplicated(["run", "round"]).any():
         raise ValueError("a run has more than one row for a round: select one condition first")
     last = int(model_data["round"].max()) + 1
@@ -224,8 +224,3 @@ def _time_axes(ax: Axes, last: int, top: float, label: str) -> None:
     style.integer_ticks(ax.yaxis, most=6)
     ax.set_xlim(0, max(last, 1) * 1.02)
     ax.set_ylim(0, top * 1.04)
-
-
-def _with_runs(subtitle: str, n_runs: int) -> str:
-    runs = "1 run" if n_runs == 1 else f"{n_runs} runs"
-    return f"{subtitle} · {runs}" if subtitle else runs

@@ -17,7 +17,7 @@ from matplotlib.patches import Rectangle
 
 from sabm_mesa.analysis.plots import style
 from sabm_mesa.analysis.plots.evacuation_plan import Plan
-from sabm_mesa.analysis.statistics import require_columns
+from sabm_mesa.analysis.statistics import require_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,10 +98,9 @@ def occupancy(
     n_runs = agent_data["run"].nunique()
     counts = np.zeros((height, width))
     np.add.at(counts, (there["x"].astype(int).to_numpy(), there["y"].astype(int).to_numpy()), 1)
-    runs = "1 run" if n_runs == 1 else f"{n_runs} runs"
     figure = style.new_figure(
         "Use of the room",
-        " · ".join(filter(None, [subtitle, runs])),
+        style.with_runs(subtitle, agent_data),
         height=1.1 + (style.WIDTH - 2.0) * height / width,
     )
     ax = figure.add_subplot()
@@ -163,9 +162,7 @@ def animate(
 
 
 def _first_run(agent_data: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    require_columns(agent_data, _COLUMNS)
-    if agent_data.empty:
-        raise ValueError("the data frame has no rows: nothing to plot")
+    require_rows(agent_data, _COLUMNS)
     number = agent_data["run"].min()
     return agent_data[agent_data["run"] == number], int(number)
 

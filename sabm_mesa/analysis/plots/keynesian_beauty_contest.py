@@ -12,14 +12,15 @@ from matplotlib.markers import CARETDOWNBASE
 
 from sabm_mesa.analysis.plots import hierarchy, style
 from sabm_mesa.analysis.plots.depth import depth
-from sabm_mesa.analysis.statistics import bootstrap_mean_by_round, require_columns
+from sabm_mesa.analysis.plots.guessing_types import level_names, mark_picks
+from sabm_mesa.analysis.plots.over_runs import CONFIDENCE, interval, thin_lines
+from sabm_mesa.analysis.statistics import bootstrap_mean_by_round, require_rows
 from sabm_mesa.analysis.theory.guessing_game import level_k_marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = npt.NDArray[np.float64]
-CONFIDENCE = 0.95
 MOST_PANELS = 6
 """With more rounds than this the histogram shows the first and the last one only."""
 
@@ -58,18 +59,18 @@ def variance_by_round(
     Raises:
         ValueError: if a column is missing, there are no rows, or a run has two rows for a round.
     """
-    _require_rows(model_data, ["run", "round", "variance"])
+    require_rows(model_data, ["run", "round", "variance"])
     summary = bootstrap_mean_by_round(model_data, "variance", rng=rng, confidence=CONFIDENCE)
     n_runs = model_data["run"].nunique()
     few = len(summary) <= style.FEW
     figure = style.new_figure(
-        "Variance of picks by round", _with_runs(subtitle, n_runs), height=3.6
+        "Variance of picks by round", style.with_runs(subtitle, model_data), height=3.6
     )
     ax = figure.add_subplot()
     rounds = summary["round"].to_numpy()
     if n_runs > 1:
-        _single_runs(ax, model_data, marker="." if few else "")
-        _band(ax, summary)
+        thin_lines(ax, model_data, "variance", "run", "single runs", marker="." if few else "")
+        interval(ax, summary)
     ax.plot(
         rounds,
         summary["mean"],
@@ -121,8 +122,8 @@ def picks_histogram(
         ValueError: if a column is missing, there are no rows, or a pick is outside the
             range, or the range, `bin_width` or `p` is not as above.
     """
-    _require_rows(model_data, ["run", "round", "target"])
-    _require_rows(agent_data, ["run", "round", "choice"])
+    require_rows(model_data, ["run", "round", "target"])
+    require_rows(agent_data, ["run", "round", "choice"])
     if low >= high or bin_width < 1 or not 0 < p < 1:
         raise ValueError(
             f"need low < high, bin_width >= 1, 0 < p < 1, not {low}, {high}, {bin_width}, {p}"
@@ -132,74 +133,27 @@ def picks_histogram(
         raise ValueError(f"a pick lies outside {low} to {high}: pass the range that was played")
     rounds = sorted(agent_data["round"].unique().tolist())
     shown = rounds if len(rounds) <= MOST_PANELS else [rounds[0], rounds[-1]]
-    subtitle = _with_runs(subtitle, agent_data["run"].nunique())
+    subtitle = style.with_runs(subtitle, agent_data)
     if len(shown) < len(rounds):
         subtitle += f" · rounds {shown[0]} and {shown[-1]} of {len(rounds)}"
     figure = style.new_figure("Picks by round", subtitle, height=0.75 + 1.45 * len(shown))
     edges = np.arange(low - 0.5, high + 0.5 + bin_width, bin_width)
     targets = model_data["target"].astype(float).groupby(model_data["round"]).mean()
-    levels = level_k_marks(3, (low + high) / 2, p)
+    marks = {low: f"Nash\n{low:g}", **level_names(level_k_marks(3, (low + high) / 2, p))}
     panels = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
     for ax, number in zip(panels, shown, strict=True):
         choices = picks[agent_data["round"] == number]
         target = float(targets.get(number, np.nan))
         _picks_panel(ax, choices, edges, target)
-        _level_marks(ax, levels, low, named=ax is panels[0])
+        mark_picks(ax, marks, named=ax is panels[0])
         if number == 0:
             hierarchy.draw(ax, low, high, p)
         ax.set_title(_panel_title(number, target, choices), loc="left", fontsize=style.LABEL)
         ax.set_xlim(low - 2, high + 2)
+    _note(panels[0])
     panels[-1].set_xlabel("Pick", fontsize=style.LABEL)
     figure.supylabel("Number of picks", fontsize=style.LABEL)
     return figure
-
-
-def _require_rows(data: pd.DataFrame, columns: list[str]) -> None:
-    require_columns(data, columns)
-    if data.empty:
-        raise ValueError("the data frame has no rows: nothing to plot")
-
-
-def _with_runs(subtitle: str, n_runs: int) -> str:
-    runs = "1 run" if n_runs == 1 else f"{n_runs} runs"
-    return f"{subtitle} · {runs}" if subtitle else runs
-
-
-def _single_runs(ax: Axes, model_data: pd.DataFrame, marker: str) -> None:
-    """A thin line for each run; the first one carries the label."""
-    label = "single runs"
-    for _, run in model_data.sort_values("round").groupby("run"):
-        (line,) = ax.plot(run["round"], run["variance"], color=style.GREY, label=label)
-        line.set(linewidth=0.6, alpha=0.6, marker=marker, markersize=3, zorder=2)
-        label = "_nolegend_"
-
-
-def _band(ax: Axes, summary: pd.DataFrame) -> None:
-    """The confidence interval: a band, or a bar where there is one round only."""
-    bounded = summary.dropna(subset=["low", "high"])
-    label = f"{CONFIDENCE:.0%} bootstrap interval of the mean".replace("%", " %")
-    if len(summary) == 1:
-        ax.vlines(
-            bounded["round"],
-            bounded["low"],
-            bounded["high"],
-            color=style.SKY_BLUE,
-            linewidth=6,
-            alpha=0.6,
-            label=label,
-            zorder=3,
-        )
-    elif not bounded.empty:
-        ax.fill_between(
-            summary["round"],
-            summary["low"],
-            summary["high"],
-            color=style.SKY_BLUE,
-            alpha=0.4,
-            linewidth=0,
-            label=label,
-            zorder=3,
-        )
 
 
 def _picks_panel(ax: Axes, choices: Floats, edges: Floats, target: float) -> None:
@@ -225,22 +179,13 @@ def _picks_panel(ax: Axes, choices: Floats, edges: Floats, target: float) -> Non
         )
 
 
-def _level_marks(ax: Axes, levels: dict[int, float], nash: float, *, named: bool) -> None:
-    """Dotted lines at the theoretical picks and, if `named`, their names above the panel."""
-    names = {nash: f"Nash\n{nash:g}"}
-    names |= {pick: f"k={k}\n{round(pick, 1):g}" for k, pick in levels.items()}
-    for pick in names:
-        ax.axvline(pick, color=style.GREY, linewidth=0.9, linestyle=":", zorder=0.5)
-    if named:
-        top = ax.secondary_xaxis("top")
-        top.set_xticks(list(names), list(names.values()))
-        top.tick_params(labelsize=style.NOTE, length=2, pad=1, labelcolor="#404040")
-        top.spines["top"].set_visible(False)
-        note = "dotted: Nash equilibrium\nand picks of level k"
-        ax.annotate(
-            note, (1, 1), xytext=(0, 3), xycoords="axes fraction", textcoords="offset points",
-            ha="right", va="bottom", fontsize=style.NOTE, color="#404040",
-        )  # fmt: skip
+def _note(ax: Axes) -> None:
+    """What the dotted lines are, in the corner above the panel."""
+    ax.annotate(
+        "dotted: Nash equilibrium\nand picks of level k", (1, 1), xytext=(0, 3),
+        xycoords="axes fraction", textcoords="offset points", ha="right", va="bottom",
+        fontsize=style.NOTE, color="#404040",
+    )  # fmt: skip
 
 
 def _panel_title(number: int, target: float, choices: Floats) -> str:

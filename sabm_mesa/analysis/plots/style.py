@@ -17,6 +17,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 BLACK = "#000000"
@@ -36,6 +37,9 @@ TITLE, SUBTITLE, LABEL, TICK, NOTE = 12.0, 9.5, 10.0, 9.0, 8.5
 """Font sizes in points."""
 FEW = 12
 """Up to this many rounds each has its own tick and a large marker."""
+
+NARROW = 3
+"""Half the number of bars for which there is room at the least, so that none is a wall."""
 
 _MARGIN = 0.12
 _CHARACTERS_PER_INCH = 14
@@ -72,6 +76,18 @@ def new_figure(title: str, subtitle: str = "", *, height: float, width: float = 
     return figure
 
 
+def with_runs(subtitle: str, data: pd.DataFrame) -> str:
+    """A subtitle with the number of runs behind it.
+
+    Args:
+        subtitle: which minds and condition were run, or nothing.
+        data: what is drawn, with a column ``run``.
+    """
+    n = data["run"].nunique()
+    runs = "1 run" if n == 1 else f"{n} runs"
+    return f"{subtitle} · {runs}" if subtitle else runs
+
+
 def plain_axes(ax: Axes, xlabel: str = "", ylabel: str = "") -> None:
     """Give axes labels, a light horizontal grid and no box."""
     ax.set_xlabel(xlabel, fontsize=LABEL)
@@ -88,6 +104,17 @@ def integer_ticks(axis: Axis, values: Sequence[int] = (), *, most: int = 10) -> 
         axis.set_ticks(values)
     else:
         axis.set_major_locator(MaxNLocator(nbins=most, integer=True, steps=[1, 2, 5, 10]))
+
+
+def bar_room(ax: Axes, rounds: Sequence[int]) -> None:
+    """Limits of an axis of bars, with room beside few of them.
+
+    Args:
+        ax: the axes.
+        rounds: where the bars stand, in rising order.
+    """
+    beside = max(0.6, NARROW - len(rounds) / 2)
+    ax.set_xlim(rounds[0] - beside, rounds[-1] + beside)
 
 
 def headroom(values: list[float], share: float = 0.05) -> float:

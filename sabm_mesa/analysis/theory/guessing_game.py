@@ -11,13 +11,31 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from numbers import Rational
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 RewardRule = Literal["independent", "amplified", "exclusive", "shared"]
 HIGHER = 4
 """The top class of `nagel_level`: everything deeper than step 3, the pick 0 included."""
+
+
+class Outcome(NamedTuple):
+    """What comes out when all have picked.
+
+    Attributes:
+        mean: mean of the valid picks; NaN without any, as the next three are.
+        median: their median.
+        variance: their population variance.
+        target: p times the mean.
+        won: one flag a player, see `winners`.
+    """
+
+    mean: float
+    median: float
+    variance: float
+    target: float
+    won: tuple[bool, ...]
 
 
 def level_k_choice(k: int, reference: float = 50.0, p: float = 2 / 3) -> float:
@@ -46,32 +64,35 @@ def nagel_level(choice: float, reference: float = 50.0, p: float = 2 / 3) -> int
     """Class of a pick by its depth of reasoning (Nagel 1995, Table 2).
 
     Step n holds the picks in ``(r * p**(n + 1/2), r * p**(n - 1/2)]``, r being the reference;
-    step 0 ends at r itself. The limits are compared exactly.
+    step 0 ends at r itself. With p > 1, where reasoning leads upwards, the same limits hold in
+    the other direction. The limits are compared exactly.
 
     Args:
         choice: a pick, 0 or more.
         reference: r: 50 in the first round, then the mean of the previous round.
-        p: factor of the target, between 0 and 1.
+        p: factor of the target, not 1 (then all levels pick the reference).
 
     Returns:
-        -1 above the reference, 0 to 3 for these steps, and 4 (`HIGHER`) for all below step 3.
-        A pick of 0 is always in the top class, also when the reference is 0.
+        -1 above the reference (p > 1: below it), 0 to 3 for these steps, and 4 (`HIGHER`) for
+        all beyond step 3. A pick of 0 is always in the top class if p < 1, also when the
+        reference is 0.
 
     Raises:
         ValueError: if the pick is NaN (an abstention has no level) or negative, the reference
-            is negative, or `p` is not between 0 and 1.
+            is negative, or `p` is not positive or is 1.
     """
     pick, start, factor = _exact(choice), _exact(reference), _fraction(p)
     if pick is None:
         raise ValueError("an abstention has no level: pass a number")
-    if start is None or pick < 0 or start < 0 or factor >= 1:
+    if start is None or pick < 0 or start < 0 or factor == 1:
         raise ValueError(
-            f"need choice >= 0, reference >= 0, 0 < p < 1, not {choice}, {reference}, {p}"
+            f"need choice >= 0, reference >= 0, p > 0 and p != 1, not {choice}, {reference}, {p}"
         )
-    if pick > start:
+    way = 1 if factor < 1 else -1
+    if way * (pick - start) > 0:
         return -1
     for step in range(HIGHER):
-        if pick**2 > start**2 * factor ** (2 * step + 1):
+        if way * (pick**2 - start**2 * factor ** (2 * step + 1)) > 0:
             return step
     return HIGHER
 
@@ -99,6 +120,23 @@ def winners(picks: Sequence[float | None], p: float | Fraction = 2 / 3) -> tuple
     target = factor * sum(valid, Fraction(0)) / len(valid)
     closest = min(abs(pick - target) for pick in valid)
     return tuple(pick is not None and abs(pick - target) == closest for pick in exact)
+
+
+def outcome(picks: Sequence[float | None], p: float = 2 / 3) -> Outcome:
+    """What comes out of some picks.
+
+    Args:
+        picks: one entry a player; None is an abstention.
+        p: factor of the target.
+
+    Raises:
+        ValueError: as `winners`.
+    """
+    valid = np.array([pick for pick in picks if pick is not None], dtype=float)
+    if not valid.size:
+        return Outcome(math.nan, math.nan, math.nan, math.nan, (False,) * len(picks))
+    mean = float(valid.mean())
+    return Outcome(mean, float(np.median(valid)), float(valid.var()), p * mean, winners(picks, p))
 
 
 def reward_per_winner(n_winners: int, reward_rule: RewardRule, prize: float = 100.0) -> float:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 from sabm_mesa.agents.keynesian_beauty_contest import HIGH, LOW, Discussion
 from sabm_mesa.analysis.messages import stated_numbers
 from sabm_mesa.analysis.theory.cognitive_hierarchy import cognitive_hierarchy_choices
 from sabm_mesa.analysis.theory.guessing_game import level_k_choice
 from sabm_mesa.asks import Ask
+from sabm_mesa.minds.classical.guessing_steps import TAU, drawn_steps, noisy
 
 P = 2 / 3
-TAU = 1.5
-"""Mean steps of reasoning: 1.5 fits many games (Camerer, Ho & Chong 2004)."""
-DEEPEST = 7
-"""Deeper players are counted as this deep: at tau = 1.5 they are fewer than one in a thousand."""
-NOISE = math.log(1 / P) / 4
-"""Log standard deviation around a step: a quarter of the distance between two steps (our choice,
-after the neighbourhoods in which Nagel 1995 counts picks as belonging to a step)."""
 TRUST = {"baseline": 0.5, "cooperative": 0.9, "uncooperative": 0.05}
 """Weight on what others propose, by condition (our choice: there is no estimate for this game)."""
 PERSONA_TRUST = {"agreeable": 1.5, "disagreeable": 0.5}
@@ -71,10 +63,10 @@ class CognitiveHierarchy:
         return float(cognitive_hierarchy_choices(TAU, k, p=P)[k])
 
     def _first_opinion(self, ask: Ask) -> float:
-        k = min(int(ask.rng.poisson(TAU)), DEEPEST)
+        k = drawn_steps(ask.rng)
         if k == 0:
             return float(ask.rng.integers(LOW, HIGH + 1))
-        return self.step_choice(k) * math.exp(NOISE * ask.rng.standard_normal())
+        return noisy(self.step_choice(k), P, ask.rng)
 
     def _listen(self, opinion: float, discussion: Discussion) -> float:
         new = discussion.said[self._heard :]

@@ -1,0 +1,256 @@
+"""Plots of the commons: the stock, the harvests, what each gained, and survival."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from sabm_mesa.analysis.commons import equality, kaplan_meier, survival
+from sabm_mesa.analysis.plots import style
+from sabm_mesa.analysis.statistics import require_columns
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY_BLUE)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+"""A harvester has a colour and a marker of its own, so that colour is not needed to tell them;
+there are more markers than colours, so that 35 people look different."""
+
+BESIDE, SPREAD = 0.09, 0.4
+"""Months by which the markers of two people stand beside one another, and those of all at most."""
+MANY = 6
+"""The names of more people than this are written aslant."""
+
+
+def figures(
+    model_data: pd.DataFrame,
+    agent_data: pd.DataFrame,
+    subtitle: str = "",
+    *,
+    unit: str = "units",
+    horizon: int | None = None,
+    collapse_below: int = 5,
+    first_round: int = 0,
+) -> dict[str, Figure]:
+    """All plots of the scenario, by name.
+
+    Args:
+        model_data: one row a run and month: ``run``, ``round``, ``stock``, ``left``, ``threshold``.
+        agent_data: one row a run, month and agent: ``run``, ``round``, ``agent``, ``name``,
+            ``harvest``, ``gain``.
+        subtitle: which minds and condition were run.
+        unit: what the stock is counted in.
+        horizon: months of a run at the most; None: as long as the longest run.
+        collapse_below: the commons collapses when less than this is left.
+        first_round: the round from which on gains are counted, from 0.
+
+    Returns:
+        ``stock``, ``harvests``, ``gains`` and ``survival``.
+
+    Raises:
+        ValueError: if a column is missing or there are no rows.
+    """
+    require_columns(model_data, ["run", "round", "stock", "left", "threshold"])
+    require_columns(agent_data, ["run", "round", "agent", "name", "harvest", "gain"])
+    if model_data.empty:
+        raise ValueError("the data frame has no rows: nothing to plot")
+    n_runs = model_data["run"].nunique()
+    runs = "1 run" if n_runs == 1 else f"{n_runs} runs"
+    subtitle = f"{subtitle} · {runs}" if subtitle else runs
+    months = horizon or int(model_data["round"].max()) + 1
+    return {
+        "stock": stock(model_data, subtitle, unit, months, collapse_below),
+        "harvests": harvests(model_data, agent_data, subtitle, months),
+        "gains": gains(agent_data, subtitle, first_round),
+        "survival": survival_curve(model_data, subtitle, months, collapse_below),
+    }
+
+
+def stock(
+    model_data: pd.DataFrame, subtitle: str, unit: str, months: int, collapse_below: int
+) -> Figure:
+    """The stock before and after each harvest, of single runs and on average.
+
+    Args:
+        model_data: see `figures`.
+        subtitle: of which runs.
+        unit: what the stock is counted in.
+        months: months of a run at the most.
+        collapse_below: the commons collapses when less than this is left.
+    """
+    figure = style.new_figure("Stock by month", subtitle, height=3.4)
+    ax = figure.add_subplot()
+    several = len(model_data["run"].unique()) > 1
+    if several:
+        label = "single runs"
+        for _, run in model_data.sort_values("round").groupby("run"):
+            month, level = _course(run)
+            ax.plot(month, level, color=style.GREY, linewidth=0.6, alpha=0.6, label=label)
+            label = "_nolegend_"
+    mean = model_data.groupby("round", as_index=False)[["stock", "left"]].mean()
+    month, level = _course(mean)
+    who = "mean of the runs that last" if several else "stock"
+    ax.plot(month, level, color=style.BLUE, linewidth=2.0, label=who, zorder=3)
+    ax.plot(
+        mean["round"] + 1, mean["stock"], linestyle="", marker="o", color=style.BLUE,
+        markersize=5, label="before the harvest", zorder=4, clip_on=False,
+    )  # fmt: skip
+    ax.plot(
+        mean["round"] + 1, mean["left"], linestyle="", marker="v", color=style.VERMILLION,
+        markersize=5, label="after it", zorder=4, clip_on=False,
+    )  # fmt: skip
+    ax.axhline(
+        collapse_below, color=style.BLACK, linewidth=1.0, linestyle="--",
+        label=f"collapse below {collapse_below}",
+    )  # fmt: skip
+    style.plain_axes(ax, "Month", f"Stock ({unit})")
+    _months(ax, months)
+    ax.set_ylim(0, style.headroom(model_data["stock"].tolist()))
+    _legend(ax)
+    return figure
+
+
+def harvests(
+    model_data: pd.DataFrame, agent_data: pd.DataFrame, subtitle: str, months: int
+) -> Figure:
+    """What each harvester got by month, on average over the runs, and the sustainable amount.
+
+    Args:
+        model_data: see `figures`.
+        agent_data: see `figures`.
+        subtitle: of which runs.
+        months: months of a run at the most.
+    """
+    figure = style.new_figure("Harvest of each person by month", subtitle, height=3.4)
+    ax = figure.add_subplot()
+    means = _by_name(agent_data).groupby(["agent", "name", "round"])["harvest"].mean().reset_index()
+    n = means["agent"].nunique()
+    step = min(BESIDE, SPREAD / n)
+    for i, ((_, name), person) in enumerate(means.groupby(["agent", "name"])):
+        beside = (i - (n - 1) / 2) * step  # people who take the same stay visible
+        ax.plot(
+            person["round"] + 1 + beside, person["harvest"], color=COLOURS[i % len(COLOURS)],
+            marker=MARKERS[i % len(MARKERS)], markersize=4.5, linewidth=1.2, label=str(name),
+            alpha=0.9, clip_on=False,
+        )  # fmt: skip
+    threshold = model_data.groupby("round")["threshold"].mean()
+    ax.plot(
+        threshold.index + 1, threshold, color=style.BLACK, linestyle="--", linewidth=1.4,
+        label="sustainable", zorder=4,
+    )  # fmt: skip
+    style.plain_axes(ax, "Month", "Harvest (units)")
+    _months(ax, months)
+    style.integer_ticks(ax.yaxis, most=8)
+    ax.set_ylim(0, style.headroom([*means["harvest"], *threshold]))
+    _legend(ax)
+    return figure
+
+
+def gains(agent_data: pd.DataFrame, subtitle: str, first_round: int = 0) -> Figure:
+    """What each harvester gained in a run: the mean over the runs, and each run as a dot.
+
+    Args:
+        agent_data: see `figures`.
+        subtitle: of which runs; the equality is added.
+        first_round: the round from which on gains are counted, from 0.
+    """
+    counted = _by_name(agent_data[agent_data["round"] >= first_round])
+    if first_round:
+        subtitle += f" · from month {first_round + 1} (reached by {counted['run'].nunique()})"
+    totals = counted.groupby(["run", "agent", "name"])["harvest"].sum().reset_index()
+    even = totals.groupby("run")["harvest"].apply(lambda each: equality(each.tolist())).mean()
+    if not np.isnan(even):
+        subtitle += f" · equality (1 − Gini) {even:.2f}"
+    figure = style.new_figure("What each person gained", subtitle, height=2.8)
+    ax = figure.add_subplot()
+    means = totals.groupby(["agent", "name"])["harvest"].mean()
+    names = [str(name) for _, name in means.index]
+    places = np.arange(len(names))
+    ax.bar(places, means, width=0.6, color=style.SKY_BLUE, edgecolor=style.BLACK, linewidth=0.5)
+    if len(totals["run"].unique()) > 1:
+        place_of = {agent: place for place, (agent, _) in enumerate(means.index)}
+        ax.plot(
+            totals["agent"].map(place_of), totals["harvest"], linestyle="", marker="o",
+            markersize=3.5, color=style.BLACK, alpha=0.5, label="single runs",
+        )  # fmt: skip
+        _legend(ax)
+    ax.set_xticks(places, names)
+    if len(names) > MANY:
+        ax.tick_params(axis="x", labelrotation=35)
+        for label in ax.get_xticklabels():
+            label.set_horizontalalignment("right")
+    style.plain_axes(ax, "", "Gain (units)")
+    ax.set_ylim(0, style.headroom(totals["harvest"].tolist(), 0.08))
+    return figure
+
+
+def survival_curve(
+    model_data: pd.DataFrame, subtitle: str, months: int, collapse_below: int
+) -> Figure:
+    """The share of commons that survive, by month, after Kaplan and Meier.
+
+    Args:
+        model_data: see `figures`.
+        subtitle: of which runs.
+        months: months of a run at the most.
+        collapse_below: the commons collapses when less than this is left.
+    """
+    lasted = survival(model_data, collapse_below)
+    curve = kaplan_meier(lasted["months"].tolist(), lasted["collapsed"].tolist())
+    figure = style.new_figure("Survival of the commons", subtitle, height=3.2)
+    ax = figure.add_subplot()
+    # The last estimate holds to the end; where an interval is not defined there is none.
+    drawn = pd.concat([curve, curve[-1:].assign(month=float(months))])
+    ax.step(
+        drawn["month"], 100 * drawn["survival"], where="post", color=style.BLUE, linewidth=2.0,
+        label="Kaplan–Meier estimate", clip_on=False, zorder=3,
+    )  # fmt: skip
+    if curve["low"].notna().any():
+        low, high = (100 * np.repeat(drawn[end].to_numpy()[:-1], 2) for end in ("low", "high"))
+        ax.fill_between(
+            np.repeat(drawn["month"].to_numpy(), 2)[1:-1], low, high, color=style.SKY_BLUE,
+            alpha=0.35, linewidth=0, label="95 % interval",
+        )  # fmt: skip
+    censored = lasted.loc[~lasted["collapsed"], "months"].unique()
+    if len(censored):
+        height = curve.set_index("month")["survival"].reindex(censored.astype(float))
+        ax.plot(
+            censored, 100 * height, linestyle="", marker="|", markersize=11, markeredgewidth=2,
+            color=style.BLACK, label="not collapsed until then", clip_on=False, zorder=4,
+        )  # fmt: skip
+    style.plain_axes(ax, "Month", "Commons that survive (%)")
+    ax.set_xlim(0, months)
+    style.integer_ticks(ax.xaxis, list(range(months + 1)), most=13)
+    ax.set_ylim(0, 103)
+    _legend(ax)
+    return figure
+
+
+def _course(run: pd.DataFrame) -> tuple[list[float], list[float]]:
+    """The stock as a saw: before the harvest and after it, month by month."""
+    month = (run["round"] + 1).to_numpy(dtype=float)
+    level = run[["stock", "left"]].to_numpy(dtype=float)
+    return np.repeat(month, 2).tolist(), level.reshape(-1).tolist()
+
+
+def _by_name(agent_data: pd.DataFrame) -> pd.DataFrame:
+    """The rows of those who took part, with their harvests as numbers."""
+    took_part = agent_data.dropna(subset=["harvest"])
+    return took_part.assign(harvest=took_part["harvest"].astype(float))
+
+
+def _months(ax: Axes, months: int) -> None:
+    ax.set_xlim(0.7, months + 0.3)
+    style.integer_ticks(ax.xaxis, list(range(1, months + 1)))
+
+
+def _legend(ax: Axes) -> None:
+    """A legend outside the axes, so that it hides nothing."""
+    ax.legend(
+        fontsize=style.NOTE, frameon=False, loc="upper left", bbox_to_anchor=(1.02, 1.0),
+        borderaxespad=0.2,
+    )  # fmt: skip

@@ -1,0 +1,132 @@
+"""How far texts are apart, by the words they share: a local method without a language model.
+
+Texts become unit vectors of term frequency times inverse document frequency (Salton & Buckley
+1988). Lai et al. 2024 use the embedding model text-embedding-3-large in its place, which also
+knows that different words can mean the same: signs and trends may be compared with theirs, values
+may not.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import lru_cache
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+K = TypeVar("K", bound=Hashable)
+Split = Callable[[str], Sequence[str]]
+
+PIECE = 4
+"""Letters of a piece of a word."""
+
+_TERM = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
+_WORD = re.compile(r"\w+")
+
+
+def terms(text: str) -> list[str]:
+    """The words of a text in small letters, without numbers."""
+    return _TERM.findall(text.lower())
+
+
+@lru_cache(maxsize=4096)
+def pieces(text: str) -> tuple[str, ...]:
+    """The four-letter pieces of the words and numbers of a text, each with a blank on both sides.
+
+    Other forms of a word have most pieces in common with it. Source: McNamee & Mayfield 2004,
+    Information Retrieval 7.
+    """
+    padded = (f" {word} " for word in _WORD.findall(text.casefold()))
+    return tuple(
+        word[i : i + PIECE] for word in padded for i in range(max(1, len(word) - PIECE + 1))
+    )
+
+
+class SparseText:
+    """The vocabulary of some documents, and texts as vectors over it.
+
+    Args:
+        documents: the texts from which terms and their weights come; a term that occurs in df of
+            n documents weighs ln((1 + n) / (1 + df)) + 1.
+        split: what takes a text apart into terms: `terms` or `pieces`.
+    """
+
+    def __init__(self, documents: Sequence[str], split: Split = terms) -> None:
+        self._split = split
+        found = Counter(term for document in documents for term in set(split(document)))
+        self._place = {term: place for place, term in enumerate(sorted(found))}
+        n = len(documents)
+        self._weight = np.array(
+            [math.log((1 + n) / (1 + found[term])) + 1 for term in self._place], dtype=np.float64
+        )
+
+    def vectors(self, texts: Sequence[str]) -> Floats:
+        """Unit vectors of texts.
+
+        Args:
+            texts: the texts; terms that no document has are left out.
+
+        Returns:
+            One row a text and one column a term; zeros for a text without any known term.
+        """
+        counts = np.zeros((len(texts), len(self._place)))
+        for row, text in enumerate(texts):
+            for term, n in Counter(self._split(text)).items():
+                if (place := self._place.get(term)) is not None:
+                    counts[row, place] = n
+        return _units(counts * self._weight)
+
+
+def distances_from_centre(groups: Mapping[K, Sequence[str]]) -> dict[K, float]:
+    """How far what each group says is from what all say.
+
+    Args:
+        groups: group → its texts, such as a pair's talks.
+
+    Returns:
+        Group → 1 − cosine between the vector of its texts together and the mean vector of all
+        texts: 0 (all say the same) to 1; groups without words are left out.
+
+    Source: Lai et al. 2024, section 2 (there with embeddings; that the distance is the cosine one
+    is our choice).
+    """
+    texts = [text for said in groups.values() for text in said]
+    space = SparseText(texts)
+    centre = space.vectors(texts).mean(axis=0) if texts else np.zeros(0)
+    length = float(np.linalg.norm(centre))
+    if length == 0:
+        return {}
+    together = space.vectors([" ".join(said) for said in groups.values()])
+    cosines = together @ centre / length
+    return {
+        group: float(np.clip(1 - cosine, 0, 1))
+        for group, vector, cosine in zip(groups, together, cosines, strict=True)
+        if vector.any()
+    }
+
+
+def variance(texts: Sequence[str]) -> float:
+    """How different texts are: the mean squared distance of their vectors to their mean.
+
+    Args:
+        texts: the texts.
+
+    Returns:
+        1 − |mean|², from 0 (all use the same words) to below 1; NaN without texts.
+
+    Source: Lai et al. 2024, section 3 (there of embeddings; the estimator is our choice).
+    """
+    vectors = SparseText(texts).vectors(texts)
+    if not len(vectors):
+        return math.nan
+    return float(((vectors - vectors.mean(axis=0)) ** 2).sum(axis=1).mean())
+
+
+def _units(rows: Floats) -> Floats:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths > 0, lengths, 1.0)

@@ -1,0 +1,293 @@
+"""Public goods: players put money into a pot that grows and is split equally, round after round.
+
+Purpose
+    How much do players give when giving pays for all but not for oneself, how does one who gives
+    nothing spread among them, and does a common past protect against it?
+
+Entities, state variables and scales
+    N players, each with a mind, a persona, its contribution and payoff of the last game, its own
+    past games and, with a party, its conversations there. The model holds the groups. A round is
+    one game in each group; amounts are in dollars and may have cents.
+
+Process overview and scheduling
+    Groups are formed; all players in a group name their contributions at the same moment; each pot
+    is multiplied and split. ``matching``: ``partner`` (groups drawn once), ``stranger`` (groups
+    drawn anew every round), ``chain`` (one game of two a round: the last player with player 1,
+    then 1 with 2, 2 with 3, …; the run ends with the last pair).
+    The published chain of infection is ``matching="chain", n_players=4, malicious=1``: the
+    malicious player 4 meets X = 1, X meets Y = 2, Y meets Z = 3. A player's contribution in its
+    first game is "before", that in its second is "after" it met the one who is infected.
+
+Design concepts
+    Emergence: the level of contributions, its decay, infection along a chain. Objective: what a
+    mind makes of it. Sensing: own past games only (contribution, pot, share, payoff). Learning: in
+    the minds. Interaction: by the pot. Stochasticity: groups, and the minds. Observation: below.
+
+Initialization and input
+    Round 0 starts without past games. ``n_players`` 2 or more, 2; ``n_rounds`` 10, at the most
+    (our choice; 1 is the published one-shot game); ``endowment`` 100; ``multiplier`` 1.3;
+    ``group_size`` all; ``memory``: past games that a player is told, all; ``malicious`` 0: so many
+    players, the last ones, have the mind ``fixed:0`` whatever ``minds`` says. The paper does not
+    say whether its malicious player was scripted: this one is (our choice; the persona
+    ``self_serving`` is a prompted one). ``party``: the recording of a cocktail party whose
+    conversations the players remember; ``members``: who they were there, ``A`` (1, 10, 9) or
+    ``B`` (1, 6, 8) or a list; malicious players were not there. A replay needs that recording in
+    its place, and says so when it is another. ``temperature`` 1, ``top_p`` 0.7 (appendix A),
+    ``max_tokens`` 256 (our choice).
+
+Submodels
+    Payoff: endowment − c_i + multiplier / n · (sum of c). With the defaults 0.65 comes back of a
+    dollar: to give 0 is dominant (100 each), to give all is best for both (130 each); 0 against
+    100 pays 165 and 65. Classical minds: `FischbacherGaechter` and variants of it, which were
+    estimated with a multiplier of 1.6 in groups of 4 (our choice to use them elsewhere, in
+    fractions of the endowment); they do not read conversations, so a party changes nothing there.
+
+Measures
+    By round: mean ``contribution`` of all who gave an amount, ``normal_contribution`` without the
+    malicious, ``pot`` (sum of contributions before it is multiplied, over all groups),
+    ``efficiency`` (contribution / endowment), ``zero_share`` (of the contributions), ``absent``.
+    By player: contribution, payoff, group (from 1). Of a run: means over all games, first and last
+    contribution, and in a chain before, after and drop of each order of infection. Over runs: see
+    `sabm_mesa.analysis.public_goods` (drops, resilience ratio).
+
+Unreadable answers
+    Also a contribution out of range is asked for again. A player without a valid amount takes no
+    part in this game: it keeps its endowment, its contribution is empty and counts neither in the
+    mean nor in the pot, which is split among those who take part; one who is left alone gets all
+    of it. It counts in ``absent`` and ``invalid``. A player that is in no game has no payoff.
+
+Deviations from the authors' program
+    None was published. An amount is given on a line of its own, not after a keyword. Players
+    without a party have no names, and none is told what kind of player the others are. Under
+    ``partner`` and ``stranger`` the number of games is told, as in the laboratory; in a chain each
+    game seems the only one. The order of players, the name of outsiders, repetition, groups and
+    more than two players are our choice.
+
+Source
+    Lai, Potter, Kim, Zhuang, Song and Evans 2024, "Evolving AI Collectives to Enhance Human
+    Diversity and Enable Self-Regulation", ICML, arXiv 2402.12590, section 4 and appendices A and
+    C; Fischbacher and Gächter 2010, American Economic Review 100(1), 541-556 (minds, matching).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sabm_mesa.agents.public_goods import Game, Player
+from sabm_mesa.analysis.public_goods import group_efficiency, run_measures
+from sabm_mesa.analysis.theory.public_goods import payoffs
+from sabm_mesa.decisions import Decision
+from sabm_mesa.minds import FixedMind, Minds
+from sabm_mesa.minds.classical.public_goods import (
+    FischbacherGaechter,
+    IdenticalSchedule,
+    NaiveBelief,
+    PerfectCooperation,
+    ScheduleOnly,
+)
+from sabm_mesa.models import public_goods_setup as setup
+from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.party_memory import read_party
+from sabm_mesa.models.public_goods_setup import Members
+from sabm_mesa.parameters import one_of, real, whole
+from sabm_mesa.population import Personas
+from sabm_mesa.provenance import Seed
+from sabm_mesa.scheduler import Phase, action
+
+MOST_MONEY, LEAST = 1e9, 0.01
+"""Limits of amounts and of the multiplier, within which no digit is lost."""
+
+
+def in_a_game(model: PublicGoods) -> list[Player]:
+    """The players of this round's groups, in the order of their ids."""
+    return [player for player in model.players if player.group is not None]
+
+
+class PublicGoods(SmartModel):
+    """The public goods game.
+
+    Args:
+        n_players: number of players (2 or more).
+        n_rounds: number of games in a row at the most (1 or more).
+        matching: ``"partner"``, ``"stranger"`` or ``"chain"``.
+        malicious: how many of the players, the last ones, always give nothing.
+        endowment: dollars that each has at the start of a game.
+        multiplier: factor by which the pot grows.
+        group_size: players who share a pot; all when empty.
+        memory: past games of its own that a player is told at the most; all when empty.
+        party: recording of a cocktail party, ``PATH`` or ``PATH#RUN``, that players remember.
+        members: who they were there: ``"A"``, ``"B"``, or a list of agents.
+        condition: ``"baseline"``.
+        personas: see `SmartModel`.
+        minds: see `SmartModel`; classical minds are ``classical``, ``classical:schedule_only``,
+            ``classical:naive_belief``, ``classical:identical_schedule`` and
+            ``classical:perfect_cooperation``.
+        rng: the seed.
+        temperature: sampling temperature of language models.
+        max_tokens: tokens of an answer at the most.
+        top_p: nucleus sampling of language models.
+        settings: the other parameters of `SmartModel`.
+
+    Attributes:
+        players: all players in the order of their ids.
+        groups: the groups of the round.
+        contribution: mean of the valid contributions of the round; NaN without any.
+        normal_contribution: the same without malicious players.
+        pot: sum of the valid contributions.
+        efficiency: the mean contribution as a share of the endowment.
+        zero_share: share of the valid contributions that are 0.
+        absent: players without a valid amount.
+
+    Raises:
+        UsageError: for a parameter that cannot be used.
+    """
+
+    scenario_name = "public-goods"
+    title = "Public goods"
+    source = "Lai et al. 2024, arXiv 2402.12590, section 4"
+    prompt_file = "public_goods"
+    plots = "sabm_mesa.analysis.plots.public_goods"
+    phases: ClassVar[tuple[Phase, ...]] = (action(who=in_a_game),)
+    model_columns: ClassVar[dict[str, str]] = {
+        name: name
+        for name in (
+            "contribution", "pot", "normal_contribution", "efficiency", "zero_share", "absent",
+        )
+    }  # fmt: skip
+    agent_columns: ClassVar[dict[str, str]] = {
+        name: name for name in ("contribution", "payoff", "group")
+    }
+    changeable = frozenset({"malicious", "multiplier", "memory"})
+    classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {
+        "default": FischbacherGaechter,
+        "schedule_only": ScheduleOnly,
+        "naive_belief": NaiveBelief,
+        "identical_schedule": IdenticalSchedule,
+        "perfect_cooperation": PerfectCooperation,
+    }
+
+    def __init__(
+        self,
+        n_players: int = 2,
+        n_rounds: int = 10,
+        matching: str = "partner",
+        malicious: int = 0,
+        endowment: float = 100.0,
+        multiplier: float = 1.3,
+        group_size: int | None = None,
+        memory: int | None = None,
+        party: str | None = None,
+        members: Members = "A",
+        condition: str = "baseline",
+        personas: Personas = "none",
+        minds: Minds = "classical",
+        rng: Seed = None,
+        temperature: float | None = 1.0,
+        max_tokens: int | None = 256,
+        top_p: float | None = 0.7,
+        **settings: Any,
+    ) -> None:
+        super().__init__(
+            n_rounds=n_rounds, condition=condition, personas=personas, minds=minds, rng=rng,
+            temperature=temperature, max_tokens=max_tokens, top_p=top_p, **settings,
+        )  # fmt: skip
+        self.n_players = whole("n_players", n_players, setup.PAIR)
+        self.matching = one_of("matching", matching, setup.MATCHINGS)
+        self.malicious = whole("malicious", malicious, 0, self.n_players)
+        self.endowment = real("endowment", endowment, LEAST, MOST_MONEY)
+        self.multiplier = real("multiplier", multiplier, LEAST, MOST_MONEY)
+        self.group_size = setup.group_size_of(group_size, self.n_players, self.matching)
+        self.memory = None if memory is None else whole("memory", memory, 0)
+        setup.check_members(members)
+        self.groups: list[list[Player]] = []
+        self.contribution = self.normal_contribution = math.nan
+        self.efficiency = self.zero_share = math.nan
+        self.pot, self.absent = 0.0, 0
+        self.players = self.populate(Player, self.n_players)
+        for player in self.players:
+            if player.malicious:
+                player.mind = FixedMind(0)
+        if party is not None:
+            memories = read_party(party)
+            self.parameters["party"] = memories.reference
+            setup.attend(self.players, memories, members, self.book)
+
+    @property
+    def announced_rounds(self) -> int | None:
+        """How many games players are told of; None for one, and in a chain."""
+        return None if self.matching == "chain" or self.n_rounds == 1 else self.n_rounds
+
+    def others_of(self, player: Player) -> list[Player]:
+        """The others in a player's group of this round."""
+        assert player.group is not None
+        return [other for other in self.groups[player.group - 1] if other is not player]
+
+    def begin_round(self) -> None:
+        """Form the groups."""
+        if self.matching == "chain":
+            self.groups = setup.link_of_chain(self.players, self.round)
+        elif self.matching == "stranger" or not self.groups:
+            self.groups = setup.drawn_groups(self.players, self.group_size, self.rng)
+        for player in self.players:
+            player.contribution, player.payoff, player.group = None, math.nan, None
+        for number, group in enumerate(self.groups, 1):
+            for player in group:
+                player.group = number
+
+    def after_act(self, player: Player, amount: Decision) -> None:
+        """Take a player's contribution; None when it could not be read."""
+        player.contribution = amount.value
+
+    def update(self) -> None:
+        """Split the pots, let the players know, and measure."""
+        for group in self.groups:
+            self._settle(group)
+        given = {p: p.contribution for p in in_a_game(self) if p.contribution is not None}
+        self.contribution = _mean(list(given.values()))
+        self.normal_contribution = _mean([c for p, c in given.items() if not p.malicious])
+        self.pot = float(sum(given.values()))
+        self.efficiency = group_efficiency(self.contribution, self.endowment)
+        self.zero_share = _mean([c == 0 for c in given.values()])
+        self.absent = len(in_a_game(self)) - len(given)
+        if self.matching == "chain" and self.round + setup.PAIR >= self.n_players:
+            self.running = False
+
+    def end_measures(self) -> dict[str, Any]:
+        """Means over the games, first and last contribution, and the drops of a chain."""
+        return run_measures(self.model_frame(), self.agent_frame(), chain=self.matching == "chain")
+
+    def plot_options(self) -> dict[str, Any]:
+        """What the plots are told: the endowment, and whether the players are a chain."""
+        return {"endowment": self.endowment, "chain": self.matching == "chain"}
+
+    def _settle(self, group: list[Player]) -> None:
+        """Split a group's pot among those who take part, and add the game to all memories."""
+        given = {p: p.contribution for p in group if p.contribution is not None}
+        paid = payoffs(list(given.values()), self.endowment, self.multiplier)
+        ends = dict(zip(given, paid.tolist(), strict=True))
+        total = float(sum(given.values()))
+        pot = self.multiplier * total
+        for player in group:
+            player.payoff = ends.get(player, self.endowment)
+            others = [given[other] for other in given if other is not player]
+            player.games.append(
+                Game(
+                    number=len(player.games) + 1,
+                    partners=tuple(p.name for p in group if p is not player and p.name),
+                    n_others=len(group) - 1,
+                    n_absent=len(group) - 1 - len(others),
+                    contribution=player.contribution,
+                    pot=pot,
+                    share=pot / len(given) if player in given else 0.0,
+                    payoff=player.payoff,
+                    others_mean=_mean(others) if others else None,
+                )
+            )
+
+
+def _mean(values: list[Any]) -> float:
+    return float(np.mean(values)) if values else math.nan
