@@ -21,6 +21,7 @@ from sabm_mesa.parameters import parameters_of
 from sabm_mesa.population import describe_deciders, describe_minds
 from sabm_mesa.provenance import versions
 from sabm_mesa.recording.following import Following
+from sabm_mesa.recording.prefixes import Repeated, repeated_prefixes
 from sabm_mesa.usage import Tally
 
 if TYPE_CHECKING:
@@ -82,6 +83,18 @@ class Runs:
         recorders = [model.recorder for model in self.models]
         return [r.repeated_usd if isinstance(r, Following) else 0.0 for r in recorders]
 
+    def repeated_prefix(self) -> float | None:
+        """The share of all that was sent which begins as the same agent's request before it did.
+
+        Returns:
+            0 to 1; None when nothing was sent, or nothing is recorded.
+        """
+        path = self.models[0].recording_path
+        if path is None:
+            return None
+        phases = [phase.name for phase in self.models[0].phases]
+        return sum(repeated_prefixes(path, self.numbers, phases).values(), Repeated()).share
+
     def figures(self) -> Mapping[str, Any]:
         """The scenario's plots by name, as figures of matplotlib."""
         if not self.models[0].plots:
@@ -117,6 +130,7 @@ class Runs:
             "prompts": first.book.digest({agent.persona for agent in first.population}),
             "wall_s": round(self.wall_s, 3),
             **dict(self.total()),
+            "repeated_prefix": self.repeated_prefix(),
             "critical_path_asks": max(m.critical_path_asks for m in self.models),
             "runs": [
                 {
