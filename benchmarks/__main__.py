@@ -8,12 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.bertrand import best_response
-from benchmarks.evacuation import with_language_model, without_language_model
+from benchmarks.evacuation import ten_thousand, with_language_model, without_language_model
 from benchmarks.history import recording_overhead, replays
 from benchmarks.imports import import_time
 from benchmarks.llm import critical_path, jitter, simultaneous_asks
+from benchmarks.million import million
 from benchmarks.recording import hundred_thousand_asks
 from benchmarks.results import Result, table, write
+from benchmarks.sweep import two_workers
 
 BENCHMARKS: dict[str, Callable[[str], list[Result]]] = {
     "import-time": import_time,
@@ -23,9 +25,12 @@ BENCHMARKS: dict[str, Callable[[str], list[Result]]] = {
     "bertrand": best_response,
     "evacuation": without_language_model,
     "evacuation-llm": with_language_model,
+    "evacuation10k": ten_thousand,
+    "million": million,
     "recording": hundred_thousand_asks,
     "recording-overhead": recording_overhead,
     "replay": replays,
+    "sweep": two_workers,
 }
 
 

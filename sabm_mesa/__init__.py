@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sabm_mesa.recording.frames import Recorded
     from sabm_mesa.reruns import fork, replay, resume
     from sabm_mesa.scheduler import Phase, action, communication, planning
+    from sabm_mesa.sweeps import sweep
 
 __version__ = "0.1.0"
 
@@ -54,6 +55,7 @@ _HOMES = {
     "sabm_mesa.recording.frames": ("Recorded",),
     "sabm_mesa.reruns": ("fork", "replay", "resume"),
     "sabm_mesa.scheduler": ("Phase", "action", "communication", "planning"),
+    "sabm_mesa.sweeps": ("sweep",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -95,6 +97,7 @@ __all__ = [
     "planning",
     "replay",
     "resume",
+    "sweep",
 ]
 
 

@@ -139,7 +139,7 @@ class AnswerSpec(ABC):
 
 def unfenced(text: str) -> str:
     """Take a code fence from around a whole answer: many models put one there."""
-    fence = _FENCE.fullmatch(text)
+    fence = _FENCE.fullmatch(text) if "```" in text else None
     return fence["inside"] if fence else text
 
 
@@ -150,7 +150,7 @@ def undress(text: str) -> str:
 
 def sound(text: str) -> str:
     """Put "?" for halves of surrogate pairs, which can be neither sent nor recorded."""
-    return text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _no_field_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

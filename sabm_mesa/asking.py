@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sabm_mesa.answers import sound
 from sabm_mesa.asks import Ask, Mind, Reply
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from sabm_mesa.usage import Tally
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """One attempt at an ask, as it is recorded.
 
     Attributes:
@@ -70,44 +68,47 @@ async def put(
         MindError: when the mind raises anything that is not an error of this package.
     """
     for number in count():
-        reply = await _reply(mind, ask)
-        tally.add_reply(reply, ask.key.agent)
-        reading, reason = None, ""
+        started = time.perf_counter()
         try:
-            reading = ask.read(reply)
-        except Unusable as problem:
-            reason = ask.book.reason(problem)
-        await recorder.record(
-            Attempt(ask, number, mind.spec, reply, reading, reason), durable=mind.paid
-        )
-        decision = _decision(reading, reason, number + 1)
-        final = decision.valid or reply.abstained or number + 1 == max_attempts
+            answer = await mind.answer(ask)
+        except SabmError:
+            raise
+        except (Exception, SystemExit) as error:  # SystemExit would end the engine's loop for all
+            raise MindError(
+                f"The mind {mind.spec!r} failed at {ask.key}: {type(error).__name__}: {error}"
+            ) from error
+        attempt = _attempt(ask, number, mind, _as_reply(answer, ask, mind, started))
+        tally.add_reply(attempt.reply, ask.key.agent)
+        await recorder.record(attempt, durable=mind.paid)
+        decision = _decision(attempt)
+        final = decision.valid or attempt.reply.abstained or number + 1 == max_attempts
         if final:
             tally.add_decision(decision, ask.key.agent)
-        if reply.stopped:
+        if attempt.reply.stopped:
             raise asyncio.CancelledError
         if final:
             break
-        ask.rejected += ((str(reply.answer), reason),)
+        ask.rejected += ((str(attempt.reply.answer), attempt.reason),)
     return decision
 
 
-def _decision(reading: Reading | None, reason: str, attempts: int) -> Decision:
+def _attempt(ask: Ask, number: int, mind: Mind, reply: Reply) -> Attempt:
+    reading, reason = None, ""
+    try:
+        reading = ask.read(reply)
+    except Unusable as problem:
+        reason = ask.book.reason(problem)
+    return Attempt(ask, number, mind.spec, reply, reading, reason)
+
+
+def _decision(attempt: Attempt) -> Decision:
+    reading, attempts = attempt.reading, attempt.number + 1
     if reading is None:
-        return Decision(None, reason=reason, attempts=attempts)
+        return Decision(None, reason=attempt.reason, attempts=attempts)
     return Decision(reading.value, reading.reasoning, attempts=attempts)
 
 
-async def _reply(mind: Mind, ask: Ask) -> Reply:
-    started = time.perf_counter()
-    try:
-        answer = await mind.answer(ask)
-    except SabmError:
-        raise
-    except (Exception, SystemExit) as error:  # SystemExit would end the engine's loop for all
-        raise MindError(
-            f"The mind {mind.spec!r} failed at {ask.key}: {type(error).__name__}: {error}"
-        ) from error
+def _as_reply(answer: object, ask: Ask, mind: Mind, started: float) -> Reply:
     if not isinstance(answer, Reply):
         latency = 0.0 if mind.instant else time.perf_counter() - started
         answer = Reply(answer, latency_s=latency)

@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sabm_mesa.decisions import AnswerSpec, Format, Reading, Text, Unusable
@@ -25,6 +24,7 @@ TRUNCATED = " […]"
 """Marks a text that the model did not finish, or of which only the beginning is repeated."""
 REPEATED = 4000
 """Letters of a rejected answer that are sent back at the most: each of them is paid for again."""
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 ABSTAINED = "abstained"
 """The reason to stop of a reply that holds no answer, since nobody gave one in time."""
 
@@ -145,9 +145,9 @@ class Ask:
     """
 
     __slots__ = (
-        "__dict__",
         "_agent",
         "_paid",
+        "_question",
         "_streams",
         "answer_format",
         "book",
@@ -177,7 +177,8 @@ class Ask:
         self.key, self.book, self.answer_format = key, book, answer_format
         self.rejected: tuple[tuple[str, str], ...] = ()
         self._agent, self._paid = agent, paid
-        self._streams: dict[int, np.random.Generator] = {}
+        self._streams: dict[int, np.random.Generator] | None = None
+        self._question: tuple[str, str] | None = None
 
     @property
     def rng(self) -> np.random.Generator:
@@ -190,18 +191,27 @@ class Ask:
         if not self._paid:
             return self._agent.rng
         attempt = len(self.rejected)
+        if self._streams is None:
+            self._streams = {}
         if attempt not in self._streams:
             self._streams[attempt] = self._agent.stream(self.key, attempt)
         return self._streams[attempt]
 
-    @cached_property
+    @property
     def question(self) -> tuple[str, str]:
-        """The scenario text and the question, rendered from the observation."""
-        values: Mapping[str, object] = {
-            **self.observation.placeholders(self.book),
-            "form": self.book.form(self.spec, self.answer_format),
-        }
-        return self.book.render("scenario", values), self.book.render(self.name, values)
+        """The scenario text and the question, rendered from the observation when first read."""
+        if self._question is None:
+            values: Mapping[str, object] = {
+                **self.observation.placeholders(self.book),
+                "form": self.book.form(self.spec, self.answer_format),
+            }
+            texts = self.book.render("scenario", values), self.book.render(self.name, values)
+            self._question = texts
+        return self._question
+
+    def forget_question(self) -> None:
+        """Let go of the rendered texts; who reads them again has them rendered again."""
+        self._question = None
 
     def messages(self) -> list[dict[str, str]]:
         """The chat messages of this attempt: what never changes first, then what was rejected."""
@@ -225,8 +235,7 @@ class Ask:
         if own is not None:
             return str(own(self))
         parts = [self.messages(), self.answer_format, self.spec.schema()]
-        text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return hashlib.sha256(_canonical(parts).encode()).hexdigest()
 
     def read(self, reply: Reply) -> Reading:
         """Read a reply strictly.

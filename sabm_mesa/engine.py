@@ -8,10 +8,14 @@ waits. One loop for all models means that they share connections and limits.
 from __future__ import annotations
 
 import asyncio
+import gc
+import math
 import os
 import threading
-from collections.abc import Coroutine
+import time
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future, wait
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from sabm_mesa.errors import RunError
@@ -20,6 +24,13 @@ T = TypeVar("T")
 
 WIND_UP_S = 15.0
 """Seconds that interrupted work may take to wind up: longer than the grace for a sent request."""
+
+LOOK_S = 1.0
+"""Seconds after which a thread that waits looks for an interrupt that came just before it did."""
+CROWD = 10_000
+"""Agents from which on Python looks for garbage more rarely."""
+_OBJECTS = 10
+"""Objects an agent has while it waits for an answer, roughly."""
 
 
 class _Job(Generic[T]):
@@ -116,6 +127,36 @@ class _Engine:
 
 _lock = threading.Lock()
 _current: _Engine | None = None
+_crowds: list[int] = []
+_thresholds = gc.get_threshold()
+
+
+@contextmanager
+def crowd(n: int) -> Iterator[None]:
+    """Have Python look for garbage the more rarely in the block, the more agents are at work.
+
+    It looks whenever 700 objects have been added, and through all there are when these have
+    become a quarter more: with a crowd that waits, it would do little else.
+
+    Args:
+        n: the number of agents.
+    """
+    global _thresholds  # noqa: PLW0603 - what it was, for when nobody is at work any more
+    if n < CROWD or not gc.get_threshold()[0]:
+        yield
+        return
+    with _lock:
+        if not _crowds:
+            _thresholds = gc.get_threshold()
+        _crowds.append(n)
+        gc.set_threshold(max(_thresholds[0], _OBJECTS * max(_crowds)), *_thresholds[1:])
+    try:
+        yield
+    finally:
+        with _lock:
+            _crowds.remove(n)
+            first = _OBJECTS * max(_crowds, default=0)
+            gc.set_threshold(max(_thresholds[0], first), *_thresholds[1:])
 
 
 def _engine() -> _Engine:
@@ -124,6 +165,13 @@ def _engine() -> _Engine:
         if _current is None or _current.pid != os.getpid():
             _current = _Engine()
         return _current
+
+
+def _wait_for(outcome: Future[Any], most_s: float = math.inf) -> None:
+    """Wait in short spans: Python does not see an interrupt between its last look and the wait."""
+    until = time.monotonic() + most_s
+    while not outcome.done() and (left_s := until - time.monotonic()) > 0:
+        wait([outcome], timeout=min(LOOK_S, left_s))
 
 
 def run(work: Coroutine[Any, Any, T], scope: Scope | None = None) -> T:
@@ -151,11 +199,12 @@ def run(work: Coroutine[Any, Any, T], scope: Scope | None = None) -> T:
     try:
         scope.enter(job)
         job.start()
+        _wait_for(job.outcome)
         return job.outcome.result()
     except KeyboardInterrupt:
         job.start()  # the interrupt may have come before it
         job.cancel()
-        wait([job.outcome], timeout=WIND_UP_S)
+        _wait_for(job.outcome, WIND_UP_S)
         raise
     finally:
         scope.leave(job)

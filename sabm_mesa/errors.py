@@ -44,7 +44,9 @@ def one_line(text: str) -> str:
     Line breaks, control codes, zero-width and bidirectional marks, and halves of surrogate pairs
     become blanks, and runs of blanks one blank.
     """
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    if not text.isprintable():
+        text = "".join(sign if sign.isprintable() else " " for sign in text)
+    return " ".join(text.split())
 
 
 def key() -> str:

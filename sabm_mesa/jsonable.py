@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+_ROWS = 10_000
+"""Rows that are turned into JSON at a time."""
 
 
 def to_json(value: Any) -> str:
@@ -13,18 +16,24 @@ def to_json(value: Any) -> str:
     return _dumped(value)
 
 
+def rows_to_json(rows: Sequence[Any]) -> str:
+    """JSON of many rows: as `to_json` makes it, with less memory."""
+    parts = [_dumped(rows[i : i + _ROWS])[1:-1] for i in range(0, len(rows), _ROWS)]
+    return f"[{','.join(parts)}]"
+
+
 def as_read_again(value: Any) -> Any:
     """A value as it comes out of its JSON."""
-    return json.loads(_dumped(value))
+    return value if type(value) in {int, str, bool} else json.loads(_dumped(value))
 
 
 def _dumped(value: Any) -> str:
+    if type(value) is int:
+        return repr(value)
     try:
-        return json.dumps(
-            value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain
-        )
+        return _encoded(value)
     except (TypeError, ValueError):  # a key that JSON lacks, or a number
-        return json.dumps(_legal(value), ensure_ascii=False, separators=(",", ":"), default=_plain)
+        return _encoded_legal(_legal(value))
 
 
 def _plain(value: Any) -> Any:
@@ -41,3 +50,11 @@ def _legal(value: Any) -> Any:
 
 def _key(name: Any) -> Any:
     return name if isinstance(name, str | int | float | None) else str(name)
+
+
+_encoded, _encoded_legal = (
+    json.JSONEncoder(
+        ensure_ascii=False, separators=(",", ":"), allow_nan=allow_nan, default=_plain
+    ).encode
+    for allow_nan in (False, True)
+)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sabm_mesa.engine import crowd
 from sabm_mesa.minds import Minds, assign, mind_makers
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def people(
         model.book.persona(persona)
     if isinstance(personas, Mapping):
         spread = [spread[i] for i in model.rng.permutation(n)]
-    agents = [agent_class(model, *args) for _ in range(n)]
+    with crowd(n):
+        agents = [agent_class(model, *args) for _ in range(n)]
     for agent, maker, persona in zip(agents, makers, spread, strict=True):
         agent.persona = persona
         agent.mind = maker(agent)

@@ -23,6 +23,7 @@ SCENARIOS = {
     "sentence-making": "sabm_mesa.models.sentence_making:SentenceMaking",
 }
 UNLISTED = {
+    "commons-screening": "sabm_mesa.models.commons_screening:CommonsScreening",
     "judge": "sabm_mesa.analysis.process.judge:Judging",
     "path-test": "sabm_mesa.models.path_test:PathTest",
 }

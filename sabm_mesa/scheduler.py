@@ -54,6 +54,8 @@ class Phase:
         reach: the agents that an agent can affect or be affected by in this phase; everybody,
             when None. It is evaluated when the phase starts.
         turns: how often every agent has its turn in a sequential phase.
+        says: the question whose answers are said to others; none, when empty.
+        heard: what the others hear of such an answer; ``""`` when nothing is said in it.
 
     Raises:
         UnknownName: for an order that does not exist.
@@ -65,6 +67,8 @@ class Phase:
     who: Who | None = None
     reach: Reach | None = None
     turns: int = 1
+    says: str = ""
+    heard: Callable[[str], str] = str
 
     def __post_init__(self) -> None:
         """Refuse an order that does not exist."""
@@ -73,8 +77,8 @@ class Phase:
 
 
 def communication(order: Order = SHUFFLED, **options: Any) -> Phase:
-    """The phase in which agents speak: their method `communicate`."""
-    return Phase("communicate", order, **options)
+    """The phase in which agents speak: their method `communicate`, which asks ``communicate``."""
+    return Phase("communicate", order, **{"says": "communicate", **options})
 
 
 def planning(order: Order = SIMULTANEOUS, **options: Any) -> Phase:
@@ -134,16 +138,15 @@ async def _turn(agent: SmartAgent, name: str, position: int) -> tuple[Decision, 
 
 
 async def _simultaneous(agents: list[SmartAgent], name: str, apply: Callable[..., None]) -> int:
-    turns = enumerate(agents)
+    for position, agent in enumerate(agents):
+        agent.begin(name, position)
     if all(agent.mind.instant for agent in agents):
-        decided = [await _turn(agent, name, position) for position, agent in turns]
+        decided = [await getattr(agent, name)() for agent in agents]
     else:
-        decided = await _all([_turn(agent, name, position) for position, agent in turns])
-    longest = 0
-    for agent, (decision, attempts) in zip(agents, decided, strict=True):
+        decided = await _all([getattr(agent, name)() for agent in agents])
+    for agent, decision in zip(agents, decided, strict=True):
         apply(agent, decision)
-        longest = max(longest, attempts)
-    return longest
+    return max((agent.attempts for agent in agents), default=0)
 
 
 async def _one_by_one(turns: Iterable[SmartAgent], name: str, apply: Callable[..., None]) -> int:
@@ -181,19 +184,48 @@ async def _within_reach(
     return max(chains, default=0)
 
 
+class _Together:
+    """Tasks that are awaited together, with a fraction of the memory of `asyncio.gather`.
+
+    Args:
+        parts: what is awaited, on the running loop.
+    """
+
+    def __init__(self, parts: Sequence[Coroutine[Any, Any, Any]]) -> None:
+        loop = asyncio.get_running_loop()
+        self.tasks = [loop.create_task(part) for part in parts]
+        self.over: asyncio.Future[None] = loop.create_future()
+        self._left = len(self.tasks)
+        for task in self.tasks:
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._left -= 1
+        if self.over.done():
+            return
+        if task.cancelled():
+            self.over.set_exception(asyncio.CancelledError())
+        elif (problem := task.exception()) is not None:
+            self.over.set_exception(problem)
+        elif not self._left:
+            self.over.set_result(None)
+
+
 async def _all(parts: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
     """Await all parts together; when one fails or the round is stopped, stop the others first.
 
     A part that waits for an answer which is being paid for ends when that answer is recorded.
     """
-    tasks = [asyncio.ensure_future(part) for part in parts]
+    together = _Together(parts)
     try:
-        return await asyncio.gather(*tasks)
-    except asyncio.CancelledError:
-        raise  # gather has cancelled the parts already; once more would cut off what is paid for
-    except BaseException:
-        for task in tasks:
-            task.cancel()
+        if parts:
+            await together.over
+    except BaseException as problem:
+        # A part that stops of itself has been stopped along with all others: once more would cut
+        # off what is paid for.
+        if together.over.cancelled() or not isinstance(problem, asyncio.CancelledError):
+            for task in together.tasks:
+                task.cancel()
+        await asyncio.gather(*together.tasks, return_exceptions=True)
         raise
-    finally:
-        await asyncio.gather(*tasks, return_exceptions=True)
+    return [task.result() for task in together.tasks]

@@ -8,6 +8,7 @@ from pathlib import Path
 from sabm_mesa.llm.budget import Spent, most_of
 from sabm_mesa.llm.prices import PriceTable
 from sabm_mesa.minds import language_model
+from sabm_mesa.minds.embedding import embedding_model
 from sabm_mesa.recording import Recording
 from sabm_mesa.recording.past import Past
 
@@ -29,12 +30,14 @@ def spent_before(opened: Recording, found: Sequence[Past], prices: str | Path | 
     spent, table = Spent(*opened.spent([past.run for past in found])), PriceTable(prices)
     for past in found:
         for row in past.answers.values():
-            name = language_model(row["mind"])
+            embeds = embedding_model(row["mind"])[0]
+            name = language_model(row["mind"]) or embeds
             unreported = not row["prompt_tokens"]
             if not name or row["copied"] or not (unreported or row["cost_usd"] is None):
                 continue
             contents = [content for _, content in past.messages(row)]
-            assumed = most_of(contents, past.parameters.get("max_tokens"), table.of(name))
+            limit = 0 if embeds else past.parameters.get("max_tokens")
+            assumed = most_of(contents, limit, table.of(name))
             spent.add(
                 Spent(
                     0,

@@ -23,6 +23,7 @@ import pytest
 from openai import AsyncOpenAI, DefaultAioHttpClient
 
 from tests.llm_server import Fault, LLMServer, Rates, Reply, load_brain, nonsense, script, stub
+from tests.llm_server.wire import CACHED, tokens
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = {
@@ -255,6 +256,26 @@ def test_cached_tokens_are_the_longest_shared_prefix() -> None:
     with LLMServer(cache=True) as server:
         usages = [complete(server, prompt).usage for prompt in prompts]
     assert [u.prompt_tokens_details.cached_tokens for u in usages] == [0, 1, 20, 25]
+
+
+@pytest.mark.parametrize("told_as", CACHED)
+def test_cached_tokens_are_told_as_providers_do(told_as: str) -> None:
+    with LLMServer(cache=True, cached_as=told_as) as server:
+        usages = [complete(server, "a" * 95).usage.model_dump() for _ in range(2)]
+    ((name, told),) = CACHED[told_as](25).items()
+    found = usages[1][name]
+    assert (found["cached_tokens"] if told_as == "openai" else found) == 25
+    assert told in (25, {"cached_tokens": 25})
+
+
+def test_fewer_choices_than_are_asked_for() -> None:
+    with LLMServer(most_choices=2) as server:
+        (one,) = complete(server, n=1).choices
+        two = complete(server, n=5)
+    assert [choice.index for choice in two.choices] == [0, 1]
+    assert two.choices[0].message.content == one.message.content
+    told = sum(tokens(choice.message.content) for choice in two.choices)
+    assert two.usage.completion_tokens == told
 
 
 def test_models_and_strictness() -> None:

@@ -58,7 +58,7 @@ def run(folder: Path, *arguments: str) -> str:
 def test_the_readme_has_the_examples() -> None:
     assert len(PYTHON) == 6
     assert set(TOML) == {"own.toml", "prices.toml", "commons.toml"}
-    assert len(SABM) == 21
+    assert len(SABM) == 22
 
 
 @pytest.mark.parametrize("number", range(len(PYTHON)))
@@ -112,5 +112,5 @@ def test_the_commands_of_the_readme_use_different_folders() -> None:
     assert (
         len(folders)
         == len(set(folders))
-        == sum(command.split()[1] in {"run", "fork"} for command in SABM)
+        == sum(command.split()[1] in {"run", "fork", "sweep"} for command in SABM)
     )

@@ -54,7 +54,7 @@ class SmartAgent(mesa.Agent):
         self.position = 0
         self.attempts = 0
         self._round, self._phase = -1, ""
-        self._calls: dict[str, int] = {}
+        self._asked: tuple[str, ...] = ()  # the phase of each question of this round
         self._rng: np.random.Generator | None = None
         self._random: Random | None = None
 
@@ -82,39 +82,53 @@ class SmartAgent(mesa.Agent):
     def begin(self, phase: str, position: int) -> None:
         """Start the agent's part of a phase (the scheduler calls it)."""
         if self._round != self.model.round:
-            self._round, self._calls = self.model.round, {}
+            self._round, self._asked = self.model.round, ()
         self._phase = phase
         self.position, self.attempts = position, 0
 
-    async def ask(self, name: str, spec: AnswerSpec, observation: Observation) -> Decision:
-        """Put a question to the agent's mind.
+    @property
+    def paid(self) -> bool:
+        """Whether anything that is asked for the agent is paid for."""
+        return self.mind.paid
+
+    async def ask(
+        self,
+        name: str,
+        spec: AnswerSpec,
+        observation: Observation,
+        *,
+        mind: Mind | None = None,
+        kind: type[Ask] = Ask,
+    ) -> Decision:
+        """Put a question to the agent's mind, or to another one.
 
         Args:
             name: the prompt entry that puts the question.
             spec: what a legal answer is.
             observation: what the agent can see.
+            mind: who is asked; the agent's own mind when None.
+            kind: the class of the question.
 
         Returns:
             The decision; its value is None when no usable answer came.
         """
-        model = self.model
-        call = self._calls.get(self._phase, 0)
-        self._calls[self._phase] = call + 1
-        key = Key(self._round, self._phase, self.unique_id, call)
-        ask = Ask(
+        model, mind = self.model, mind or self.mind
+        key = Key(self._round, self._phase, self.unique_id, self._asked.count(self._phase))
+        self._asked += (self._phase,)
+        ask = kind(
             name,
             observation,
             spec,
             key=key,
             book=model.book,
-            answer_format=getattr(self.mind, "answer_format", model.answer_format),
+            answer_format=getattr(mind, "answer_format", model.answer_format),
             agent=self,
-            paid=self.mind.paid,
+            paid=mind.paid,
             position=self.position,
         )
         model.in_flight += 1
         try:
-            decision = await put(ask, self.mind, model.recorder, model.tally, model.max_attempts)
+            decision = await put(ask, mind, model.recorder, model.tally, model.max_attempts)
         finally:
             model.in_flight -= 1
         self.attempts += decision.attempts

@@ -76,10 +76,12 @@ class Guest(SmartAgent):
         """Hold the talk that the guest opens; the value is the whole talk."""
         partner = self.model.guest(self.model.pairs[self.unique_id])
         partner.begin("chat", self.position)
+        before = self.position * self.model.max_turns  # turns of the talks before, at the most
         speakers = {self.unique_id: self, partner.unique_id: partner}
         pair = self.unique_id, partner.unique_id
         dialogue = Dialogue(pair, self.model.max_turns)
         while (speaker := dialogue.speaker) is not None:
+            speakers[speaker].position = before + dialogue.turns
             line = await speakers[speaker].say(dialogue)
             dialogue.take(line.value)
         self.attempts += partner.attempts

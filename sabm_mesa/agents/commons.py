@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,14 @@ from sabm_mesa.agents.commons_view import (
     last_day,
     talk_day,
 )
-from sabm_mesa.agents.memory_stream import HIGHEST, LOWEST, Memory, MemoryStream
+from sabm_mesa.agents.embedded_memory import embed
+from sabm_mesa.agents.memory_stream import (
+    HIGHEST,
+    LOWEST,
+    EmbeddedRelevance,
+    Memory,
+    MemoryStream,
+)
 from sabm_mesa.decisions import Choice, Decision, Number, Text
 from sabm_mesa.prompts import NO_PERSONA
 
@@ -36,6 +43,8 @@ SENTENCE = Text(max_words=40)
 THOUGHTS = Text(max_words=100)
 RATING = Number(LOWEST, HIGHEST, integer=True)
 SEPARATOR = ";"
+FORGETFUL = {"classical", "fixed"}
+"""Kinds of minds that read no memories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +90,14 @@ class Harvester(SmartAgent):
         self.over: bool | None = None
         self.hands_over_to: str | None = None
         self.minutes_kept = Minutes()
-        self.memory = MemoryStream(model.relevance)
+        self._vectors = EmbeddedRelevance()
+        self.memory = MemoryStream(model.relevance if model.embedder is None else self._vectors)
         self._limit: tuple[int, date] | None = None
+
+    @property
+    def paid(self) -> bool:
+        """Whether its mind is paid, or the embeddings of its memories are."""
+        return self.mind.paid or self._embeds
 
     @property
     def agreed_limit(self) -> int | None:
@@ -94,7 +109,7 @@ class Harvester(SmartAgent):
     async def act(self) -> Decision:
         """Ask in private for a number of units."""
         model, today = self.model, first_day(self.model.month)
-        memories = self.memory.retrieve([model.words["place"]], RECALLED, today)
+        memories = await self._recall([model.words["place"]], RECALLED, today)
         amount = Number(0, model.stock, integer=True, reasoning=True)
         return await self.ask("act", amount, self.observe(today, memories=memories))
 
@@ -103,7 +118,7 @@ class Harvester(SmartAgent):
         model, today = self.model, talk_day(self.model.month)
         seen = self._listening()
         focus = [NOTHING, *seen.last_said(model.book, LAST_SAID)]
-        memories = self.memory.retrieve(focus, RECALLED_IN_TALK, today)
+        memories = await self._recall(focus, RECALLED_IN_TALK, today)
         said = await self.ask("communicate", WORDS, replace(seen, memories=memories))
         self.hands_over_to = None
         if self.position + 1 < model.turns:
@@ -150,7 +165,7 @@ class Harvester(SmartAgent):
         """Think over what comes to mind about harvesting, and remember the insights."""
         model, today = self.model, last_day(self.model.month)
         focus = [model.words.render("harvesting")]
-        memories = self.memory.retrieve(focus, RECALLED, today)
+        memories = await self._recall(focus, RECALLED, today)
         # Without a talk the harvests that are made known are among what is remembered.
         known = () if model.communication else tuple(model.catches)
         seen = self.observe(today, memories=memories, catches=known)
@@ -218,6 +233,20 @@ class Harvester(SmartAgent):
             persona=self.persona,
             **more,
         )
+
+    @property
+    def _embeds(self) -> bool:
+        kind = self.mind.spec.partition(":")[0]
+        return self.model.embedder is not None and kind not in FORGETFUL
+
+    async def _recall(self, focus: Sequence[str], k: int, today: date) -> tuple[Memory, ...]:
+        """What comes to mind; what that takes is embedded first, where it is."""
+        model = self.model
+        if model.embedder is not None and self._embeds:
+            words = model.words
+            focus = [words.render("embedded_focus", text=text) if text else text for text in focus]
+            await embed(self, model.embedder, self.memory, self._vectors, focus, k, today)
+        return self.memory.retrieve(focus, k, today)
 
     def _listening(self) -> CommonsView:
         """What the harvester knows in the talk and just after it."""

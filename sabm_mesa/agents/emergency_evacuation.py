@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabm_mesa.agents.base import SmartAgent
@@ -242,7 +242,9 @@ class Evacuee(SmartAgent):
             self.target, options, persona=self.persona,
         )  # fmt: skip
         step = await self.ask("act", CODES[len(options)], crossing)
-        return replace(step, value=options[LETTERS.index(step.value)]) if step.valid else step
+        if not step.valid:
+            return step
+        return Decision(options[LETTERS.index(step.value)], step.reasoning, "", step.attempts)
 
     def observe(self) -> Situation:
         """What the person sees, hears, feels and remembers now."""

@@ -5,8 +5,8 @@ For each point of focus the memories are ranked by
 
     0.5 · recency + 3 · importance + 2 · relevance,
 
-recency 0.99^i with i = 0 for the newest, importance (rating − 1) / 9, and relevance from 0 to 1 as
-a `Relevance` measures it. What has always to be remembered ranks above everything else.
+recency 0.99^i with i = 0 for the newest, importance (rating − 1) / 9, and relevance, 1 at the
+most, as a `Relevance` measures it. What has always to be remembered ranks above everything else.
 
 Source: Park et al. 2023, "Generative Agents", arXiv 2304.03442, section 4.1; weights and decay as
 in Piatti et al. 2024, arXiv 2404.16698 (their program, in which the oldest memory counts as the
@@ -21,6 +21,7 @@ from datetime import date
 from typing import Protocol
 
 from sabm_mesa.analysis.sparse_text import SparseText, pieces
+from sabm_mesa.embeddings import Vector
 
 RECENCY, IMPORTANCE, RELEVANCE = 0.5, 3.0, 2.0
 """Weights of the three parts of a score."""
@@ -58,7 +59,7 @@ class Relevance(Protocol):
     """What measures how much texts bear on a query."""
 
     def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """The relevance of each text, from 0 (none) to 1.
+        """The relevance of each text, 1 at the most; 0 stands for none.
 
         Args:
             query: what is in focus.
@@ -85,6 +86,30 @@ class SparseRelevance:
         return [min(1.0, float((each * wanted).sum())) for each in known]
 
 
+class EmbeddedRelevance:
+    """Cosine similarity of the vectors that an embedding model gave to texts.
+
+    Attributes:
+        vectors: text → its vector, of length 1. To a text without one nothing is relevant.
+    """
+
+    def __init__(self) -> None:
+        self.vectors: dict[str, Vector] = {}
+
+    def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """The similarity of each text to the query, from −1 to 1.
+
+        Args:
+            query: what is in focus.
+            texts: the texts.
+        """
+        wanted = self.vectors.get(query)
+        if wanted is None:
+            return [0.0] * len(texts)
+        known = [self.vectors.get(text) for text in texts]
+        return [0.0 if each is None else float((each * wanted).sum()) for each in known]
+
+
 class MemoryStream:
     """The memories of one agent.
 
@@ -109,7 +134,15 @@ class MemoryStream:
         Args:
             today: the day.
         """
-        self.memories = [each for each in self.memories if each.expires >= today]
+        self.memories = self.known(today)
+
+    def known(self, today: date) -> list[Memory]:
+        """What is remembered, oldest first.
+
+        Args:
+            today: the day.
+        """
+        return [each for each in self.memories if each.expires >= today]
 
     def retrieve(self, focus: Iterable[str], k: int, today: date) -> tuple[Memory, ...]:
         """What comes to mind: the `k` memories that rank highest for any of the points of focus.
@@ -122,7 +155,7 @@ class MemoryStream:
         Returns:
             The memories, oldest first.
         """
-        known = [each for each in self.memories if each.expires >= today]
+        known = self.known(today)
         chosen: set[int] = set()
         for point in focus:
             scores = self._scores(point, known)

@@ -141,6 +141,15 @@ def read_line(answer: str | None) -> tuple[str, bool]:
     return (said if any(sign.isalnum() for sign in said) else ""), True
 
 
+def heard(answer: str) -> str:
+    """What the other one hears of an answer; ``""`` when nothing is said in it.
+
+    Args:
+        answer: the words.
+    """
+    return read_line(answer)[0]
+
+
 def pairs_of(invitations: Iterable[Invitation]) -> list[Pair]:
     """Who talks with whom after the invitations of a round, in the order of the senders.
 

@@ -20,6 +20,7 @@ from sabm_mesa.cli import (
     reproducing,
     running,
     screening,
+    sweeping,
     view,
 )
 from sabm_mesa.cli.app import app, say
@@ -37,6 +38,7 @@ __all__ = [
     "reproducing",
     "running",
     "screening",
+    "sweeping",
     "view",
 ]
 

@@ -60,6 +60,14 @@ MaxTokens = Annotated[
     int | None, typer.Option(min=0, help="Stop before more tokens than this are used in all.")
 ]
 
+ShareRequests = Annotated[
+    bool,
+    typer.Option(
+        "--share-requests",
+        help="Send identical questions of a simultaneous phase as one request for so many answers.",
+    ),
+]
+
 
 def say(text: str, *, err: bool = False) -> None:
     """Print a text; nothing but this prints, so that nothing in it can control the terminal.

@@ -19,13 +19,12 @@ from sabm_mesa.cli.app import (
     Prices,
     Prompts,
     RecordingPath,
-    Settings,
     Timeout,
     app,
     say,
 )
 from sabm_mesa.cli.values import parameters_from
-from sabm_mesa.errors import ParameterError, RunError
+from sabm_mesa.errors import ParameterError, RunError, UnknownName
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +38,18 @@ Judges = Annotated[
         help="A language model that codes too: llm:MODEL, llm:MODEL@URL; none by default.",
     ),
 ]
+JUDGE_SETTINGS = (
+    "temperature", "max_tokens", "top_p", "max_attempts", "answer_format", "condition", "variant",
+)  # fmt: skip
+"""What can be set of a judge; conditions and variants are those of a prompt file of one's own."""
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="NAME=VALUE",
+        help=f"Set a parameter of the language model: {', '.join(JUDGE_SETTINGS)}; may be "
+        "repeated.",
+    ),
+]  # fmt: skip
 
 
 @app.command()
@@ -67,8 +78,10 @@ def judge(
     from sabm_mesa.recording import export, outputs
 
     parameters = parameters_from(set_ or [], {"minds": minds, "prompts": prompts})
-    if {"texts", "n_rounds"} & set(parameters):
-        raise ParameterError("What is judged are the messages of the recording, once each.")
+    if unknown := set(parameters) - {"minds", "prompts", *JUDGE_SETTINGS}:
+        raise UnknownName("parameter of a judge", min(unknown), JUDGE_SETTINGS)
+    if parameters.setdefault("minds", "classical") == "classical" and len(parameters) > 1:
+        raise ParameterError("Settings and prompts are those of a language model: name --minds.")
     messages = messages_of(path)
     if messages.empty:
         raise ParameterError(f"Nothing was said in the runs of {path}.")
@@ -77,7 +90,7 @@ def judge(
     coders, frames = {"rules": by_rules}, {"messages": by_rules}
     recorded: list[Path] = []
     said: dict[str, Any] = {"recording": str(path), "messages": len(messages)}
-    if parameters.setdefault("minds", "classical") != "classical":
+    if parameters["minds"] != "classical":
         connection = Connection(
             base_url, max_concurrency, timeout, prices=prices,
             budget=Budget(budget_usd, max_asks, max_tokens),
@@ -88,7 +101,8 @@ def judge(
         frames = {"messages": by_rules.join(judged), "agreement": _compare(coders)}
         said |= more
     files = [*recorded, *export.write_frames(folder, frames, "csv")]
-    figure = codes_by_round(coders, path.name)
+    drawn = {name: frame for name, frame in coders.items() if _coded_any(frame)}
+    figure = codes_by_round(drawn, path.name)
     draw = partial(figure.savefig, dpi=outputs.DPI)
     files.append(outputs.write_whole(folder / "codes.png", draw))
     said |= {
@@ -139,6 +153,12 @@ def _compare(coders: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return found.rename(columns={"first": "rules", "second": "judge"})
 
 
+def _coded_any(coded: pd.DataFrame) -> bool:
+    from sabm_mesa.analysis.process import CODES
+
+    return bool(coded[list(CODES)].notna().to_numpy().any())
+
+
 def _shares(coded: pd.DataFrame) -> dict[str, float]:
     from sabm_mesa.analysis.process import CODES, shares
 
@@ -158,20 +178,23 @@ def _price_agreements(path: Path, messages: pd.DataFrame) -> dict[int, int | Non
 
 def _in_words(said: dict[str, Any], folder: Path, files: list[Path]) -> list[str]:
     n = said["messages"]
-    lines = [f"{n:,} message{'' if n == 1 else 's'}; the share of each code:"]
-    if said["agreement"]:
+    both = said["agreement"][0]["n"] if said["agreement"] else 0
+    of_these = f" of {both:,} that both have coded" if 0 < both < n else ""
+    lines = [f"{n:,} message{'' if n == 1 else 's'}; the share of each code{of_these}:"]
+    if both:
         lines.append(f"{'':<14} {'rules':>6} {'judge':>6} {'alike':>6}  Cohen's kappa")
         lines += [_row(row) for row in said["agreement"]]
+    else:
+        lines += [f"{code:<14} {share:>6.0%}" for code, share in said["shares"]["rules"].items()]
+    if said["agreement"]:
         lines.append(f"The judge read {said['texts']:,} different texts: {said['spent']}")
         if said["from_recording"]:
             lines.append(f"Of that, {said['from_recording']:,} answers came from the recording")
         if said["unusable"]:
             lines.append(
                 f"Warning: {said['unusable']:,} of {said['texts']:,} texts got no usable answer; "
-                "their codes are missing."
+                f"{'their codes are missing' if both else 'the judge gave no usable code'}."
             )
-    else:
-        lines += [f"{code:<14} {share:>6.0%}" for code, share in said["shares"]["rules"].items()]
     if agreed := said["first_price_agreement"]:
         rounds = [f"run {run}: {'none' if r is None else r}" for run, r in agreed.items()]
         lines.append(f"First round with an explicit price agreement: {', '.join(rounds)}")

@@ -40,6 +40,13 @@ OnlyRuns = Annotated[
 OtherTimeout = Annotated[
     float | None, typer.Option(min=0.1, help="Seconds a request may take; as before by default.")
 ]
+OtherSharing = Annotated[
+    bool | None,
+    typer.Option(
+        "--share-requests/--no-share-requests",
+        help="Send identical questions as one request, or not; as before by default.",
+    ),
+]
 
 
 @app.command()
@@ -95,6 +102,7 @@ def resume(
     run: OnlyRuns = None,
     base_url: BaseURL = None,
     max_concurrency: MaxConcurrency = None,
+    share_requests: OtherSharing = None,
     timeout: OtherTimeout = None,
     budget_usd: BudgetUSD = None,
     max_asks: MaxAsks = None,
@@ -116,8 +124,9 @@ def resume(
 
     found = pasts(recording, run) if run else reruns.unfinished(recording)
     connection = _connection(
-        found[0], base_url, max_concurrency, timeout, budget_usd, max_asks, max_tokens, prices
-    )
+        found[0], base_url, max_concurrency, share_requests, timeout, budget_usd, max_asks,
+        max_tokens, prices,
+    )  # fmt: skip
     with Progress(found[0].scenario, len(found)) as progress:
         done = guarded(
             lambda: reruns.resume(
@@ -149,6 +158,7 @@ def fork(
     prompts: Prompts = None,
     base_url: BaseURL = None,
     max_concurrency: MaxConcurrency = None,
+    share_requests: OtherSharing = None,
     timeout: OtherTimeout = None,
     budget_usd: BudgetUSD = None,
     max_asks: MaxAsks = None,
@@ -168,8 +178,9 @@ def fork(
     )
     found = pasts(recording, run) if run else reruns.latest(pasts(recording))
     connection = _connection(
-        found[0], base_url, max_concurrency, timeout, budget_usd, max_asks, max_tokens, prices
-    )
+        found[0], base_url, max_concurrency, share_requests, timeout, budget_usd, max_asks,
+        max_tokens, prices,
+    )  # fmt: skip
     into = out / "recording.sqlite"
     with Progress(found[0].scenario, len(found)) as progress:
         done = guarded(
@@ -187,6 +198,7 @@ def _connection(
     past: Past,
     base_url: str | None,
     max_concurrency: int | None,
+    share_requests: bool | None,
     timeout: float | None,
     budget_usd: float | None,
     max_asks: int | None,
@@ -198,6 +210,7 @@ def _connection(
 
     given = {
         "base_url": base_url, "max_concurrency": max_concurrency, "timeout_s": timeout,
+        "share_requests": share_requests,
         "max_usd": budget_usd, "max_asks": max_asks, "max_tokens": max_tokens,
     }  # fmt: skip
     chosen = {name: value for name, value in given.items() if value is not None}

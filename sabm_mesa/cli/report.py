@@ -68,16 +68,18 @@ def report(runs: Runs, files: Sequence[Path]) -> str:
     )
     minds = describe_minds(first.minds_in_use())
     number = _count(len(runs.models), "run")
+    ends = [model.end_measures() for model in runs.models]
     lines = [
         f"{first.title}: {number}, {first.condition}, minds {minds}, {seeds}",
-        "At the end" + (" (mean over runs): " if len(runs.models) > 1 else ": ") + _measures(runs),
+        "At the end" + (" (mean over runs): " if len(runs.models) > 1 else ": ") + _measures(ends),
         f"Spent: {in_words(total)}, {runs.wall_s:.1f} s",
     ]
     if repeated := sum(runs.answers_repeated()):
         dollars = sum(runs.dollars_repeated())
-        worth = f", worth ${dollars:.4f}" if dollars else ""
+        worth = ", of unknown price" if math.isnan(dollars) else f", worth ${dollars:.4f}"
+        worth = worth if dollars else ""
         lines.append(f"Of that, {_count(repeated, 'answer')} came from the recording{worth}")
-    lines += warnings(total)
+    lines += _cautions(ends) + warnings(total)
     if math.isnan(total.cost_usd):
         lines.append("The price of a model is not known: list it in a price file (--prices).")
     folder = files[0].parent
@@ -113,15 +115,26 @@ def warnings(total: Tally) -> list[str]:
     return [f"Warning: {line}" for line in said]
 
 
-def _measures(runs: Runs) -> str:
-    ends = [model.end_measures() for model in runs.models]
+def _measures(ends: Sequence[Mapping[str, Any]]) -> str:
     shown = {name: _mean([end.get(name) for end in ends]) for name in ends[0]}
-    return ", ".join(f"{name} {value:.4g}" for name, value in shown.items() if value is not None)
+    return ", ".join(f"{name} {value}" for name, value in shown.items() if value)
 
 
-def _mean(values: Sequence[Any]) -> float | None:
+def _cautions(ends: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the measures of the runs have to be read with, each once."""
+    said = dict.fromkeys(end.get("caution", "") for end in ends)
+    return [f"Warning: {words}" for words in said if words]
+
+
+def _mean(values: Sequence[Any]) -> str:
+    """The mean of the runs that have a value, a dash when none has; empty for what is no number."""
+    if any(isinstance(v, str | Sequence | Mapping) for v in values):
+        return ""
     numbers = [float(v) for v in values if isinstance(v, Real) and not math.isnan(float(v))]
-    return sum(numbers) / len(numbers) if numbers else None
+    if not numbers:
+        return "–"
+    some = f" ({len(numbers)} of {len(values)} runs)" if len(numbers) < len(values) else ""
+    return f"{sum(numbers) / len(numbers):.4g}{some}"
 
 
 def _count(n: int, noun: str) -> str:

@@ -16,10 +16,12 @@ from sabm_mesa.cli.app import (
     MaxConcurrency,
     MaxTokens,
     Prices,
+    ShareRequests,
     Timeout,
     app,
     say,
 )
+from sabm_mesa.cli.expecting import before, say_costs
 from sabm_mesa.errors import (
     BudgetExceeded,
     MissingKey,
@@ -72,11 +74,16 @@ def reproduce(
     ] = Path("out/reproduce"),
     base_url: BaseURL = None,
     max_concurrency: MaxConcurrency = None,
+    share_requests: ShareRequests = False,
     timeout: Timeout = 120.0,
     budget_usd: BudgetUSD = None,
     max_asks: MaxAsks = None,
     max_tokens: MaxTokens = None,
     prices: Prices = None,
+    cost: Annotated[
+        bool,
+        typer.Option("--cost", help="Estimate what the missing runs cost; nothing is sent or run."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run published experiments and put what was found beside what was published.
@@ -100,10 +107,14 @@ def reproduce(
         plan(each, scale, minds=_minds(each, minds or []), runs=runs, seed=seed)
         for each in _read(chosen)
     ]
+    if cost:
+        say_costs(plans, out, prices, as_json)
+        return
     budget = Budget(budget_usd, max_asks, max_tokens)
     connection = Connection(
-        base_url, max_concurrency, timeout_s=timeout, prices=prices, budget=budget
-    )
+        base_url, max_concurrency, timeout_s=timeout, prices=prices, budget=budget,
+        share_requests=share_requests,
+    )  # fmt: skip
     done: list[Results] = []
     try:
         for number, each in enumerate(plans, 1):
@@ -142,30 +153,38 @@ def _reproduced(
     folder = out / planned.experiment.name
     with Progress(label, len(planned.cells)) as progress:
         try:
-            outcome = running.run(planned, folder, connection=connection, watch=progress.show)
+            outcome = running.run(
+                planned, folder, connection=connection, watch=progress.show,
+                begin=lambda: None if quiet else say(before(planned)),
+            )  # fmt: skip
             found = results.results(outcome)
             files = report.write(found, folder)
         except (RunError, KeyboardInterrupt) as error:
-            raise _stopped(error, planned, folder / running.RECORDING, progress.asks) from error
+            raise _stopped(error, planned, folder, progress.asks) from error
     if not quiet:
         say(_said(found, files))
     return found
 
 
-def _stopped(error: BaseException, planned: Plan, recording: Path, asks: int) -> RunError:
+def _stopped(error: BaseException, planned: Plan, folder: Path, asks: int) -> RunError:
     """Why an experiment ended early, what is kept, and how to go on."""
+    from sabm_mesa.experiments.running import PARTY, RECORDING
     from sabm_mesa.recording.statistics import answers_in
 
     name, said = planned.experiment.name, str(error) or "Stopped."
     if isinstance(error, RecordingError | MissingKey | OutputError) and not asks:
         return RunError(f"{name}: {said}")
-    if not recording.exists():
+    recordings = [
+        each for each in (folder / PARTY / RECORDING, folder / RECORDING) if each.exists()
+    ]
+    if not recordings:
         return RunError(f"{name}: {said}")
-    n = answers_in(recording)
+    n = sum(answers_in(each) for each in recordings)
     kept = "1 answer is" if n == 1 else f"{n:,} answers are"
     wider = " with a larger budget" if isinstance(error, BudgetExceeded) else ""
+    where = " and ".join(map(str, recordings))
     return RunError(
-        f"{name}: {said} {kept} in {recording}; the same command{wider} goes on from there."
+        f"{name}: {said} {kept} in {where}; the same command{wider} goes on from there."
     )
 
 
@@ -177,21 +196,20 @@ def _index(done: Sequence[Results], out: Path) -> Path:
 
 def _said(found: Results, files: Sequence[Path]) -> str:
     """A few lines: what was found of each claim, and where the report is."""
-    from sabm_mesa.experiments.report import lead
+    from sabm_mesa.experiments.report import headline, needed
 
     plan, outcome = found.outcome.plan, found.outcome
     kept = len(outcome.runs) - outcome.ran
     runs = f"{len(outcome.runs)} runs" + (f", {kept} of them from before" if kept else "")
-    sentence = lead(found.verdicts, plan.runs)
     lines = [
         f"{plan.experiment.name} ({plan.scale}): {plan.experiment.title}",
-        f"  {runs}. {sentence}".rstrip(),
+        f"  {runs}. {headline(found)}".rstrip(),
     ]
     for each in found.verdicts:
-        more = each.why or (f"about {each.runs_needed} runs would" if each.runs_needed else "")
-        tail = f" ({more})" if each.word == "cannot tell" and more else ""
+        more = needed(each)
+        tail = f" ({more if each.why else f'it takes {more}'})" if more else ""
         lines.append(f"  {each.word + tail}: {each.claim.text}")
-    if invalid := int(outcome.runs["invalid"].sum()):
+    if invalid := int(outcome.all_runs["invalid"].sum()):
         lines.append(f"  Warning: {invalid:,} questions got no usable answer; see the report.")
     report = next(path for path in files if path.name == "report.html")
     return "\n".join([*lines, f"  Report: {report}"])
@@ -199,7 +217,7 @@ def _said(found: Results, files: Sequence[Path]) -> str:
 
 def _minds(experiment: Experiment, given: Sequence[str]) -> Any:
     """Who decides: one for all conditions, or condition → minds."""
-    names = [each.name for each in experiment.conditions]
+    names = [*experiment.slots, *(each.name for each in experiment.conditions)]
     found: dict[str, Any] = {}
     for text in given:
         condition, equals, spec = text.partition("=")
@@ -229,7 +247,10 @@ def _list(experiments: Sequence[Experiment]) -> str:
         "Cost at paper scale, in questions to language models: small up to 2,000, medium up to "
         "20,000, large more. Classical minds cost nothing."
     )
-    return "\n".join([*lines, "", costs])
+    more = (
+        "Whether a language model is suited to such studies is tested by: sabm screen --minds SPEC"
+    )
+    return "\n".join([*lines, "", costs, more])
 
 
 def _in_json(experiments: Sequence[Experiment]) -> str:

@@ -24,6 +24,7 @@ from sabm_mesa.cli.app import (
     Rounds,
     ScenarioName,
     Settings,
+    ShareRequests,
     Timeout,
     app,
 )
@@ -54,6 +55,7 @@ def run(
     ),
     base_url: BaseURL = None,
     max_concurrency: MaxConcurrency = None,
+    share_requests: ShareRequests = False,
     timeout: Timeout = 120.0,
     budget_usd: BudgetUSD = None,
     max_asks: MaxAsks = None,
@@ -86,8 +88,9 @@ def run(
     seed = parameters.pop("rng", None)
     budget = Budget(budget_usd, max_asks, max_tokens)
     connection = Connection(
-        base_url, max_concurrency, timeout_s=timeout, prices=prices, budget=budget
-    )
+        base_url, max_concurrency, timeout_s=timeout, prices=prices, budget=budget,
+        share_requests=share_requests,
+    )  # fmt: skip
     if animate is not None:
         check_animation(model)
         check_movie(animate)

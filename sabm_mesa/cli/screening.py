@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
@@ -40,6 +41,18 @@ def screen(
             "may be repeated.",
         ),
     ],
+    tests: Annotated[
+        str,
+        typer.Option(
+            metavar="SET",
+            help="play: guess a number, find a way out, set prices; commons: four kinds of "
+            "problems in each of its three wordings.",
+        ),
+    ] = "play",
+    problems: Annotated[
+        int | None,
+        typer.Option(min=1, help="Problems of each kind (commons); 150, as published, by default."),
+    ] = None,
     runs: Annotated[int, typer.Option(min=1, help="Runs of each test and mind.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Seed S of the first run; run i has S + i.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder for the recordings and the report.")] = Path(
@@ -54,7 +67,7 @@ def screen(
     prices: Prices = None,
     as_json: AsJson = False,
 ) -> None:
-    """Test whether minds are fit to play: guess a number, find a way out, set prices.
+    """Test whether minds are fit to play in the scenarios, or understand a commons.
 
     Answers that an earlier command has got are not asked for again: name further minds, or more
     runs, with the same folder.
@@ -64,6 +77,8 @@ def screen(
     from sabm_mesa.recording.outputs import as_json as in_json
     from sabm_mesa.recording.statistics import answers_in
     from sabm_mesa.screening import report
+    from sabm_mesa.screening.battery import battery
+    from sabm_mesa.screening.running import RECORDING
     from sabm_mesa.screening.running import screen as run
     from sabm_mesa.screening.scores import scores
 
@@ -71,18 +86,21 @@ def screen(
         raise MindSpecError(
             f"A test has one mind, not {several[0]!r}: give each mind a --minds of its own."
         )
+    chosen = battery(tests, problems)
     budget = Budget(budget_usd, max_asks, max_tokens)
     connection = Connection(base_url, max_concurrency, timeout, prices=prices, budget=budget)
     with Progress("screening", 1) as progress:
         try:
             screening = run(
-                minds, out, runs=runs, seed=seed, connection=connection, watch=progress.show
-            )
+                minds, out, tests=chosen, runs=runs, seed=seed, connection=connection,
+                watch=progress.show,
+            )  # fmt: skip
         except (RunError, KeyboardInterrupt) as error:
             said = str(error) or "Stopped."
             if not progress.asks and isinstance(error, RunError):
                 raise
-            kept = sum(answers_in(path) for path in out.glob("*/recording.sqlite"))
+            paths = [out / test.name / RECORDING for test in chosen.tests]
+            kept = sum(answers_in(path) for path in paths if path.exists())
             raise RunError(
                 f"{said} {kept:,} answers are in {out}; the same command goes on from there."
             ) from error
@@ -93,10 +111,10 @@ def screen(
 
 def _table(screening: Screening, found: Sequence[Score], files: Sequence[Path]) -> str:
     """Mind by test, then what was found in each test."""
-    from sabm_mesa.screening.battery import tests
     from sabm_mesa.screening.report import dollars, passed
 
-    names = [test.name for test in tests()]
+    battery = screening.battery
+    names = [test.name for test in battery.tests]
     rows = [["mind", *names, "questions", "invalid", "paid"]]
     for mind in screening.minds:
         mine = [score for score in found if score.mind == mind]
@@ -110,10 +128,14 @@ def _table(screening: Screening, found: Sequence[Score], files: Sequence[Path]) 
         "  ".join(f"{word:{width}}" for word, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
-    for test in tests():
+    for test in battery.tests:
         lines += ["", f"{test.title} ({test.source})", *_wrapped(f"Passed when {test.rule}", "  ")]
         for each in (score for score in found if score.test == test):
             lines += _wrapped(f"{each.mind} {passed(each)}: {each.words}", "  ")
+    if told := [each for each in battery.published if not each.test]:
+        lines += ["", "Published"]
+        for known in told:
+            lines += _wrapped(f"{known.mind}: {known.found} ({known.source})", "  ")
     before = len(found) * len(screening.seeds) - screening.ran
     if before:
         lines += ["", f"{before} of {len(found) * len(screening.seeds)} runs are from before."]
@@ -128,6 +150,7 @@ def _wrapped(text: str, indent: str) -> list[str]:
 
 def _summary(screening: Screening, found: Sequence[Score], files: Sequence[Path]) -> dict[str, Any]:
     return {
+        "set": screening.battery.name,
         "minds": screening.minds,
         "seeds": screening.seeds,
         "tests": [
@@ -137,6 +160,7 @@ def _summary(screening: Screening, found: Sequence[Score], files: Sequence[Path]
             }
             for each in found
         ],
+        "published": [asdict(each) for each in screening.battery.published],
         "ran": screening.ran,
         "files": [str(path) for path in files],
     }  # fmt: skip

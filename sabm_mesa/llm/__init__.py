@@ -2,9 +2,9 @@
 
 ::
 
-    Budgeted → Retrying → Limited → Priced → FinishingSent → OpenAIClient
+    Sharing → Budgeted → Retrying → Limited → Priced → FinishingSent → OpenAIClient
 
-One chain and one limiter for each endpoint, shared by all runs of the process.
+One connection and one limiter for each endpoint, shared by all runs of the process.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from sabm_mesa.llm.limit import CEILING, Limited, Limiter
 from sabm_mesa.llm.prices import Priced, PriceTable
 from sabm_mesa.llm.retry import MAX_RETRIES, Retrying
 from sabm_mesa.llm.scripted import ScriptedClient
+from sabm_mesa.llm.sharing import Sharing, Willing
 from sabm_mesa.parameters import whole
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class Connection:
         max_retries: how often a request is sent again at most.
         prices: a user's own price file, or None.
         budget: caps over all runs that share this object, or None.
+        share_requests: whether identical questions that are put at once are sent as one request
+            for so many answers (`sharing` says which).
 
     Raises:
         ParameterError: for an illegal value.
@@ -70,6 +73,7 @@ class Connection:
     max_retries: int = MAX_RETRIES
     prices: str | Path | None = None
     budget: Budget | None = field(default=None, compare=False)
+    share_requests: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what would wait for ever or reach nothing."""
@@ -91,7 +95,7 @@ class Connection:
         Raises:
             ParameterError: when the price file of the run is gone.
         """
-        names = ("base_url", "max_concurrency", "timeout_s", "max_retries")
+        names = ("base_url", "max_concurrency", "timeout_s", "max_retries", "share_requests")
         caps = {cap: said[cap] for cap in CAPS if said.get(cap) is not None}
         prices = said.get("prices")
         own = prices if prices and str(prices).endswith(".toml") else None
@@ -110,6 +114,7 @@ class Connection:
             "max_concurrency": self.max_concurrency,
             "timeout_s": self.timeout_s,
             "max_retries": self.max_retries,
+            "share_requests": self.share_requests,
             "prices": PriceTable().date
             if self.prices is None
             else str(Path(self.prices).resolve()),
@@ -122,6 +127,7 @@ class Connection:
 _lock = threading.Lock()
 _clients: dict[tuple[str | None, float], OpenAIClient] = {}
 _limiters: dict[str | None, Limiter] = {}
+_willing: dict[tuple[str | None, str], Willing] = {}
 _of_parents: list[object] = []
 
 
@@ -153,10 +159,14 @@ def connect(
             _clients[place] = OpenAIClient(url, how.timeout_s)
         endpoint = _clients[place]
         limiter = _limiters.setdefault(url, Limiter())
+        willing = _willing.setdefault((url, model), Willing())
     endpoint.check_key()
     priced = Priced(FinishingSent(endpoint), prices)
-    client = Retrying(Limited(priced, limiter, how.max_concurrency or CEILING), how.max_retries)
-    return client if how.budget is None else Budgeted(client, how.budget, prices)
+    client: Client = Limited(priced, limiter, how.max_concurrency or CEILING)
+    client = Retrying(client, how.max_retries)
+    if how.budget is not None:
+        client = Budgeted(client, how.budget, prices)
+    return Sharing(client, willing) if how.share_requests else client
 
 
 def close_all() -> None:
@@ -165,6 +175,7 @@ def close_all() -> None:
         clients = [client for client in _clients.values() if client.is_open]
         _clients.clear()
         _limiters.clear()
+        _willing.clear()
 
     async def close() -> None:
         for client in clients:
@@ -181,6 +192,7 @@ def _leave_to_parent() -> None:
     _of_parents.extend(_clients.values())
     _clients.clear()
     _limiters.clear()
+    _willing.clear()
 
 
 atexit.register(close_all)

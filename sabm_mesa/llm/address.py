@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 from urllib.parse import urlsplit
 
 from sabm_mesa.errors import ParameterError
 
 URL_VARIABLE = "OPENAI_BASE_URL"
+REACHABLE_S = 5.0
+"""Seconds after which an address at which nobody answers counts as wrong."""
 
 
 def endpoint_url(url: str | None) -> str | None:
@@ -45,3 +48,24 @@ def check_url(url: str) -> str:
             "set OPENAI_API_KEY in the environment."
         )
     return url.rstrip("/")
+
+
+def check_listener(address: str, what: str) -> None:
+    """Check that somebody listens at an address.
+
+    Args:
+        address: ``HOST:PORT``.
+        what: what should be there, for the error.
+
+    Raises:
+        ParameterError: when it is no address, or nobody answers there.
+    """
+    try:
+        parts = urlsplit(f"//{address}")
+        place = parts.hostname or "", parts.port or 0
+        socket.create_connection(place, REACHABLE_S).close()
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise ParameterError(
+            f"There is no {what} at {address!r} ({said}): it has to be HOST:PORT."
+        ) from None

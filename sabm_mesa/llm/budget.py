@@ -38,7 +38,8 @@ class Budget:
 
     Before a request is sent, the most it can cost is set aside; when that could pass a cap, the
     request is not sent. Tokens are counted as the server reports them; when it reports none, what
-    was set aside counts as spent. Requests that were not answered are not counted.
+    was set aside counts as spent. Requests that were not answered are not counted, and one with
+    several answers counts as so many asks.
 
     Attributes:
         max_usd: dollars at the most, or None.
@@ -160,20 +161,23 @@ class Budgeted:
 
     def _most(self, request: Request) -> Spent:
         contents = [content for _, content in request.messages]
-        return most_of(contents, request.max_tokens, self._prices.of(request.model))
+        return most_of(contents, request.max_tokens, self._prices.of(request.model), request.n)
 
 
-def most_of(contents: Iterable[str], max_tokens: int | None, price: Price | None) -> Spent:
+def most_of(
+    contents: Iterable[str], max_tokens: int | None, price: Price | None, n: int = 1
+) -> Spent:
     """What a request can cost at the most.
 
     Args:
         contents: its messages.
-        max_tokens: tokens of the answer at the most, or None.
+        max_tokens: tokens of an answer at the most, or None.
         price: the price of the model, or None when it is not known.
+        n: how many answers it asks for.
     """
     prompt = sum(_most_tokens(content) for content in contents)
-    answer = max_tokens or ANSWER_TOKENS
-    return Spent(1, prompt + answer, price.cost(prompt, 0, answer) if price else 0.0)
+    answer = n * (ANSWER_TOKENS if max_tokens is None else max_tokens)
+    return Spent(n, prompt + answer, price.cost(prompt, 0, answer) if price else 0.0)
 
 
 def check_price(model: str, budget: Budget | None, prices: PriceTable) -> None:
@@ -207,4 +211,6 @@ def _spent(done: Completion, most: Spent) -> Spent:
     """What a completion cost; what the server does not report is taken to be the most."""
     reported = done.prompt_tokens + done.completion_tokens
     tokens = reported if done.prompt_tokens else max(most.tokens, reported)
-    return Spent(1, tokens, most.usd if math.isnan(done.cost_usd) else done.cost_usd)
+    return Spent(
+        max(1, len(done.parts)), tokens, most.usd if math.isnan(done.cost_usd) else done.cost_usd
+    )

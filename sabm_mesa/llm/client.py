@@ -7,6 +7,9 @@ import json
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+_SENDING = {"n", "place"}
+"""What of a request says how it is sent, and nothing of what is asked."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -19,6 +22,10 @@ class Request:
         max_tokens: tokens of the answer at the most; None leaves it to the server.
         top_p: nucleus sampling; None leaves it to the server.
         schema: JSON schema of the answer, or None for plain text.
+        n: how many answers are asked for at once.
+        place: (round, phase, position) of a question that is put to all agents of a phase at
+            once: identical ones of one round and phase may be sent as one request. None for
+            others.
     """
 
     model: str
@@ -27,11 +34,33 @@ class Request:
     max_tokens: int | None = None
     top_p: float | None = None
     schema: dict[str, Any] | None = None
+    n: int = 1
+    place: tuple[int, str, int] | None = None
+
+    def digest(self) -> str:
+        """SHA-256 of the exact request for one answer, hexadecimal.
+
+        It is the same whether or not the request is sent together with others, so that a
+        recording does not depend on that.
+        """
+        parts = {name: getattr(self, name) for name in self.__slots__ if name not in _SENDING}
+        text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingRequest(Request):
+    """One request for embeddings: for each message its vector, and no answer.
+
+    Attributes:
+        max_tokens: 0, since a server writes nothing.
+    """
+
+    max_tokens: int | None = 0
 
     def digest(self) -> str:
         """SHA-256 of the exact request, hexadecimal."""
-        parts = {name: getattr(self, name) for name in self.__slots__}
-        text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        text = json.dumps(["embeddings", self.model, [content for _, content in self.messages]])
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -40,7 +69,8 @@ class Completion:
     """What came back.
 
     Attributes:
-        text: the answer; ``""`` when the server sent none.
+        text: the answer; ``""`` when the server sent none. Of embeddings a line for each vector:
+            its numbers as 32-bit floats, little-endian, in base64.
         model: the model the server says it used.
         finish_reason: why it stopped: ``"stop"``, ``"length"``, ``"content_filter"``, …
         prompt_tokens: tokens sent.
@@ -50,6 +80,8 @@ class Completion:
         cost_usd: dollars; NaN when the price of the model is not known.
         retries: how often the request had to be sent again.
         stopped: whether the run was stopped while the answer was under way.
+        parts: of a request for several answers each of those that came, with its share of the
+            tokens and dollars; empty otherwise.
     """
 
     text: str
@@ -62,13 +94,14 @@ class Completion:
     cost_usd: float = float("nan")
     retries: int = 0
     stopped: bool = False
+    parts: tuple[Completion, ...] = ()
 
 
 class Client(Protocol):
     """Whatever completes a chat."""
 
     async def complete(self, request: Request) -> Completion:
-        """Complete a chat.
+        """Complete a chat, or embed texts.
 
         Raises:
             LLMError: when no answer could be had.

@@ -12,14 +12,15 @@ import openai
 from openai import AsyncOpenAI, DefaultAioHttpClient, HttpxBinaryResponseContent
 
 from sabm_mesa.errors import MissingKey, key
-from sabm_mesa.llm.client import Completion, Request
-from sabm_mesa.llm.reading import read_completion
+from sabm_mesa.llm.client import Completion, EmbeddingRequest, Request
+from sabm_mesa.llm.reading import read_completion, read_embeddings
 from sabm_mesa.llm.translation import WAYS_ON, Translator, without_key
 
 CONNECT_S = 30.0
 """Seconds after which a server that does not even take the connection is given up."""
 _NO_KEY = "none"
 _FORM = "response_format"
+_CHAT, _EMBEDDINGS = "chat completion", "embedding"
 _OPENAI_HOST = "api.openai.com"
 
 
@@ -65,7 +66,7 @@ class OpenAIClient:
             raise MissingKey(f"The API key has characters that no key has. {WAYS_ON}")
 
     async def complete(self, request: Request) -> Completion:
-        """Complete a chat.
+        """Complete a chat, or embed texts.
 
         Args:
             request: what is asked.
@@ -75,18 +76,18 @@ class OpenAIClient:
         """
         client = self._open()
         older_form = self._older_form
+        embeds = isinstance(request, EmbeddingRequest)
+        read = read_embeddings if embeds else read_completion
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self._timeout_s):
                 response = await client.post(
-                    "/chat/completions",
+                    "/embeddings" if embeds else "/chat/completions",
                     cast_to=HttpxBinaryResponseContent,
-                    body=self._body(request, older_form=older_form),
+                    body=_texts(request) if embeds else self._body(request, older_form=older_form),
                     options={"security": {"bearer_auth": True}},
                 )
-            return without_key(
-                read_completion(response.json(), request, time.perf_counter() - started)
-            )
+            return without_key(read(response.json(), request, time.perf_counter() - started))
         except openai.APIStatusError as error:
             if request.schema is not None and not older_form and _FORM in str(error.body):
                 self._older_form = True
@@ -97,7 +98,7 @@ class OpenAIClient:
         except (openai.APIConnectionError, aiohttp.ClientError) as error:
             raise self._translate.no_connection(error) from None
         except (ValueError, RecursionError) as error:
-            raise self._translate.no_completion(error) from None
+            raise self._translate.no_completion(error, _EMBEDDINGS if embeds else _CHAT) from None
 
     async def close(self) -> None:
         """Close the connections."""
@@ -124,6 +125,7 @@ class OpenAIClient:
             "temperature": request.temperature,
             "top_p": request.top_p,
             self._limit: request.max_tokens,
+            "n": request.n if request.n > 1 else None,
         }
         body: dict[str, Any] = {
             "model": request.model,
@@ -138,3 +140,8 @@ class OpenAIClient:
                 else {"type": "json_schema", "json_schema": schema}
             )
         return body
+
+
+def _texts(request: Request) -> dict[str, Any]:
+    """The body of a request for embeddings: the texts, and nothing that a server may not know."""
+    return {"model": request.model, "input": [content for _, content in request.messages]}

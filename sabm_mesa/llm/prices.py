@@ -148,7 +148,13 @@ class Priced:
         price = self._prices.of(done.model, request.model)
         if price is None or not done.prompt_tokens:
             return done
-        return replace(
-            done,
-            cost_usd=price.cost(done.prompt_tokens, done.cached_tokens, done.completion_tokens),
-        )
+        return _paid(done, price)
+
+
+def _paid(done: Completion, price: Price) -> Completion:
+    """The completion and its parts, each with the dollars for its tokens."""
+    return replace(
+        done,
+        cost_usd=price.cost(done.prompt_tokens, done.cached_tokens, done.completion_tokens),
+        parts=tuple(_paid(part, price) for part in done.parts),
+    )

@@ -42,6 +42,7 @@ def without_key(done: Completion) -> Completion:
         text=errors.without_key(done.text),
         model=errors.without_key(done.model),
         finish_reason=errors.without_key(done.finish_reason),
+        parts=tuple(map(without_key, done.parts)),
     )
 
 
@@ -94,10 +95,10 @@ class Translator:
             "Is the server running, and is the address right?"
         )
 
-    def no_completion(self, error: Exception) -> LLMError:
-        """For an answer that cannot be read."""
+    def no_completion(self, error: Exception, wanted: str) -> LLMError:
+        """For an answer that cannot be read, and what it was to be."""
         return ServerUnavailable(
-            f"{self._where} sent something that is no chat completion ({_clean(str(error))}). "
+            f"{self._where} sent something that is no {wanted} ({_clean(str(error))}). "
             "Is the address right?"
         )
 

@@ -27,6 +27,7 @@ from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.own import OwnMind
 from sabm_mesa.minds.recorded import RecordedMind
 from sabm_mesa.minds.scripted import ScriptedMind
+from sabm_mesa.scheduler import SIMULTANEOUS
 
 if TYPE_CHECKING:
     from sabm_mesa.agents.base import SmartAgent
@@ -45,6 +46,7 @@ __all__ = [
     "check_specs",
     "language_model",
     "mind_makers",
+    "model_and_url",
     "objects_by_spec",
 ]
 
@@ -188,7 +190,7 @@ def _live_maker(spec: MindSpec, model: SmartModel) -> MindMaker:
     if kind == "fixed" and rest:
         fixed = FixedMind(rest)
         return lambda _agent: fixed
-    if kind == "llm" and _model_and_url(rest)[0]:
+    if kind == "llm" and model_and_url(rest)[0]:
         return _language_model(spec, rest, model)
     if spec == HUMAN:
         raise MindSpecError(
@@ -227,12 +229,13 @@ def _language_model(spec: str, rest: str, model: SmartModel) -> MindMaker:
     from sabm_mesa.llm import Client, ScriptedClient, connect
     from sabm_mesa.minds.llm import LLMMind
 
-    name, _, url = _model_and_url(rest)
+    name, _, url = model_and_url(rest)
     if model.history is not None and not model.history.may_ask:
         client: Client = ScriptedClient(())  # a replay asks nobody
     else:
         client = connect(url or None, model.connection, name)
-    mind = LLMMind(name, client, settings=model.llm_settings, spec=spec)
+    together = [phase.name for phase in model.phases if phase.order == SIMULTANEOUS]
+    mind = LLMMind(name, client, model.llm_settings, spec, together)
     return lambda _agent: mind
 
 
@@ -243,11 +246,18 @@ def language_model(spec: str) -> str:
         spec: the spec of a mind.
     """
     kind, _, rest = spec.partition(":")
-    return _model_and_url(rest)[0] if kind == "llm" else ""
+    return model_and_url(rest)[0] if kind == "llm" else ""
 
 
-def _model_and_url(rest: str) -> tuple[str, str, str]:
-    """The name, which may hold an @ of its own, and the address behind the last one."""
+def model_and_url(rest: str) -> tuple[str, str, str]:
+    """The name, which may hold an @ of its own, and the address behind the last one.
+
+    Args:
+        rest: what follows the kind in a spec.
+
+    Returns:
+        The name, ``"@"`` and the address; the last two are ``""`` without one.
+    """
     name, at, url = rest.rpartition("@")
     return (name, at, url) if "://" in url else (rest, "", "")
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from sabm_mesa.asks import Ask, Reply
-from sabm_mesa.llm.client import Client, Request
+from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.parameters import real, whole
 
 
@@ -44,17 +45,25 @@ class LLMMind:
         client: the client that asks it.
         settings: how it is asked.
         spec: how the mind is named in the data; ``llm:MODEL`` by default.
+        together: the names of the phases in which all agents are asked at once: identical
+            requests there may be sent as one (`Connection.share_requests`).
     """
 
     instant = False
     paid = True
 
     def __init__(
-        self, model: str, client: Client, settings: LLMSettings | None = None, spec: str = ""
+        self,
+        model: str,
+        client: Client,
+        settings: LLMSettings | None = None,
+        spec: str = "",
+        together: Collection[str] = (),
     ) -> None:
         self.model, self.client = model, client
         self.settings = settings or LLMSettings()
         self.spec = spec or f"llm:{model}"
+        self._together = frozenset(together)
 
     async def answer(self, ask: Ask) -> Reply:
         """Ask the language model.
@@ -66,20 +75,7 @@ class LLMMind:
             LLMError: when the model could not be asked.
             BudgetExceeded: when the ask could pass a cap.
         """
-        completion = await self.client.complete(self._request(ask))
-        return Reply(
-            completion.text,
-            answer_format=ask.answer_format,
-            prompt_tokens=completion.prompt_tokens,
-            completion_tokens=completion.completion_tokens,
-            cached_tokens=completion.cached_tokens,
-            cost_usd=completion.cost_usd,
-            latency_s=completion.latency_s,
-            model=completion.model,
-            finish_reason=completion.finish_reason,
-            retries=completion.retries,
-            stopped=completion.stopped,
-        )
+        return as_reply(await self.client.complete(self._request(ask)), ask)
 
     def digest(self, ask: Ask) -> str:
         """The hash of the exact request for a question.
@@ -90,6 +86,9 @@ class LLMMind:
         return self._request(ask).digest()
 
     def _request(self, ask: Ask) -> Request:
+        key = ask.key
+        # When a later question or attempt is put depends on when an answer came.
+        at_once = key.phase in self._together and not key.call and not ask.rejected
         return Request(
             model=self.model,
             messages=tuple((m["role"], m["content"]) for m in ask.messages()),
@@ -97,4 +96,27 @@ class LLMMind:
             max_tokens=self.settings.max_tokens,
             top_p=self.settings.top_p,
             schema=ask.spec.schema() if ask.answer_format == "json" else None,
+            place=(key.round, key.phase, ask.position) if at_once else None,
         )
+
+
+def as_reply(completion: Completion, ask: Ask) -> Reply:
+    """What a server sent as the reply to a question.
+
+    Args:
+        completion: what it sent.
+        ask: the question.
+    """
+    return Reply(
+        completion.text,
+        answer_format=ask.answer_format,
+        prompt_tokens=completion.prompt_tokens,
+        completion_tokens=completion.completion_tokens,
+        cached_tokens=completion.cached_tokens,
+        cost_usd=completion.cost_usd,
+        latency_s=completion.latency_s,
+        model=completion.model,
+        finish_reason=completion.finish_reason,
+        retries=completion.retries,
+        stopped=completion.stopped,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from sabm_mesa.asks import Ask, Mind, Reply
@@ -23,6 +24,12 @@ class OwnMind:
         self.instant: bool = getattr(own, "instant", False)
         self.paid: bool = getattr(own, "paid", True)
 
+    @property
+    def answer(self) -> Callable[[Ask], Coroutine[Any, Any, Reply | object]]:
+        """The method of the object itself: a wrapper would be kept for each agent that waits."""
+        method: Callable[[Ask], Coroutine[Any, Any, Reply | object]] = self._own.answer
+        return method
+
     def __getattr__(self, name: str) -> Any:
         """What the object has beyond that, such as ``remember`` or ``digest``."""
         if name.startswith("_"):
@@ -43,12 +50,3 @@ class OwnMind:
         complete = all(hasattr(own, name) for name in ("spec", "instant", "paid"))
         mind: Mind = own if complete else cls(own)
         return mind
-
-    async def answer(self, ask: Ask) -> Reply | object:
-        """Answer a question.
-
-        Args:
-            ask: the question.
-        """
-        answer: object = await self._own.answer(ask)
-        return answer

@@ -90,6 +90,7 @@ class SmartModel(mesa.Model):
     changeable: ClassVar[frozenset[str]] = frozenset()
     plots: ClassVar[str] = ""
     classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {}
+    rehearsed_with: ClassVar[Mapping[str, Any]] = {}  # parameters for which only minds are paid
 
     def __new__(cls, *args: Any, **given: Any) -> SmartModel:
         """Keep the parameters of the run, with their defaults, before the model is built."""
@@ -133,14 +134,12 @@ class SmartModel(mesa.Model):
         self.llm_settings = LLMSettings(temperature, max_tokens, top_p)
         self.connection = connection
         self.round, self.playing, self.in_flight = -1, False, 0
-        self.tally, self.total = Tally(), Tally()
-        self.critical_path_asks = 0
+        self.tally, self.total, self.critical_path_asks = Tally(), Tally(), 0
         self.recorder: RunRecorder | Following | NoRecording = NoRecording()
         self.population: list[SmartAgent] = []
         self._minds, self._personas = minds, NO_PERSONA if personas is None else personas
         self._place = Place(recording)
-        self._begun = False
-        self._scope = engine.Scope()
+        self._begun, self._scope = False, engine.Scope()
         self.datacollector = RoundCollector(self.columns(), self.agent_columns)
 
     def populate(self, agent_class: type[A], n: int, *args: Any) -> list[A]:
@@ -173,7 +172,8 @@ class SmartModel(mesa.Model):
             return
         self.begin()
         try:
-            engine.run(self._play(), self._scope)
+            with engine.crowd(len(self.population)):
+                engine.run(self._play(), self._scope)
         finally:
             self._leave_place()
 
@@ -261,7 +261,7 @@ class SmartModel(mesa.Model):
         if self._begun:
             return
         try:
-            paid = any(agent.mind.paid for agent in self.population)
+            paid = any(agent.paid for agent in self.population)
             self.recorder = self._place.open(run_info(self), self._minds, paid=paid)
         except SabmError:
             self.running = False

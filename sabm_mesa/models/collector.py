@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -41,6 +41,7 @@ class RoundCollector(mesa.DataCollector):
         failed = {name: partial(_of_failures, i) for i, name in enumerate(Failures._fields)}
         own = {"mind": "mind.spec", **agent_columns}
         reporters = {column: attrgetter(name) for column, name in own.items()}
+        self._own_values = attrgetter("unique_id", *own.values())
         super().__init__(  # type: ignore[no-untyped-call]  # Mesa does not annotate it
             model_reporters={**model_columns, **of_asks}, agent_reporters={**reporters, **failed}
         )
@@ -61,10 +62,17 @@ class RoundCollector(mesa.DataCollector):
                 known = self.without_row.get(agent, NO_FAILURES)
                 self.without_row[agent] = known.plus(model.tally.by_agent[agent])
 
-    def last_rows(self) -> tuple[list[Any], list[list[Any]]]:
+    def _record_agents(self, model: Any) -> Iterator[tuple[Any, ...]]:
+        """The records of Mesa's own method, without a call for each agent and column."""
+        steps, failures, values = model.steps, model.tally.by_agent, self._own_values
+        for agent in model.agents:
+            own = values(agent)
+            yield (steps, *own, *failures.get(own[0], NO_FAILURES))
+
+    def last_rows(self) -> tuple[list[Any], list[tuple[Any, ...]]]:
         """The last round: the values of the model columns; id and agent columns of each agent."""
         of_model = [values[-1] for values in self.model_vars.values()]
-        return of_model, [list(record[1:]) for record in self._last_records()]
+        return of_model, [record[1:] for record in self._last_records()]
 
     def _last_records(self) -> list[Any]:
         last: list[Any] = list(self._agent_records.values())[-1]

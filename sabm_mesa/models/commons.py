@@ -41,7 +41,9 @@ Submodels
     remembered to the end of the month, all else 63 days, with an importance that the mind rates.
     What comes to mind: 10 memories for the place before a harvest; before speaking 5 for nothing
     in particular and 5 for each of the last 4 utterances; 10 for "harvesting" before reflecting.
-    Relevance is a local tf-idf similarity; the attribute ``relevance`` of the class takes another.
+    ``memory_relevance``: ``sparse``, a local tf-idf similarity (the attribute ``relevance`` of the
+    class takes another), or ``embedding:MODEL[@URL]``, the cosine of embeddings, whose requests
+    are recorded, counted and capped like all others; classical and fixed minds read no memories.
 
 Measures
     By month: ``stock`` before the harvest, ``harvest``, ``left`` after it, ``threshold``,
@@ -52,8 +54,8 @@ Measures
 Unreadable answers
     An amount that could not be read, also one above the stock: nothing is taken, and ``wanted`` is
     empty. Words: nothing is said. An unknown next speaker: the talk ends. A summary, thought or
-    insight: not remembered. A rating: the memory gets no weight from it. An agreement: none. All
-    of them are counted as invalid.
+    insight: not remembered. A rating: the memory gets no weight from it. An agreement: none. An
+    embedding: no relevance. All of them are counted as invalid.
 
 Deviations from the authors' program
     Mended: the oldest memory counted as the most recent; summaries of talks never came to mind; the
@@ -62,7 +64,7 @@ Deviations from the authors' program
     before its reflection; unreadable answers became 0, "yes", the first name or a rating of 5.
     Simplified: one question an answer, so that next speaker and end are one choice; the first
     harvester's mind keeps the minutes (with a neutral text); up to three insights, without the
-    numbers of the memories behind them; relevance without an embedding model.
+    numbers of the memories behind them; relevance without an embedding model by default.
 
 Source
     Piatti et al. 2024, "Cooperate or Collapse: Emergence of Sustainable Cooperation in a Society of
@@ -73,13 +75,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from sabm_mesa.agents.commons import Harvester
 from sabm_mesa.agents.commons_view import Message
 from sabm_mesa.agents.commons_words import Catch, Words
 from sabm_mesa.agents.memory_stream import Relevance, SparseRelevance
-from sabm_mesa.analysis.theory.commons import regrown, threshold
+from sabm_mesa.analysis.theory.commons import threshold
 from sabm_mesa.decisions import Decision
 from sabm_mesa.minds import Minds
 from sabm_mesa.minds.classical.commons import ConditionalHarvester, OpenAccess, Sustainable
@@ -114,6 +116,8 @@ class CommonsGovernance(SmartModel):
         temperature: sampling temperature of language models.
         max_tokens: tokens of an answer at the most.
         top_p: nucleus sampling of language models.
+        memory_relevance: what measures how much a memory bears on a focus: ``sparse``,
+            ``embedding:MODEL`` or ``embedding:MODEL@URL``.
         settings: the other parameters of `SmartModel`.
 
     Attributes:
@@ -140,6 +144,7 @@ class CommonsGovernance(SmartModel):
         "open_access": OpenAccess,
     }
     relevance: ClassVar[Relevance] = SparseRelevance()
+    rehearsed_with: ClassVar[dict[str, Any]] = {"memory_relevance": setup.SPARSE}
     wording: ClassVar[str]
 
     def __init__(
@@ -160,6 +165,7 @@ class CommonsGovernance(SmartModel):
         temperature: float | None = 0.0,
         max_tokens: int | None = 512,
         top_p: float | None = 1.0,
+        memory_relevance: str = setup.SPARSE,
         **settings: Any,
     ) -> None:
         self.n_agents = whole("n_agents", n_agents, 2)
@@ -185,6 +191,7 @@ class CommonsGovernance(SmartModel):
         self.catches: list[Catch] = []
         self.summary = ""
         self.agreed_limit: int | None = None
+        self.embedder = setup.embedder_of(memory_relevance, self)
         self.harvesters = self.populate(Harvester, self.n_agents)
         taken = [self.words.render(word) for word in ("nobody", "moderator")]
         named = setup.names_of(names, self.n_agents, taken)
@@ -219,19 +226,9 @@ class CommonsGovernance(SmartModel):
 
     def begin_round(self) -> None:
         """Let the commons grow back, and tell everybody how much there is."""
-        if self.round > 0:
-            self.stock = regrown(self.left, self.capacity)
-        here = self.newcomer_month is None or self.month >= self.newcomer_month
-        self.present = self.harvesters if here else self.harvesters[:-1]
-        self.threshold = threshold(self.stock, len(self.present))
         self.said, self.catches, self._decided = [], [], 0
         self.summary, self.agreed_limit = "", None
-        told = [
-            self.words.render(entry, stock=self.stock, threshold=self.threshold)
-            for entry in (f"{self.wording}_remember_stock", "remember_hint")
-        ]
-        for each in self.present:
-            each.begin_month([text for text in told if text])
+        course.begin(self)
 
     def after_act(self, harvester: Harvester, amount: Decision) -> None:
         """Note what a harvester wants; when all are known, divide the stock."""
@@ -253,8 +250,7 @@ class CommonsGovernance(SmartModel):
     def after_plan(self, harvester: Harvester, decision: Decision) -> None:
         """Change nothing: what a harvester remembers is in its own memory."""
 
-    def after_reflect(self, harvester: Harvester, decision: Decision) -> None:
-        """Change nothing: what a harvester remembers is in its own memory."""
+    after_reflect = after_plan
 
     def update(self) -> None:
         """Take the measures of the month, and see whether the commons has collapsed."""
@@ -263,6 +259,11 @@ class CommonsGovernance(SmartModel):
         self.collapsed = self.left < self.collapse_below
         if self.collapsed:
             self.running = False
+
+    def take_over(self, twin: Self, changed: frozenset[str]) -> None:
+        """Take over what changed parameters determine, and what may be asked from now on."""
+        super().take_over(twin, changed)
+        self.embedder = twin.embedder
 
     def end_measures(self) -> dict[str, Any]:
         """Survival time, survival, gain, efficiency, equality and over-usage."""

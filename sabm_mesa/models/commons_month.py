@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.agents.commons_words import Catch
 from sabm_mesa.analysis.commons import run_measures
-from sabm_mesa.analysis.theory.commons import allocate
+from sabm_mesa.analysis.theory.commons import allocate, regrown, threshold
 from sabm_mesa.scheduler import FIXED, Phase, action, communication, planning
 
 if TYPE_CHECKING:
@@ -58,6 +58,25 @@ MODEL_COLUMNS = (
     "stock", "harvest", "over_usage", "left", "threshold", "utterances", "agreed_limit",
 )  # fmt: skip
 AGENT_COLUMNS = ("wanted", "harvest", "gain", "over", "name", "persona")
+
+
+def begin(model: CommonsGovernance) -> None:
+    """Let the commons grow back, and tell everybody how much there is.
+
+    Args:
+        model: the commons, at the beginning of a month.
+    """
+    if model.round > 0:
+        model.stock = regrown(model.left, model.capacity)
+    here = model.newcomer_month is None or model.month >= model.newcomer_month
+    model.present = model.harvesters if here else model.harvesters[:-1]
+    model.threshold = threshold(model.stock, len(model.present))
+    told = [
+        model.words.render(entry, stock=model.stock, threshold=model.threshold)
+        for entry in (f"{model.wording}_remember_stock", "remember_hint")
+    ]
+    for each in model.present:
+        each.begin_month([text for text in told if text])
 
 
 def divide(model: CommonsGovernance) -> None:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from sabm_mesa.asks import Mind
 from sabm_mesa.errors import ParameterError
+from sabm_mesa.minds.embedding import embedder
 from sabm_mesa.population import Personas
 from sabm_mesa.prompts import NO_PERSONA
 
+if TYPE_CHECKING:
+    from sabm_mesa.models.base import SmartModel
+
 NAMES = ("John", "Kate", "Jack", "Emma", "Luke")
 """The names of the published prompts."""
+SPARSE = "sparse"
 AS_PUBLISHED = "as_published"
 LOCAL, NEWCOMER = "local", "newcomer"
 """The personas of the published newcomer experiment."""
@@ -51,6 +57,23 @@ def personas_of(given: Personas, n: int, newcomer: bool) -> Any:
     if given != AS_PUBLISHED:
         return given
     return [LOCAL] * (n - 1) + [NEWCOMER] if newcomer else NO_PERSONA
+
+
+def embedder_of(given: Any, model: SmartModel) -> Mind | None:
+    """The embedding model that says how relevant memories are.
+
+    Args:
+        given: the parameter `memory_relevance`.
+        model: the commons.
+
+    Returns:
+        The model; None when relevance is measured without one.
+
+    Raises:
+        ParameterError: for anything that names none.
+        LLMError: when it cannot be reached for want of a key.
+    """
+    return None if given == SPARSE else embedder("memory_relevance", given, model)
 
 
 def yes_or_no(name: str, value: Any) -> bool:

@@ -29,7 +29,7 @@ from sabm_mesa.prompts.templates import check_overrides, mapping, parse
 
 NO_PERSONA = "none"
 _TABLES = ("prompts", "conditions", "variants", "personas", "answers")
-_BLANK_LINES = re.compile(r"[ \t]*\n(?:[ \t]*\n)+")
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 
 
 class PromptBook:
@@ -84,6 +84,12 @@ class PromptBook:
     def _pieces(self) -> dict[str, list[tuple[str, str | None]]]:
         return {name: parse(text) for name, text in self.entries.items()}
 
+    @cached_property
+    def _fixed(self) -> dict[str, str]:
+        """The entries without placeholders, as they are rendered."""
+        plain = {e: pieces for e, pieces in self._pieces.items() if not any(p for _, p in pieces)}
+        return {e: _tidy("".join(text for text, _ in pieces)) for e, pieces in plain.items()}
+
     @classmethod
     def recorded(
         cls, entries: Mapping[str, str], personas: Mapping[str, str], condition: str, variant: str
@@ -111,6 +117,9 @@ class PromptBook:
         Raises:
             PromptError: for an entry that does not exist or a placeholder without a value.
         """
+        fixed = self._fixed.get(entry)
+        if fixed is not None:
+            return fixed
         try:
             pieces = self._pieces[entry]
         except KeyError:
@@ -124,7 +133,7 @@ class PromptBook:
                 f"The prompt entry {entry!r} uses the placeholder {{{missing.args[0]}}}, which is "
                 f"not known there. Known: {', '.join(sorted(values))}."
             ) from None
-        return _BLANK_LINES.sub("\n\n", "".join(parts)).strip()
+        return _tidy("".join(parts))
 
     def quote(self, text: str, names: Sequence[str] = ()) -> str:
         """What a mind said, as others may read it: no label of a speaker, no mark of a prompt.
@@ -231,6 +240,14 @@ def merge(*books: Mapping[str, Any]) -> dict[str, Any]:
             both = isinstance(value, Mapping) and isinstance(merged.get(name), Mapping)
             merged[name] = merge(merged[name], value) if both else value
     return merged
+
+
+def _tidy(text: str) -> str:
+    """A rendered text without blanks around it, and with one blank line where there are several."""
+    text = _BLANK_LINES.sub("\n\n", text)
+    while " \n\n" in text or "\t\n\n" in text:
+        text = text.replace(" \n\n", "\n\n").replace("\t\n\n", "\n\n")
+    return text.strip()
 
 
 def _digest(text: str) -> str:

@@ -39,14 +39,15 @@ class Recording:
 
     Args:
         path: the file; it and its folder are made when they do not exist.
+        durable: whether what is written has to survive a crash of the machine.
 
     Raises:
         OutputError: when the folder or the file cannot be written.
         RecordingError: when the file is something else, damaged, or of a newer version.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | Path, *, durable: bool = True) -> None:
+        self.path, self._durable = Path(path), durable
         self._file = self.path.resolve()  # also after the working directory has changed
         new = not self._file.exists()
         try:
@@ -162,7 +163,8 @@ class Recording:
         with self._transaction() as connection:
             asks, tokens, usd = connection.execute(
                 "SELECT count(*), total(prompt_tokens + completion_tokens), total(cost_usd) "
-                "FROM asks WHERE mind LIKE 'llm:%' AND NOT copied AND run IN (SELECT run FROM runs "
+                "FROM asks WHERE (mind LIKE 'llm:%' OR mind LIKE 'embedding:%') "
+                "AND NOT copied AND run IN (SELECT run FROM runs "
                 "WHERE command IN (SELECT command FROM runs "
                 f"WHERE run IN ({', '.join(map(str, runs))})))"
             ).fetchone()
@@ -213,7 +215,7 @@ class Recording:
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._file, timeout=_BUSY_S, isolation_level=None)
         try:
-            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'OFF'}")
         except sqlite3.DatabaseError:
             connection.close()
             raise

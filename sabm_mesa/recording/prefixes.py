@@ -45,7 +45,8 @@ def repeated_prefixes(
 ) -> dict[int, Repeated]:
     """How much of what was sent in runs repeats the same agent's request before it.
 
-    A server may repeat more than this: the requests of other agents often begin alike.
+    A server may repeat more than this: the requests of other agents often begin alike. What
+    embedding models got is left out.
 
     Args:
         path: the recording.
@@ -65,7 +66,7 @@ def repeated_prefixes(
 def _of_run(connection: sqlite3.Connection, run: int, phases: Sequence[str]) -> Repeated:
     rows = connection.execute(
         "SELECT agent, messages, round, phase, position, call, attempt FROM asks "
-        "WHERE run = ? AND messages IS NOT NULL",
+        "WHERE run = ? AND messages IS NOT NULL AND mind NOT LIKE 'embedding:%'",
         (run,),
     ).fetchall()
     if not rows:

@@ -103,15 +103,21 @@ def damaged(path: Path, problem: str) -> RecordingError:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    """Open for reading; without a log beside it a file is read where nothing can be written too."""
+    """Open for reading; without a log beside it a file is read where nothing can be written too.
+
+    A connection in the mode ``ro`` leaves an empty log behind, which looks like one that matters:
+    only one that might write removes the log again. What stands in a log is left there.
+    """
     address = path.resolve().as_uri()
+    mode = "ro" if _has_log(path) else "rw"
     try:
-        connection = sqlite3.connect(f"{address}?mode=ro", uri=True, timeout=60)
+        connection = sqlite3.connect(f"{address}?mode={mode}", uri=True, timeout=60)
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.OperationalError:
         if _has_log(path):
             raise
         connection = sqlite3.connect(f"{address}?immutable=1", uri=True)
+    connection.execute("PRAGMA query_only = ON")
     return connection
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sabm_mesa.asking import Attempt
-from sabm_mesa.jsonable import to_json
+from sabm_mesa.jsonable import rows_to_json, to_json
 from sabm_mesa.recording.rows import (
     INSERT_AGENT_DATA,
     INSERT_ASK,
@@ -43,6 +43,7 @@ class RunRecorder:
             RecordingError: when it cannot be written.
         """
         self._writer.add((INSERT_ASK, ask_row(self.run, attempt)))
+        attempt.ask.forget_question()  # of a crowd that waits for the disk they would be most
         if durable:
             await self._writer.committed()
 
@@ -61,7 +62,7 @@ class RunRecorder:
         """
         self._writer.add(
             (INSERT_MODEL_DATA, [self.run, round_, to_json(model_row)]),
-            (INSERT_AGENT_DATA, [self.run, round_, to_json(agent_rows)]),
+            (INSERT_AGENT_DATA, [self.run, round_, rows_to_json(agent_rows)]),
         )
         self._writer.commit()  # nobody waits for it
 

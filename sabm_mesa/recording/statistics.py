@@ -127,6 +127,7 @@ def _questions(connection: sqlite3.Connection, runs: Sequence[int]) -> list[Aske
     sizes = dict(connection.execute("SELECT id, length(CAST(text AS BLOB)) FROM texts").fetchall())
     attempts = connection.execute(
         "SELECT * FROM asks WHERE request IS NOT NULL AND messages IS NOT NULL "
+        "AND mind NOT LIKE 'embedding:%' "
         f"AND run IN ({', '.join(map(str, runs))}) "
         "ORDER BY run, round, phase, agent, call, attempt"
     )

@@ -16,6 +16,8 @@ import weakref
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import closing
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,12 @@ from sabm_mesa.recording.rows import INSERT_ASK, MESSAGES, as_steps
 Statement = tuple[str, list[Any]]
 FULL = 2000
 """Rows that wait for a commit before one is made without being asked for."""
+CROWDED = 20_000
+"""Rows that wait for a commit before those who bring more have to wait: it bounds the memory."""
+REMEMBERED = 50_000
+"""Lines whose ids are remembered; the others are looked up in the file."""
+SOUGHT = 500
+"""Lines that are looked up at once."""
 
 
 _open: weakref.WeakSet[Writer] = weakref.WeakSet()
@@ -43,7 +51,7 @@ class Writer:
         self._path, self._connect = path, connect
         self._rows: list[Statement] = []
         self._promises: list[Future[None]] = []
-        self._awaited: tuple[Future[None], object, asyncio.Future[None]] | None = None
+        self._waiting: _Waiting | None = None
         self._wake = threading.Condition()
         self._closing = False
         self._failure: RecordingError | None = None
@@ -62,6 +70,8 @@ class Writer:
             RecordingError: when an earlier commit failed.
         """
         with self._wake:
+            while len(self._rows) >= CROWDED and self._failure is None and not self._closing:
+                self._wake.wait()
             self._check()
             self._rows += statements
             if len(self._rows) >= FULL:
@@ -86,10 +96,10 @@ class Writer:
         Raises:
             RecordingError: when it cannot be written.
         """
-        promise, loop, awaited = self.commit(), asyncio.get_running_loop(), self._awaited
-        if awaited is None or awaited[:2] != (promise, loop):  # one wake-up serves all who wait
-            awaited = self._awaited = (promise, loop, asyncio.wrap_future(promise))
-        await asyncio.shield(awaited[2])
+        promise, loop, waiting = self.commit(), asyncio.get_running_loop(), self._waiting
+        if waiting is None or waiting.promise is not promise or waiting.loop is not loop:
+            waiting = self._waiting = _Waiting(promise, loop)
+        await waiting.join()
 
     def close(self) -> None:
         """Write what is left and end the thread.
@@ -99,7 +109,7 @@ class Writer:
         """
         with self._wake:
             self._closing = True
-            self._wake.notify()
+            self._wake.notify_all()
         self._thread.join()
         if self._failure is not None:
             raise self._failure
@@ -123,6 +133,7 @@ class Writer:
             self._failure = failure
             promises += self._promises
             self._promises = []
+            self._wake.notify_all()
         for promise in promises:
             promise.set_exception(failure)
 
@@ -131,6 +142,8 @@ class Writer:
             while not (self._promises or self._closing or len(self._rows) >= FULL):
                 self._wake.wait()
             rows, self._rows = self._rows, []
+            if len(rows) >= CROWDED:
+                self._wake.notify_all()
             promises, self._promises = self._promises, []
             closing = self._closing
         failure = self._write(connection, rows)
@@ -161,11 +174,45 @@ class Writer:
         return None
 
 
+class _Waiting:
+    """Coroutines of one loop that wait for the same commit: one wake-up serves all of them.
+
+    Args:
+        promise: of the commit.
+        loop: the loop.
+    """
+
+    def __init__(self, promise: Future[None], loop: asyncio.AbstractEventLoop) -> None:
+        self.promise, self.loop = promise, loop
+        self._futures: list[asyncio.Future[None]] = []
+        promise.add_done_callback(self._kept)
+
+    def join(self) -> asyncio.Future[None]:
+        """A future of one's own, so that who is cancelled takes nobody along."""
+        future = self.loop.create_future()
+        self._futures.append(future)
+        return future
+
+    def _kept(self, _promise: Future[None]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self.loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        failure = self.promise.exception()
+        for future in self._futures:
+            if future.done():
+                continue
+            if failure is None:
+                future.set_result(None)
+            else:
+                future.set_exception(failure)
+
+
 class Texts:
     """The ids of the lines that are in the file: each is written once."""
 
     def __init__(self) -> None:
-        self._ids: dict[bytes, int] = {}
+        self._ids: dict[str, int] = {}
 
     def insert(self, connection: sqlite3.Connection, statements: Iterable[Statement]) -> None:
         """Write rows, with the messages of asks as the ids of their lines.
@@ -174,36 +221,45 @@ class Texts:
             connection: to the recording, within a transaction.
             statements: (SQL, row) each.
         """
-        for sql, row in statements:
-            if sql is INSERT_ASK and row[MESSAGES] is not None:
-                row[MESSAGES] = self._messages(connection, row[MESSAGES])
-            connection.execute(sql, row)
+        for sql, group in groupby(statements, itemgetter(0)):
+            rows = [row for _, row in group]
+            if sql is INSERT_ASK:
+                self._number(connection, [row for row in rows if row[MESSAGES] is not None])
+            connection.executemany(sql, rows)
 
-    def _messages(self, connection: sqlite3.Connection, messages: list[dict[str, str]]) -> str:
-        return to_json(
-            [
-                [
-                    message["role"],
-                    as_steps(
-                        [self._text_id(connection, line) for line in message["content"].split("\n")]
-                    ),
-                ]
-                for message in messages
-            ]
-        )
-
-    def _text_id(self, connection: sqlite3.Connection, text: str) -> int:
-        digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
-        if digest not in self._ids:
-            connection.execute(
-                "INSERT INTO texts (digest, text) VALUES (?, ?) ON CONFLICT DO NOTHING",
-                (digest, text),
+    def _number(self, connection: sqlite3.Connection, rows: list[list[Any]]) -> None:
+        """Put numbers for the lines of the messages in rows of asks, and enter those lines."""
+        chats = [[(m["role"], m["content"].split("\n")) for m in row[MESSAGES]] for row in rows]
+        lines = dict.fromkeys(line for chat in chats for _, content in chat for line in content)
+        ids = self._ids_of(connection, lines)
+        for row, chat in zip(rows, chats, strict=True):
+            row[MESSAGES] = to_json(
+                [[role, as_steps([ids[line] for line in content])] for role, content in chat]
             )
-            (found,) = connection.execute(
-                "SELECT id FROM texts WHERE digest = ?", (digest,)
-            ).fetchone()
-            self._ids[digest] = int(found)
-        return self._ids[digest]
+
+    def _ids_of(self, connection: sqlite3.Connection, lines: Iterable[str]) -> dict[str, int]:
+        ids = {line: self._ids.get(line, 0) for line in lines}
+        new = {_digest(line): line for line, number in ids.items() if not number}
+        digests = list(new)
+        for i in range(0, len(digests), SOUGHT):
+            some = digests[i : i + SOUGHT]
+            places = ", ".join("?" * len(some))
+            query = f"SELECT digest, id FROM texts WHERE digest IN ({places})"
+            for digest, number in connection.execute(query, some).fetchall():
+                ids[new.pop(digest)] = int(number)
+        if new:
+            (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM texts").fetchone()
+            ids |= {line: number for number, line in enumerate(new.values(), last + 1)}
+            rows = [(ids[line], digest, line) for digest, line in new.items()]
+            connection.executemany("INSERT INTO texts VALUES (?, ?, ?)", rows)
+        if len(self._ids) >= REMEMBERED:
+            self._ids.clear()
+        self._ids |= ids
+        return ids
+
+
+def _digest(line: str) -> bytes:
+    return hashlib.blake2b(line.encode(), digest_size=16).digest()
 
 
 def _close_all() -> None:

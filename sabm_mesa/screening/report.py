@@ -1,11 +1,10 @@
-"""The report of a screening: tables, drawings of the routes, and one text in Markdown and HTML."""
+"""The report of a screening: tables, drawings, and one text in Markdown and HTML."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -14,35 +13,16 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from sabm_mesa.analysis.plots import image
-from sabm_mesa.analysis.plots.path_test import routes
 from sabm_mesa.errors import one_line
 from sabm_mesa.experiments.report.page import page
-from sabm_mesa.models.path_test import EXITS, SIZE
 from sabm_mesa.recording.outputs import DPI, make_folder, write_whole, write_words
 from sabm_mesa.recording.past import Past, pasts
-from sabm_mesa.screening.battery import SOURCE, published, tests
+from sabm_mesa.screening.battery import Published
+from sabm_mesa.screening.drawings import Drawing, answers, drawings
 from sabm_mesa.screening.running import Screening
 from sabm_mesa.screening.scores import Score, as_frame
 
-TITLE = "Screening"
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$@!#]|:(?=//)|(?<=www)\.)")
-_NAME = re.compile(r"[^A-Za-z0-9.]+")
-_LONGEST_NAME = 60
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """The routes that a mind named.
-
-    Attributes:
-        name: its file name without ending.
-        title: what it shows.
-        figure: the figure of matplotlib.
-    """
-
-    name: str
-    title: str
-    figure: Any
 
 
 def write(screening: Screening, scores: Sequence[Score], folder: Path) -> list[Path]:
@@ -54,32 +34,34 @@ def write(screening: Screening, scores: Sequence[Score], folder: Path) -> list[P
         folder: where the recordings are.
 
     Returns:
-        ``screening.csv`` (the measures), ``routes.csv`` (the answers of the path test), a drawing
-        of the routes of each mind as PNG, ``screening.md`` and ``screening.html``.
+        The measures with the published numbers (CSV), single answers (CSV), the drawings (PNG),
+        and the report (Markdown, HTML). Measures and report are named after the set of tests:
+        ``screening``, ``commons-screening``.
 
     Raises:
         OutputError: when a file cannot be written.
     """
     make_folder(folder)
-    walked = screening.frames["path-test"]["agent_data"]
-    columns = ["mind", "run", "start", "route", "legal", "exit", "moves", "shortest"]
-    drawn = _drawings(screening)
+    battery = screening.battery
+    drawn = drawings(screening, scores)
     said = content(screening, scores, drawn)
     pictures: dict[str, Callable[[Path], object]] = {
         f"{each.name}.png": partial(each.figure.savefig, dpi=DPI) for each in drawn
     }
     tables: dict[str, Callable[[Path], object]] = {
-        "screening.csv": partial(as_frame(scores).to_csv, index=False),
-        "routes.csv": partial(walked[columns].to_csv, index=False),
-    }
+        name: partial(table.to_csv, index=False)
+        for name, table in {
+            f"{battery.stem}.csv": as_frame(scores, battery.published), **answers(screening)
+        }.items()
+    }  # fmt: skip
     written = [write_whole(folder / name, put) for name, put in (tables | pictures).items()]
     text = markdown(said, {each.name: f"{each.name}.png" for each in drawn})
     inside = markdown(said, {each.name: f"picture:{each.name}" for each in drawn})
-    html = page(TITLE, inside, {each.name: image.png(each.figure) for each in drawn})
+    html = page(battery.title, inside, {each.name: image.png(each.figure) for each in drawn})
     return [
         *written,
-        write_words(folder / "screening.md", text),
-        write_words(folder / "screening.html", html),
+        write_words(folder / f"{battery.stem}.md", text),
+        write_words(folder / f"{battery.stem}.html", html),
     ]
 
 
@@ -93,12 +75,15 @@ def content(
         scores: what they say.
         drawn: the drawings.
     """
-    first = _recorded(screening)
+    first, battery = _recorded(screening), screening.battery
     versions = dict.fromkeys(item for past in first for item in past.versions.items())
     last = screening.seeds[-1]
     return {
-        "title": TITLE,
-        "source": SOURCE,
+        "title": battery.title,
+        "source": battery.source,
+        "about": battery.about,
+        "published": _published(battery.published, ""),
+        "pictures": [each for each in drawn if not each.test],
         "minds": [
             {"mind": mind, "words": [passed(each) for each in scores if each.mind == mind]}
             for mind in screening.minds
@@ -108,10 +93,10 @@ def content(
                 "title": test.title,
                 "rule": test.rule,
                 "scores": [_row(each) for each in scores if each.test == test],
-                "published": [each for each in published() if each.test == test.name],
-                "pictures": drawn if test.name == "path-test" else [],
+                "published": _published(battery.published, test.name),
+                "pictures": [each for each in drawn if each.test == test.name],
             }
-            for test in tests()
+            for test in battery.tests
         ],
         "facts": [
             ("Runs of each test and mind", str(len(screening.seeds))),
@@ -161,21 +146,8 @@ def _row(score: Score) -> dict[str, str]:
     }
 
 
-def _drawings(screening: Screening) -> list[Drawing]:
-    walked = screening.frames["path-test"]["agent_data"]
-    n = len(screening.seeds)
-    answers = "1 answer" if n == 1 else f"{n} answers"
-    return [
-        Drawing(
-            f"routes-{number}-{_NAME.sub('-', mind)[:_LONGEST_NAME].strip('-.')}",
-            f"Ways out of the room that {mind} named, over the shortest ones",
-            routes(
-                walked[walked["mind"] == mind], f"{mind} · {answers} from each start",
-                size=SIZE, exits=EXITS,
-            ),
-        )
-        for number, mind in enumerate(screening.minds, 1)
-    ]  # fmt: skip
+def _published(known: Sequence[Published], test: str) -> list[Published]:
+    return [each for each in known if each.test == test]
 
 
 def _recorded(screening: Screening) -> list[Past]:
@@ -189,10 +161,10 @@ def _recorded(screening: Screening) -> list[Past]:
 
 def _prompts(screening: Screening, recorded: Sequence[Past]) -> list[dict[str, str]]:
     """The prompt entries that were put to the minds, with their hashes."""
-    titles = {test.scenario: test for test in tests()}
+    of_path = {screening.recordings[test.name]: test for test in screening.battery.tests}
     rows = []
     for past in recorded:
-        test = titles[past.scenario]
+        test = of_path[past.path]
         asked = screening.frames[test.name]["decisions"]["name"].unique()
         rows += [
             (test.title, entry, past.prompts[entry])

@@ -25,7 +25,7 @@ from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.recording.past import pasts
 from sabm_mesa.reruns import going_on
 from sabm_mesa.runner import Watch, run_models
-from sabm_mesa.screening.battery import Test, tests
+from sabm_mesa.screening.battery import Battery, Test, battery
 from sabm_mesa.spending import spent_before
 
 RECORDING = "recording.sqlite"
@@ -58,6 +58,7 @@ class Screening:
     """A screening that was run.
 
     Attributes:
+        battery: the set of tests.
         minds: the specs of the minds.
         seeds: the seeds; each test of each mind was run with all of them.
         recordings: test → its recording.
@@ -66,6 +67,7 @@ class Screening:
         ran: how many runs were played or gone on with now.
     """
 
+    battery: Battery
     minds: Sequence[str]
     seeds: Sequence[int]
     recordings: Mapping[str, Path]
@@ -77,6 +79,7 @@ def screen(
     minds: Sequence[str],
     folder: str | Path,
     *,
+    tests: Battery | None = None,
     runs: int = 1,
     seed: int = 1,
     connection: Connection | None = None,
@@ -87,6 +90,7 @@ def screen(
     Args:
         minds: their specs, each once.
         folder: where the recordings are, or will be: ``TEST/recording.sqlite``.
+        tests: the set of tests; those of `battery` when None.
         runs: runs a test and mind; run i has the seed ``seed + i``.
         seed: the first seed.
         connection: how language models are reached; what the recordings say has been spent
@@ -101,9 +105,10 @@ def screen(
     if not minds or len(set(minds)) < len(minds):
         raise MindSpecError("A screening needs one mind or more, each named once.")
     seeds = [whole("seed", seed, 0) + i for i in range(whole("runs", runs, 1))]
-    cells = [Cell(test, mind, each) for test in tests() for mind in minds for each in seeds]
+    chosen = battery() if tests is None else tests
+    cells = [Cell(test, mind, each) for test in chosen.tests for mind in minds for each in seeds]
     connection = connection or Connection()
-    paths = {test.name: Path(folder) / test.name / RECORDING for test in tests()}
+    paths = {test.name: Path(folder) / test.name / RECORDING for test in chosen.tests}
     found = {name: _found(path) for name, path in paths.items()}
     todo = [cell for cell in cells if _run_of(cell, found)[1] != "finished"]
     for cell in todo:  # wrong use ends here, before there is any file
@@ -117,9 +122,9 @@ def screen(
             paths[test.name],
             {_run_of(cell, found)[0]: cell.mind for cell in cells if cell.test is test},
         )
-        for test in tests()
+        for test in chosen.tests
     }
-    return Screening(list(minds), seeds, paths, frames, len(todo))
+    return Screening(chosen, list(minds), seeds, paths, frames, len(todo))
 
 
 def _run(

@@ -11,13 +11,15 @@ from typing import Any
 import pandas as pd
 
 from sabm_mesa.models.bertrand_competition import BertrandCompetition
-from sabm_mesa.screening.battery import Test, tests
+from sabm_mesa.models.commons_screening import SKILLS
+from sabm_mesa.screening.battery import Published, Test
 from sabm_mesa.screening.running import Frames, Screening
 
 ENOUGH = 0.9
 """The share of the answers that has to be right (our choice)."""
 HIGHEST_PICK = 67
 """The highest pick that is not dominated: the next integer to the highest possible target."""
+CONFIDENCE = 0.95
 SETTLED = 10
 """The round from which on prices have to lie within the band (our choice)."""
 
@@ -49,28 +51,38 @@ def scores(screening: Screening) -> list[Score]:
     """
     return [
         _score(test, mind, screening.frames[test.name])
-        for test in tests()
+        for test in screening.battery.tests
         for mind in screening.minds
     ]
 
 
-def as_frame(found: Sequence[Score]) -> pd.DataFrame:
-    """The measures as a tidy table: ``mind``, ``test``, ``measure``, ``value``, one row each.
+def as_frame(found: Sequence[Score], published: Sequence[Published] = ()) -> pd.DataFrame:
+    """The measures as a tidy table, and the published numbers below them.
 
     Args:
         found: the scores.
+        published: what is published; only what is a number has a row.
+
+    Returns:
+        ``mind``, ``test`` (empty for all tests), ``measure``, ``value`` and, of a published
+        number, its ``source``.
     """
-    rows = [
-        (score.mind, score.test.name, measure, value)
+    rows: list[tuple[str, str, str, float, str]] = [
+        (score.mind, score.test.name, measure, value, "")
         for score in found
         for measure, value in ({"passes": float(score.passes)} | dict(score.measures)).items()
     ]
-    return pd.DataFrame(rows, columns=["mind", "test", "measure", "value"])
+    rows += [
+        (each.mind, each.test, each.measure, each.value, each.source)
+        for each in published
+        if each.value is not None
+    ]
+    return pd.DataFrame(rows, columns=["mind", "test", "measure", "value", "source"])
 
 
 def _score(test: Test, mind: str, frames: Frames) -> Score:
     mine = {name: frame[frame["mind"] == mind] for name, frame in frames.items()}
-    passes, words, measures = _OF_TEST[test.name](mine)
+    passes, words, measures = _OF_SCENARIO[test.scenario](mine)
     return Score(test, mind, passes, words, {**measures, **_spent(mine["runs"])})
 
 
@@ -191,10 +203,42 @@ def band(runs: pd.DataFrame) -> tuple[float, float]:
     return low, max(high, model.market.cartel_price())
 
 
-_OF_TEST: Mapping[str, Callable[[Frames], tuple[bool, str, dict[str, float]]]] = {
+def _commons(mine: Frames) -> tuple[bool, str, dict[str, float]]:
+    answers = mine["agent_data"]
+    measures: dict[str, float] = {"answers": float(len(answers))}
+    parts = []
+    for skill, (share, low, high) in shares(answers).items():
+        measures |= {skill: share, f"{skill} low": low, f"{skill} high": high}
+        usable = answers.loc[answers["skill"] == skill, "choice"].notna().mean()
+        measures[f"{skill} usable"] = float(usable)
+        parts.append(f"{skill} {percent(share)} ({100 * low:.0f} to {100 * high:.0f})")
+    return min(measures[skill] for skill in SKILLS) >= ENOUGH, ", ".join(parts), measures
+
+
+def shares(answers: pd.DataFrame) -> dict[str, tuple[float, float, float]]:
+    """Kind of problem → the share that was solved, and its 95 % interval.
+
+    Args:
+        answers: one row a problem, with columns ``skill`` and ``passed``.
+
+    Source: the interval of Wilson 1927, JASA 22(158); computed by `scipy.stats`.
+    """
+    from scipy.stats import binomtest
+
+    found = {}
+    for skill in SKILLS:
+        marks = answers.loc[answers["skill"] == skill, "passed"].astype(bool)
+        test = binomtest(int(marks.sum()), len(marks))
+        ends = test.proportion_ci(CONFIDENCE, method="wilson")
+        found[skill] = float(marks.mean()), float(ends.low), float(ends.high)
+    return found
+
+
+_OF_SCENARIO: Mapping[str, Callable[[Frames], tuple[bool, str, dict[str, float]]]] = {
     "kbc": _kbc,
     "path-test": _path_test,
     "bertrand": _bertrand,
+    "commons-screening": _commons,
 }
 
 

@@ -15,9 +15,8 @@ from markdown_it import MarkdownIt
 from sabm_mesa.llm import close_all
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.reruns import replay
-from sabm_mesa.screening.battery import published
-from sabm_mesa.screening.battery import tests as battery
-from sabm_mesa.screening.scores import HIGHEST_PICK, band
+from sabm_mesa.screening.battery import battery
+from sabm_mesa.screening.scores import HIGHEST_PICK, band, shares
 from tests.llm_server import Fault, LLMServer
 
 from .support import Sabm, one_line
@@ -181,18 +180,21 @@ def test_what_is_said_of_the_publication(sabm: Sabm, tmp_path: Path) -> None:
     sabm("screen", "--minds", "classical", "--out", tmp_path)
     text = (tmp_path / "screening.md").read_text("utf-8")
 
-    assert [test.name for test in battery()] == NAMES
-    for each in published():
+    assert [test.name for test in battery().tests] == NAMES
+    for each in battery().published:
         assert each.test in NAMES
         assert f"| {each.mind} | {each.found} | {each.source} |" in text
-    for test in battery():
+    for test in battery().tests:
         assert test.rule in text
+    table = pd.read_csv(tmp_path / "screening.csv")
+    picks = table[(table["source"] == "table 4") & (table["measure"] == "pick")]
+    assert list(picks["value"]) == [18, 30, 33]
     assert "when a mind passes is our choice" in text
 
 
 def test_the_limits_are_those_that_the_rules_name(sabm: Sabm, tmp_path: Path) -> None:
     sabm("screen", "--minds", "classical", "--out", tmp_path)
-    rules = {test.name: test.rule for test in battery()}
+    rules = {test.name: test.rule for test in battery().tests}
     low, high = band(Recorded(tmp_path / "bertrand" / "recording.sqlite").runs())
 
     assert (low, high) == (pytest.approx(5), pytest.approx(8))
@@ -210,6 +212,8 @@ def test_the_limits_are_those_that_the_rules_name(sabm: Sabm, tmp_path: Path) ->
         (["--minds", "fixed:1=3,fixed:2=21"], "A test has one mind, not 'fixed:1=3,fixed:2=21'"),
         (["--minds", "fixed:1", "--minds", "fixed:1"], "A screening needs one mind or more, each"),
         ([], "Missing option '--minds'"),
+        (["--minds", "fixed:1", "--tests", "chess"], "Unknown set of tests 'chess'."),
+        (["--minds", "fixed:1", "--problems", 9], "The tests 'play' have no problems to count"),
     ],
 )
 def test_wrong_use(sabm: Sabm, tmp_path: Path, options: list[str], said: str) -> None:
@@ -226,3 +230,97 @@ def test_without_a_key(sabm: Sabm, tmp_path: Path) -> None:
     assert outcome.status == 1
     assert one_line(outcome).startswith("There is no API key.")
     assert not (tmp_path / "out").exists()
+
+
+# The commons.
+
+WORDINGS = ["fishery", "pasture", "pollution"]
+SKILLS = ["dynamics", "action", "same", "belief"]
+
+
+def cautious(messages: list[dict[str, Any]], _body: dict[str, Any]) -> str:
+    """Knows how the stock grows, and takes or names 1 otherwise; of rivers it says nothing."""
+    told, asked = (message["content"] for message in messages[:2])
+    if "river" in told:
+        return "A fair share."
+    if "wants to" in asked:
+        stock, amount = (
+            int(re.findall(pattern, asked)[0])
+            for pattern in (r"begins with (\d+)", r"wants to \w+ (\d+)")
+        )
+        return f"It doubles.\n{max(0, min(100, 2 * (stock - 5 * amount)))}"
+    return "Little is safe.\n1"
+
+
+def test_the_commons_without_a_language_model(sabm: Sabm, tmp_path: Path) -> None:
+    """An amount of 2 is sustainable for stocks of 20 and more, and right for those below 30."""
+    command = ["screen", "--tests", "commons", "--minds", "classical", "--minds", "fixed:2"]
+    outcome = sabm(*command, "--problems", 30, "--runs", 2, "--out", tmp_path)
+
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out.splitlines()[0].split() == [
+        "mind", *WORDINGS, "questions", "invalid", "paid",
+    ]  # fmt: skip
+    assert shown(outcome.out, "classical") == ["passes"] * 3
+    assert shown(outcome.out, "fixed:2") == ["fails"] * 3
+    assert "action: a sustainable amount in 30 % of the problems at the most" in outcome.out
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *WORDINGS, "commons-screening.csv", "problems.csv", "commons-screening.md",
+        "commons-screening.html", "commons-skills.png",
+    }  # fmt: skip
+    problems = pd.read_csv(tmp_path / "problems.csv")
+    assert len(problems) == 2 * 2 * 3 * 4 * 30
+    mine = problems[(problems["mind"] == "fixed:2") & (problems["wording"] == "pasture")]
+    found = pd.read_csv(tmp_path / "commons-screening.csv")
+    told = found[(found["mind"] == "fixed:2") & (found["test"] == "pasture")]
+    told = told.set_index("measure")["value"]
+    action = mine[mine["skill"] == "action"]
+    assert told["action"] == (action["stock"] >= 20).mean() == action["passed"].mean()
+    assert told["same"] == mine.query("skill == 'same'")["stock"].between(20, 29).mean()
+    assert told["action low"] < told["action"] < told["action high"]
+    assert (told["answers"], told["action usable"], told["asks"]) == (240, 1, 240)
+    published = found[found["source"] == "section 3.7"]
+    assert list(published["value"]) == [0.69, 0.92, 0.76, 0.82, 0.30]
+    text = (tmp_path / "commons-screening.md").read_text("utf-8")
+    for each in battery("commons").published:
+        assert f"| {each.mind} | {each.found} | {each.source} |" in text
+    for name in WORDINGS:
+        assert len(replay(tmp_path / name / "recording.sqlite").models) == 2 * 2
+
+
+def test_the_interval_of_a_share_is_that_of_wilson() -> None:
+    """45 of 150: (0.3 + z²/300 ± z √(0.3 · 0.7/150 + z²/90000)) / (1 + z²/150), z = 1.959964."""
+    rows = [{"skill": skill, "passed": i < 45} for skill in SKILLS for i in range(150)]
+    assert shares(pd.DataFrame(rows))["same"] == pytest.approx((0.3, 0.23241, 0.37758), abs=1e-5)
+
+
+def test_the_commons_with_a_language_model_goes_on_where_it_was_stopped(
+    sabm: Sabm, tmp_path: Path
+) -> None:
+    with LLMServer(brain=cautious) as server:
+        mind = f"llm:a@{server.url}"
+        command = ["screen", "--tests", "commons", "--problems", 5, "--out", tmp_path]
+        first = sabm(*command, "--minds", mind, "--max-asks", 25, "--max-concurrency", 4)
+        assert first.status == 1
+        assert one_line(first).endswith("the same command goes on from there.")
+        assert sabm(*command, "--minds", mind).status == 0
+        # Of the river each of 20 problems is asked three times.
+        assert server.stats["requests"] == 2 * 20 + 3 * 20
+        again = sabm(*command, "--minds", mind, "--minds", "fixed:1", "--json")
+        assert server.stats["requests"] == 100
+
+    said = json.loads(again.out)
+    assert (said["set"], said["ran"]) == ("commons", 3)
+    measures = {(each["test"], each["mind"]): each["measures"] for each in said["tests"]}
+    assert [measures[name, mind]["dynamics"] for name in WORDINGS] == [1, 1, 0]
+    assert [measures[name, mind]["invalid"] for name in WORDINGS] == [0, 0, 20]
+    assert measures["pollution", mind]["action usable"] == 0
+    assert measures["fishery", mind]["action"] == 1
+    assert said["published"][0]["value"] == 0.69
+    assert not any(each["passes"] for each in said["tests"])
+
+
+def test_both_sets_may_share_a_folder(sabm: Sabm, tmp_path: Path) -> None:
+    for more in ([], ["--tests", "commons", "--problems", 1]):
+        assert sabm("screen", *more, "--minds", "classical", "--out", tmp_path).status == 0
+    assert {"screening.html", "commons-screening.html"} <= {p.name for p in tmp_path.iterdir()}

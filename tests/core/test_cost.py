@@ -23,10 +23,13 @@ from sabm_mesa import (
     LLMMind,
     LLMSettings,
     Number,
+    Pasture,
+    Pollution,
     PublicGoods,
     RepeatedBeautyContest,
     ScriptedClient,
     ScriptedMind,
+    SentenceMaking,
 )
 from sabm_mesa.cost import Cost, Estimate, Range, estimate
 from sabm_mesa.cost.habits import answer_tokens, unusable_share
@@ -39,6 +42,9 @@ from sabm_mesa.llm import close_all
 from sabm_mesa.llm.address import URL_VARIABLE
 from sabm_mesa.llm.translation import KEY_VARIABLE
 from sabm_mesa.minds import language_model
+from sabm_mesa.models.sentence_making import WORD_SETS
+from sabm_mesa.parameters import parameters_of
+from sabm_mesa.registry import SCENARIOS, scenario
 from tests.core.support import Priced, Tiny
 from tests.llm_server import LLMServer, nonsense, stub
 from tests.llm_server.stub import SENTENCES
@@ -104,6 +110,17 @@ def sloppy(messages: Any, body: Any) -> str:
         return answer
     digest = hashlib.sha256(repr(messages).encode()).digest()
     return answer + "!?" if digest[0] % 12 == 0 else answer
+
+
+def writer(messages: Any, body: Any) -> Any:
+    """Sentences of the words that are given, each with a name of its own; else as the stub."""
+    text = messages[-1]["content"]
+    if "Write sentence" not in text:
+        return stub(messages, body)
+    words = next(each for each in WORD_SETS if all(word in text for word in each))
+    digest = hashlib.sha256(repr(messages).encode()).hexdigest()
+    name = "".join(chr(ord("a") + int(digit, 16)) for digit in digest[:8])
+    return f"All of {', '.join(words)} are known to the one who is called {name}."
 
 
 BRAINS = [stub, terse, verbose, sloppy]
@@ -187,6 +204,17 @@ def test_a_text_is_filled_up_or_cut(said: object, length: int, text: str) -> Non
     assert filled(said, length) == text
 
 
+@pytest.mark.parametrize("length", [5, 300])
+def test_a_classical_guest_leaves_a_talk_also_when_its_words_are_filled_up_or_cut(
+    length: int,
+) -> None:
+    """Without the word for leaving each talk would last until its turns are used up."""
+    given = {"minds": "llm:m", "n_agents": 4, "n_rounds": 2, "max_turns": 50}
+    found = rehearse(CocktailParty, given, Manner.CLASSICAL, lambda *_: length)
+    assert found.model.chats
+    assert found.counts()["say", "llm:m"] < 25 * len(found.model.chats)
+
+
 def test_an_evacuation_lasts_as_long_as_nobody_moves() -> None:
     found = estimate(EVACUATION, {"minds": "llm:m", "n_people": 20, "n_rounds": 30})
     low, high = asks(found)["act"]
@@ -217,7 +245,7 @@ def spent(path: Path) -> dict[str, list[int]]:
     """Question → asks, requests, tokens sent, tokens received."""
     query = (
         "SELECT name, sum(attempt = 0), count(*), sum(prompt_tokens), sum(completion_tokens) "
-        "FROM asks GROUP BY name"
+        "FROM asks WHERE mind LIKE 'llm:%' GROUP BY name"
     )
     with closing(sqlite3.connect(path)) as connection:
         return {name: counts for name, *counts in connection.execute(query)}
@@ -259,6 +287,39 @@ def test_what_is_spent_lies_in_the_estimate(
         actual = spent(path)
         assert not misses(before, actual)
         assert not misses(learned, actual)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "parameters", "brain"),
+    [
+        (SentenceMaking, {"n_agents": 3, "n_sentences": 2, "max_turns": 4}, writer),
+        (SentenceMaking, {"interaction": "individual", "n_agents": 2, "n_sentences": 2}, writer),
+        (Fishery, {"n_agents": 3, "max_entries": 3}, stub),
+        (Pasture, {"n_agents": 3, "max_entries": 3}, verbose),
+        (Pollution, {"n_agents": 3, "max_entries": 3}, terse),
+        (PublicGoods, {"n_players": 4, "matching": "chain", "malicious": 1}, sloppy),
+        (RepeatedBeautyContest, {"n_players": 4, "n_fixed": 3}, verbose),
+    ],
+)
+def test_what_other_scenarios_spend_lies_in_the_estimate(
+    tmp_path: Path, scenario: Any, parameters: dict[str, Any], brain: Any
+) -> None:
+    given = {**parameters, "n_rounds": 2}
+    before = estimate(scenario, {**given, "minds": "llm:stub"})
+    path = tmp_path / "run.sqlite"
+    assert play(scenario, given, brain, 1, path).total.asks > 3
+    assert not misses(before, spent(path))
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_scenario_has_an_estimate(name: str) -> None:
+    few = {"n_rounds": 2, "n_agents": 4, "n_people": 10}
+    known = parameters_of(scenario(name))
+    given = {name: value for name, value in few.items() if name in known}
+    found = estimate(scenario(name), {**given, "minds": "llm:m"})
+    assert found.typical is not None
+    assert 0 < found.total.asks.low <= found.typical.asks <= found.total.asks.high
+    assert found.total.completion_tokens.high < math.inf
 
 
 @pytest.mark.parametrize(("scenario", "parameters"), SMALL, ids=IDS)

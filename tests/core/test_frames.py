@@ -50,6 +50,25 @@ def one(frame: pd.DataFrame) -> dict:
     return row
 
 
+def test_reading_leaves_no_log_behind_and_what_stands_in_one_where_it_is(played, tmp_path) -> None:
+    path, _ = played
+    before = path.read_bytes()
+    with closing(sqlite3.connect(path)) as held:  # who dies now leaves a log with a commit in it
+        held.execute("UPDATE runs SET problem = 'lost power'")
+        held.commit()
+        left = tmp_path / "left"
+        shutil.copytree(tmp_path, left, ignore=shutil.ignore_patterns("left"))
+    log = left / "r.sqlite-wal"
+    kept = log.read_bytes()
+
+    for each in (path, left / "r.sqlite"):
+        assert one(Recorded(each).runs())["problem"] == "lost power"
+    assert {each.name for each in tmp_path.iterdir()} == {"r.sqlite", "left"}
+    assert kept
+    assert log.read_bytes() == kept
+    assert (left / "r.sqlite").read_bytes() == before
+
+
 # What the columns say.
 
 

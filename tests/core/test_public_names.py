@@ -36,6 +36,7 @@ NAMES = [
     "planning",
     "replay",
     "resume",
+    "sweep",
     *(scenario(name).__name__ for name in SCENARIOS),
 ]
 

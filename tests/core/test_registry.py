@@ -8,23 +8,26 @@ import pytest
 
 from sabm_mesa.analysis.process.judge import Judging
 from sabm_mesa.errors import UnknownName
+from sabm_mesa.models.commons_screening import CommonsScreening
 from sabm_mesa.models.path_test import PathTest
 from sabm_mesa.recording.past import pasts
 from sabm_mesa.registry import SCENARIOS, UNLISTED, model_at, scenario
 from sabm_mesa.reruns import replay, resume
-from tests.core.reruns import change
+from tests.core.reruns import change, count
 from tests.core.support import Priced, tiny
 
 ROOT = Path(__file__).parents[2]
 OWN = {
     "judge": (Judging, {"texts": ["I agree.", "Let us all pick 20."]}, "agreement"),
     "path-test": (PathTest, {}, "(2, 2), (3, 1), (4, 0), (5, 0)"),
+    "commons-screening": (CommonsScreening, {"n_problems": 1}, "Because.\n2"),
 }
 
 
 def test_a_place_is_known_when_it_is_registered() -> None:
     assert model_at(UNLISTED["judge"]) is Judging
     assert model_at(UNLISTED["path-test"]) is PathTest
+    assert model_at(UNLISTED["commons-screening"]) is CommonsScreening
     for name, place in SCENARIOS.items():
         assert model_at(place) is scenario(name)
     assert model_at("subprocess:Popen") is None
@@ -38,7 +41,7 @@ def test_an_unlisted_model_is_no_scenario_that_is_chosen(name: str) -> None:
     assert found is not None
     assert found.scenario_name == name
     assert name not in SCENARIOS
-    with pytest.raises(UnknownName, match=rf"'{name}'.* Known: bertrand, evacuation, kbc\."):
+    with pytest.raises(UnknownName, match=rf"'{name}'.* Known: {', '.join(SCENARIOS)}\."):
         scenario(name)
 
 
@@ -54,7 +57,7 @@ def test_its_recordings_are_replayed_and_gone_on_with_by_others(name: str, tmp_p
     done = subprocess.run(
         [sys.executable, "-c", code, path], check=True, cwd=ROOT, capture_output=True, text=True
     )
-    assert done.stdout.split() == [model.__name__, "2", "0"]
+    assert done.stdout.split() == [model.__name__, str(count(path)), "0"]
 
     (whole,) = replay(path).models
     change(path, "DELETE FROM asks WHERE agent = 2")

@@ -52,6 +52,20 @@ def test_a_count_that_is_none_is_zero(count: Any) -> None:
     assert read({"content": "42"}, {"prompt_tokens": count}).prompt_tokens == 0
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"prompt_tokens_details": {"cached_tokens": 20}},
+        {"prompt_cache_hit_tokens": 20, "prompt_cache_miss_tokens": 10},
+        {"cached_tokens": 20},
+        {"prompt_cache_hit_tokens": 20, "prompt_tokens_details": {"cached_tokens": 20}},
+        {"prompt_cache_hit_tokens": 20, "prompt_tokens_details": None, "cached_tokens": "many"},
+    ],
+)
+def test_cached_tokens_are_read_wherever_they_are_told(said: Any) -> None:
+    assert read({"content": "42"}, {"prompt_tokens": 30, **said}).cached_tokens == 20
+
+
 def test_no_more_tokens_are_cached_than_sent() -> None:
     usage = {"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 9}}
     assert read({"content": ""}, usage).cached_tokens == 5

@@ -1,4 +1,4 @@
-"""A local server that speaks the OpenAI chat-completions protocol, for tests and benchmarks.
+"""A local server that speaks the OpenAI protocol for chats and embeddings, for tests, benchmarks.
 
 In a test::
 

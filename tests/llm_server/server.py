@@ -41,9 +41,12 @@ class LLMServer:
             in it is served under itself, or with `strict_models` answered with 404.
         strict_models: Whether only the names in `models` exist.
         cache: Whether to report the longest prefix shared with an earlier prompt as cached.
+        cached_as: How the cached tokens are told: a key of `wire.CACHED`.
+        most_choices: Choices of an answer at the most, whatever `n` asks for.
         record: Whether to keep the requests; turn it off for benchmarks.
         seed: Of the jitter.
         held: Whether answers wait for `release()` from the start.
+        embed: Text → the vector that the endpoint for embeddings answers; default: `words`.
         port: 0 takes a free one, and keeps it over a restart.
     """
 
@@ -91,7 +94,7 @@ class LLMServer:
         """The counters: requests, tokens, answers by status, faults by kind."""
         return self._log.stats()
 
-    def wait_until(self, condition: Callable[[LLMServer], bool], timeout: float = 30.0) -> None:
+    def wait_until(self, condition: Callable[[LLMServer], bool], timeout: float = 120.0) -> None:
         """Block until a condition on the server holds; checked at each arrival and answer.
 
         From a coroutine use `await asyncio.to_thread(server.wait_until, …)`.

@@ -1,4 +1,4 @@
-"""The chat endpoint: who is let in, what is answered, when."""
+"""The endpoints for chats and embeddings: who is let in, what is answered, when."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from . import wire
 from .brains import Brain, Reply, ScriptExhaustedError
 from .cache import PrefixCache
 from .delivery import deliver, spoil, status_response
+from .embedding import words
 from .faults import SPOILT, STATUS_FAULTS, Fault, PlanSpec, as_fault, as_plan
 from .record import Log, Seen
 from .stub import stub
@@ -37,8 +38,14 @@ class Settings:
     models: Mapping[str, str] = field(default_factory=lambda: {"stub": "stub-2026"})
     strict_models: bool = False
     cache: bool = False
+    cached_as: str = "openai"
+    most_choices: int | None = None
     seed: int = 0
     held: bool = False
+    embed: Callable[[str], Any] = words
+
+
+Answerer = Callable[[web.Request, dict[str, Any], Seen], Awaitable[web.StreamResponse]]
 
 
 class _RefusedError(Exception):
@@ -66,6 +73,7 @@ class Service:
     def app(self) -> web.Application:
         app = web.Application(client_max_size=_MAX_BODY)
         app.router.add_post("/v1/chat/completions", self.chat)
+        app.router.add_post("/v1/embeddings", self.embeddings)
         app.router.add_get("/v1/models", self.models)
         app.router.add_get("/_stats", self.stats)
         return app
@@ -96,15 +104,23 @@ class Service:
         return web.Response(body=body, content_type="application/json")
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
+        return await self._serve(request, "messages", self._answer)
+
+    async def embeddings(self, request: web.Request) -> web.StreamResponse:
+        return await self._serve(request, "input", self._embed)
+
+    async def _serve(
+        self, request: web.Request, wanted: str, answer: Answerer
+    ) -> web.StreamResponse:
         seen = self.log.arrive("Authorization" in request.headers)
         try:
             raw = await request.read()
             try:
-                body = self._admit(request, raw, seen)
+                body = self._admit(request, raw, wanted, seen)
             except _RefusedError as refused:
                 seen.status = refused.response.status
                 return refused.response
-            return await self._answer(request, body, seen)
+            return await answer(request, body, seen)
         finally:
             self.log.finish(seen)
 
@@ -117,10 +133,10 @@ class Service:
                 401, wire.error(message, "invalid_request_error", code="invalid_api_key")
             )
 
-    def _admit(self, request: web.Request, raw: bytes, seen: Seen) -> dict[str, Any]:
+    def _admit(self, request: web.Request, raw: bytes, wanted: str, seen: Seen) -> dict[str, Any]:
         settings = self.settings
         self._check_key(request)
-        body = _parse(raw)
+        body = _parse(raw, wanted)
         if self.log.keep:
             seen.body = body
         if settings.strict_models and body["model"] not in settings.models:
@@ -161,9 +177,32 @@ class Service:
             return response
         if fault:
             replies = spoil(fault, replies, body.get("n") or 1)
+        replies = replies[: settings.most_choices]
         model = settings.models.get(body["model"], body["model"])
-        payload = wire.completion(seen.number, model, replies, self._usage(body, replies, fault))
+        usage = self._usage(body, replies, fault)
+        payload = wire.completion(seen.number, model, replies, usage, settings.cached_as)
         return await deliver(request, payload, fault, seen)
+
+    async def _embed(
+        self, request: web.Request, body: dict[str, Any], seen: Seen
+    ) -> web.StreamResponse:
+        planned = self._plan(seen.number, body)
+        fault = None if planned is None else as_fault(planned)
+        seen.fault = fault.kind if fault else None
+        if not self._gate.is_set():
+            await self._gate.wait()
+        await asyncio.sleep(self._latency(request, body, seen.number, [], fault))
+        if fault and fault.kind in STATUS_FAULTS:
+            response = status_response(fault, request.headers.get("Authorization", ""))
+            seen.status = response.status
+            return response
+        spent = sum(map(wire.tokens, body["input"]))
+        self.log.counts["prompt_tokens"] += spent
+        self.log.counts["embedded"] += len(body["input"])
+        usage = None if fault and fault.kind == "no-usage" else spent
+        model = self.settings.models.get(body["model"], body["model"])
+        vectors = [self.settings.embed(text) for text in body["input"]]
+        return await deliver(request, wire.embeddings(model, vectors, usage), fault, seen)
 
     async def _think(self, body: dict[str, Any]) -> tuple[list[Reply], Fault | None]:
         """Ask the brain once, or for each choice that its answer leaves open."""
@@ -227,7 +266,7 @@ class Service:
         )
 
 
-def _parse(raw: bytes) -> dict[str, Any]:
+def _parse(raw: bytes, wanted: str) -> dict[str, Any]:
     body: Any = None
     problem = None
     try:
@@ -237,8 +276,8 @@ def _parse(raw: bytes) -> dict[str, Any]:
     else:
         if not isinstance(body, dict) or not isinstance(body.get("model"), str):
             problem = "You must provide a model."
-        elif not isinstance(body.get("messages"), list) or not body["messages"]:
-            problem = "You must provide messages."
+        elif not isinstance(body.get(wanted), list) or not body[wanted]:
+            problem = f"You must provide {wanted}."
         elif body.get("stream"):
             problem = "This server does not stream."
     if problem:

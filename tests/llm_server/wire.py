@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .brains import Reply
 
+#: How servers tell the cached tokens of a prompt.
+CACHED: dict[str, Callable[[int], dict[str, Any]]] = {
+    "openai": lambda cached: {"prompt_tokens_details": {"cached_tokens": cached}},
+    "deepseek": lambda cached: {"prompt_cache_hit_tokens": cached},
+    "moonshot": lambda cached: {"cached_tokens": cached},
+}
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -36,6 +42,7 @@ def completion(
     model: str,
     replies: Sequence[Reply],
     usage: tuple[int, int] | None,
+    cached_as: str = "openai",
 ) -> bytes:
     """The body of a 200.
 
@@ -44,6 +51,7 @@ def completion(
         model: The served model's name.
         replies: One a choice; may be empty.
         usage: Prompt tokens and the cached ones among them, or None to leave usage out.
+        cached_as: How the cached ones are told: a key of `CACHED`.
     """
     payload: dict[str, Any] = {
         "id": f"chatcmpl-{number}",
@@ -71,7 +79,7 @@ def completion(
             "prompt_tokens": prompt,
             "completion_tokens": answered,
             "total_tokens": prompt + answered,
-            "prompt_tokens_details": {"cached_tokens": cached},
+            **CACHED[cached_as](cached),
         }
     return _encode(payload).encode()
 
@@ -82,6 +90,24 @@ def completion_tokens(replies: Sequence[Reply]) -> int:
         tokens(r.content or r.refusal or "") if r.completion_tokens is None else r.completion_tokens
         for r in replies
     )
+
+
+def embeddings(model: str, vectors: Sequence[Any], prompt_tokens: int | None) -> bytes:
+    """The body of a 200 with embeddings.
+
+    Args:
+        model: The served model's name.
+        vectors: One a text, in the order of the texts.
+        prompt_tokens: For usage, or None to leave it out.
+    """
+    data = [
+        {"object": "embedding", "index": index, "embedding": vector}
+        for index, vector in enumerate(vectors)
+    ]
+    payload: dict[str, Any] = {"object": "list", "data": data, "model": model}
+    if prompt_tokens is not None:
+        payload["usage"] = {"prompt_tokens": prompt_tokens, "total_tokens": prompt_tokens}
+    return _encode(payload).encode()
 
 
 def error(message: str, kind: str, code: str | None = None, param: str | None = None) -> bytes:

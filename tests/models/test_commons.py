@@ -457,6 +457,13 @@ def test_universalization_tells_what_follows_if_all_do_the_same() -> None:
     assert model.total.invalid == 0
 
 
+def test_universalization_with_a_newcomer_counts_who_takes_part() -> None:
+    """50 / 4 = 12 for four, 50 / 5 = 10 for five."""
+    _, sent = prompts_of(condition="universalization", newcomer_month=2)
+    assert "more than 12 tons of fish" in sent[0, "act", 1][1]
+    assert "more than 10 tons of fish" in sent[1, "act", 5][1]
+
+
 def test_without_communication_nobody_talks_or_learns_what_others_took() -> None:
     model, sent = prompts_of(communication=False)
 

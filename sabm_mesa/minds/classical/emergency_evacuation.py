@@ -101,11 +101,12 @@ class DistanceAndCrowd:
         Args:
             seen: where the person can step.
         """
-        field = seen.room.field[seen.room.names.index(seen.target)]
-        best, lowest = seen.options.index(seen.cell), field[seen.cell]
-        for i, cell in enumerate(seen.options):
-            if field[cell] < lowest:
-                best, lowest = i, field[cell]
+        field = seen.room.way_down[seen.target]
+        x, y = seen.cell
+        best, lowest = seen.options.index(seen.cell), field[x][y]
+        for i, (x, y) in enumerate(seen.options):
+            if field[x][y] < lowest:
+                best, lowest = i, field[x][y]
         return LETTERS[best]
 
 

@@ -1,0 +1,132 @@
+"""A million players in one process, against the least that has to be done for them.
+
+``python -m benchmarks.million N`` measures N players instead of a million.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import mesa
+
+from benchmarks.results import Result, table
+from sabm_mesa import KeynesianBeautyContest
+from sabm_mesa.recording.rows import INSERT_AGENT_DATA, INSERT_ASK
+
+PLAYERS = 1_000_000
+LATENCY_S = 1.0
+PICK = 33
+ROW = [
+    *(0, 0, "act", 0, 0, 0, "act", "Sleeper", None, None, str(PICK), "value", str(PICK), "", True),
+    *("", 0, 0, 0, 0.0, LATENCY_S, "", "", 0, False, 0),
+]
+"""A row of asks as the contest has it; the fourth value is the agent, the last one its turn."""
+CELLS = ["Sleeper", PICK, True, 100.0, 1, 0, 0, 0, 0, 0]
+"""What the data of a player hold besides its number."""
+AGENT, POSITION = 3, 25
+
+
+def million(folder: str, players: int = PLAYERS) -> list[Result]:
+    """One simultaneous round of minds that answer after a second, recorded.
+
+    Once with answers that are free, and once with answers that are kept: then each is on disk with
+    its prompt before it is used. Each is measured in a process of its own, the floor too.
+    """
+    floor = _apart("floor", players, folder)
+    results = []
+    for kind, words in (("free", "free answers"), ("kept", "answers durable, with their prompts")):
+        ours = _apart(kind, players, folder)
+        what = f"{players:,} players, {words}:"
+        detail = f"{ours['wall_s']:.1f} s and {floor['wall_s']:.1f} s"
+        cpu = f"{ours['cpu_s']:.1f} s and {floor['cpu_s']:.1f} s"
+        results += [
+            Result(f"{what} seconds", ours["wall_s"], "<= 40", f"CPU {ours['cpu_s']:.1f} s"),
+            Result(f"{what} time / bare floor", ours["wall_s"] / floor["wall_s"], "<= 2.5", detail),
+            Result(f"{what} CPU / bare floor", ours["cpu_s"] / floor["cpu_s"], "<= 2.5", cpu),
+            Result(f"{what} GiB at the most", ours["gib"], "<= 4", f"floor {floor['gib']:.2f} GiB"),
+        ]
+    return results
+
+
+def _apart(kind: str, players: int, folder: str) -> dict[str, float]:
+    path = str(Path(folder, f"{kind}.sqlite"))
+    command = [sys.executable, "-m", "benchmarks.million", kind, str(players), path]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    measured: dict[str, float] = json.loads(done.stdout)
+    return measured
+
+
+class Sleeper:
+    """A mind that answers after a second."""
+
+    def __init__(self, *, paid: bool) -> None:
+        self.paid = paid
+
+    async def answer(self, _ask: object) -> int:
+        """Wait, and pick."""
+        await asyncio.sleep(LATENCY_S)
+        return PICK
+
+
+def contest(players: int, path: str, *, paid: bool) -> None:
+    """The contest as a user plays it."""
+    model = KeynesianBeautyContest(
+        n_players=players, n_rounds=1, minds=Sleeper(paid=paid), rng=1, recording=path
+    )
+    model.run_model()
+    assert model.total.asks == model.n_winners == players
+
+
+def floor(players: int, path: str) -> None:
+    """The least: make Mesa agents, await the sleeps, write the rows."""
+    model = mesa.Model(rng=1)
+    agents = [mesa.Agent(model) for _ in range(players)]
+    mind = Sleeper(paid=False)
+
+    async def answers() -> list[Any]:
+        return await asyncio.gather(*(mind.answer(agent) for agent in agents))
+
+    asyncio.run(answers())
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    schema = Path(sys.modules["sabm_mesa.recording"].__path__[0], "schema.sql")
+    for statement in schema.read_text("utf-8").split(";\n"):
+        connection.execute(statement)
+    connection.execute("BEGIN")
+    rows = ([*ROW[:AGENT], agent.unique_id, *ROW[AGENT + 1 : POSITION], i]
+            for i, agent in enumerate(agents))  # fmt: skip
+    connection.executemany(INSERT_ASK, rows)
+    data = json.dumps([[agent.unique_id, *CELLS] for agent in agents])
+    connection.execute(INSERT_AGENT_DATA, [0, 0, data])
+    connection.execute("COMMIT")
+    connection.close()
+
+
+def _measure(kind: str, players: int, path: str) -> dict[str, float]:
+    before, started = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
+    if kind == "floor":
+        floor(players, path)
+    else:
+        contest(players, path, paid=kind == "kept")
+    wall, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"wall_s": wall, "cpu_s": cpu, "gib": after.ru_maxrss / 2**20}
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 2:
+        print(json.dumps(_measure(sys.argv[1], int(sys.argv[2]), sys.argv[3])))
+    else:
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            print(table(million(folder, *map(int, sys.argv[1:]))))
