@@ -14,8 +14,8 @@ PYTHON ?= $(call usable-python,11,python3.11 python3)
 PYTHON312 ?= $(call usable-python,12,python3.12 "$(pyenv-3.12)/bin/python3.12")
 
 BIN := .venv/bin
-# The files of tests in as many processes as there are cores, four at the most.
-TOGETHER := --numprocesses=auto --maxprocesses=4 --dist=loadfile
+# The files of tests in several processes; tests/conftest.py says in how many, and the order.
+TOGETHER := --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:

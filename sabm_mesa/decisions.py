@@ -136,11 +136,14 @@ class Choice(AnswerSpec):
 
     def check(self, value: Any) -> str:
         """Return the option as it stands in `options`."""
-        found = _bare(str(value))
+        text = str(value)
+        if text in self.options:
+            return text
+        found = _bare(text)
         for option in self.options:
             if _bare(option) == found:
                 return option
-        raise Unusable("not_an_option", found=shorten(str(value)))
+        raise Unusable("not_an_option", found=shorten(text))
 
     def placeholders(self) -> dict[str, Any]:
         """The options, comma-separated."""
@@ -193,7 +196,7 @@ class Text(AnswerSpec):
         text = one_line(value)
         if not text:
             raise Unusable("empty")
-        if not self.numbers and any(sign.isdigit() for sign in text):
+        if not self.numbers and any(map(str.isdigit, text)):
             raise Unusable("has_numbers")
         words = text.split(" ")
         if len(words) > self.max_words:

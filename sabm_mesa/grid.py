@@ -76,5 +76,5 @@ class RoomGrid(MultiGrid):
     def people_at(self, pos: Cell, offsets: Iterable[Cell]) -> list[Any]:
         """Who stands at these offsets from a cell; offsets reach no further than the view."""
         here, stride, at = self.sight.index(*pos), self.sight.stride, self._at
-        found = (at[here + dx * stride + dy] for dx, dy in offsets)
-        return [person for person in found if person is not None]
+        near = [at[here + dx * stride + dy] for dx, dy in offsets]
+        return [person for person in near if person is not None]

@@ -81,7 +81,8 @@ class Tally:
         self.prompt_tokens += reply.prompt_tokens
         self.cached_tokens += reply.cached_tokens
         self.completion_tokens += reply.completion_tokens
-        self.cost_usd = _sum(self.cost_usd, round(reply.cost_usd, DECIMALS))
+        if reply.cost_usd:
+            self.cost_usd = _sum(self.cost_usd, round(reply.cost_usd, DECIMALS))
 
     def add_decision(self, decision: Decision, agent: int) -> None:
         """Count one question of an agent that is done with."""

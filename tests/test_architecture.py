@@ -4,6 +4,7 @@ import ast
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -276,9 +277,12 @@ def length(package: Package) -> list[Deed]:
     return [Deed(name, n, f"has {n} lines") for name, n in lengths.items() if n > MAX_LINES]
 
 
+parsed = cache(Package)
+
+
 def breaches(check: Rule, source: Path) -> list[str]:
     """What breaks the rule, one `file:line` each."""
-    package = Package(source)
+    package = parsed(source)
     return [
         f"{package.paths[deed.module].relative_to(source.parent)}:{deed.line} {deed.text}"
         for deed in check(package)
@@ -293,7 +297,7 @@ def test_the_package_keeps_the_rule(check: Rule) -> None:
 
 
 def test_the_rules_see_the_package() -> None:
-    assert {"sabm_mesa.errors", "sabm_mesa.decisions"} <= set(Package(SOURCE).paths)
+    assert {"sabm_mesa.errors", "sabm_mesa.decisions"} <= set(parsed(SOURCE).paths)
 
 
 Files = dict[str, str]

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from sabm_mesa.analysis.permutation import outside_p
 from sabm_mesa.analysis.statistics import require_columns
 
 WINDOW = 10
@@ -26,15 +27,18 @@ Pair = tuple[int, int]
 
 
 class Trend(NamedTuple):
-    """A least-squares line over the rounds.
+    """How a measure changes over the rounds, in several runs.
 
     Attributes:
-        slope: change a round.
-        p_value: of the two-sided t test that the slope is 0, as if rounds were independent.
+        slope: change a round, mean over the runs; NaN without any.
+        p_value: of the two-sided test that its mean over runs is 0, by flipping signs; NaN with
+            fewer than two runs, for one run shows nothing of how much runs differ.
+        n_runs: number of runs that have a slope.
     """
 
     slope: float
     p_value: float
+    n_runs: int
 
 
 def distinct_ratio(chosen: Iterable[Pair]) -> float:
@@ -168,8 +172,11 @@ def tight_pairs(counts: Mapping[Pair, int], more_than: int = TIGHT) -> set[Pair]
     return {pair for pair, n in counts.items() if n > more_than}
 
 
-def trend(rounds: Sequence[float], values: Sequence[float]) -> Trend:
-    """The slope of a measure over the rounds; NaN values are left out.
+def slope(rounds: Sequence[float], values: Sequence[float]) -> float:
+    """Change of a measure a round in one run, by least squares; NaN values are left out.
+
+    It describes the run. No p-value comes with it: windows that overlap are no independent
+    observations, and a test that takes them for such finds trends where there are none.
 
     Args:
         rounds: the numbers of the rounds.
@@ -180,12 +187,20 @@ def trend(rounds: Sequence[float], values: Sequence[float]) -> Trend:
     """
     x, y = np.asarray(rounds, dtype=float), np.asarray(values, dtype=float)
     known = ~np.isnan(y)
-    if known.sum() < 3:
-        return Trend(math.nan, math.nan)
-    if np.ptp(y[known]) == 0:
-        return Trend(0.0, 1.0)
-    fit: Any = stats.linregress(x[known], y[known])
-    return Trend(float(fit.slope), float(fit.pvalue))
+    return float(np.polyfit(x[known], y[known], 1)[0]) if known.sum() >= 3 else math.nan
+
+
+def trend(slopes: Iterable[float]) -> Trend:
+    """The trend over runs, of which each counts once (`sabm_mesa.analysis.permutation`).
+
+    Args:
+        slopes: one a run, as from `slope`; NaN values are left out.
+    """
+    known = [each for each in slopes if not math.isnan(each)]
+    if not known:
+        return Trend(math.nan, math.nan, 0)
+    p_value = float(outside_p(known, 0, 0)) if len(known) > 1 else math.nan
+    return Trend(float(np.mean(known)), p_value, len(known))
 
 
 def distances_by_round(agent_data: pd.DataFrame) -> pd.DataFrame:

@@ -41,7 +41,9 @@ With a recording
 
 What it does not know
     Retries of requests that a server did not answer; what a model thinks without saying it,
-    beyond the answers above; models that answer with nothing but unusable text. Bounds that
+    beyond the answers above; models that answer with nothing but unusable text; what others than
+    minds are asked for, such as embeddings; requests that are shared: every question counts with
+    the whole of its prompt, and a recording of shared ones teaches their shares of it. Bounds that
     nobody can pass are caps (`Budget`), not estimates.
 """
 
@@ -122,7 +124,12 @@ def estimate(
         n_rounds=model.n_rounds,
         minds=model.minds_in_use(),
         lines=lines,
-        notes=_notes(stand_ins, table, learned, model.parameters) if lines else [],
+        notes=[
+            *_notes(stand_ins, table, learned, model.parameters),
+            *_left_out(scenario, parameters),
+        ]
+        if lines
+        else [],
         typical=_typical(scenario, parameters, runs, limits, table)
         if lines and learned is None
         else None,
@@ -215,6 +222,15 @@ def _notes(
     if not learned.comparable(parameters):
         notes.append("Its parameters are others, so the number of asks is not taken from it.")
     return [*notes, *_without_price(stand_ins, table)]
+
+
+def _left_out(scenario: type[SmartModel], parameters: Mapping[str, Any]) -> list[str]:
+    """What is paid for and not estimated."""
+    return [
+        f"Not counted: the requests for {name}={parameters[name]}."
+        for name, value in scenario.rehearsed_with.items()
+        if parameters.get(name, value) != value
+    ]
 
 
 def _without_price(stand_ins: Mapping[str, StandIn], table: PriceTable) -> list[str]:

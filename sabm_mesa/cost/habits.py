@@ -130,8 +130,8 @@ class Learned:
             counts[each.run] += each.name == question
         found = [(counts[run.run], agents[run.run]) for run in alike]
         rates = [count / n for count, n in found]
-        # A count deviates by its root, or less.
-        beyond = max(MARGIN * count / n + ERRORS * count**0.5 / n for count, n in found)
+        # A count deviates by its root, or less; that there was none does not say that none will be.
+        beyond = max(MARGIN * count / n + ERRORS * max(count, 1) ** 0.5 / n for count, n in found)
         return Range(max(0.0, min(rates) - beyond), max(rates) + beyond)
 
     def comparable(self, parameters: Mapping[str, Any]) -> bool:

@@ -161,7 +161,7 @@ def rehearse(
         # What is no mind at all stays, and the model says what is wrong with it.
         return StandIn(mind, manner, length, scenario, notice) if replaced else mind
 
-    given = dict(parameters)
+    given = {**parameters, **scenario.rehearsed_with}
     minds = given.get("minds", "classical")
     if isinstance(minds, Mapping):
         given["minds"] = {stand_in(mind): count for mind, count in minds.items()}

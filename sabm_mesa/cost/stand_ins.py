@@ -95,7 +95,8 @@ class StandIn:
             self._notice(self.spec, ask)
         if isinstance(ask.spec, Text):
             said = await self._classical(ask) if self._manner is Manner.CLASSICAL else None
-            return filled(said, self._length(ask.name, self.spec, ask.spec))
+            text = filled(said, self._length(ask.name, self.spec, ask.spec))
+            return ask.spec.with_end(text, said) if isinstance(said, str) else text
         if self._manner is Manner.STILL and ask.key.phase == self._action:
             return ""
         if self._manner is Manner.AGREED:

@@ -41,17 +41,24 @@ class Condition:
         name: its name.
         label: its name on plots and in reports.
         set: the parameters that make it.
-        minds: who decided in the published runs, when that is what makes the condition.
+        minds: who decided in the published runs, when that is what makes the condition, or what is
+            claimed of it is of language models alone: other minds then tell nothing of the claims.
+        mix: slot → number of agents, when several kinds of minds play (see `Experiment.slots`).
         fork_of: the condition whose runs it goes on with, or ``""``.
         at: scale → the round at which it departs from that condition.
+        party: ``EXPERIMENT/CONDITION``: the condition of an experiment with a cocktail party which
+            the agents remember; or ``""``. One party is held before all runs of the condition, by
+            its language model, or by classical guests where none decides.
     """
 
     name: str
     label: str
     set: Mapping[str, Any] = field(default_factory=dict)
     minds: str = ""
+    mix: Mapping[str, int] = field(default_factory=dict)
     fork_of: str = ""
     at: Mapping[str, int] = field(default_factory=dict)
+    party: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,7 @@ class Measure:
             codes of the message coder as columns.
         rounds: the first and the last round that count, from 0; negative from the end of the run.
             A run that ended earlier keeps its last values.
+        agent: the number of the agent that counts, of the data of ``agents``; 0: all of them.
         low: see `take`.
         high: see `take`.
         never: the value of a run in which what ``first``, ``settles`` or ``agreed`` look for does
@@ -86,6 +94,7 @@ class Measure:
     take: Take = "mean"
     data: Data = "model"
     rounds: tuple[int, int] = (0, -1)
+    agent: int = 0
     low: float = float("-inf")
     high: float = float("inf")
     never: float = float("nan")
@@ -150,6 +159,27 @@ class Figures:
 
 
 @dataclass(frozen=True)
+class Ratio:
+    """What a measure is in one condition relative to another: the ratio of their means over runs.
+
+    Attributes:
+        label: what it is, in a few words.
+        measure: the name of the measure.
+        condition: the condition above the line.
+        than: the condition below it.
+        number: the published ratio.
+        source: where it, or the numbers it is of, are published.
+    """
+
+    label: str
+    measure: str
+    condition: str
+    than: str
+    number: float
+    source: str
+
+
+@dataclass(frozen=True)
 class Plot:
     """A plot that puts the conditions of an experiment side by side.
 
@@ -190,6 +220,9 @@ class Experiment:
         measures: the measures.
         claims: what was claimed.
         published: the published numbers.
+        ratios: published ratios of conditions.
+        slots: kinds of minds that conditions mix → who decides when nobody is named for one:
+            ``given`` (the minds that are given for all), or a spec.
         plots: the plots that compare conditions.
         show: the scenario's own plots that the report shows of each condition.
         set: parameters of all conditions.
@@ -208,6 +241,8 @@ class Experiment:
     measures: Sequence[Measure]
     claims: Sequence[Claim] = ()
     published: Sequence[Figures] = ()
+    ratios: Sequence[Ratio] = ()
+    slots: Mapping[str, str] = field(default_factory=dict)
     plots: Sequence[Plot] = ()
     show: tuple[str, ...] = ()
     set: Mapping[str, Any] = field(default_factory=dict)

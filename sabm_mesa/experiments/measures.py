@@ -11,8 +11,8 @@ import pandas as pd
 
 from sabm_mesa.analysis.convergence import convergence_round
 from sabm_mesa.analysis.price_talk import first_price_agreement
-from sabm_mesa.errors import ParameterError
-from sabm_mesa.experiments.design import Measure
+from sabm_mesa.experiments.columns import check_columns
+from sabm_mesa.experiments.design import Data, Measure
 from sabm_mesa.experiments.running import Outcome
 
 Floats = npt.NDArray[np.float64]
@@ -29,27 +29,31 @@ def measured(outcome: Outcome) -> pd.DataFrame:
         NaN where a run has none), one row a run and measure.
 
     Raises:
-        ParameterError: when a measure names a column that the scenario does not have.
+        ParameterError: when the experiment names a column that the scenario does not have.
     """
     experiment = outcome.plan.experiment
     rows = []
-    frames = {
-        "model": outcome.model_data, "agents": outcome.agent_data, "messages": outcome.messages,
-    }  # fmt: skip
+    frames = frames_of(outcome)
+    check_columns(experiment, {name: list(data.columns[3:]) for name, data in frames.items()})
     for measure in experiment.measures:
         data = frames[measure.data]
-        for column in measure.columns:
-            if column not in data.columns:
-                raise ParameterError(
-                    f"Experiment {experiment.name}, measure {measure.name}: there is no column "
-                    f"{column!r}; there are {', '.join(data.columns[3:])}."
-                )
-        by_run = dict(list(data.groupby(["condition", "run"])))  # conditions may share a run
+        by_run = dict(list(data.groupby(["condition", "run"])))
         for _, run in outcome.runs.iterrows():
             place = run["condition"], run["run"]
             value = value_of(measure, by_run[place]) if place in by_run else math.nan
             rows.append((run["condition"], run["run"], run["seed"], measure.name, value))
     return pd.DataFrame(rows, columns=["condition", "run", "seed", "measure", "value"])
+
+
+def frames_of(outcome: Outcome) -> dict[Data, pd.DataFrame]:
+    """The data of an experiment by the name that measures have for it.
+
+    Args:
+        outcome: the experiment.
+    """
+    return {
+        "model": outcome.model_data, "agents": outcome.agent_data, "messages": outcome.messages,
+    }  # fmt: skip
 
 
 def samples(values: pd.DataFrame, measure: str, condition: str) -> Floats:
@@ -80,6 +84,8 @@ def value_of(measure: Measure, data: pd.DataFrame) -> float:
     ends = int(data["round"].max())
     first, last = (min(end, ends) if end >= 0 else max(0, ends + 1 + end) for end in measure.rounds)
     inside = data[data["round"].between(first, last)]
+    if measure.agent:
+        inside = inside[inside["agent"] == measure.agent]
     if measure.take in _OF_PATHS:
         found = _OF_PATHS[measure.take](measure, inside)
         return measure.never if math.isnan(found) and measure.take in _EVENTS else found

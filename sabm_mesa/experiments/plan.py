@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from sabm_mesa.errors import ParameterError, UnknownName
+from sabm_mesa.errors import ParameterError
+from sabm_mesa.experiments import reading
+from sabm_mesa.experiments.deciding import minds_of
 from sabm_mesa.experiments.design import SCALES, Condition, Experiment, Figures
-from sabm_mesa.minds import Minds, by_spec
+from sabm_mesa.minds import Minds, by_spec, language_model
 from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.party_memory import PartyMemories, read_party
 from sabm_mesa.parameters import bind, one_of, whole
+from sabm_mesa.population import describe_minds
 from sabm_mesa.recording.statistics import as_recorded
 from sabm_mesa.registry import scenario
 
@@ -29,6 +34,7 @@ class Cell:
         fork_of: the condition whose run of the same seed it goes on with, or ``""``.
         at: the round at which it does.
         changes: the parameters that change then.
+        party: the condition, of the plan's parties, that its agents remember, or ``""``.
     """
 
     condition: str
@@ -37,6 +43,7 @@ class Cell:
     fork_of: str = ""
     at: int = 0
     changes: Mapping[str, Any] = field(default_factory=dict)
+    party: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,7 @@ class Plan:
         runs: runs a condition.
         cells: the runs: condition by condition, in the order of their seeds.
         minds: condition → who decides.
+        parties: the parties that are held before, one run a condition; None when there are none.
     """
 
     experiment: Experiment
@@ -56,6 +64,7 @@ class Plan:
     runs: int
     cells: Sequence[Cell]
     minds: Mapping[str, Minds]
+    parties: Plan | None = None
 
     @property
     def model(self) -> type[SmartModel]:
@@ -86,8 +95,8 @@ def plan(
     Args:
         experiment: the experiment.
         scale: ``"quick"`` or ``"paper"``.
-        minds: who decides in all conditions; or condition → who decides in it, with
-            ``"classical"`` in those that are not named.
+        minds: who decides in all conditions; or condition, or slot of the experiment → who decides
+            in it, with ``"classical"`` in conditions that are not named.
         runs: runs a condition; those of the scale when None.
         seed: the first seed.
 
@@ -98,17 +107,20 @@ def plan(
     chosen = experiment.scales[scale]
     runs = chosen.runs if runs is None else whole("runs", runs, 1)
     seeds = [whole("seed", seed, 0) + i for i in range(runs)]
-    who = _minds_of(experiment, minds)
+    who = minds_of(experiment, minds)
     common = {**experiment.set, **chosen.set}
     given = {
         each.name: {**common, **each.set, "minds": who[each.name]} for each in experiment.conditions
     }
+    for parameters in given.values():
+        if "party" in parameters:
+            parameters["party"] = read_party(parameters["party"])  # once, for all runs
     made = [
         _cell(experiment, scale, each, common, given, seed)
         for each in experiment.conditions
         for seed in seeds
     ]
-    return Plan(experiment, scale, runs, made, who)
+    return Plan(experiment, scale, runs, made, who, _parties(experiment, scale, who, seeds[0]))
 
 
 def recorded_parameters(model: type[SmartModel], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,7 +135,21 @@ def recorded_parameters(model: type[SmartModel], given: Mapping[str, Any]) -> di
     """
     bound = bind(model, given)
     bound.pop("rng", None)
+    if isinstance(bound.get("party"), PartyMemories):
+        bound["party"] = bound["party"].reference
     return as_recorded({**bound, "minds": by_spec(bound["minds"])})
+
+
+def described(minds: Minds) -> str:
+    """Minds in a few words.
+
+    Args:
+        minds: one for all; spec → number of agents; or one an agent.
+    """
+    given = by_spec(minds)
+    if isinstance(given, str):
+        return given
+    return describe_minds(given if isinstance(given, Mapping) else Counter(given))
 
 
 def _cell(
@@ -135,29 +161,46 @@ def _cell(
     seed: int,
 ) -> Cell:
     if not condition.fork_of:
-        return Cell(condition.name, seed, given[condition.name])
+        party = condition.party.rpartition("/")[2]
+        return Cell(condition.name, seed, given[condition.name], party=party)
     trunk = experiment.condition(condition.fork_of)
     changes = {k: v for k, v in condition.set.items() if {**common, **trunk.set}.get(k) != v}
     at = condition.at[scale]
-    return Cell(condition.name, seed, given[trunk.name], trunk.name, at, changes)
+    party = trunk.party.rpartition("/")[2]
+    return Cell(condition.name, seed, given[trunk.name], trunk.name, at, changes, party)
 
 
-def _minds_of(experiment: Experiment, minds: Minds | Mapping[str, Minds]) -> dict[str, Minds]:
-    """Condition → who decides in it."""
-    names = [each.name for each in experiment.conditions]
-    if not (isinstance(minds, Mapping) and set(minds) & set(names)):
-        return {name: cast(Minds, minds) for name in names}
-    given = cast(Mapping[str, Minds], minds)
-    for name in given:
-        if name not in names:
-            raise UnknownName(f"condition of {experiment.name}", name, names)
+def _parties(
+    experiment: Experiment, scale: str, who: Mapping[str, Minds], seed: int
+) -> Plan | None:
+    """One run of each party that a condition remembers."""
+    guests: dict[str, Minds] = {}
+    source = ""
     for each in experiment.conditions:
-        if each.fork_of and each.name in given:
+        if not each.party:
+            continue
+        source, _, party = each.party.rpartition("/")
+        minds = _guest(each.name, who[each.name])
+        if guests.setdefault(party, minds) != minds:
             raise ParameterError(
-                f"{each.name} goes on with the runs of {each.fork_of}: name the minds of that one."
+                f"Several conditions of {experiment.name} remember the party {each.party}: give "
+                "them the same minds, since its guests decide in all of them."
             )
-    found = {name: given.get(name, "classical") for name in names}
-    for each in experiment.conditions:
-        if each.fork_of:
-            found[each.name] = found[each.fork_of]
-    return found
+    if not guests:
+        return None
+    found = reading.experiment(source)
+    held = replace(found, conditions=[c for c in found.conditions if c.name in guests])
+    return plan(held, scale, minds=guests, runs=1, seed=seed)
+
+
+def _guest(condition: str, minds: Minds) -> Minds:
+    """Who is at the party that a condition remembers; rules of its scenario do not fit there."""
+    given: Any = minds if isinstance(minds, Mapping | Sequence) else [minds]
+    named = [minds] if isinstance(minds, str) else list(given)
+    paid = list(dict.fromkeys(m for m in named if not isinstance(m, str) or language_model(m)))
+    if len(paid) > 1:
+        raise ParameterError(
+            f"{condition} remembers a party, whose guests are its language model: name one, not "
+            f"{len(paid)}."
+        )
+    return paid[0] if paid else "classical"

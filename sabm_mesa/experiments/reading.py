@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+import collections.abc
 import tomllib
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from sabm_mesa.errors import ParameterError, UnknownName
+from sabm_mesa.experiments.checking import mistakes
 from sabm_mesa.experiments.design import (
-    COMPARED,
-    SCALES,
     Claim,
     Condition,
     Experiment,
     Figures,
     Measure,
     Plot,
+    Ratio,
     Scale,
 )
-from sabm_mesa.registry import scenario
 
 T = TypeVar("T")
 _LISTS: Mapping[str, type] = {
@@ -30,6 +30,7 @@ _LISTS: Mapping[str, type] = {
     "measures": Measure,
     "claims": Claim,
     "published": Figures,
+    "ratios": Ratio,
     "plots": Plot,
 }
 
@@ -76,42 +77,75 @@ def parsed(name: str, text: str) -> Experiment:
         text: the TOML.
 
     Raises:
-        ParameterError: when an entry cannot be used.
+        ParameterError: when entries cannot be used; it names all of them that can be told at once.
     """
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ParameterError(f"Experiment {name}: {error}.") from None
+    wrong: list[str] = []
     for entry, cls in _LISTS.items():
         given = data.get(entry, [])
         if not isinstance(given, list):
             raise ParameterError(f"Experiment {name}: {entry} has to be a list of tables.")
         data[entry] = tuple(
-            _made(cls, each, f"Experiment {name}, {entry} {number}")
-            for number, each in enumerate(given, 1)
+            _made(cls, each, f"{entry} {number}", wrong) for number, each in enumerate(given, 1)
         )
+    scales = data.get("scales", {})
+    if not isinstance(scales, Mapping):
+        raise ParameterError(f"Experiment {name}: scales has to be a table.")
     data["scales"] = {
-        scale: _made(Scale, given, f"Experiment {name}, scale {scale}")
-        for scale, given in dict(data.get("scales", {})).items()
+        scale: _made(Scale, given, f"scale {scale}", wrong) for scale, given in scales.items()
     }
-    found = _made(Experiment, {"name": name, **data}, f"Experiment {name}")
-    _check(found)
+    found = _made(Experiment, {**data, "name": name}, "", wrong)
+    made = [*data["scales"].values(), *(each for entry in _LISTS for each in data[entry])]
+    if found is not None and None not in made:
+        wrong += mistakes(found, experiment)
+    if wrong or found is None:
+        raise ParameterError(_said(name, wrong))
     return found
 
 
-def _made(cls: type[T], data: Any, where: str) -> T:
+def _said(name: str, wrong: Sequence[str]) -> str:
+    if len(wrong) == 1:
+        return f"Experiment {name}, {wrong[0]}"
+    listed = " ".join(f"({number}) {each}" for number, each in enumerate(wrong, 1))
+    return f"Experiment {name} has {len(wrong)} mistakes: {listed}"
+
+
+def _made(cls: type[T], data: Any, where: str, wrong: list[str]) -> T | None:
+    """What a table says, for further checks also with mistakes in it; None when it cannot be made.
+
+    Args:
+        cls: what it is.
+        data: the table.
+        where: where it stands.
+        wrong: what is wrong with it is added here.
+    """
+    before = f"{where}: " if where else ""
     if not isinstance(data, Mapping):
-        raise ParameterError(f"{where}: has to be a table.")
+        wrong.append(f"{before}it has to be a table.")
+        return None
     known: dict[str, Field[Any]] = {each.name: each for each in fields(cls)}  # type: ignore[arg-type]
     hints = get_type_hints(cls)
-    for key in data:
+    values: dict[str, Any] = {}
+    for key, value in data.items():
         if key not in known:
-            raise ParameterError(f"{where}: {UnknownName('entry', key, known)}")
+            wrong.append(f"{before}{UnknownName('entry', key, known)}")
+            continue
+        try:
+            values[key] = _value(value, hints[key], f"{where}, {key}" if where else key)
+        except ParameterError as error:
+            wrong.append(str(error))
+            if get_origin(hints[key]) is not Literal:
+                return None
+            values[key] = value
     for key, each in known.items():
         needed = each.default is MISSING and each.default_factory is MISSING
         if needed and key not in data:
-            raise ParameterError(f"{where}: the entry {key!r} is missing.")
-    return cls(**{key: _value(value, hints[key], f"{where}, {key}") for key, value in data.items()})
+            wrong.append(f"{before}the entry {key!r} is missing.")
+            values[key] = ""
+    return cls(**values)
 
 
 def _value(value: Any, hint: Any, where: str) -> Any:
@@ -128,46 +162,9 @@ def _value(value: Any, hint: Any, where: str) -> Any:
         return tuple(_value(each, inner[0], where) for each in values)
     if origin in {Union, types.UnionType}:
         return value
+    if origin is collections.abc.Mapping and not isinstance(value, Mapping):
+        raise ParameterError(f"{where}: has to be a table (got {value!r}).")
     wanted = {float: (int, float), int: (int,), str: (str,)}.get(hint)
     if wanted is not None and (not isinstance(value, wanted) or isinstance(value, bool)):
         raise ParameterError(f"{where}: has to be of type {hint.__name__} (got {value!r}).")
     return float(value) if hint is float else value
-
-
-def _check(found: Experiment) -> None:
-    """Check that what is named exists."""
-    where = f"Experiment {found.name}"
-    scenario(found.scenario)
-    for scale in SCALES:
-        if scale not in found.scales:
-            raise ParameterError(f"{where}: the scale {scale!r} is missing.")
-    conditions = [each.name for each in found.conditions]
-    measures = [each.name for each in found.measures]
-    for kind, given in (("condition", conditions), ("measure", measures)):
-        if not given or len(set(given)) < len(given):
-            raise ParameterError(f"{where}: it needs one {kind} or more, each with its own name.")
-    trunks = [each.name for each in found.conditions if not each.fork_of]
-    for kind, name in _named(found):
-        known = {"measure": measures, "condition": conditions, "condition to fork": trunks}[kind]
-        if name not in known:
-            raise ParameterError(f"{where}: {UnknownName(kind, name, known)}")
-    for each in found.conditions:
-        if each.fork_of and set(each.at) != set(SCALES):
-            raise ParameterError(f"{where}, {each.name}: at has to name quick and paper.")
-
-
-def _named(found: Experiment) -> Iterator[tuple[str, str]]:
-    """The measures and conditions that other entries name."""
-    for claim in found.claims:
-        yield "measure", claim.measure
-        yield "condition", claim.condition
-        if claim.kind in COMPARED:
-            yield "condition", claim.than
-    for each in found.published:
-        if each.measure:
-            yield "measure", each.measure
-        if each.condition:
-            yield "condition", each.condition
-    for condition in found.conditions:
-        if condition.fork_of:
-            yield "condition to fork", condition.fork_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -13,9 +12,11 @@ import pandas as pd
 from sabm_mesa.analysis.inference import holm, one_sample, two_sample
 from sabm_mesa.analysis.variance_split import variance_split
 from sabm_mesa.experiments.claims import Verdict, verdicts
-from sabm_mesa.experiments.measures import measured, samples
+from sabm_mesa.experiments.design import Measure
+from sabm_mesa.experiments.measures import frames_of, measured, samples, value_of
+from sabm_mesa.experiments.plan import described
+from sabm_mesa.experiments.ratios import ratios
 from sabm_mesa.experiments.running import Outcome
-from sabm_mesa.population import describe_minds
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,14 @@ class Results:
             ``value``.
         estimates: one row a measure and condition: ``measure``, ``condition``, ``n`` (runs with a
             value), ``mean``, ``low`` and ``high`` (95 % bootstrap interval over runs),
-            ``published`` and ``source`` (NaN and ``""`` when nothing is published).
+            ``published`` and ``source`` (NaN and ``""`` when nothing is published), ``together``
+            (the most frequent value of all runs together, of a ``mode``; else NaN).
         comparisons: one row a measure and pair of conditions: ``measure``, ``condition``,
             ``than``, ``difference`` of the means with ``low`` and ``high``, ``delta`` (Cliff's),
             ``p`` (Mann-Whitney, two-sided, Holm over the pairs of the measure).
         courses: published courses beside what was found: ``condition``, ``column``, ``round``,
             ``published``, ``n``, ``mean``, ``low``, ``high``, ``source``.
+        ratios: ratios of conditions beside the published ones, as `ratios.ratios` returns them.
         shares: where the variance of each measure comes from, when conditions differ in their
             minds or in the wording: ``measure`` and the columns of `variance_split`.
         verdicts: one on each claim.
@@ -44,21 +47,22 @@ class Results:
     estimates: pd.DataFrame
     comparisons: pd.DataFrame
     courses: pd.DataFrame
+    ratios: pd.DataFrame
     shares: pd.DataFrame
     verdicts: Sequence[Verdict]
 
     def summary(self) -> dict[str, Any]:
-        """The verdicts in a form for JSON."""
-        plan = self.outcome.plan
+        """The verdicts in a form for JSON; what was spent on parties is in it."""
+        plan, runs = self.outcome.plan, self.outcome.all_runs
         return {
             "experiment": plan.experiment.name,
             "scale": plan.scale,
             "runs": plan.runs,
             "seeds": plan.seeds,
             "minds": self.minds(),
-            "paid_usd": float(self.outcome.runs["paid_usd"].sum(skipna=False)),
-            "asks": int(self.outcome.runs["asks"].sum()),
-            "invalid": int(self.outcome.runs["invalid"].sum()),
+            "paid_usd": float(runs["paid_usd"].sum(skipna=False)),
+            "asks": int(runs["asks"].sum()),
+            "invalid": int(runs["invalid"].sum()),
             "claims": [
                 {
                     "claim": each.claim.text,
@@ -78,13 +82,30 @@ class Results:
             ],
         }
 
+    def outside(self) -> tuple[int, int]:
+        """How many published numbers lie outside the 95 % intervals of these runs, and of all."""
+        found = [
+            is_outside(row["published"], row["low"], row["high"])
+            for table in (self.estimates, self.courses, self.ratios)
+            for _, row in table[table[["published", "low"]].notna().all(axis=1)].iterrows()
+        ]
+        return sum(found), len(found)
+
     def minds(self) -> dict[str, str]:
-        """Condition → who decided, as recorded."""
-        first = self.outcome.runs.drop_duplicates("condition")
-        return {
-            str(row["condition"]): describe_minds(json.loads(row["minds"]))
-            for _, row in first.iterrows()
-        }
+        """Condition → who decided; those whom a parameter of the scenario adds are not in it."""
+        return {name: described(given) for name, given in self.outcome.plan.minds.items()}
+
+
+def is_outside(published: float, low: float, high: float) -> bool:
+    """Whether a published number lies outside an interval; not when there is none of either.
+
+    Args:
+        published: the number; NaN when none is.
+        low: the lower end; NaN without an interval.
+        high: the upper end.
+    """
+    slack = 1e-9 * max(abs(published), abs(low), abs(high))  # an error of rounding is no distance
+    return published < low - slack or published > high + slack
 
 
 def results(outcome: Outcome) -> Results:
@@ -99,7 +120,8 @@ def results(outcome: Outcome) -> Results:
     values = measured(outcome)
     return Results(
         outcome, values, _estimates(outcome, values), _comparisons(outcome, values),
-        _courses(outcome), _shares(outcome, values), verdicts(outcome, values),
+        _courses(outcome), ratios(outcome.plan.experiment, values), _shares(outcome, values),
+        verdicts(outcome, values),
     )  # fmt: skip
 
 
@@ -115,11 +137,19 @@ def _estimates(outcome: Outcome, values: pd.DataFrame) -> pd.DataFrame:
         for condition in experiment.conditions:
             test = one_sample(samples(values, measure.name, condition.name), 0.0, "above")
             said = published.get((measure.name, condition.name), (float("nan"), ""))
-            rows.append(
-                (measure.name, condition.name, test.n[0], test.estimate, test.low, test.high, *said)
-            )
+            place = measure.name, condition.name, test.n[0]
+            together = _together(outcome, measure, condition.name)
+            rows.append((*place, test.estimate, test.low, test.high, *said, together))
     columns = ["measure", "condition", "n", "mean", "low", "high", "published", "source"]
+    columns += ["together"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _together(outcome: Outcome, measure: Measure, condition: str) -> float:
+    """A most frequent value of all runs together, since that is what is published; else NaN."""
+    data = frames_of(outcome)[measure.data]
+    mine = data[data["condition"] == condition]
+    return value_of(measure, mine) if measure.take == "mode" and len(mine) else float("nan")
 
 
 def _comparisons(outcome: Outcome, values: pd.DataFrame) -> pd.DataFrame:

@@ -1,13 +1,13 @@
 """Running what is missing of an experiment, and reading what is there.
 
 All runs of an experiment are in one recording. What it holds already is not run again, what was
-cut off is gone on with, and what is missing is run: all at the same time, within one budget.
+cut off is gone on with, and what is missing is run: all at the same time, within one budget. The
+parties that runs remember have a recording of their own in the folder ``party``, and come first.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,11 @@ import pandas as pd
 from sabm_mesa.analysis.process import coded
 from sabm_mesa.analysis.process.said import messages_in
 from sabm_mesa.branching import forked
-from sabm_mesa.errors import RecordingError
-from sabm_mesa.experiments.plan import Cell, Plan, recorded_parameters
+from sabm_mesa.experiments.columns import OF_MESSAGES, check_columns
+from sabm_mesa.experiments.design import Data
+from sabm_mesa.experiments.finding import name_of, run_numbers
+from sabm_mesa.experiments.parties import remembering, to_be_held
+from sabm_mesa.experiments.plan import Cell, Plan
 from sabm_mesa.llm import Connection
 from sabm_mesa.recording import Recording
 from sabm_mesa.recording.forking import fork_into
@@ -29,7 +32,7 @@ from sabm_mesa.reruns import going_on
 from sabm_mesa.runner import Watch, run_models
 from sabm_mesa.spending import spent_before
 
-RECORDING = "recording.sqlite"
+RECORDING, PARTY = "recording.sqlite", "party"
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ class Outcome:
         messages: what was said, with ``condition`` and ``seed`` first and the codes of the
             rule-based coder (see `sabm_mesa.analysis.process`).
         ran: how many runs were played or gone on with now.
+        parties: the parties that the runs remember, or None.
     """
 
     plan: Plan
@@ -54,6 +58,13 @@ class Outcome:
     agent_data: pd.DataFrame
     messages: pd.DataFrame
     ran: int = 0
+    parties: Outcome | None = None
+
+    @property
+    def all_runs(self) -> pd.DataFrame:
+        """All runs that were paid for: those of the parties, too."""
+        parties = [] if self.parties is None else [self.parties.runs]
+        return pd.concat([*parties, self.runs], ignore_index=True)
 
 
 def run(
@@ -62,6 +73,7 @@ def run(
     *,
     connection: Connection | None = None,
     watch: Watch = lambda _: None,
+    begin: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Run what is missing of an experiment.
 
@@ -71,6 +83,7 @@ def run(
         connection: how language models are reached; what the recording says has been spent
             already is added to its budget, which holds over all experiments that share it.
         watch: called with the models every tenth of a second.
+        begin: called once all has been checked, before the first run.
 
     Raises:
         UsageError: for parameters or minds that cannot be used.
@@ -78,35 +91,46 @@ def run(
     """
     path = Path(folder) / RECORDING
     connection = connection or Connection()
-    found = _numbers(plan, path)
-    todo = [cell for cell in plan.cells if found.get(_name(cell), (0, ""))[1] != "finished"]
+    parties = None
+    if plan.parties is not None:
+        parties = _held(plan, plan.parties, path.parent / PARTY, connection, watch, begin)
+        plan = remembering(plan, parties.path, parties.runs)
+    found = run_numbers(plan, path)
+    todo = [cell for cell in plan.cells if found.get(name_of(cell), (0, ""))[1] != "finished"]
     if todo:
-        _check(plan, todo, connection)
+        check(plan, todo, connection)
+    if parties is None or not parties.ran:
+        begin()
+    if todo:
         with Recording(path) as opened:
             _count_spent(opened, connection)
+            if parties is not None and not parties.ran:
+                with Recording(parties.path) as held:
+                    _count_spent(held, connection)
             for cells in (
                 [cell for cell in todo if not cell.fork_of],
                 [cell for cell in todo if cell.fork_of],
             ):
                 _run(plan, cells, found, opened, connection, watch)
-                found = _numbers(plan, path)
-    return read(plan, path, ran=len(todo))
+                found = run_numbers(plan, path)
+    return read(plan, path, ran=len(todo), parties=parties)
 
 
-def read(plan: Plan, path: Path, ran: int = 0) -> Outcome:
+def read(plan: Plan, path: Path, ran: int = 0, parties: Outcome | None = None) -> Outcome:
     """What a recording holds of an experiment.
 
     Args:
         plan: the experiment.
         path: the recording.
         ran: how many runs were played now.
+        parties: the parties that its runs remember.
 
     Raises:
         RecordingError: when it cannot be read.
     """
-    found = _numbers(plan, path)
+    found = run_numbers(plan, path)
     where = pd.DataFrame(
-        [(found[_name(cell)][0], cell.condition, cell.seed) for cell in plan.cells],
+        [(found[name_of(cell)][0], cell.condition, cell.seed) for cell in plan.cells],
         columns=["run", "condition", "seed"],
     )
     frames = Recorded(path).frames()
@@ -119,8 +143,24 @@ def read(plan: Plan, path: Path, ran: int = 0) -> Outcome:
 
     return Outcome(
         plan, path, of_cells("runs"), of_cells("model_data"), of_cells("agent_data"),
-        of_cells("messages"), ran,
+        of_cells("messages"), ran, parties,
     )  # fmt: skip
+
+
+def _held(
+    plan: Plan,
+    parties: Plan,
+    folder: Path,
+    connection: Connection,
+    watch: Watch,
+    begin: Callable[[], None],
+) -> Outcome:
+    """The parties that the runs of an experiment remember, held now or before."""
+    found = run_numbers(parties, folder / RECORDING)
+    if any(found.get(name_of(cell), (0, ""))[1] != "finished" for cell in parties.cells):
+        check(plan, plan.cells, connection)  # nothing is paid for what cannot go on
+        begin()
+    return run(parties, folder, connection=connection, watch=watch)
 
 
 def _run(
@@ -134,8 +174,8 @@ def _run(
     """Run cells, all at the same time: new ones, and those that were cut off."""
     if not cells:
         return
-    begun = [found[_name(cell)][0] for cell in cells if _name(cell) in found]
-    new = [cell for cell in cells if _name(cell) not in found]
+    begun = [found[name_of(cell)][0] for cell in cells if name_of(cell) in found]
+    new = [cell for cell in cells if name_of(cell) not in found]
     forks = [_fork(cell, found, opened, connection) for cell in new if cell.fork_of]
     models = [
         plan.model(**cell.parameters, rng=cell.seed, recording=opened, connection=connection)
@@ -159,12 +199,32 @@ def _fork(
     return fork_into(opened, past, cell.at, branch.forks, branch.texts)
 
 
-def _check(plan: Plan, cells: Sequence[Cell], connection: Connection) -> None:
-    """Build what will be run once, so that wrong use ends before there is any file."""
+def check(plan: Plan, cells: Sequence[Cell], connection: Connection) -> None:
+    """Build what will be run once, so that wrong use ends before there is any file.
+
+    Args:
+        plan: the experiment.
+        cells: the runs that are missing.
+        connection: how language models are reached.
+
+    Raises:
+        UsageError: for parameters, minds or columns that cannot be used.
+    """
+    of_model, of_agents = dict[str, None](), dict[str, None]()
     for condition in dict.fromkeys(cell.condition for cell in cells):
         cell = next(each for each in cells if each.condition == condition)
         given: dict[str, Any] = {**cell.parameters, **cell.changes}
-        plan.model(**given, rng=cell.seed, recording=False, connection=connection)
+        if cell.party and plan.parties is not None and "party" not in given:
+            given["party"] = to_be_held(plan.parties, cell.party, connection)
+        built = plan.model(**given, rng=cell.seed, recording=False, connection=connection)
+        of_model |= dict.fromkeys(built.datacollector.model_reporters)
+        of_agents |= dict.fromkeys(built.datacollector.agent_reporters)
+    known: dict[Data, list[str]] = {
+        "model": ["round", *of_model],
+        "agents": ["round", "agent", *of_agents],
+        "messages": list(OF_MESSAGES),
+    }
+    check_columns(plan.experiment, known)
 
 
 def _count_spent(opened: Recording, connection: Connection) -> None:
@@ -172,69 +232,3 @@ def _count_spent(opened: Recording, connection: Connection) -> None:
     if connection.budget is not None and not Recorded(opened.path).runs().empty:
         spent = spent_before(opened, pasts(opened.path), connection.prices)
         connection.budget.spent.add(spent)
-
-
-def _name(cell: Cell) -> tuple[str, int]:
-    return cell.condition, cell.seed
-
-
-def _numbers(plan: Plan, path: Path) -> dict[tuple[str, int], tuple[int, str]]:
-    """(condition, seed) → number and status of the run in the recording.
-
-    Raises:
-        RecordingError: when the recording holds another experiment.
-    """
-    if not path.exists():
-        return {}
-    runs = Recorded(path).runs()
-    if runs.empty:
-        return {}
-    uids = dict(zip(runs["uid"], runs.index, strict=True))
-    known: dict[str, tuple[int, str]] = {}
-    for _, row in runs.iterrows():
-        trunk = "" if pd.isna(row["parent"]) else _identity_in(runs, uids.get(row["parent"]))
-        identity = _identity(row["scenario"], json.loads(row["parameters"]), row["seed"],
-                             trunk, json.loads(row["forks"]))  # fmt: skip
-        if known.get(identity, (0, ""))[1] != "finished":
-            known[identity] = int(row["run"]), str(row["status"])
-    found = {
-        _name(cell): known[identity]
-        for cell in plan.cells
-        if (identity := _identity_of(plan, cell)) in known
-    }
-    if not found:
-        raise RecordingError(
-            f"{path} holds no run of {plan.experiment.name} with these minds, seeds and this "
-            f"scale: choose another folder (--out)."
-        )
-    return found
-
-
-def _identity_in(runs: pd.DataFrame, place: Any) -> str:
-    if place is None:
-        return "gone"
-    row = runs.loc[place]
-    return _identity(
-        row["scenario"], json.loads(row["parameters"]), row["seed"], "", json.loads(row["forks"])
-    )
-
-
-def _identity_of(plan: Plan, cell: Cell) -> str:
-    """What makes a run this cell's and no other's, as far as a recording tells."""
-    parameters = recorded_parameters(plan.model, cell.parameters)
-    begun = _identity(plan.experiment.scenario, parameters, json.dumps([cell.seed]), "", [])
-    if not cell.fork_of:
-        return begun
-    forks = [{"at": cell.at, "set": as_recorded(cell.changes)}]
-    return _identity(plan.experiment.scenario, parameters, json.dumps([cell.seed]), begun, forks)
-
-
-def _identity(
-    scenario: str,
-    parameters: Mapping[str, Any],
-    seed: str,
-    trunk: str,
-    forks: Sequence[Mapping[str, Any]],
-) -> str:
-    changes = [{"at": fork["at"], "set": fork["set"]} for fork in forks]
-    return json.dumps([scenario, parameters, json.loads(seed), trunk, changes], sort_keys=True)

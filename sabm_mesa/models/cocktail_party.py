@@ -51,8 +51,10 @@ Measures
     ``partners`` of the round, ``invited``, ``accepted``, ``distances`` of its pairs. Of the run:
     tight pairs (more than 5 talks) and loose ones, ``partner_entropy`` (how evenly guests spread
     their talks over the others, 0 to 1), slopes of the ratios and of the distances of tight and of
-    loose pairs over the full windows, weighted clustering and modularity, each beside its mean in
-    200 networks of random partners (fewer of large ones).
+    loose pairs over the full windows (least squares, as the published ones, but without their
+    p-values: windows that overlap are no independent observations; what can be tested is the mean
+    of the slopes over runs, as the plot does by flipping signs), weighted clustering and
+    modularity, each beside its mean in 200 networks of random partners (fewer of large ones).
 
 Unreadable answers
     An invitation that names nobody who could be invited, oneself included, is asked for again; if

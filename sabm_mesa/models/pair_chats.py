@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sabm_mesa.agents.cocktail_party import Guest
-from sabm_mesa.agents.pair_chat import Chat, Invitation, of_agent, pairs_of
+from sabm_mesa.agents.pair_chat import Chat, Invitation, heard, of_agent, pairs_of
 from sabm_mesa.decisions import Decision
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.scheduler import FIXED, Phase, When
@@ -166,4 +166,6 @@ def talking(when: When | None = None) -> Phase:
     Args:
         when: whether it takes place in this round; always, when None.
     """
-    return Phase("chat", FIXED, when=when, who=openers, reach=sharing_an_agent)
+    return Phase(
+        "chat", FIXED, when=when, who=openers, reach=sharing_an_agent, says="say", heard=heard
+    )

@@ -2,7 +2,8 @@
 
 A run that builds on a party names it as ``PATH``, ``PATH#RUN`` or ``PATH#RUN@DIGEST``. The model
 keeps the last form in its parameters (`PartyMemories.reference`), so that a replay that finds
-another party, or none, says so instead of going another way.
+another party, or none, says so instead of going another way. A party that was moved together with
+the recording of such a run is found beside it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import json
 import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,8 @@ from sabm_mesa.errors import ParameterError, SabmError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from sabm_mesa.recording.history import History
 
 SCENARIO = "cocktail-party"
 _REFERENCE = re.compile(r"(?P<path>.+?)(?:#(?P<run>\d+)(?:@(?P<digest>[0-9a-f]{16}))?)?")
@@ -99,25 +103,43 @@ class PartyMemories:
             )
 
 
-def read_party(given: Any) -> PartyMemories:
+def read_party(given: Any, history: History | None = None) -> PartyMemories:
     """The memories of the party that a parameter names.
 
     Args:
-        given: ``PATH``, ``PATH#RUN`` or ``PATH#RUN@DIGEST``.
+        given: ``PATH``, ``PATH#RUN`` or ``PATH#RUN@DIGEST``; memories are returned as they are.
+        history: the recorded run that is followed: a party with a digest that is not where it was
+            is looked for in the folder of its recording and below.
 
     Raises:
         ParameterError: when there is no party, or another one than the digest says.
     """
+    if isinstance(given, PartyMemories):
+        return given
     found = _REFERENCE.fullmatch(given) if isinstance(given, str) else None
     if found is None:
         raise ParameterError(f"party has to be PATH or PATH#RUN of a recording, not {given!r}.")
-    memories = party_memories(found["path"], int(found["run"] or 0))
-    if found["digest"] not in {None, memories.digest}:
+    path, run, digest = Path(found["path"]), int(found["run"] or 0), found["digest"]
+    memories = None
+    if history is not None and digest and not path.is_file():
+        memories = _moved(path, run, digest, history.path.parent)
+    memories = memories or party_memories(path, run)
+    if digest not in {None, memories.digest}:
         raise ParameterError(
             f"The party of run {memories.run} in {memories.path} is not the one that this run "
             "began with; put the recording back that it was."
         )
-    return memories
+    return replace(memories, path=found["path"])
+
+
+def _moved(path: Path, run: int, digest: str, folder: Path) -> PartyMemories | None:
+    """The party in a recording that has the end of this path below a folder, if it is there."""
+    for at in range(1, len(path.parts)):
+        with suppress(ParameterError):
+            found = party_memories(folder.joinpath(*path.parts[at:]), run)
+            if found.digest == digest:
+                return found
+    return None
 
 
 def party_memories(path: str | Path, run: int = 0) -> PartyMemories:

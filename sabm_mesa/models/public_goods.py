@@ -31,7 +31,9 @@ Initialization and input
     say whether its malicious player was scripted: this one is (our choice; the persona
     ``self_serving`` is a prompted one). ``party``: the recording of a cocktail party whose
     conversations the players remember; ``members``: who they were there, ``A`` (1, 10, 9) or
-    ``B`` (1, 6, 8) or a list; malicious players were not there. A replay needs that recording in
+    ``B`` (1, 6, 8), whose numbers mean something at the published party alone; at another one
+    ``familiar`` (1, the one it talked with most, the one whom that one did, …) or ``strangers``
+    (with least); or a list. Malicious players were not there. A replay needs that recording in
     its place, and says so when it is another. ``temperature`` 1, ``top_p`` 0.7 (appendix A),
     ``max_tokens`` 256 (our choice).
 
@@ -120,7 +122,8 @@ class PublicGoods(SmartModel):
         group_size: players who share a pot; all when empty.
         memory: past games of its own that a player is told at the most; all when empty.
         party: recording of a cocktail party, ``PATH`` or ``PATH#RUN``, that players remember.
-        members: who they were there: ``"A"``, ``"B"``, or a list of agents.
+        members: who they were there: ``"A"``, ``"B"``, ``"familiar"``, ``"strangers"``, or a list
+            of agents.
         condition: ``"baseline"``.
         personas: see `SmartModel`.
         minds: see `SmartModel`; classical minds are ``classical``, ``classical:schedule_only``,
@@ -212,7 +215,7 @@ class PublicGoods(SmartModel):
             if player.malicious:
                 player.mind = FixedMind(0)
         if party is not None:
-            memories = read_party(party)
+            memories = read_party(party, self.history)
             self.parameters["party"] = memories.reference
             setup.attend(self.players, memories, members, self.book)
 
@@ -257,8 +260,9 @@ class PublicGoods(SmartModel):
             self.running = False
 
     def end_measures(self) -> dict[str, Any]:
-        """Means over the games, first and last contribution, and the drops of a chain."""
-        return run_measures(self.model_frame(), self.agent_frame(), chain=self.matching == "chain")
+        """Means over games, first and last contribution, drops of a chain; and a ``caution``."""
+        found = run_measures(self.model_frame(), self.agent_frame(), chain=self.matching == "chain")
+        return found | setup.caution(self.multiplier, self.group_size)
 
     def plot_options(self) -> dict[str, Any]:
         """What the plots are told: the endowment, and whether the players are a chain."""

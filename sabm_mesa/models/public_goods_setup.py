@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from sabm_mesa.analysis.theory.public_goods import dominant_contribution, optimal_contribution
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.parameters import one_of, whole
+from sabm_mesa.parameters import whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +23,8 @@ PAIR = 2
 MEMBERS = {"A": (1, 10, 9), "B": (1, 6, 8)}
 """Lai et al. 2024, section 4: chains of agents that met often at the party (A), and of agents of
 whom the first two never met (B)."""
+FAMILIAR, STRANGERS = "familiar", "strangers"
+"""The same at any party: everybody is followed by the one it talked with most, or least."""
 Members = str | Sequence[int]
 
 
@@ -48,6 +51,24 @@ def group_size_of(group_size: int | None, n_players: int, matching: str) -> int:
     if n_players % size:
         raise ParameterError(f"{n_players} players cannot be split into groups of {size}.")
     return size
+
+
+def caution(multiplier: float, group_size: int) -> dict[str, str]:
+    """What is to be said of a game that is no social dilemma, as the measure ``caution``.
+
+    Args:
+        multiplier: factor by which the pot grows.
+        group_size: players who share a pot.
+    """
+    dilemma = f"a dilemma has a multiplier between 1 and {group_size}"
+    if optimal_contribution(1, multiplier) != 1:
+        said = f"a pot times {multiplier:g} does not grow, so that giving helps nobody"
+    elif dominant_contribution(1, multiplier, group_size) != 0:
+        back = multiplier / group_size
+        said = f"{back:g} comes back of each dollar that one gives, so that giving costs nothing"
+    else:
+        return {}
+    return {"caution": f"no social dilemma: {said}; {dilemma}."}
 
 
 def drawn_groups(players: Sequence[Player], size: int, rng: np.random.Generator) -> Groups:
@@ -85,15 +106,15 @@ def attend(
     Args:
         players: the players in the order of their ids.
         memories: what the agents remember of the party.
-        members: who they were: ``"A"``, ``"B"``, or agents in the order of the players. Further
-            players are the other agents of the party in their order.
+        members: who they were: ``"A"``, ``"B"``, ``"familiar"``, ``"strangers"``, or agents in
+            the order of the players. Further players are the other agents in their order.
         book: the prompts of the run.
 
     Raises:
         ParameterError: for agents that were not there, or more players than agents.
     """
     inside = [player for player in players if not player.malicious]
-    who = agents_at_party(members, memories.n_agents, len(inside))
+    who = agents_at_party(members, memories, len(inside))
     for player, agent in zip(inside, who, strict=True):
         player.agent_at_party, player.chats = agent, memories.chats_of(agent)
         player.name = book.render("party_name", {"number": agent})
@@ -102,18 +123,19 @@ def attend(
         player.name = book.render("party_name", {"number": number})
 
 
-def agents_at_party(members: Members, n_agents: int, n: int) -> list[int]:
+def agents_at_party(members: Members, memories: PartyMemories, n: int) -> list[int]:
     """The agents of the party that n players were.
 
     Args:
         members: see `attend`.
-        n_agents: the number of agents of the party.
+        memories: what the agents remember of the party.
         n: the number of players.
 
     Raises:
         ParameterError: for agents that were not there, or more players than agents.
     """
-    chosen = _named(members)
+    n_agents = memories.n_agents
+    chosen = _named(members) or _by_talks(memories, most=members == FAMILIAR)
     if n > n_agents:
         raise ParameterError(f"{n} players cannot have been at a party of {n_agents} agents.")
     known = [whole("a member of the party", agent, 1, n_agents) for agent in chosen[:n]]
@@ -125,16 +147,33 @@ def check_members(members: Members) -> None:
     """Check that members can be read.
 
     Raises:
-        ParameterError: when they are neither ``"A"``, ``"B"`` nor a list of different agents.
+        ParameterError: when they are neither a known name nor a list of different agents.
     """
     _named(members)
 
 
+def _by_talks(memories: PartyMemories, *, most: bool) -> list[int]:
+    """All agents: 1, and after each the one it talked with most or least of those who are left."""
+    counts = memories.counts()
+    chain, left = [1], list(range(2, memories.n_agents + 1))
+    while left:
+        talks = {other: counts[min(chain[-1], other), max(chain[-1], other)] for other in left}
+        chain.append((max if most else min)(left, key=talks.__getitem__))
+        left.remove(chain[-1])
+    return chain
+
+
 def _named(members: Any) -> Sequence[int]:
-    if isinstance(members, str):
-        return MEMBERS[one_of("members", members, MEMBERS)]
-    if not isinstance(members, Sequence):
-        raise ParameterError(f'members has to be "A", "B" or a list of agents, not {members!r}.')
+    """The agents that are named; none when their talks say who they are."""
+    if members in (FAMILIAR, STRANGERS):
+        return ()
+    if isinstance(members, str) and members in MEMBERS:
+        return MEMBERS[members]
+    if isinstance(members, str) or not isinstance(members, Sequence):
+        raise ParameterError(
+            f'members has to be "A", "B", "{FAMILIAR}", "{STRANGERS}" or a list of agents '
+            f"such as [1, 10, 9], not {members!r}."
+        )
     named = [whole("a member of the party", agent, 1) for agent in members]
     if len(set(named)) < len(named):
         raise ParameterError(f"members has to name different agents, not {named}.")

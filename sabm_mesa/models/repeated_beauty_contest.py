@@ -25,10 +25,10 @@ Initialization and input
     classical minds rest (``analysis/human_guesses.toml``). ``n_players`` 2 or more, 10;
     ``n_rounds`` 1 or more, 5; ``p`` above 0, 2/3 (Lu 2024); ``high`` 100 (the default of the
     program of Guo et al.); ``prize`` 1 (as there); ``window`` None: all earlier rounds.
-    Treatments of Lu 2024: one type against fixed players ``{"llm:a": 1, "fixed:0": 9}``, 5 and 5,
-    9 and 1; two types ``{"llm:a": 9, "llm:b": 1}``, and so on. One-shot: 9 players, ``n_rounds`` 1
-    and a ``high`` that is drawn. Nagel 1995: 15 to 18 players, 4 rounds, prize 20 (DM), ``p`` 2/3,
-    1/2 or 4/3, ``revealed`` with ``own``.
+    Treatments of Lu 2024: one type against fixed players, ``n_fixed`` 9, 5 or 1 of 10 (the last
+    ones have the mind ``fixed:0`` whatever ``minds`` says; 0); two types ``{"llm:a": 9, "llm:b":
+    1}``, and so on. One-shot: 9 players, ``n_rounds`` 1 and a ``high`` that is drawn. Nagel 1995:
+    15 to 18 players, 4 rounds, prize 20 (DM), ``p`` 2/3, 1/2 or 4/3, ``revealed`` with ``own``.
 
 Submodels: picks, winners, payoffs
     A pick is a number from 0 to ``high``, real or (``integer``) whole. The target is p times the
@@ -81,7 +81,7 @@ from sabm_mesa.analysis.guessing_measures import is_fixed, session_measures
 from sabm_mesa.analysis.theory.guessing_dynamics import strategic_level
 from sabm_mesa.analysis.theory.guessing_game import nagel_level, outcome, reward_per_winner
 from sabm_mesa.decisions import Decision
-from sabm_mesa.minds import Minds
+from sabm_mesa.minds import FixedMind, Minds
 from sabm_mesa.minds.classical.repeated_beauty_contest import CLASSICAL_MINDS
 from sabm_mesa.models import beauty_contest_setup as setup
 from sabm_mesa.models.base import SmartModel
@@ -105,6 +105,7 @@ class RepeatedBeautyContest(SmartModel):
         window: how many of the last rounds the players are told of; None: all of them.
         revealed: what they are told of each, as a sequence or a text with commas: choices, mean,
             target, winners, own (one's own pick and payoff).
+        n_fixed: how many of the players, the last ones, always pick 0.
         notice: what players are told when others have minds ``fixed:VALUE``: ``"some"`` (that some
             of the others follow a fixed strategy), ``"count"`` (how many do) or ``"none"``.
         elicitation: ``"none"``, ``"reason"`` (a reason with each pick) or ``"full"`` (also the
@@ -157,6 +158,7 @@ class RepeatedBeautyContest(SmartModel):
         prize: float = 1.0,
         window: int | None = None,
         revealed: str | Sequence[str] = "choices,mean,target,winners",
+        n_fixed: int = 0,
         notice: str = "some",
         elicitation: str = "reason",
         condition: str = "baseline",
@@ -183,7 +185,10 @@ class RepeatedBeautyContest(SmartModel):
         self.mean = self.median = self.target = self.variance = self.ratio = math.nan
         self.n_winners = 0
         self.reference = self.high / 2
+        self.n_fixed = whole("n_fixed", n_fixed, 0, self.n_players)
         self.players = self.populate(Player, self.n_players)
+        for player in self.players[self.n_players - self.n_fixed :]:
+            player.mind = FixedMind(0)
 
     def revealed_to(
         self, player: Player

@@ -272,16 +272,16 @@ class SentenceMaking(PairChats):
             raise ParameterError(
                 "interaction bridged needs a party: the recording of a run of cocktail-party."
             )
-        if party is None or self.interaction == "individual":
+        if party is None:
             return None
-        memories = read_party(party)
+        memories = read_party(party, self.history)
         if memories.n_agents != self.n_agents:
             raise ParameterError(
                 f"n_agents has to be {memories.n_agents}, as at the party of {memories.path} "
                 f"(got {self.n_agents})."
             )
         self.parameters = self.parameters | {"party": memories.reference}
-        return memories
+        return None if self.interaction == "individual" else memories
 
 
 def _mean(values: list[float]) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from solara.server.kernel_context import get_current_context
 
 from sabm_mesa.visualization import show
+from sabm_mesa.visualization.pages import home
 from sabm_mesa.visualization.pages.play_parts import GAMES
 
 
@@ -15,6 +16,7 @@ def close_all() -> None:
 
     It starts no thread: it also runs at the exit of the interpreter, which starts none any more.
     """
+    home.stop_drawing()
     show.stop_all()
     GAMES.close_all()
     show.close_all()

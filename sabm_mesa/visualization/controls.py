@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
 Kind = Literal["slider", "checkbox", "select", "suggest", "text"]
-LEFT_OUT = SERVICES | {"prompts", "party"}
-"""What cannot be set in a browser: services, and paths of files on the server."""
+LEFT_OUT = SERVICES | {"prompts", "party", "memory_relevance"}
+"""What cannot be set in a browser: services, addresses, and paths of files on the server."""
 FIRST = ("minds", "condition", "personas")
 FURTHER = {"variant", "temperature", "max_tokens", "top_p"}
 """Settings of prompts and language models, also where a scenario has defaults of its own."""

@@ -78,7 +78,7 @@ def Input(control: Control, on_set: Set, wrong: bool = False) -> None:
             most = max(SLIDER_MAX, 2 * control.default, value)
             with inside("div", "sabm-slider"):
                 with solara.v.Html(tag="div").key(str(most)):  # a slider cuts what is beyond it off
-                    solara.SliderInt(f"{control.label}: {value}", value, 1, most, on_value=changed)
+                    solara.SliderInt(f"{control.label}:", value, 1, most, on_value=changed)
                 _NumberInput(label=control.label, value=value, event_change=changed)
         elif control.kind == "select":
             solara.Select(control.label, list(control.options), value, on_value=changed)

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from solara.server.kernel_context import without_context
@@ -22,14 +20,13 @@ from sabm_mesa.analysis.plots import image, lines
 from sabm_mesa.parameters import parameters_of
 from sabm_mesa.population import describe_minds
 from sabm_mesa.runner import Runs
-from sabm_mesa.visualization.words import name_of
+from sabm_mesa.visualization.words import module_of, name_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sabm_mesa.models.base import SmartModel
 
-SCENARIOS = "sabm_mesa.visualization.scenarios"
 CARD_ROUNDS = 60
 """Rounds of the run whose chart is on the home page, at the most."""
 
@@ -77,7 +74,7 @@ class Look:
 
     def __init__(self, scenario: type[SmartModel]) -> None:
         self.scenario = scenario
-        self._own = _own_module(scenario.scenario_name)
+        self._own = module_of(scenario.scenario_name)
 
     def paint(self, model: SmartModel, *, at_rest: bool = True) -> list[Picture]:
         """Draw the charts of a model between two rounds.
@@ -157,7 +154,7 @@ class Look:
         model = self.scenario(**parameters, rng=1, recording=False)
         model.run_model()
         with painting():
-            figures = self._figures(model, at_rest=True)
+            figures = self._figures(model, at_rest=False)
             figure = figures.get(chart) or next(iter(figures.values()))
             title = f"{self.scenario.title}: {image.title(figure)}"
             return Picture("card", title, image.png(figure))
@@ -244,8 +241,3 @@ def one_sentence(scenario: type[SmartModel]) -> str:
 
 def _all(_model: Any, _message: Any) -> str:
     return "all"
-
-
-def _own_module(name: str) -> ModuleType | None:
-    place = f"{SCENARIOS}.{name.replace('-', '_')}"
-    return import_module(place) if find_spec(place) is not None else None

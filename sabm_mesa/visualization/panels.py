@@ -18,7 +18,14 @@ from sabm_mesa.visualization.looks import Picture
 from sabm_mesa.visualization.pages.play_parts import table
 from sabm_mesa.visualization.show import Show, Shown
 from sabm_mesa.visualization.stage import Stage
-from sabm_mesa.visualization.words import names_in, number, title_of, who_decides, whole_in
+from sabm_mesa.visualization.words import (
+    counting,
+    number,
+    round_of,
+    titles_of,
+    who_decides,
+    whole_in,
+)
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -69,11 +76,13 @@ def latest(model: SmartModel, shown: Shown) -> None:
         model: the model.
         shown: what is shown.
     """
-    data, names = shown.model_data, names_in(model)
+    data, titles = shown.model_data, titles_of(model)
     last = {} if data.empty else {name: data[name].iloc[-1] for name in data.columns}
+    noun, first = counting(model)
     with inside("dl", "sabm-facts"):
-        for name in ("round", *model.columns()):
-            _fact(title_of(name, names), number(last.get(name)), name)
+        _fact(noun.capitalize(), number(last["round"] + first if last else None), "round")
+        for name in model.columns():
+            _fact(titles[name], number(last.get(name)), name)
 
 
 def facts(named: Mapping[str, str]) -> None:
@@ -93,19 +102,14 @@ def _fact(title: str, value: str, name: str) -> None:
         html("dd", value, data_name=name)
 
 
-def charts(shown: Shown) -> None:
+def charts(model: SmartModel, shown: Shown) -> None:
     """The charts, and the round after which they are drawn: painting takes longer than a round.
 
     Args:
+        model: the model.
         shown: what is shown.
     """
-    last = -1 if shown.model_data.empty else int(shown.model_data["round"].iloc[-1])
-    drawn = (
-        f"Drawn after round {shown.painted}." if shown.painted >= 0 else "Nothing is played yet."
-    )
-    if shown.painted < last:
-        drawn += f" Round {last} is being drawn …"
-    html("p", drawn, "sabm-drawn")
+    html("p", drawn(model, shown), "sabm-drawn")
     with inside("div"):
         if shown.problem:
             problem(f"The charts could not be drawn: {shown.problem}")
@@ -114,6 +118,21 @@ def charts(shown: Shown) -> None:
             html("p", "The charts appear with the first round.", "sabm-empty sabm-card sabm-blank")
         for each in shown.pictures:
             Chart(each).key(each.name)
+
+
+def drawn(model: SmartModel, shown: Shown) -> str:
+    """Which round the charts are of, and which one is still to be drawn.
+
+    Args:
+        model: the model.
+        shown: what is shown.
+    """
+    last = -1 if shown.model_data.empty else int(shown.model_data["round"].iloc[-1])
+    told = [f"Drawn after {round_of(model, shown.painted)}."] if shown.painted >= 0 else []
+    if shown.painted < last and not shown.problem:
+        told.append(f"{round_of(model, last).capitalize()} is being drawn …")
+    nothing = "" if shown.problem else "Nothing is played yet."
+    return " ".join(told) or nothing
 
 
 @solara.component
@@ -143,26 +162,30 @@ def Talk(show: Show | GameView, said: int) -> None:
     if not said or not by_round:
         html("p", "Nobody has said anything yet.", "sabm-empty")
         return
-    _RoundChoice(chosen, stable)
+    noun, first = counting(show.model)
+    _RoundChoice(noun, chosen, stable)
     if chosen == ALL:
         shown = [each for messages in by_round.values() for each in messages]
     elif (round_ := whole_in(chosen)) is not None:
-        shown = by_round.get(round_, [])
+        shown = by_round.get(round_ - first, [])
     else:
         shown = by_round[max(by_round)]
     if len(shown) > MOST_SAID:
         html("p", f"The last {MOST_SAID} of {len(shown)} messages.", "sabm-empty")
     if not shown:
-        html("p", f"Nothing was said in round {chosen}.", "sabm-empty")
-    _Messages(messages=[list(each) for each in shown[-MOST_SAID:]])
+        html("p", f"Nothing was said in {noun} {chosen}.", "sabm-empty")
+    rounds = [round_of(show.model, each.round).capitalize() for each in shown[-MOST_SAID:]]
+    _Messages(
+        messages=[[when, *each[1:]] for when, each in zip(rounds, shown[-MOST_SAID:], strict=True)]
+    )
 
 
 @solara.component
-def _RoundChoice(chosen: str, choose: Callable[[str], None]) -> None:
+def _RoundChoice(noun: str, chosen: str, choose: Callable[[str], None]) -> None:
     """Which round is shown."""
     solara.v.Combobox(
-        label="Round: latest, all, or its number", items=[LATEST, ALL], v_model=chosen,
-        on_v_model=lambda text: choose(str(text or LATEST).strip()),
+        label=f"{noun.capitalize()}: latest, all, or its number", items=[LATEST, ALL],
+        v_model=chosen, on_v_model=lambda text: choose(str(text or LATEST).strip()),
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from sabm_mesa.visualization.html import html, inside, problem
 from sabm_mesa.visualization.looks import subtitle_of
 from sabm_mesa.visualization.show import Show, rounds_done
 from sabm_mesa.visualization.stage import Stage
-from sabm_mesa.visualization.words import FREE, count
+from sabm_mesa.visualization.words import FREE, count, counting, round_of
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -159,25 +159,29 @@ def expected_answers(model: SmartModel) -> int | None:
 
 def _words(show: Show, done: int) -> str:
     model, status = show.model, show.status
+    noun, _ = counting(model)
     if status == "over" and done < model.n_rounds:
-        words = f"The run has ended after {count(done, 'round')}."
+        words = f"The run has ended after {count(done, noun)}."
     elif status == "over" and done == 1:
-        words = "The run has ended: its round is played."
+        words = f"The run has ended: its {noun} is played."
     elif status == "over":
-        words = f"The run has ended: all {count(done, 'round')} are played."
+        words = f"The run has ended: all {count(done, noun)} are played."
     elif model.playing:
         expected = expected_answers(model)
         answered = count(model.tally.asks, "answer")
         if expected:
             answered = f"{model.tally.asks:,} of {count(expected, 'answer')}"
-        words = f"Round {model.round} is under way: {answered}, {model.in_flight:,} in flight."
+        now = round_of(model, model.round).capitalize()
+        words = f"{now} is under way: {answered}, {model.in_flight:,} in flight."
     elif status == "ready":
         words = "Nothing is played yet. Press Play."
     else:
-        are = "round is" if model.n_rounds == 1 else "rounds are"
+        are = f"{noun} is" if model.n_rounds == 1 else f"{noun}s are"
         words = f"{done:,} of {model.n_rounds:,} {are} played."
     if status == "pausing":
-        words += " It pauses when this round is done; Play takes that back, Reset stops it at once."
+        words += (
+            f" It pauses when this {noun} is done; Play takes that back, Reset stops it at once."
+        )
     return words
 
 

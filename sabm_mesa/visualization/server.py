@@ -62,12 +62,15 @@ def serve(
 
     from solara.server.starlette import app
 
+    from sabm_mesa.visualization.pages.home import draw_all
+
     app.add_exception_handler(404, _nowhere)
 
     address = f"{address_of(host, port)}{path}"
 
     def listens() -> None:
         ready(address)
+        draw_all()
         if open_browser:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 

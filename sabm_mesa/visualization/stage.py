@@ -55,6 +55,7 @@ class Stage:
         self._folder = tempfile.TemporaryDirectory(prefix="sabm-view-", ignore_cleanup_errors=True)
         self._runs, self._closed = 0, False
         self._used: dict[str, Any] = {}
+        self._checking = threading.Lock()
         try:
             self.show = self._make()
         except BaseException:
@@ -94,9 +95,10 @@ class Stage:
         return who_would_decide(minds, noun_of(self.show.model))
 
     def set(self, name: str, value: Any) -> None:
-        """Keep what a control holds, for the next model."""
+        """Keep what a control holds, for the next model, and check it on a thread."""
         self.values = {**self.values, name: value}
         self.changes += 1
+        threading.Thread(target=self._check, args=(self.values,), name="sabm-check").start()
 
     def reset(self) -> None:
         """Make a new model with what the controls say; the one on show is stopped and closed."""
@@ -142,11 +144,26 @@ class Stage:
             self.changes += 1
             threading.Thread(target=self._replace, args=(make, rounds), name="sabm-setup").start()
 
+    def _check(self, values: dict[str, Any]) -> None:
+        """Say what is wrong with the controls, unless they have been changed or used since."""
+        with self._checking:  # one after another: of many changes only the last one counts
+            if values is not self.values or self.busy or self._closed:
+                return
+            try:
+                self._trial(values)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
+                found = self._about(told(error))
+            else:
+                found = "", ""
+            if values is self.values and not self.busy:
+                self.wrong, self.problem = found
+                self.changes += 1
+
     def _replace(self, make: Callable[[], Show], rounds: float) -> None:
         try:
             show = make()
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
-            self._blame(told(error))
+            self.wrong, self.problem = self._about(told(error))
         else:
             before, self.show = self.show, show
             before.close()
@@ -157,23 +174,26 @@ class Stage:
             self.busy = False
             self.changes += 1
 
-    def _blame(self, problem: str) -> None:
-        """Say what is wrong by the label of the control that it is about."""
+    def _about(self, problem: str) -> tuple[str, str]:
+        """The control that a problem is about, or ``""``, and the problem with its label."""
         for control in (*self.controls, *LANGUAGE_MODELS):
             label = f"“{control.label}”"
             if label in problem or _is_about(problem, control.name):
-                self.wrong = control.name
-                problem = problem if label in problem else f"{label}: {problem}"
-                break
-        self.problem = problem
+                return control.name, problem if label in problem else f"{label}: {problem}"
+        return "", problem
 
-    def _make(self) -> Show:
-        values = dict(self.values)
+    def _trial(self, values: dict[str, Any]) -> tuple[dict[str, Any], Connection, SmartModel]:
+        """What the controls say, and a model made with it that is recorded nowhere."""
         parameters = {**self.fixed, **parameters_from(self.controls, values)}
         if "minds" not in self.fixed:
             check_minds(parameters.get("minds", "classical"))
         connection = _connection({**SERVICES, **values})
         trial = self.scenario(**parameters, connection=connection, recording=False)
+        return parameters, connection, trial
+
+    def _make(self) -> Show:
+        values = dict(self.values)
+        parameters, connection, trial = self._trial(values)
         recording: Path | None = None  # what is paid for is kept in the folder of the package
         if not any(agent.mind.paid for agent in trial.population):
             recording = Path(self._folder.name) / f"{self._runs}.sqlite"

@@ -6,6 +6,10 @@ import logging
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.errors import SabmError
@@ -20,32 +24,7 @@ DIGITS = 4
 """Significant digits of a number that is no whole one, at the most."""
 DIGITS_TYPED = 9
 """Digits of a number that somebody types, at the most."""
-TITLES = {
-    "mean": "Mean pick",
-    "target": "Target (⅔ of the mean)",
-    "variance": "Variance (picks squared)",
-    "agreement": "Agreement (share of messages)",
-    "n_winners": "Winners",
-    "won": "Won",
-    "payoff": "Payoff (credits)",
-    "level": "Level k",
-    "collusion": "Collusion",
-    "spell": "Collusion so far (rounds)",
-    "collusion_index": "Collusion index Δ",
-    "bertrand_price": "Bertrand price",
-    "bertrand_profit": "Bertrand profit",
-    "messages": "Messages",
-    "price_messages": "Messages on prices",
-    "escaped": "Escaped (people)",
-    "inside": "Inside (people)",
-    "dead": "Dead (people)",
-    "evenness": "Evenness of the escapes (0 to 1)",
-    "target_evenness": "Evenness of the targets (0 to 1)",
-    "mean_distance": "Mean distance (cells)",
-    "changed": "Changed exit (people)",
-    "status": "State",
-}
-"""Columns that are called otherwise than they are written."""
+SCENARIOS = "sabm_mesa.visualization.scenarios"
 PARTS = {
     "escaped": "Escaped, {} (people)",
     "congestion": "Crowd near {} (people)",
@@ -56,21 +35,74 @@ PARTS = {
 """What is before the name or number in columns that there are several of."""
 
 
-def title_of(column: str, names: Sequence[str] = ()) -> str:
-    """What people call a column.
+def module_of(scenario_name: str) -> ModuleType | None:
+    """What is particular to a scenario's page, where there is anything.
 
     Args:
-        column: its name in the data.
+        scenario_name: the name of the scenario.
+    """
+    place = f"{SCENARIOS}.{scenario_name.replace('-', '_')}"
+    return import_module(place) if find_spec(place) is not None else None
+
+
+def titles_of(model: SmartModel) -> Titles:
+    """What the columns of a scenario are called: ``TITLES`` of its page's module.
+
+    Args:
+        model: the model.
+    """
+    return Titles(getattr(module_of(model.scenario_name), "TITLES", {}), names_in(model))
+
+
+@dataclass(frozen=True)
+class Titles:
+    """What people call the columns of a scenario.
+
+    Attributes:
+        own: columns that are called otherwise than they are written.
         names: the names of the agents, for columns that end with the number of one.
     """
-    if column in TITLES:
-        return TITLES[column]
-    kind, _, rest = column.partition("_")
-    if kind in PARTS and rest:
-        numbered = rest.isdecimal() and 0 < int(rest) <= len(names)
-        return PARTS[kind].format(names[int(rest) - 1] if numbered else rest)
-    words = re.sub("^n_", "", column).replace("_", " ").strip() or column
-    return words[:1].upper() + words[1:] if len(words) > 1 else words
+
+    own: Mapping[str, str] = field(default_factory=dict)
+    names: Sequence[str] = ()
+
+    def __getitem__(self, column: str) -> str:
+        """What people call a column, by its name in the data."""
+        if column == "round":
+            return "Round (from 0)"
+        if column in self.own:
+            return self.own[column]
+        kind, _, rest = column.partition("_")
+        if kind in PARTS and rest:
+            numbered = rest.isdecimal() and 0 < int(rest) <= len(self.names)
+            return PARTS[kind].format(self.names[int(rest) - 1] if numbered else rest)
+        words = re.sub("^n_", "", column).replace("_", " ").strip() or column
+        return words[:1].upper() + words[1:] if len(words) > 1 else words
+
+
+def counting(model: SmartModel) -> tuple[str, int]:
+    """What people call a round, and the number of the first: as the plots of the scenario say.
+
+    Args:
+        model: the model.
+
+    Returns:
+        ``ROUND`` of the module of its plots; ``("round", 0)`` where there is none.
+    """
+    plots = import_module(model.plots) if model.plots else None
+    found: tuple[str, int] = getattr(plots, "ROUND", ("round", 0))
+    return found
+
+
+def round_of(model: SmartModel, number_: int) -> str:
+    """A round as people call it, such as ``"round 3"`` or ``"month 4"``.
+
+    Args:
+        model: the model.
+        number_: the round in the data, from 0.
+    """
+    noun, first = counting(model)
+    return f"{noun} {number_ + first}"
 
 
 def number(value: Any) -> str:

@@ -126,15 +126,24 @@ def test_random_pairs_are_two_agents(monkeypatch) -> None:
 # Trends.
 
 
-def test_a_trend_is_the_slope_of_the_line() -> None:
+def test_the_slope_of_a_run_is_that_of_the_line() -> None:
     rounds = list(range(10, 20))
-    slope, p = c.trend(rounds, [0.9 - 0.006 * t + 0.001 * (-1) ** t for t in rounds])
 
-    assert slope == pytest.approx(-0.006, abs=2e-4)
-    assert p < 0.001
-    assert c.trend([0, 1, 2], [0.5, 0.5, 0.5]) == (0, 1)
-    assert all(map(math.isnan, c.trend([0, 1, 2], [0.5, math.nan, 0.4])))
-    assert c.trend([0, 1, 2, 3], [1, math.nan, 3, 4]).slope == pytest.approx(1)
+    assert c.slope(rounds, [0.9 - 0.006 * t for t in rounds]) == pytest.approx(-0.006)
+    assert c.slope([0, 1, 2], [0.5, 0.5, 0.5]) == pytest.approx(0)
+    assert c.slope([0, 1, 2, 3], [1, math.nan, 3, 4]) == pytest.approx(1)
+    assert math.isnan(c.slope([0, 1, 2], [0.5, math.nan, 0.4]))
+
+
+def test_the_trend_over_runs_counts_each_run_once() -> None:
+    """Of the 2**4 ways to flip the signs of four falling slopes one is as low: p = 2/16."""
+    slope, p, n = c.trend([-0.01, -0.02, math.nan, -0.03, -0.02])
+
+    assert (slope, p, n) == (pytest.approx(-0.02), 2 / 16, 4)
+    assert c.trend([0.1, -0.1])[1:] == (1, 2)
+    assert (c.trend([0.1]).slope, c.trend([0.1]).n_runs) == (0.1, 1)
+    assert math.isnan(c.trend([0.1]).p_value)
+    assert math.isnan(c.trend([]).slope)
 
 
 # From the agents' data.

@@ -1,7 +1,5 @@
 """What the plots of the cocktail party and of the sentence making draw."""
 
-import math
-
 import pandas as pd
 import pytest
 from matplotlib import rcParams
@@ -10,6 +8,7 @@ from sabm_mesa import CocktailParty, SentenceMaking
 from sabm_mesa.analysis import collective
 from sabm_mesa.analysis.plots import cocktail_party, sentence_making
 from sabm_mesa.analysis.plots.party_network import network_by_period
+from sabm_mesa.runner import run_all
 
 
 def frames(model, runs=(0,)):
@@ -115,13 +114,26 @@ def test_all_pairs_are_counted(party) -> None:
         assert list(ax.lines[-1].get_ydata()) == [pytest.approx(measures[name])]
 
 
-def test_the_legend_tells_the_trends(party) -> None:
+def test_the_legend_tells_the_slope_of_a_run_and_no_p(party) -> None:
     (ax,) = cocktail_party.distances(frames(party)[1]).axes
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
 
-    assert all("a round, p" in label for label in labels)
+    assert not any("p =" in label or "p <" in label for label in labels)
     slope = party.end_measures()["slope_loose_distance"]
-    assert math.isnan(slope) or any(f"{slope:+.4f} a round" in label for label in labels)
+    assert any(f"{slope:+.4f} a round" in label for label in labels)
+
+
+def test_over_runs_the_legend_tells_the_mean_of_their_slopes_and_its_p() -> None:
+    runs = run_all(CocktailParty, {"n_agents": 5, "n_rounds": 14}, runs=3, seed=1)
+    measures = [model.end_measures() for model in runs.models]
+    (ax,) = cocktail_party.distances(runs.agent_frame()).axes
+    (loose,) = (each.get_text() for each in ax.get_legend().get_texts() if "loose" in str(each))
+
+    slopes = [each["slope_loose_distance"] for each in measures]
+    p = 0.25 if min(slopes) > 0 or max(slopes) < 0 else None
+    assert loose.startswith(f"loose pairs: {sum(slopes) / 3:+.4f} a round (p = ")
+    assert p is None or f"p = {p:.3f}, 3 runs" in loose
+    assert not [name for each in measures for name in each if name.startswith("p_")]
 
 
 def test_the_scores_are_those_of_the_data(writers) -> None:

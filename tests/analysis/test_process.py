@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sabm_mesa import BertrandCompetition, KeynesianBeautyContest, ScriptedMind
+from sabm_mesa import (
+    BertrandCompetition,
+    CocktailParty,
+    KeynesianBeautyContest,
+    ScriptedMind,
+    SentenceMaking,
+)
 from sabm_mesa.analysis.agreement import agreement_by_code
 from sabm_mesa.analysis.evacuation_messages import codes
 from sabm_mesa.analysis.messages import assents, signals_agreement, signals_disagreement, word_lists
@@ -194,6 +200,33 @@ def test_the_talk_of_the_firms_is_in_the_order_of_the_turns(tmp_path: Path) -> N
     assert said["round"].tolist() == [1] * 6 + [2] * 6
     assert said["text"].tolist()[:6] == [f"turn {i}" for i in (0, 0, 1, 1, 2, 2)]
     assert said["speaker"].tolist() == orders
+
+
+def test_the_talk_of_pairs_is_in_the_order_in_which_they_spoke(tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite"
+    party = CocktailParty(n_agents=6, n_rounds=3, rng=2, recording=path)
+    party.run_model()
+    said = messages_of(path)
+
+    lines = [(0, chat.round, *line) for chat in party.chats for line in chat.lines]
+    assert list(said.itertuples(index=False, name=None)) == lines
+    openers = [chat.agents for chat in party.chats]
+    assert any(first > second for first, second in openers)
+    decided = Recorded(path).decisions()
+    answers = decided.loc[decided["name"] == "say", "value"]
+    assert answers.str.contains("LEAVE").any()
+    assert not said["text"].str.contains("LEAVE").any()
+
+
+def test_writers_have_talked_before_they_write_alone(tmp_path: Path) -> None:
+    for number, interaction in enumerate(("collective", "individual")):
+        path = tmp_path / f"{number}.sqlite"
+        SentenceMaking(
+            interaction=interaction, n_agents=4, n_rounds=1, rng=1, recording=path
+        ).run_model()
+
+    assert len(messages_of(tmp_path / "0.sqlite")) > 0
+    assert messages_of(tmp_path / "1.sqlite").empty
 
 
 def test_the_talk_of_an_evacuation_is_coded_as_the_model_coded_it(tmp_path: Path) -> None:

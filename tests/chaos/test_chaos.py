@@ -18,7 +18,7 @@ import asyncio, sys
 import tests.chaos.__main__ as chaos
 from sabm_mesa.recording.writer import Writer
 Writer.committed = lambda self: asyncio.sleep(0)
-sys.exit(chaos.main(["--deaths", "40", "--kills", "0"]))
+sys.exit(chaos.main(["--deaths", "18", "--kills", "0"]))
 """
 
 

@@ -21,7 +21,7 @@ def test_the_text_and_the_json_say_the_same(sabm: Sabm, name: str) -> None:
     data = json.loads(sabm("describe", name, "--json").out)
     assert data["name"] == name
     assert data["spec_sheet"] in text
-    groups = ("parameters", "conditions", "variants", "personas", "prompts")
+    groups = ("parameters", "conditions", "variants", "personas", "prompts", "answer_forms")
     assert all(entry in text for group in groups for entry in data[group])
     assert all(mind in text for mind in data["minds"])
     assert ", ".join(data["model_columns"]) in text
@@ -46,6 +46,26 @@ def test_every_parameter_has_its_default_and_a_type_without_aliases(name: str) -
     assert {p: each["default"] for p, each in parameters.items()} == model.parameters
     aliases = {"Personas", "Minds", "Seed", "Prices", "Exits", "Obstacles", "Format", "any"}
     assert not [p for p, each in parameters.items() if each["type"] in aliases]
+
+
+def test_prompts_that_only_another_scenario_uses_are_left_out(sabm: Sabm) -> None:
+    fishery = describe(scenario("fishery"))["prompts"]
+    assert {"fishery_role", "act", "number_paper"} <= set(fishery)
+    assert not [entry for entry in fishery if entry.startswith(("pasture_", "pollution_"))]
+    text = sabm("describe", "fishery").out
+    assert "[act]" in text
+    assert "[number_paper]" not in text
+
+
+def test_the_prompts_of_a_condition_and_none_at_all(sabm: Sabm) -> None:
+    line = "You do not like to cooperate with the other"
+    assert line in sabm("describe", "kbc", "--condition", "uncooperative").out.split("Prompts,")[1]
+    assert line not in sabm("describe", "kbc").out.split("Prompts,")[1]
+    rules = sabm("describe", "kbc", "--no-prompts").out
+    assert KBC["spec_sheet"] in rules
+    assert "Conditions\n----------\nbaseline, " in rules
+    assert "{form}" not in rules
+    assert sabm("describe", "kbc", "--condition", "nice").status == 2
 
 
 def test_types_of_parameters() -> None:

@@ -11,11 +11,17 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from sabm_mesa import BertrandCompetition, KeynesianBeautyContest, ScriptedMind
+from sabm_mesa.analysis.plots import process as plots
+from sabm_mesa.analysis.plots.process import codes_by_round
 from sabm_mesa.analysis.process import CODES, code_message, coded
+from sabm_mesa.analysis.process.judge import Judging
 from sabm_mesa.analysis.process.said import messages_of
+from sabm_mesa.cli.judging import JUDGE_SETTINGS
 from sabm_mesa.llm import close_all
+from sabm_mesa.parameters import parameters_of
 from tests.core.support import tiny
 from tests.llm_server import Fault, LLMServer
 
@@ -120,6 +126,41 @@ def test_a_judge_that_differs_and_one_answer_that_cannot_be_read(sabm: Sabm, pat
     assert "Warning: 1 of 6 texts got no usable answer; their codes are missing." in words.out
 
 
+def test_a_judge_without_any_usable_answer(
+    sabm: Sabm, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    legends: list[list[str]] = []
+
+    def drawn(coders: dict[str, pd.DataFrame], subtitle: str) -> Figure:
+        figure = codes_by_round(coders, subtitle)
+        legends.append([text.get_text() for each in figure.legends for text in each.get_texts()])
+        return figure
+
+    monkeypatch.setattr(plots, "codes_by_round", drawn)
+    with LLMServer(brain=lambda *_: "I would not know.") as server:
+        command = ["judge", path, "--minds", f"llm:stub@{server.url}"]
+        lines = sabm(*command).out.splitlines()
+        said = json.loads(sabm(*command, "--json").out)
+
+    by_rules = sabm("judge", path, "--out", path.parent / "rules").out.splitlines()
+    assert lines[:8] == by_rules[:8]
+    assert lines[8].startswith("The judge read 6 different texts: 6 asks")
+    assert lines[-2] == (
+        "Warning: 6 of 6 texts got no usable answer; the judge gave no usable code."
+    )
+    assert "nan" not in "\n".join(lines)
+    assert (said["unusable"], said["shares"]["judge"]["number"]) == (6, None)
+    assert legends == [[], [], []]
+
+
+def test_the_help_lists_what_can_be_set(sabm: Sabm) -> None:
+    known = set(parameters_of(Judging))
+
+    assert set(JUDGE_SETTINGS) <= known
+    shown = " ".join(sabm("judge", "--help").out.split())
+    assert ", ".join(JUDGE_SETTINGS) in shown
+
+
 def test_answers_as_json(sabm: Sabm, path: Path) -> None:
     def brain(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
         codes = body["response_format"]["json_schema"]["schema"]["properties"]["answer"]
@@ -196,8 +237,9 @@ def test_without_a_key(sabm: Sabm, path: Path) -> None:
     [
         (["--minds", "nobody"], "Cannot read the mind spec 'nobody'"),
         (["--minds", "human"], "The mind 'human' needs a person at a seat"),
-        (["--set", "n_rounds=2"], "What is judged are the messages of the recording"),
-        (["--minds", "fixed:none", "--set", "tempo=2"], "Unknown parameter of Judging 'tempo'"),
+        (["--set", "n_rounds=2"], "Unknown parameter of a judge 'n_rounds'"),
+        (["--minds", "fixed:none", "--set", "tempo=2"], "Unknown parameter of a judge 'tempo'"),
+        (["--set", "temperature=1"], "Settings and prompts are those of a language model"),
     ],
 )
 def test_wrong_use(sabm: Sabm, path: Path, options: list[str], said: str) -> None:

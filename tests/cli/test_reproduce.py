@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 
 import pytest
 
 from sabm_mesa.experiments import reading, running
+from sabm_mesa.experiments.claims import WORDS
 from sabm_mesa.experiments.plan import plan
 from sabm_mesa.llm import close_all
 from tests.experiments.support import SMALL
@@ -32,7 +34,10 @@ def test_a_published_experiment(sabm: Sabm, tmp_path: Path) -> None:
     command = ("reproduce", "kbc-figure-4a", "--runs", 3, "--out", tmp_path / "out")
     done = sabm(*command)
     assert (done.status, done.err) == (0, "")
-    first, second, *claims, last = done.out.splitlines()
+    decided, few, first, second, *claims, last = done.out.splitlines()
+    assert decided == "kbc-figure-4a, decided by: classical (no language model)"
+    assert few.startswith("  With 3 runs a condition no claim can be told, whatever comes out: ")
+    assert re.search(r"It takes \d+ runs \(--runs \d+\)\.$", few)
     assert first == f"kbc-figure-4a (quick): {reading.experiment('kbc-figure-4a').title}"
     assert second.startswith("  9 runs. ")
     summary = json.loads((tmp_path / "out/kbc-figure-4a/summary.json").read_text("utf-8"))
@@ -48,14 +53,15 @@ def test_a_published_experiment(sabm: Sabm, tmp_path: Path) -> None:
 def test_the_list(sabm: Sabm) -> None:
     done = sabm("reproduce", "--list")
     assert (done.status, done.err) == (0, "")
-    *lines, blank, note = done.out.splitlines()
+    *lines, blank, note, suited = done.out.splitlines()
     assert [line.split()[0] for line in lines] == reading.names()
     assert {line.split()[1] for line in lines} <= {"small", "medium", "large"}
     assert (blank, note.split(",")[0]) == ("", "Cost at paper scale")
+    assert suited.endswith("is tested by: sabm screen --minds SPEC")
     data = json.loads(sabm("reproduce", "--list", "--json").out)
     assert [each["name"] for each in data] == reading.names()
     assert {"title", "source", "scenario", "cost", "conditions", "runs"} <= set(data[0])
-    assert len(sabm("reproduce", "--list", "kbc-figure-4a").out.splitlines()) == 3
+    assert len(sabm("reproduce", "--list", "kbc-figure-4a").out.splitlines()) == 4
 
 
 def test_the_commands_of_the_report_do_what_they_say(sabm: Sabm, small: Path) -> None:
@@ -68,6 +74,32 @@ def test_the_commands_of_the_report_do_what_they_say(sabm: Sabm, small: Path) ->
     repeated = sabm(*shlex.split(replay)[1:])
     assert (repeated.status, repeated.err) == (0, "")
     assert "Both in the folder from which it was run." in text
+
+
+def test_the_cost_of_what_is_missing_is_said_and_nothing_is_sent(
+    sabm: Sabm, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    prices = Path("prices.toml")
+    prices.write_text('[models]\n"stub" = { input = 1.0, output = 2.0 }\n', "utf-8")
+    command = ("reproduce", small.name, "--out", "out", "--cost", "--prices", prices)
+    done = sabm(*command, "--minds", "llm:stub", "--json")
+    assert (done.status, done.err) == (0, "")
+    assert not Path("out").exists()
+    (found,) = json.loads(done.out)
+    assert [line["question"] for line in found["lines"]] == ["baseline", "cooperative"]
+    # 2 runs a condition of 3 + 6 questions each
+    assert [line["cost"]["asks"] for line in found["lines"]] == [{"low": 18, "high": 18}] * 2
+    assert found["total"]["asks"] == {"low": 36, "high": 36}
+    usd = found["total"]["usd"]
+    assert 0 < usd["low"] < found["typical"]["usd"] < usd["high"]
+    words = sabm(*command, "--minds", "cooperative=llm:stub")
+    assert words.out.splitlines()[0].startswith("small: 4 runs of up to 2 rounds")
+    assert "baseline" not in words.out
+    assert words.out.splitlines()[-1].startswith("With 2 runs a condition no claim can be told")
+    # What is there costs nothing any more.
+    assert sabm("reproduce", small.name, "--out", "out").status == 0
+    assert "nothing to pay" in sabm(*command).out
 
 
 def test_several_experiments_have_an_index(sabm: Sabm, small: Path) -> None:
@@ -89,7 +121,7 @@ def test_json_holds_the_verdicts_of_all(sabm: Sabm, small: Path) -> None:
     data = json.loads(done.out)
     assert [each["experiment"] for each in data] == ["small", "other"]
     assert data[0] == json.loads(Path("out/small/summary.json").read_text("utf-8"))
-    assert data[0]["claims"][0]["verdict"] in {"agrees", "disagrees", "cannot tell"}
+    assert data[0]["claims"][0]["verdict"] in WORDS
     assert data[0]["seeds"] == [1, 2]
 
 
@@ -167,7 +199,8 @@ def test_a_wrong_file_names_its_entry(sabm: Sabm, small: Path, text: str, words:
 def test_a_plot_of_a_column_that_is_not_there(sabm: Sabm, small: Path) -> None:
     small.write_text(SMALL + PLOT.replace("choice", "pick"), "utf-8")
     line = one_line(sabm("reproduce", small.name))
-    assert "plot 'Picks': there is no column 'pick'; there are " in line
+    assert "plot 'Picks': there is no column 'pick' in the data of the agents; there are " in line
+    assert not Path("out").exists()
 
 
 def test_a_budget_stops_and_the_same_command_goes_on(
@@ -231,7 +264,7 @@ def test_another_experiment_in_the_folder_is_left_alone(sabm: Sabm, small: Path)
     assert sabm("reproduce", small.name, "--out", "out", "--runs", 1).status == 0
     done = sabm("reproduce", small.name, "--out", "out", "--seed", 50)
     assert done.status == 1
-    assert "choose another folder (--out)" in one_line(done)
+    assert "Choose another folder (--out)" in one_line(done)
 
 
 def test_a_folder_that_cannot_be_written(sabm: Sabm, small: Path) -> None:

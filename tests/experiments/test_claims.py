@@ -1,13 +1,16 @@
 """Verdicts on claims, from runs whose numbers are made by hand."""
 
 import math
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from sabm_mesa.experiments.claims import ALPHA, verdicts
+from sabm_mesa.experiments.claims import ALPHA, judged, verdicts
+from sabm_mesa.experiments.expecting import too_few_runs
 from sabm_mesa.experiments.measures import measured
 from sabm_mesa.experiments.plan import plan
 from sabm_mesa.experiments.reading import parsed
@@ -22,6 +25,9 @@ source = "nobody"
 measure = "last"
 condition = "cooperative"
 """
+
+BELOW = 'kind = "below"\nvalue = 9\n'
+LESS = 'kind = "less"\nthan = "baseline"\n'
 
 
 def outcome(*claims: str, **values: list[float]) -> tuple[Outcome, pd.DataFrame]:
@@ -95,13 +101,58 @@ def test_copies_of_one_run_are_one_observation() -> None:
     found = word('kind = "below"\nvalue = 9', baseline=HIGH, cooperative=[3.0] * 8)
     assert (found.word, found.runs_needed) == ("cannot tell", None)
     assert found.why == (
-        "all runs of Told to cooperate are the same, number for number: they are one observation"
+        "all runs of Told to cooperate are the same, number for number: they count as one, and "
+        "more runs would not help"
     )
 
 
 def test_runs_without_a_value_tell_nothing() -> None:
     found = word('kind = "below"\nvalue = 9', baseline=LOW, cooperative=[math.nan] * 8)
-    assert (found.word, found.why) == ("cannot tell", "no run has a value of this measure")
+    assert (found.word, found.why) == ("cannot tell", "no run here has a value of this measure")
+
+
+def test_a_claim_about_a_language_model_is_not_told_when_others_decide() -> None:
+    """It keeps its numbers, and is not among the claims that are corrected for."""
+    named = 'name = "cooperative"\nminds = "llm:gpt-4"'
+    of_cooperative, of_baseline = CLAIM + BELOW, CLAIM.replace("cooperative", "baseline") + BELOW
+    head = SMALL.partition("[[claims]]")[0].replace('name = "cooperative"', named)
+    experiment = parsed("made", head + of_cooperative + of_baseline)
+    made, data = outcome(baseline=LOW, cooperative=LOW[::-1])
+    for minds, expected in {
+        "classical": ("not told", "classical minds stand in for gpt-4"),
+        "llm:gpt-4o": ("agrees", ""),
+    }.items():
+        planned = plan(experiment, runs=8, minds={"cooperative": minds})
+        first, second = verdicts(replace(made, plan=planned), data)
+        assert (first.word, first.why) == expected
+        assert first.test.estimate == 4.5
+        told = 1 if minds == "classical" else 2
+        assert (second.word, second.p) == ("agrees", told * 2 / 2**8)
+        assert len(judged(planned)) == told
+
+
+@pytest.mark.parametrize(
+    ("runs", "claims", "said"),
+    [
+        # 2 / 2**5 = 0.0625 and 2 / 2**6 = 0.03125
+        (5, [BELOW], "With 5 runs a condition no claim can be told, .* is 0.062, .* takes 6 runs"),
+        (6, [BELOW], "^$"),
+        # 2 / (6 choose 3) = 0.1 and 2 / (8 choose 4) = 0.029
+        (3, [LESS], "With 3 runs a condition no claim can be told, .* is 0.1, .* takes 4 runs"),
+        (4, [LESS], "^$"),
+        # Both at their smallest: 2 · 2 / 70 = 0.057 for the first
+        (4, [LESS, BELOW], "no claim can be told, .* is 0.057, .* takes 6 runs"),
+        # 2 · 2 / 252 = 0.016, and 0.0625
+        (5, [LESS, BELOW], "1 of 2 claims cannot be told, .* is 0.062, .* It takes 6 runs"),
+        (1, [], "^$"),
+    ],
+)
+def test_runs_too_few_for_any_verdict_are_told_before(
+    runs: int, claims: list[str], said: str
+) -> None:
+    head = SMALL.partition("[[claims]]")[0]
+    experiment = parsed("made", head + "".join(CLAIM + claim for claim in claims))
+    assert re.search(said, too_few_runs(plan(experiment, runs=runs)))
 
 
 def test_what_comes_of_a_real_experiment(tmp_path: Path) -> None:

@@ -1,8 +1,12 @@
 """Measures of a run, against numbers computed by hand."""
 
 import math
+from collections import Counter
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -10,7 +14,9 @@ from sabm_mesa.errors import ParameterError
 from sabm_mesa.experiments.design import Measure
 from sabm_mesa.experiments.measures import measured, value_of
 from sabm_mesa.experiments.plan import plan
+from sabm_mesa.experiments.ratios import ratio_of_means
 from sabm_mesa.experiments.reading import parsed
+from sabm_mesa.experiments.results import results
 from sabm_mesa.experiments.running import run
 from tests.experiments.support import SMALL
 
@@ -88,7 +94,76 @@ def test_a_tidy_table_of_all_runs(tmp_path: Any) -> None:
     pd.testing.assert_series_equal(found, last["variance"], check_names=False)
 
 
-def test_a_column_that_does_not_exist_is_named(tmp_path: Any) -> None:
+MEASURE, CLAIMS = 'columns = "variance"', "[[claims]]"
+PLOT = '[[plots]]\nkind = "values"\ntitle = "T"\nlabel = "L"\ncolumns = "picks"\n[[claims]]'
+COURSE = """[[published]]
+condition = "baseline"
+source = "S"
+column = "means"
+rounds = [0]
+numbers = [1]
+[[claims]]"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (MEASURE, 'columns = "varianz"',
+         "measure last: there is no column 'varianz' in the data of the model; there are .*mean"),
+        (MEASURE, 'columns = "mean"\ndata = "agents"',
+         "measure last: there is no column 'mean' in the data of the agents; .*choice"),
+        (MEASURE, 'columns = "shout"\ndata = "messages"',
+         "no column 'shout' in the data of the messages; there are round, speaker, text, number"),
+        (CLAIMS, PLOT, "plot 'T': there is no column 'picks' in the data of the agents"),
+        (CLAIMS, COURSE, "published course of baseline: there is no column 'means'"),
+    ],
+)  # fmt: skip
+def test_a_column_that_does_not_exist_is_named_before_anything_runs(
+    tmp_path: Any, old: str, new: str, words: str
+) -> None:
+    wrong = parsed("small", SMALL.replace(old, new, 1))
+    with pytest.raises(ParameterError, match=words) as caught:
+        run(plan(wrong), tmp_path / "out")
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_column_that_runs_from_before_do_not_have_is_named(tmp_path: Any) -> None:
+    run(plan(parsed("small", SMALL)), tmp_path)
     wrong = parsed("small", SMALL.replace('columns = "variance"', 'columns = "varianz"'))
-    with pytest.raises(ParameterError, match=r"measure last: there is no column 'varianz'.*mean"):
+    with pytest.raises(ParameterError, match="measure last: there is no column 'varianz'"):
         measured(run(plan(wrong), tmp_path))
+
+
+def test_one_agent_may_count() -> None:
+    """Agent 2 gives 7, then 4, and nothing is known of it in round 0."""
+    data = pd.DataFrame(
+        {"round": [0, 0, 1, 1, 2, 2], "agent": [1, 2] * 3, "given": [9, math.nan, 9, 7, 9, 4]}
+    )
+    of_two = partial(Measure, "m", "M", ("given",), data="agents", agent=2)
+    assert value_of(of_two(), data) == 5.5
+    assert value_of(of_two(rounds=(1, 1)), data) == 7
+    assert value_of(of_two(take="change", rounds=(1, 2)), data) == -3
+    assert math.isnan(value_of(of_two(rounds=(0, 0)), data))
+
+
+def test_a_ratio_of_means_and_when_it_says_nothing() -> None:
+    assert ratio_of_means(np.array([1.0, 1, 1]), np.array([4.0, 4])) == (0.25, 0.25, 0.25)
+    ratio, low, high = ratio_of_means(np.array([-20.0, -22, -18]), np.array([-38.0, -42, -40]))
+    assert ratio == pytest.approx(0.5)
+    assert 18 / 42 <= low < ratio < high <= 22 / 38
+    for below in ([5.0, -5, 1], [0.0, 0], [3.0]):
+        assert all(math.isnan(each) for each in ratio_of_means(np.ones(3), np.array(below)))
+
+
+def test_the_most_frequent_value_of_all_runs_together(tmp_path: Path) -> None:
+    measure = '\n[[measures]]\nname = "mode"\nlabel = "Mode"\ncolumns = "choice"\ntake = "mode"\n'
+    experiment = parsed("small", f'{SMALL}{measure}data = "agents"\n')
+    outcome = run(plan(experiment, runs=4), tmp_path)
+    found = results(outcome).estimates.set_index(["measure", "condition"])["together"]
+    for name in ("baseline", "cooperative"):
+        picks = outcome.agent_data.query("condition == @name")["choice"]
+        counts = Counter(picks.tolist())
+        most = max(counts.values())
+        assert found["mode", name] == min(pick for pick, n in counts.items() if n == most)
+        assert math.isnan(found["last", name])

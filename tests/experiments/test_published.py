@@ -24,6 +24,8 @@ TINY: dict[str, dict[str, Any]] = {
     "bertrand": {"n_rounds": 12},
     "evacuation": {"n_people": 4, "width": 9, "height": 9, "n_rounds": 10},
 }
+STUDY = [name for name in names() if experiment(name).scenario in TINY]
+"""Those of the study itself; those of neighbouring ones are in `test_published_systems`."""
 FORKED_AT = 6
 UNCLAIMED = {
     ("evacuation-figure-9", "left"), ("evacuation-figure-9", "bottom"),
@@ -57,7 +59,7 @@ def may_be_missing(measure: Measure, condition: str, outcome: Outcome) -> bool:
     return measure.take == "slope" and measure.rounds[0] >= outcome.model_data["round"].max()
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", STUDY)
 def test_every_experiment_runs_and_measures(name: str, tmp_path: Path) -> None:
     outcome = played(name, tmp_path)
     found = outcome.plan.experiment
@@ -87,7 +89,7 @@ def test_the_plots_that_a_report_shows_exist(scenario: str, tmp_path: Path) -> N
         assert set(each.show) <= set(drawn), each.name
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", STUDY)
 def test_what_is_said_is_complete(name: str) -> None:
     found = experiment(name)
     used = {each.measure for each in [*found.claims, *found.published]}
@@ -102,7 +104,7 @@ def test_what_is_said_is_complete(name: str) -> None:
         assert any("quick scale" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", STUDY)
 def test_every_claim_can_be_contradicted(name: str) -> None:
     found = experiment(name)
     for claim in found.claims:
@@ -134,7 +136,7 @@ def test_table_2_is_as_published() -> None:
 
 
 def test_the_published_sizes() -> None:
-    for name in names():
+    for name in STUDY:
         found = experiment(name)
         runs = {"kbc": 15, "bertrand": 5, "evacuation": 5}[found.scenario]
         other = {"kbc-figure-10": 10, "evacuation-figure-14": 1}
@@ -168,7 +170,7 @@ def test_cost_classes(name: str, tmp_path: Path) -> None:
 
 def test_cost_classes_of_firms_by_their_rounds() -> None:
     """A round has two prices and, with talk, six messages; every twentieth two plans."""
-    for name in names():
+    for name in STUDY:
         found = experiment(name)
         if found.scenario != "bertrand":
             continue

@@ -1,8 +1,8 @@
 """Experiments of the systems of other authors: that they run, and that they say what was said."""
 
 import math
+import re
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,20 @@ from sabm_mesa.analysis.human_contributions import published
 from sabm_mesa.analysis.human_guesses import human_guesses
 from sabm_mesa.analysis.public_goods import infections, resilience_ratio
 from sabm_mesa.analysis.theory.guessing_dynamics import strategic_level
-from sabm_mesa.experiments.design import COSTS, Experiment, Figures, Scale
+from sabm_mesa.errors import ParameterError
+from sabm_mesa.experiments.claims import judged
+from sabm_mesa.experiments.design import COSTS, SCALES, Experiment, Figures, Scale
 from sabm_mesa.experiments.human import people
 from sabm_mesa.experiments.measures import measured, samples
 from sabm_mesa.experiments.plan import plan
+from sabm_mesa.experiments.ratios import ratio_of_means, ratios
 from sabm_mesa.experiments.reading import experiment, names
+from sabm_mesa.experiments.report.content import content
+from sabm_mesa.experiments.report.drawings import drawings
+from sabm_mesa.experiments.report.page import markdown
 from sabm_mesa.experiments.results import results
-from sabm_mesa.experiments.running import Outcome, run
-from sabm_mesa.experiments.theory import marks
+from sabm_mesa.experiments.running import Outcome, check, run
+from sabm_mesa.llm import Connection
 
 MONTHS = {"n_rounds": 4, "max_entries": 3}
 TINY: dict[str, dict[str, Any]] = {
@@ -32,7 +38,7 @@ TINY: dict[str, dict[str, Any]] = {
     "pasture": MONTHS,
     "pollution": MONTHS,
     "public-goods": {},
-    "sentence-making": {"n_agents": 3, "n_rounds": 1, "n_sentences": 2, "max_turns": 2},
+    "sentence-making": {"n_rounds": 1, "n_sentences": 1, "max_turns": 2},
 }
 SYSTEMS = [name for name in names() if experiment(name).scenario in TINY]
 COMMONS = ("fishery", "pasture", "pollution")
@@ -92,25 +98,42 @@ def test_the_list() -> None:
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_every_experiment_runs_and_measures(name: str, tmp_path: Path) -> None:
+def test_every_experiment_can_be_run(name: str) -> None:
+    """All conditions can be built at both scales, and there is every column that is named."""
+    found = experiment(name)
+    for scale in SCALES:
+        planned = plan(found, scale, minds="classical")
+        assert len(planned.cells) == len(found.conditions) * found.scales[scale].runs
+        check(planned, planned.cells, Connection())
+    for plot in found.plots:
+        assert not plot.human or people(plot.human)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "govsim-newcomer-pasture", "lu-mixed-types", "nagel-1995", "public-goods-people",
+        "sentence-making",
+    ],
+)  # fmt: skip
+def test_one_of_each_study_runs_to_its_report(name: str, tmp_path: Path) -> None:
     outcome = played(name, tmp_path)
     found = outcome.plan.experiment
+    came = results(outcome)
     assert len(outcome.runs) == 2 * len(found.conditions)
-    assert measured(outcome)["value"].map(math.isfinite).all()
-    for plot in found.plots:
-        data = outcome.model_data if plot.kind == "rounds" else outcome.agent_data
-        assert set(plot.columns) <= set(data.columns)
-        assert not plot.theory or marks(plot.theory, outcome)
-        assert not plot.human or people(plot.human)
-    for each in found.published:
-        assert not each.column or each.column in outcome.model_data.columns
-    for condition in found.conditions if found.show else ():
-        model_data, agent_data = (
-            data[data["condition"] == condition.name]
-            for data in (outcome.model_data, outcome.agent_data)
-        )
-        drawn = import_module(outcome.plan.model.plots).figures(model_data, agent_data)
-        assert set(found.show) <= set(drawn)
+    assert came.measures["value"].map(math.isfinite).all()
+    drawn = {each.name for each in drawings(came)}
+    own = [f"condition-{number}-" for number, _ in enumerate(found.conditions, 1)]
+    for show in found.show:
+        assert all(any(d.startswith(o) and d.endswith(show) for d in drawn) for o in own)
+    others = {"measures", *(["variance-shares"] if len(came.shares) else [])}
+    assert others <= drawn
+    shown = len(found.show) * len(found.conditions)
+    assert len(drawn - others) == len(found.plots) + shown
+    said = markdown("report", content(came, []), {})
+    for claim in found.claims:
+        assert claim.source.replace("<", "\\<") in said
+    assert came.summary()["asks"] == outcome.all_runs["asks"].sum()
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -178,11 +201,12 @@ def test_the_published_sizes() -> None:
     assert newcomer == {"newcomer_month": 4, "n_rounds": 15}
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", ["govsim-fishery", "lu-mixed-types", "public-goods-infection"])
 def test_cost_classes(name: str, tmp_path: Path) -> None:
     found = experiment(name)
-    outcome = run(plan(found, "paper", runs=1), tmp_path)
-    asked = int(outcome.runs["asks"].sum()) * found.scales["paper"].runs
+    runs = run(plan(found, "paper", runs=1), tmp_path).all_runs
+    of_one = runs["asks"].where(runs["scenario"] == found.scenario, 0).sum()
+    asked = int(runs["asks"].sum() + (found.scales["paper"].runs - 1) * of_one)
     if found.scenario in COMMONS and len(found.conditions) > 2:
         asked = round(1.1 * asked)  # classical minds end a talk after five of nine turns
     assert found.cost == next(each for each, most in COSTS.items() if asked <= most)
@@ -209,14 +233,10 @@ def test_first_picks_are_as_in_table_1() -> None:
 
 
 def test_ratios_against_fixed_opponents(tmp_path: Path) -> None:
-    minds = {
-        name: {"classical:level_1": n, "fixed:0": 10 - n}
-        for name, n in {"one-nine": 1, "five-five": 5, "nine-one": 9}.items()
-    }
-    values = measured(played("lu-fixed-opponents", tmp_path, minds))
+    values = measured(run(plan(tiny("lu-fixed-opponents"), minds="classical:level_1"), tmp_path))
     found = experiment("lu-fixed-opponents")
-    for name, who in minds.items():
-        expected = 2 / 3 * who["classical:level_1"] / 10
+    for name, n in {"one-nine": 1, "five-five": 5, "nine-one": 9}.items():
+        expected = 2 / 3 * n / 10
         assert said(found, name, "ratio") == pytest.approx(expected, abs=0.0005)
         assert samples(values, "ratio", name) == pytest.approx([expected, expected])
 
@@ -227,6 +247,35 @@ def test_ratios_of_groups_of_one_type(tmp_path: Path) -> None:
     assert samples(values, "ratio", "10h") == pytest.approx([2 / 3, 2 / 3])
     assert samples(values, "ratio", "10l") == pytest.approx([1, 1])
     assert said(experiment("lu-mixed-types"), "10h", "ratio") == 0.667
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_claim_that_names_a_model_is_told_of_language_models_alone(name: str) -> None:
+    found = experiment(name)
+    open_ = judged(plan(found))
+    for claim in found.claims:
+        if re.search(r"GPT|Claude|Llama|PaLM|ChatGLM|Baichuan", claim.text):
+            assert claim not in open_
+    assert (name != "sentence-making") or not open_
+
+
+def test_types_that_are_named_fill_their_places_in_every_group() -> None:
+    found = experiment("lu-mixed-types")
+
+    def groups(minds: Any) -> list[Any]:
+        return list(plan(found, minds=minds).minds.values())
+
+    low = "classical:level_0"
+    for minds in ("llm:a", {"H": "llm:a"}):
+        assert groups(minds) == [
+            "llm:a", {"llm:a": 9, low: 1}, {"llm:a": 5, low: 5}, {"llm:a": 1, low: 9}, low,
+        ]  # fmt: skip
+    assert groups({"H": "llm:a", "L": "llm:b"})[2:] == [
+        {"llm:a": 5, "llm:b": 5}, {"llm:a": 1, "llm:b": 9}, "llm:b",
+    ]  # fmt: skip
+    assert groups({"L": "fixed:3"})[1] == {"classical": 9, "fixed:3": 1}
+    with pytest.raises(ParameterError, match=r"name one for H \(--minds H=SPEC\), not several"):
+        groups({"llm:a": 5, "llm:b": 5})
 
 
 @pytest.mark.parametrize(("condition", "p"), [("two-thirds", "2/3"), ("half", "1/2")])
@@ -246,8 +295,14 @@ def test_students_guess_as_in_the_article(condition: str, p: str) -> None:
     later = human_guesses()["later_periods"][p]
     steps = [row[2] + row[3] for row in later]
     assert said(found, condition, "steps_1_2") == pytest.approx(sum(steps) / 300, abs=0.0005)
-    deep = [row[-1] for row in later[:2]]
-    assert said(found, condition, "deep") == pytest.approx(sum(deep) / 200, abs=0.001)
+    # The last period is an exception with p = 1/2 alone.
+    measure, periods = {"two-thirds": ("deep", 3), "half": ("deep_before_last", 2)}[condition]
+    assert found.measure(measure).rounds == (1, periods)
+    deep = [row[-1] for row in later[:periods]]
+    expected = sum(deep) / len(deep) / 100
+    assert said(found, condition, measure) == pytest.approx(expected, abs=0.001)
+    (claim,) = [c for c in found.claims if c.measure == measure]
+    assert (claim.condition, claim.kind, claim.value) == (condition, "below", 0.1)
     falling = {"two-thirds": 163 / 201, "half": 135 / 144}[condition]
     assert said(found, condition, "falling") == pytest.approx(falling, abs=0.0005)
 
@@ -363,45 +418,75 @@ def test_the_party_is_as_published() -> None:
 
 
 def test_the_sentences_are_as_published() -> None:
+    """Lai et al. 2024, section 3."""
     found = experiment("sentence-making")
-    assert said(found, "individual", "valid") == 0.823
-    assert said(found, "collective", "valid") == 0.947
+    table = {"individual": 0.823, "collective": 0.947, "bridged": 0.932}
+    assert [each.set["interaction"] for each in found.conditions] == list(table)
+    assert {each.name: said(found, each.name, "valid") for each in found.conditions} == table
     assert {each.measure for each in found.published} == {"valid"}  # other vectors: no variance
+    parties = {each.name: each.party for each in found.conditions}
+    assert parties == {
+        "individual": "", **dict.fromkeys(("collective", "bridged"), "cocktail-party/claude-2.1"),
+    }  # fmt: skip
 
 
-def test_games_without_a_past_are_as_published() -> None:
+def test_games_with_and_without_a_past_are_as_published() -> None:
+    """Lai et al. 2024, section 4.1 and appendix D.3; no other collective is published."""
     found = experiment("public-goods-norm")
-    assert said(found, "claude-2.1", "contribution") == 72.5
-    assert said(found, "claude-3-opus", "contribution") == 69.25
+    table = {
+        "claude-2.1": 72.5, "claude-2.1-familiar": 87.8, "claude-2.1-strangers": 97.0,
+        "claude-3-opus": 69.25, "claude-3-opus-strangers": 86.88,
+    }  # fmt: skip
+    assert {each.name: said(found, each.name, "contribution") for each in found.conditions} == table
+    for more, less, difference in (
+        ("claude-2.1-familiar", "claude-2.1", 15.3),
+        ("claude-2.1-strangers", "claude-2.1", 24.5),
+        ("claude-2.1-strangers", "claude-2.1-familiar", 9.25),  # of means that are not rounded
+        ("claude-3-opus-strangers", "claude-3-opus", 17.63),
+    ):
+        assert table[more] - table[less] == pytest.approx(difference, abs=0.06)
+        claims = {(each.condition, each.than): each.source for each in found.claims if each.than}
+        assert f"({difference:g} more, " in claims[more, less]
 
 
 def test_chains_are_as_published() -> None:
+    """Lai et al. 2024, section 4.2 and appendix D.3: before and after, by order of infection."""
     found = experiment("public-goods-infection")
     table = {
-        "claude-2.1-first": (72.5, 34.0), "claude-2.1-second": (80, 27),
-        "claude-3-opus-first": (65.75, 39.75), "claude-3-opus-second": (82.85, 55.5),
+        ("claude-2.1", "first"): (72.5, 34.0), ("claude-2.1", "second"): (80, 27),
+        ("claude-2.1-familiar", "first"): (100, 79.75),
+        ("claude-2.1-strangers", "first"): (100, 86.75),
+        ("claude-3-opus", "first"): (65.75, 39.75), ("claude-3-opus", "second"): (82.85, 55.5),
+        ("claude-3-opus-familiar", "first"): (66.25, 41),
+        ("claude-3-opus-familiar", "second"): (75, 64.5),
     }  # fmt: skip
-    assert [each.name for each in found.conditions] == list(table)
-    for condition, (before, after) in table.items():
-        assert said(found, condition, "before") == before
-        assert said(found, condition, "after") == after
-        assert said(found, condition, "change") == pytest.approx(after - before)
-    drop = -said(found, "claude-2.1-first", "change")
-    notes = " ".join(found.notes)
-    for collective in (20.25, 13.25):
-        assert f"{resilience_ratio(collective, drop):.2f} ({collective}" in notes
+    assert len(found.published) == 3 * len(table)
+    for (condition, order), (before, after) in table.items():
+        assert said(found, condition, f"{order}_before") == before
+        assert said(found, condition, f"{order}_after") == after
+        assert said(found, condition, f"{order}_change") == pytest.approx(after - before)
+    assert [each.number for each in found.ratios] == [0.53, 0.34, 0.97, 0.38]
+    for each in found.ratios:
+        drops = [said(found, name, each.measure) for name in (each.condition, each.than)]
+        assert each.number == pytest.approx(resilience_ratio(*drops), abs=0.005)
 
 
-def test_the_last_game_of_a_chain_shows_the_infected(tmp_path: Path) -> None:
+def test_measures_of_a_chain_are_those_of_the_model(tmp_path: Path) -> None:
     outcome = played("public-goods-infection", tmp_path)
     values = measured(outcome)
-    for order, condition in enumerate(("claude-2.1-first", "claude-2.1-second"), 1):
+    drops = samples(values, "first_change", "claude-2.1-familiar")
+    same = samples(values, "first_change", "claude-2.1")
+    row = ratios(outcome.plan.experiment, values).iloc[0]
+    assert (row["published"], row["condition"]) == (0.53, "claude-2.1-familiar")
+    assert [row["ratio"], row["low"]] == pytest.approx(ratio_of_means(drops, same)[:2], nan_ok=True)
+    for condition in ("claude-2.1", "claude-2.1-strangers"):
         data = outcome.agent_data[outcome.agent_data["condition"] == condition]
-        shown = infections(data).query("order == @order")
-        assert list(samples(values, "after", condition)) == list(shown["after"])
-        if order == 1:
-            assert list(samples(values, "before", condition)) == list(shown["before"])
-            assert list(samples(values, "change", condition)) == list(-shown["drop"])
+        drops = infections(data)
+        for order, name in enumerate(("first", "second"), 1):
+            shown = drops[drops["order"] == order]
+            assert list(samples(values, f"{name}_before", condition)) == list(shown["before"])
+            assert list(samples(values, f"{name}_after", condition)) == list(shown["after"])
+            assert list(samples(values, f"{name}_change", condition)) == list(-shown["drop"])
 
 
 def test_students_contribute_as_in_the_data(tmp_path: Path) -> None:

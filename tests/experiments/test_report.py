@@ -21,7 +21,7 @@ from sabm_mesa.experiments.report import words
 from sabm_mesa.experiments.report.content import ONLY_RULES, lead, warnings
 from sabm_mesa.experiments.report.page import fence, markdown, page
 from sabm_mesa.experiments.report.provenance import commands
-from sabm_mesa.experiments.results import Results, results
+from sabm_mesa.experiments.results import Results, is_outside, results
 from sabm_mesa.experiments.running import RECORDING, run
 from sabm_mesa.experiments.theory import marks
 from tests.experiments.support import FORK, SMALL
@@ -179,10 +179,10 @@ def test_the_text_says_what_was_found(folder: Path, found: Results) -> None:
     for row, (_, each) in zip(estimates, found.estimates.iterrows(), strict=True):
         assert row[2] == "3"
         assert row[3] == words.estimate(each["mean"], each["low"], each["high"])
-    assert [row[4:] for row in estimates][:2] == [["–", "–"], ["12.5", "page 3"]]
+    assert [row[4:] for row in estimates][:2] == [["–", "–"], ["12.5 †", "page 3"]]
     assert "| Fall of the variance (picks squared) | students | −20 | page 5 |" in text
     courses = rows(text, "Published courses")
-    assert [row[2:4] for row in courses] == [["0", "300"], ["1", "1,234.5"]]
+    assert [row[2:4] for row in courses] == [["0", "300 †"], ["1", "1,234.5 †"]]
     for row, (_, each) in zip(courses, found.courses.iterrows(), strict=True):
         assert row[4] == words.estimate(each["mean"], each["low"], each["high"])
     comparisons = rows(text, "Differences between conditions")
@@ -205,9 +205,10 @@ def test_it_says_what_to_know_before_believing_it(folder: Path) -> None:
 
 
 def test_answers_that_could_not_be_used_are_counted(found: Results) -> None:
-    minds = '{"llm:gpt-4-0314@http://a": 3}'
-    runs = found.outcome.runs.assign(invalid=[0, 0, 0, 2, 0, 1], minds=minds)
-    several = replace(found, outcome=replace(found.outcome, runs=runs))
+    who = dict.fromkeys(found.outcome.plan.minds, "llm:gpt-4-0314@http://a")
+    runs = found.outcome.runs.assign(invalid=[0, 0, 0, 2, 0, 1])
+    plan = replace(found.outcome.plan, minds=who)
+    several = replace(found, outcome=replace(found.outcome, runs=runs, plan=plan))
     *others, last = warnings(several)
     asks = runs["asks"].iloc[3:].sum()
     assert last == f"Told to cooperate: 3 of {asks} questions got no usable answer."
@@ -339,7 +340,7 @@ def test_any_text_is_shown_as_it_is(text: str) -> None:
         "experiments": [
             {
                 "name": text, "address": "a", "title": text, "minds": text, "runs": 1,
-                "agrees": 1, "disagrees": 1, "cannot": 1,
+                "agrees": 1, "disagrees": 1, "tell": 1, "told": 1,
             },
         ],
     }  # fmt: skip
@@ -383,7 +384,9 @@ def test_minds_that_ignore_a_condition_are_told(tmp_path: Path) -> None:
     second = rows(said, "Published claims, and what these runs say")[1]
     assert second[1] == "cannot tell"
     assert "the same, number for number" in second[4]
-    assert "1 cannot be judged from such runs, however many." in report.lead(found.verdicts, 2)
+    assert "1 cannot be judged with these minds, whatever the number of runs." in report.lead(
+        found.verdicts, 2
+    )
     assert [row[:3] for row in rows(said, "Where the variance comes from")][:2] == [
         ["Variance in the last round", "wording", "0 %"], ["", "seed and all else", "100 %"],
     ]  # fmt: skip
@@ -478,10 +481,58 @@ def test_the_sentence_on_top_counts_the_verdicts() -> None:
         "a condition."
     )
     assert lead([yes, no, moot], 8) == (
-        "1 of 3 published claims agrees with these runs, 1 disagrees, 1 cannot be judged from "
-        "such runs, however many."
+        "1 of 3 published claims agrees with these runs, 1 disagrees, 1 cannot be judged with "
+        "these minds, whatever the number of runs."
     )
+    assert lead([no, verdict("not told", "rules stand in for a model")]) == (
+        "0 of 2 published claims agree with these runs, 1 disagrees, 1 is not told, since other "
+        "minds stand in for the language models."
+    )
+    assert lead([yes]) == "The published claim agrees with these runs."
+    assert lead([few], 2) == "The published claim cannot be told with 2 runs a condition."
     assert lead([]) == ""
+
+
+def test_published_numbers_outside_the_intervals_are_marked(tmp_path: Path) -> None:
+    published = "".join(
+        f"""
+[[published]]
+condition = "{condition}"
+source = "nobody"
+measure = "last"
+numbers = {number}
+"""
+        for condition, number in {"baseline": 0, "cooperative": 10_000}.items()
+    )
+    claimed, _, claim = SMALL.partition("[[claims]]")
+    more = {
+        "claimed": f"{claimed}[[claims]]{claim}{published}",
+        "silent": f"{claimed}{published}",
+    }
+    for name, text in more.items():
+        found = made(text, tmp_path / name, runs=6)
+        assert found.outside() == (2, 2)
+        said = (tmp_path / name / "report.md").read_text("utf-8")
+        shown = [row[4] for row in rows(said, "Measures by condition")]
+        assert shown == ["0 †", "10,000 †"]
+        assert "† Outside the 95 % interval of these runs." in said
+        assert "2 of 2 published numbers lie outside the 95 % intervals of these runs." in said
+        assert ("not about sizes: 2 of 2" in said) == (name == "claimed")
+    assert [is_outside(1.0, *ends) for ends in ((0, 1), (1, 2), (2, 3), (math.nan, math.nan))] == [
+        False, False, True, False,
+    ]  # fmt: skip
+
+
+def test_conditions_that_were_one_request_are_named(tmp_path: Path) -> None:
+    same = SMALL.replace('set = { condition = "cooperative" }', "")
+    made(same, tmp_path / "small", runs=2)
+    said = (tmp_path / "small/report.md").read_text("utf-8")
+    assert (
+        "“Baseline” and “Told to cooperate” were one and the same request, with the same "
+        "parameters and minds. Both got separate samples" in said
+    )
+    assert "Decided by: classical (no language model)." in said
+    assert "the same seed (common random numbers)" in said
 
 
 def test_numbers_in_words() -> None:

@@ -84,14 +84,17 @@ def test_a_stopped_experiment_goes_on_and_asks_nothing_twice(
     assert run(planned, tmp_path / "whole").ran == 0  # no key is needed to read what is there
 
 
-def test_a_folder_of_another_experiment_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_folder_takes_other_scales_but_no_other_minds_or_seeds(tmp_path: Path) -> None:
     run(plan(EXPERIMENT), tmp_path)
     before = (tmp_path / RECORDING).read_bytes()
-    with pytest.raises(RecordingError, match="holds no run of small"):
+    there = r"holds 4 runs by classical, with the seeds 1 to 2: none with the minds and seeds of"
+    with pytest.raises(RecordingError, match=rf"{there} this small \(fixed:7, 1 to 2\)"):
         run(plan(EXPERIMENT, minds="fixed:7"), tmp_path)
-    with pytest.raises(RecordingError, match="choose another folder"):
+    with pytest.raises(RecordingError, match=r"\(classical, 99 to 100\). Choose another folder"):
         run(plan(EXPERIMENT, seed=99), tmp_path)
     assert (tmp_path / RECORDING).read_bytes() == before
+    assert run(plan(EXPERIMENT, "paper"), tmp_path).ran == 6  # more rounds: none of them fits
+    assert run(plan(EXPERIMENT), tmp_path).ran == 0
 
 
 def test_wrong_use_leaves_no_file(tmp_path: Path) -> None:

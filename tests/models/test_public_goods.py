@@ -734,12 +734,27 @@ def test_an_estimate_counts_those_who_are_paid_for() -> None:
 # The party.
 
 
+def party_of(n_agents: int, *talks: tuple[int, int]) -> PartyMemories:
+    """A party with one talk of each of these pairs, in rounds of their own."""
+    chats = tuple(Chat(t, pair, ((pair[0], "Hello."),)) for t, pair in enumerate(talks))
+    return PartyMemories("party.sqlite", 0, n_agents, len(talks), chats, ())
+
+
 def test_who_players_were_at_the_party() -> None:
     """Lai et al. 2024, section 4.2: 1 → 10 → 9 (A) and 1 → 6 → 8 (B)."""
-    assert agents_at_party("A", 10, 3) == [1, 10, 9]
-    assert agents_at_party("B", 10, 2) == [1, 6]
-    assert agents_at_party("B", 10, 5) == [1, 6, 8, 2, 3]
-    assert agents_at_party([4, 2], 4, 4) == [4, 2, 1, 3]
+    ten, four = party_of(10), party_of(4)
+    assert agents_at_party("A", ten, 3) == [1, 10, 9]
+    assert agents_at_party("B", ten, 2) == [1, 6]
+    assert agents_at_party("B", ten, 5) == [1, 6, 8, 2, 3]
+    assert agents_at_party([4, 2], four, 4) == [4, 2, 1, 3]
+
+
+def test_who_follows_whom_at_any_party() -> None:
+    """Talks: 1-3 three times, 1-2 and 3-5 twice, 2-4 once, by whom they were opened or not."""
+    party = party_of(5, (1, 3), (3, 1), (1, 3), (1, 2), (2, 1), (5, 3), (3, 5), (2, 4))
+    assert agents_at_party("familiar", party, 5) == [1, 3, 5, 2, 4]
+    assert agents_at_party("strangers", party, 5) == [1, 4, 3, 2, 5]  # of several the first
+    assert agents_at_party("familiar", party, 2) == [1, 3]
 
 
 @pytest.mark.parametrize(
@@ -753,7 +768,7 @@ def test_who_players_were_at_the_party() -> None:
 )
 def test_members_that_cannot_be(members, n_agents, n, message) -> None:
     with pytest.raises(ParameterError, match=re.escape(message)):
-        agents_at_party(members, n_agents, n)
+        agents_at_party(members, party_of(n_agents), n)
 
 
 def test_a_party_that_is_not_there(tmp_path) -> None:

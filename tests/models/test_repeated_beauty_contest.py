@@ -574,6 +574,17 @@ def test_the_notice_of_fixed_opponents(notice, variant) -> None:
     assert not any("fixed strategy" in text or told for text, told, _ in alone.values())
 
 
+def test_the_last_players_always_pick_zero_whoever_decides() -> None:
+    model = played(n_players=4, n_rounds=2, n_fixed=3, minds="classical:level_1")
+    assert [player.mind.spec for player in model.players] == ["classical:level_1", *["fixed:0"] * 3]
+    # Level 1 picks 2/3 of 50, then of the mean of 33.3, 0, 0 and 0.
+    picks = model.agent_frame().query("agent == 1")["choice"].tolist()
+    assert picks == pytest.approx([100 / 3, 100 / 3 / 4 * 2 / 3])
+    assert model.notice_to(model.players[0]) == (True, None)
+    with pytest.raises(ParameterError, match="n_fixed has to be a whole number from 0 to 4"):
+        contest(n_players=4, n_fixed=5)
+
+
 def test_nobody_is_told_of_oneself_as_fixed() -> None:
     model = contest(minds={"classical": 2, "fixed:0": 1}, notice="count")
 

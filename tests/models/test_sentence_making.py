@@ -257,7 +257,9 @@ def test_the_run_keeps_which_party_it_was(party) -> None:
 
     assert model.parameters["party"] == model.memories.reference
     assert model.parameters["party"].startswith(f"{party}#0@")
-    assert making(interaction="individual", party=party).memories is None
+    alone = making(interaction="individual", party=party, n_agents=4)
+    assert alone.memories is None
+    assert alone.parameters["party"] == model.parameters["party"]
 
 
 def test_bad_parties_and_parameters(party) -> None:

@@ -1,6 +1,7 @@
 """A real server of the viewer and a real Chromium.
 
-The fixtures live as long as a module, since Playwright allows one driver at a time in a process.
+They live as long as the tests of this folder: starting them, and loading the libraries that the
+first pages need, takes longer than most tests.
 """
 
 import os
@@ -20,15 +21,28 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 ROOT = Path(__file__).parents[2]
 ARTEFACTS = ROOT / "test-artefacts"
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-WAIT_MS = 60_000
+WAIT_MS = 120_000
 """Machines of tests are slow at times; what passes waits no longer for it."""
 expect.set_options(timeout=WAIT_MS)
-START_S = 60
+START_S = 300
+"""Cold caches and a busy machine: libraries are read from a slow disk."""
+END_S = 60
 FIRST_PORT, PORTS = 20_000, 1_000
 """Below the ports that systems give out by themselves; each xdist worker has so many."""
 WARM = {"/": ".sabm-home img", "/host": "text=Open the game", "/recording": "h1"}
 """Page → what is there when it is drawn. The first opening of each loads libraries."""
 VIEW = "from sabm_mesa.cli.view import view; view(port={port}, browser=False)"
+
+
+WATCHED = f"""
+import signal, threading
+def tell(*_):
+    names = [thread.name for thread in threading.enumerate()]
+    print("WATCHING", sum("watch" in name for name in names), flush=True)
+signal.signal(signal.SIGUSR1, tell)
+{VIEW}
+"""
+"""The viewer, which says at a signal how many threads watch for changes."""
 
 
 def chromium_path() -> str:
@@ -92,15 +106,15 @@ class Server:
     def close(self) -> None:
         self._process.terminate()
         try:
-            self._process.wait(timeout=20)
+            self._process.wait(timeout=END_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Iterator[Server]:
-    started = Server(tmp_path_factory.mktemp("viewer"))
+    started = Server(tmp_path_factory.mktemp("viewer"), WATCHED)
     try:
         warm(started, chromium)
         yield started
@@ -112,7 +126,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Itera
 def warm(server: Server, chromium: Browser) -> None:
     """Open each kind of page once, and play a round, so that no test waits for libraries."""
     with chromium.new_context() as context:
-        context.set_default_timeout(2 * WAIT_MS)
+        context.set_default_timeout(WAIT_MS)
         page = context.new_page()
         for path, drawn in WARM.items():
             page.goto(server.url + path)
@@ -122,7 +136,7 @@ def warm(server: Server, chromium: Browser) -> None:
         page.locator('.sabm-charts[data-round="0"]').wait_for()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium_path(), args=FLAGS)

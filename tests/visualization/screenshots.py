@@ -10,6 +10,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from sabm_mesa import registry
 from tests.visualization.conftest import FLAGS, ROOT, Server, chromium_path
 
 FOLDER = ROOT / "docs" / "images"
@@ -60,7 +61,7 @@ def _open(browser: Browser, url: str, scheme: str, size: dict[str, int]) -> Page
 
 def _home(browser: Browser, url: str, scheme: str) -> Page:
     page = _open(browser, url, scheme, {"width": 1440, "height": 640})
-    expect(page.locator("article img")).to_have_count(len(SCENARIOS), timeout=WAIT_MS)
+    expect(page.locator("article img")).to_have_count(len(registry.SCENARIOS), timeout=WAIT_MS)
     return page
 
 

@@ -12,7 +12,7 @@ from sabm_mesa.llm.address import URL_VARIABLE
 from sabm_mesa.visualization import access
 from sabm_mesa.visualization.records.store import runs_of
 from sabm_mesa.visualization.stage import Stage
-from tests.visualization.conftest import Server
+from tests.visualization.conftest import WAIT_MS, Server
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +22,7 @@ def _nobody_known(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(variable, raising=False)
 
 
+WAIT_S = WAIT_MS / 1000
 FROM_AFAR = {"host": ["10.0.0.7:8765"]}
 
 
@@ -115,14 +116,14 @@ def test_a_page_sends_the_key_nowhere_else(
     try:
         stage.set(name, value)
         stage.reset()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + WAIT_S
         while stage.busy:
             assert time.monotonic() < deadline
             time.sleep(0.01)
         assert "its key is sent to no address" in stage.problem
     finally:
         stage.close()
-        stage.show.join(20)
+        stage.show.join(WAIT_S)
 
 
 def test_a_page_of_the_host_opens_with_the_key(
@@ -132,6 +133,7 @@ def test_a_page_of_the_host_opens_with_the_key(
     server = Server(tmp_path)
     try:
         with chromium.new_context() as context:
+            context.set_default_timeout(WAIT_MS)
             page = context.new_page()
             page.goto(f"{server.url}/scenario/kbc")
             page.get_by_text("This page is for the host").wait_for()
@@ -145,6 +147,7 @@ def test_a_page_of_the_host_opens_with_the_key(
             page.goto(f"{server.url}/recording?file=/etc/hosts")
             page.get_by_text("only recordings below").wait_for()
         with chromium.new_context() as other:
+            other.set_default_timeout(WAIT_MS)
             page = other.new_page()
             page.goto(f"{server.url}/host")
             page.get_by_text("This page is for the host").wait_for()

@@ -21,6 +21,7 @@ from tests.visualization.conftest import Server
 
 HOSTILE = "<img src=x onerror=\"document.title='taken'\"> **bold** I choose 30."
 UNUSABLE = "I would rather not <b>say</b>."
+MOVE = "path => { history.pushState({}, '', path); dispatchEvent(new PopStateEvent('popstate')) }"
 Browse = Callable[..., Page]
 
 
@@ -30,6 +31,9 @@ def brain(messages: list[dict[str, str]], body: dict[str, object]) -> str:
     if "it is your turn to speak" in messages[-1]["content"]:
         return HOSTILE
     return UNUSABLE if len(messages) == 2 else "Now I can.\n30"
+
+
+FILES = ("parent.sqlite", "branches/fork.sqlite", "cut.sqlite", "new.sqlite")
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +66,11 @@ def address(file: str, run: int | str = 0) -> str:
     return f"/recording?{urlencode({'file': file, 'run': run})}"
 
 
+def move_to(page: Page, path: str) -> None:
+    """Change the address as links of the page do: what it has loaded stays."""
+    page.evaluate(MOVE, path)
+
+
 def open_ask(page: Page, agent: int, phase: str) -> None:
     page.get_by_role("button", name=f"Agent {agent}, {phase}: read the exchange").click()
     expect(page.locator(".rec-reader h2")).to_contain_text(f"Agent {agent}, {phase}")
@@ -77,9 +86,10 @@ def go_to(page: Page, round_: int) -> None:
 def test_the_list_and_a_round(files: Path, browse: Browse) -> None:
     page = browse("/recording")
     names = page.locator(".rec-list strong")
-    expect(names).to_have_count(4)  # a text file is not among them
     expect(names.filter(has_text="parent.sqlite")).to_be_visible()
-    assert {"parent.sqlite", "branches/fork.sqlite"} <= set(names.all_inner_texts())
+    # No text file is among them. What the pages of other tests have recorded is in a folder.
+    listed = {name for name in names.all_inner_texts() if not name.startswith("sabm_recordings")}
+    assert listed == set(FILES)
     expect(page.locator(".rec-list li", has_text="branches/fork.sqlite")).to_contain_text(
         "kbc · 1 run (1 finished)"
     )
@@ -147,29 +157,28 @@ def test_a_fork_beside_its_parent(browse: Browse) -> None:
     page.get_by_alt_text("Both runs by round").wait_for()
 
 
-def test_what_cannot_be_opened_is_said_in_a_line(
-    server: Server, files: Path, browse: Browse
-) -> None:
+def test_what_cannot_be_opened_is_said_in_a_line(files: Path, browse: Browse) -> None:
     page = browse("/recording")
-    for name, told in {
+    for name, told in {  # no line is like the one before it
         "none.sqlite": "There is no recording",
         "cut.sqlite": "is not a usable recording",
-        "new.sqlite": "has format 99, newer than",
-        "notes.txt": "is not a usable recording",
         "~nosuchuser/x.sqlite": "There is no recording",
+        "new.sqlite": "has format 99, newer than",
         "\0": "There is no recording",
+        "notes.txt": "is not a usable recording",
         "a" * 300: "There is no recording",
     }.items():
-        page.goto(server.url + address(name))
+        move_to(page, address(name))
         expect(page.get_by_role("alert")).to_contain_text(told)
     page.get_by_role("button", name="All recordings").click()
     page.get_by_label("Path on the computer").fill(str(files / "parent.sqlite"))
     page.get_by_role("button", name="Open", exact=True).click()
     go_to(page, 0)
     for run in (5, 10**25, "9" * 5000):
-        page.goto(server.url + address("parent.sqlite", run=run))
+        move_to(page, address("parent.sqlite", run=run))
         expect(page.get_by_role("alert")).to_contain_text("run")
-    page.goto(server.url + address("parent.sqlite"))
+        move_to(page, address("parent.sqlite"))
+        go_to(page, 0)
     page.get_by_role("tab", name="Conversation").click()
     page.get_by_label("Only round").fill("9" * 5000)
     expect(page.locator(".sabm-words").first).to_be_visible()

@@ -15,7 +15,7 @@ from sabm_mesa.visualization.run_card import expected_answers
 from sabm_mesa.visualization.show import Show, close_all
 from sabm_mesa.visualization.stage import Stage
 
-WAIT_S = 20.0
+WAIT_S = 120.0
 
 
 class Slow:

@@ -3,33 +3,58 @@
 import numpy as np
 import pytest
 
-from sabm_mesa import BertrandCompetition, KeynesianBeautyContest
+from sabm_mesa import (
+    BertrandCompetition,
+    EmergencyEvacuation,
+    Fishery,
+    KeynesianBeautyContest,
+    RepeatedBeautyContest,
+    SentenceMaking,
+)
+from sabm_mesa.runner import run_all
 from sabm_mesa.visualization.words import (
     count,
     name_of,
     names_in,
     number,
-    title_of,
+    round_of,
+    titles_of,
     who_would_decide,
 )
 
 
 @pytest.mark.parametrize(
-    ("column", "title"),
+    ("scenario", "column", "title"),
     [
-        ("n_winners", "Winners"),
-        ("variance", "Variance (picks squared)"),
-        ("price_2", "Price of Gill"),
-        ("price_3", "Price of 3"),
-        ("price_messages", "Messages on prices"),
-        ("escaped_left", "Escaped, left (people)"),
-        ("some_new_column", "Some new column"),
-        ("n_new", "New"),
-        ("x", "x"),
+        (KeynesianBeautyContest, "n_winners", "Winners"),
+        (KeynesianBeautyContest, "target", "Target (⅔ of the mean)"),
+        (KeynesianBeautyContest, "variance", "Variance (picks squared)"),
+        (RepeatedBeautyContest, "target", "Target (p × mean)"),
+        (SentenceMaking, "variance", "Variance of the sentence vectors (0 to 1)"),
+        (BertrandCompetition, "price_2", "Price of Gill"),
+        (BertrandCompetition, "price_3", "Price of 3"),
+        (BertrandCompetition, "price_messages", "Messages on prices"),
+        (EmergencyEvacuation, "escaped_left", "Escaped, left (people)"),
+        (Fishery, "target", "Target"),
+        (Fishery, "round", "Round (from 0)"),
+        (Fishery, "some_new_column", "Some new column"),
+        (Fishery, "n_new", "New"),
+        (Fishery, "x", "x"),
     ],
 )
-def test_columns_have_titles(column, title):
-    assert title_of(column, ("Ed", "Gill")) == title
+def test_columns_have_the_titles_of_their_scenario(scenario, column, title):
+    assert titles_of(scenario())[column] == title
+
+
+@pytest.mark.parametrize(
+    ("scenario", "first"),
+    [(KeynesianBeautyContest, "round 0"), (Fishery, "month 1"), (SentenceMaking, "word set 1")],
+)
+def test_rounds_are_called_as_in_the_plots(scenario, first):
+    assert round_of(scenario(), 0) == first
+    runs = run_all(scenario, {"n_rounds": 2}, seed=1)
+    labels = {ax.get_xlabel() for figure in runs.figures().values() for ax in figure.axes}
+    assert first.rpartition(" ")[0].capitalize() in {each.removesuffix(" k") for each in labels}
 
 
 @pytest.mark.parametrize(

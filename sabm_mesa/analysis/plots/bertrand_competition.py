@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from matplotlib.figure import Figure
 
-from sabm_mesa.analysis.plots import bertrand_talk, style
+from sabm_mesa.analysis.plots import bertrand_talk, legends, style
 from sabm_mesa.analysis.plots.bertrand_collusion import collusion
 from sabm_mesa.analysis.statistics import require_rows
 
@@ -226,7 +226,9 @@ def _finish(
     axes[-1].set_xlabel("Round", fontsize=style.LABEL)
     if len(axes) > 1:
         figure.supylabel(measure.label, fontsize=style.LABEL)
-    handles, labels = axes[0].get_legend_handles_labels()
+    handles, labels = legends.entries(axes[0])
+    for ax in axes[1:]:
+        legends.entries(ax)
     figure.legend(
         handles,
         labels,

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from sabm_mesa.analysis import collective
-from sabm_mesa.analysis.plots import style
+from sabm_mesa.analysis.plots import legends, style
 from sabm_mesa.analysis.plots.party_network import network_by_period
 from sabm_mesa.analysis.statistics import bootstrap_mean_by_round, require_rows
 from sabm_mesa.analysis.talk_network import network, random_partners, structure
@@ -80,12 +80,17 @@ def ratios_by_round(
     style.plain_axes(ax, "Round", "Distinct ratio (mean over guests)")
     style.integer_ticks(ax.xaxis, sorted(model_data["round"].unique().tolist()))
     ax.set_ylim(0, 1.03)
-    ax.legend(fontsize=style.NOTE, frameon=False, loc="best")
+    if model_data[list(ratios)].isna().all(axis=None):
+        legends.empty(ax, "Nobody has invited anybody.")
+    legends.legend(ax, loc="best")
     return figure
 
 
 def distances(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
     """Semantic distance of tight and of loose pairs by round, with its trend over full windows.
+
+    The trend is the mean over runs of the slopes of each, with the p-value of `collective.trend`
+    where there are several runs.
 
     Args:
         agent_data: one row a run, round and agent, with ``partners`` and ``distances``.
@@ -109,18 +114,15 @@ def distances(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
     for column, (label, colour, marker) in kinds.items():
         if data[column].isna().all():
             continue
-        mean = data.groupby("round")[column].mean()
-        full = mean[mean.index >= FULL]
-        slope, p_value = collective.trend(full.index.tolist(), full.tolist())
-        told = "" if np.isnan(slope) else f": {slope:+.4f} a round, {_p(p_value)}"
-        _line(ax, data, column, label + told, colour, marker)
+        _line(ax, data, column, label + _trend(data, column), colour, marker)
     _window_mark(ax, data)
     style.plain_axes(ax, "Round", "Cosine distance of\nsparse text vectors (0 to 1)")
     style.integer_ticks(ax.xaxis, sorted(data["round"].unique().tolist()))
     drawn = [float(v) for column in kinds for v in data[column] if not np.isnan(v)]
     ax.set_ylim(0, style.headroom(drawn, 0.25))
-    if ax.lines:
-        ax.legend(fontsize=style.NOTE, frameon=False, loc="best")
+    if not drawn:
+        legends.empty(ax, "No two have talked.")
+    legends.legend(ax, loc="best")
     return figure
 
 
@@ -216,12 +218,14 @@ def _talks_a_pair(ax: Axes, by_run: Mapping[object, list[collective.Pair]], n_ag
     style.plain_axes(ax, "Talks of a pair in the run", "Pairs")
     style.integer_ticks(ax.xaxis, most=8)
     ax.set_ylim(0, style.headroom([float((talked / len(counts)).max()), expected.max()], 0.3))
-    ax.legend(fontsize=style.NOTE, frameon=False, loc="upper right", bbox_to_anchor=(1, 0.95))
+    legends.legend(ax, loc="upper right", bbox_to_anchor=(1, 0.95))
 
 
 def _beside(ax: Axes, found: list[float], random: list[float], name: str) -> None:
     """The runs as points, beside the middle 95 % of random networks."""
     known = [value for value in random if not np.isnan(value)]
+    if np.isnan(found).all():
+        legends.empty(ax, "not defined:\nno talks")
     low, middle, high = np.quantile(known, [0.025, 0.5, 0.975]) if known else (0.0, np.nan, 0.0)
     ax.bar(1, high - low, bottom=low, width=0.5, color="#D0D0D0", zorder=2)
     ax.plot([0.75, 1.25], [middle] * 2, color=style.BLACK, linewidth=1.2, zorder=3)
@@ -235,5 +239,14 @@ def _beside(ax: Axes, found: list[float], random: list[float], name: str) -> Non
     )
 
 
-def _p(value: float) -> str:
-    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+def _trend(data: pd.DataFrame, column: str) -> str:
+    """The trend over the full windows, in words; nothing when there is none."""
+    full = data[data["round"] >= FULL]
+    slope, p, n_runs = collective.trend(
+        collective.slope(rows["round"].tolist(), rows[column].tolist())
+        for _, rows in full.groupby("run")
+    )
+    if not n_runs:
+        return ""
+    tested = f" ({'p < 0.001' if p < 0.001 else f'p = {p:.3f}'}, {n_runs} runs)"
+    return f": {slope:+.4f} a round{tested if n_runs > 1 else ''}"

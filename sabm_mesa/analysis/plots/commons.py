@@ -9,12 +9,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from sabm_mesa.analysis.commons import equality, kaplan_meier, survival
-from sabm_mesa.analysis.plots import style
+from sabm_mesa.analysis.plots import legends, style
 from sabm_mesa.analysis.statistics import require_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+ROUND = ("month", 1)
+"""What people call a round, and the number of the first one."""
 COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY_BLUE)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 """A harvester has a colour and a marker of its own, so that colour is not needed to tell them;
@@ -184,6 +186,11 @@ def gains(agent_data: pd.DataFrame, subtitle: str, first_round: int = 0) -> Figu
         for label in ax.get_xticklabels():
             label.set_horizontalalignment("right")
     style.plain_axes(ax, "", "Gain (units)")
+    if not names:
+        ax.set_yticks([])
+        legends.empty(
+            ax, f"No run reached month {first_round + 1}, from which on gains are counted."
+        )
     ax.set_ylim(0, style.headroom(totals["harvest"].tolist(), 0.08))
     return figure
 
@@ -250,7 +257,4 @@ def _months(ax: Axes, months: int) -> None:
 
 def _legend(ax: Axes) -> None:
     """A legend outside the axes, so that it hides nothing."""
-    ax.legend(
-        fontsize=style.NOTE, frameon=False, loc="upper left", bbox_to_anchor=(1.02, 1.0),
-        borderaxespad=0.2,
-    )  # fmt: skip
+    legends.legend(ax, loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0.2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ DASHES = ("-", (0, (5, 1.5)), (0, (2, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (1, 1)
 PUBLISHED = "*"
 MOST_MARKS = 25
 """Published numbers of a condition that are drawn at the most; of more, every so many."""
+_TITLE = 78
+"""Letters that fit into the title of a panel."""
 _HALF_LEGEND = 48
 """Letters that fit into half the width of a figure."""
 
@@ -137,7 +140,7 @@ def distributions(
     require_columns(data, ["condition", column])
     n = len(labels) + (people is not None)
     figure = style.new_figure(title, subtitle, height=0.9 + 1.5 * n)
-    panels = figure.subplots(n, 1, sharex=True, squeeze=False)[:, 0]
+    panels = figure.subplots(n, 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     for number, (condition, name) in enumerate(labels.items()):
         ax, mine = panels[number], data.loc[data["condition"] == condition, column]
         found = mine.dropna().astype(float).to_numpy()
@@ -147,7 +150,8 @@ def distributions(
             edgecolor=style.BLACK, linewidth=0.3,
         )  # fmt: skip
         left = f", {mine.isna().sum()} without a value" if mine.isna().any() else ""
-        ax.set_title(f"{name} ({found.size} values{left})", loc="left", fontsize=style.LABEL)
+        head = textwrap.fill(f"{name} ({found.size} values{left})", _TITLE)
+        ax.set_title(head, loc="left", fontsize=style.LABEL)
     if people is not None:
         for low, high, share in people[1]:
             width = high - low + 1
@@ -155,7 +159,8 @@ def distributions(
                 low - 0.5, share / width, width=width, align="edge", color=style.GREY,
                 edgecolor=style.BLACK, linewidth=0.3,
             )  # fmt: skip
-        panels[-1].set_title(people[0], loc="left", fontsize=style.LABEL)
+        who = textwrap.fill(people[0], _TITLE)
+        panels[-1].set_title(who, loc="left", fontsize=style.LABEL)
     for ax in panels:
         style.plain_axes(ax)
         style.integer_ticks(ax.yaxis, most=4)

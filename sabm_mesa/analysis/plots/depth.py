@@ -94,7 +94,11 @@ def depth(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
     ax.set_xlim(rounds.min() - 0.6, rounds.max() + 0.6)
     ax.set_ylim(0, 1)
     looks = zip(NAMES, LOOKS, strict=True)
-    handles = [Patch(label=name, linewidth=0.5, **look) for name, look in looks][: len(drawn)]
+    handles = [
+        Patch(label=name, linewidth=0.5, **look)
+        for level, (name, look) in zip(drawn, looks, strict=False)
+        if shares[level].any()
+    ]
     figure.legend(
         handles=handles[::-1], loc="outside right center", fontsize=style.NOTE, frameon=False
     )

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from sabm_mesa.analysis.plots import style
+from sabm_mesa.analysis.plots import legends, style
 from sabm_mesa.analysis.plots.evacuation_bound import fastest
 from sabm_mesa.analysis.plots.evacuation_plan import EXIT_COLOURS, Plan
 from sabm_mesa.analysis.plots.evacuation_room import animate, occupancy, snapshots
@@ -144,7 +144,7 @@ def cumulative_escapes(
     label = "these runs, mean" if n_runs > 1 else "this run"
     ax.plot(x, summary["mean"], color=style.BLUE, linewidth=2.0, label=label, zorder=4)
     _time_axes(ax, last, n_people, f"People, of {n_people}")
-    ax.legend(fontsize=style.NOTE, frameon=False, loc="lower right")
+    legends.legend(ax, loc="lower right")
     return figure
 
 

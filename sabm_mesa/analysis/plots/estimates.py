@@ -133,7 +133,8 @@ def _widen(ax: Axes) -> None:
         ax.set_xticks([])
     elif high - low < 1e-6 * max(1.0, abs(low + high) / 2):
         middle = (low + high) / 2
-        ax.set_xlim(middle - 0.5, middle + 0.5)
+        start = -0.05 if 0 <= middle < 0.5 else middle - 0.5  # no negative share beside a 0
+        ax.set_xlim(start, start + 1.0)
 
 
 def _legend(figure: Figure, starred: bool, people: bool) -> None:

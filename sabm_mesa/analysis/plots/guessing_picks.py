@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from sabm_mesa.analysis.guessing_measures import is_fixed
 from sabm_mesa.analysis.human_guesses import first_period_shares, session_means
-from sabm_mesa.analysis.plots import style
+from sabm_mesa.analysis.plots import legends, style
 from sabm_mesa.analysis.plots.guessing_types import (
     largest_pick,
     legend_below,
@@ -72,6 +72,8 @@ def picks(
     rounds_axis(ax, model_data, unit)
     top = max(largest_pick(model_data), float(by_round["target"].fillna(0).max()))
     ax.set_ylim(-0.02 * top, 1.03 * top)
+    if agent_data["choice"].isna().all():
+        legends.empty(ax)
     legend_below(figure, ax)
     return figure
 
@@ -114,6 +116,8 @@ def first_picks(
     mark_picks(ax, level_names(level_k_marks(3, high / 2, p)))
     style.plain_axes(ax, unit, "Picks (%)")
     ax.set_xlim(-0.01 * high, 1.01 * high)
+    if data.empty:
+        legends.empty(ax, "No pick of the first round could be used.")
     legend_below(figure, ax)
     return figure
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabm_mesa.analysis.plots import style
+from sabm_mesa.analysis.plots import legends, style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,9 +77,13 @@ def mark_picks(ax: Axes, names: Mapping[float, str], *, named: bool = True) -> N
         top.spines["top"].set_visible(False)
 
 
-def legend_below(figure: Figure, ax: Axes) -> None:
-    """The legend below the axes, in rows."""
-    handles, labels = ax.get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=style.NOTE
-    )
+def legend_below(figure: Figure, *axes: Axes) -> None:
+    """The legend of one or several axes below them, in rows."""
+    shown = [pair for ax in axes for pair in zip(*legends.entries(ax), strict=True)]
+    artists = {label: artist for artist, label in reversed(shown)}
+    labels = dict.fromkeys(label for _, label in shown)
+    if labels:
+        figure.legend(
+            [artists[label] for label in labels], list(labels), loc="outside lower center",
+            ncols=3, frameon=False, fontsize=style.NOTE,
+        )  # fmt: skip

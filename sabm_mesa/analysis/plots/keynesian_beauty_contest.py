@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.markers import CARETDOWNBASE
 
-from sabm_mesa.analysis.plots import hierarchy, style
+from sabm_mesa.analysis.plots import hierarchy, legends, style
 from sabm_mesa.analysis.plots.depth import depth
 from sabm_mesa.analysis.plots.guessing_types import level_names, mark_picks
 from sabm_mesa.analysis.plots.over_runs import CONFIDENCE, interval, thin_lines
@@ -87,8 +87,10 @@ def variance_by_round(
     ax.set_xlim(rounds.min() - 0.25, rounds.max() + 0.25)
     drawn = [*model_data["variance"], *summary["high"]]
     ax.set_ylim(0, style.headroom([float(v) for v in drawn if not pd.isna(v)]))
+    if summary["mean"].isna().all():
+        legends.empty(ax)
     if n_runs > 1:
-        ax.legend(fontsize=style.NOTE, frameon=False)
+        legends.legend(ax)
     return figure
 
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from sabm_mesa.analysis.collective import Pair, invitations_of, talk_counts, talks_of
-from sabm_mesa.analysis.plots import style
+from sabm_mesa.analysis.plots import legends, style
 from sabm_mesa.analysis.statistics import require_rows
 from sabm_mesa.analysis.talk_network import network
 
@@ -56,19 +56,19 @@ def network_by_period(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
     parts = np.array_split(sorted(data["round"].unique()), min(PERIODS, data["round"].nunique()))
     counts = [talk_counts(zip(*_within(talks, part, "a", "b"), strict=True)) for part in parts]
     invitations = [_within(sent, part, "sender", "receiver") for part in parts]
-    most_talks = max([1, *(n for count in counts for n in count.values())])
+    most_talks = max((n for count in counts for n in count.values()), default=0)
     most_sent, most_got = (
-        max([1, *(pair[side].count(agent) for pair in invitations for agent in agents)])
-        for side in (0, 1)
+        max(pair[side].count(agent) for pair in invitations for agent in agents) for side in (0, 1)
     )
     panels = figure.subplots(1, len(parts), squeeze=False)[0]
-    colours = Normalize(0, most_got)
+    colours = Normalize(0, max(1, most_got))
     for ax, part, count, (senders, receivers) in zip(
         panels, parts, counts, invitations, strict=True
     ):
         _edges(ax, places, count, most_talks)
         areas = [
-            SMALLEST + (LARGEST - SMALLEST) * senders.count(agent) / most_sent for agent in agents
+            SMALLEST + (LARGEST - SMALLEST) * senders.count(agent) / max(1, most_sent)
+            for agent in agents
         ]
         ax.scatter(
             [places[agent][0] for agent in agents], [places[agent][1] for agent in agents],
@@ -83,6 +83,8 @@ def network_by_period(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
         ax.set_axis_off()
         ax.set_aspect("equal")
         ax.margins(0.14)
+        if not count:
+            legends.empty(ax, "Nobody has\ntalked.")
     bar = figure.colorbar(
         ScalarMappable(colours, _POPULARITY), ax=panels.tolist(), shrink=0.7, pad=0.01, aspect=18
     )
@@ -129,11 +131,11 @@ def _scale(most_talks: int, most_sent: int) -> list[Line2D]:
     """What widths and sizes mean."""
     talks = [Line2D([], [], color=style.BLUE, linewidth=_width(n, most_talks),
                     label=f"{n} talk{'s' if n > 1 else ''}")
-             for n in sorted({1, most_talks})]  # fmt: skip
+             for n in sorted({1, most_talks}) if 0 < n <= most_talks]  # fmt: skip
     sizes = [Line2D([], [], marker="o", linestyle="", color="white", markeredgecolor=style.BLACK,
-                    markersize=float(np.sqrt(SMALLEST + (LARGEST - SMALLEST) * n / most_sent)),
+                    markersize=float(np.sqrt(SMALLEST + (LARGEST - SMALLEST) * bool(n))),
                     label=f"{n} invitation{'s' if n != 1 else ''} sent")
-             for n in sorted({0, most_sent})]  # fmt: skip
+             for n in sorted({0, most_sent}) if most_sent]  # fmt: skip
     return [*talks, *sizes]
 
 

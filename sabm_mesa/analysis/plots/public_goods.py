@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from sabm_mesa.analysis.plots import style
+from sabm_mesa.analysis.plots import legends, style
 from sabm_mesa.analysis.plots.over_runs import CONFIDENCE, interval, thin_lines
 from sabm_mesa.analysis.public_goods import infections
 from sabm_mesa.analysis.statistics import bootstrap_mean_by_round, require_rows
@@ -110,7 +110,9 @@ def contributions_by_round(
     style.integer_ticks(ax.xaxis, rounds.tolist())
     ax.set_xlim(rounds.min() - 0.25, rounds.max() + 0.25)
     ax.set_ylim(0, endowment)
-    ax.legend(fontsize=style.NOTE, frameon=False, loc="best")
+    if summary["mean"].isna().all():
+        legends.empty(ax)
+    legends.legend(ax, loc="best")
     return figure
 
 
@@ -140,8 +142,6 @@ def shares_by_round(agent_data: pd.DataFrame, subtitle: str, endowment: float) -
     base = np.zeros(len(shares))
     for name, color in CLASSES.items():
         share = shares[name].to_numpy()
-        if name == "no valid amount" and not share.any():
-            continue
         ax.bar(
             shares.index, share, bottom=base, width=0.86, color=color, label=name,
             edgecolor="white", linewidth=0.6 if len(shares) <= style.FEW * 3 else 0,
@@ -151,10 +151,9 @@ def shares_by_round(agent_data: pd.DataFrame, subtitle: str, endowment: float) -
     style.integer_ticks(ax.xaxis, shares.index.tolist())
     ax.set_ylim(0, 1)
     style.bar_room(ax, shares.index.tolist())
-    handles, labels = ax.get_legend_handles_labels()
-    ax.legend(
-        handles[::-1], labels[::-1], fontsize=style.NOTE, frameon=False, title="gives",
-        title_fontsize=style.NOTE, loc="center left", bbox_to_anchor=(1.0, 0.5),
+    legends.legend(
+        ax, reverse=True, title="gives", title_fontsize=style.NOTE, loc="center left",
+        bbox_to_anchor=(1.0, 0.5),
     )  # fmt: skip
     return figure
 

@@ -10,7 +10,7 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from sabm_mesa.analysis.guessing_measures import by_type, is_fixed
-from sabm_mesa.analysis.plots import style
+from sabm_mesa.analysis.plots import legends, style
 from sabm_mesa.analysis.plots.guessing_picks import first_picks, picks
 from sabm_mesa.analysis.plots.guessing_types import (
     legend_below,
@@ -118,7 +118,7 @@ def levels(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
         ax.set_xlabel("Round", fontsize=style.LABEL)
         ax.tick_params(labelbottom=True)
     figure.supylabel("Picks (%)", fontsize=style.LABEL)
-    legend_below(figure, panels[0])
+    legend_below(figure, *panels[: len(minds)])
     return figure
 
 
@@ -145,6 +145,8 @@ def convergence(model_data: pd.DataFrame, agent_data: pd.DataFrame, subtitle: st
         )  # fmt: skip
     rounds_axis(ax, model_data[model_data["round"] > model_data["round"].min()], "Ratio")
     ax.set_ylim(0, 1.08 * ax.get_ylim()[1])
+    if agent_data["choice"].isna().all():
+        legends.empty(ax)
     legend_below(figure, ax)
     return figure
 

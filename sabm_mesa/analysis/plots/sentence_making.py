@@ -8,12 +8,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from sabm_mesa.analysis.plots import style
+from sabm_mesa.analysis.plots import legends, style
 from sabm_mesa.analysis.statistics import require_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+ROUND = ("word set", 1)
+"""What people call a round, and the number of the first one."""
 MANY = 40
 """Writers up to which each has its row."""
 
@@ -62,7 +64,9 @@ def scores(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
     style.plain_axes(right, "Word set", "Variance of sparse text vectors")
     left.set_ylim(0, 1.03)
     right.set_ylim(0, style.headroom(model_data["variance"].astype(float).tolist(), 0.25))
-    left.legend(fontsize=style.NOTE, frameon=False, loc="lower left")
+    if model_data["variance"].isna().all():
+        legends.empty(right, "No sentence is valid.")
+    legends.legend(left, loc="lower left")
     for ax in (left, right):
         _word_sets(ax, model_data)
     return figure

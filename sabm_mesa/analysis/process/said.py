@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from sabm_mesa.recording.frames import Recorded
-
-SPEECH = "communicate"
-"""The question whose answer is said aloud, in every scenario."""
+from sabm_mesa.registry import SCENARIOS, scenario
+from sabm_mesa.scheduler import Phase, communication
 
 
 def messages_of(recording: str | Path | Recorded, run: int | None = None) -> pd.DataFrame:
@@ -30,21 +32,29 @@ def messages_of(recording: str | Path | Recorded, run: int | None = None) -> pd.
     return messages_in(recorded.decisions(run))
 
 
-def messages_in(decisions: pd.DataFrame) -> pd.DataFrame:
-    """The messages among the decisions of recorded runs, as `messages_of` returns them.
+def messages_in(answers: pd.DataFrame, text: Callable[[Any], str] = str) -> pd.DataFrame:
+    """The messages among answers of recorded runs, as `messages_of` returns them.
+
+    Which answers are said aloud is a matter of the phases of the scenarios: `Phase.says`.
 
     Args:
-        decisions: as `Recorded.decisions` returns them.
+        answers: ``decisions`` or ``asks`` of `Recorded`, or rows of them.
+        text: how a cell of the column ``value`` is read.
     """
-    said = spoken(decisions).rename(columns={"agent": "speaker", "value": "text"})
-    return said[["run", "round", "speaker", "text"]].reset_index(drop=True)
+    speech = _speech()
+    asked = pd.MultiIndex.from_frame(answers[["phase", "name"]].astype(object))
+    said = answers[asked.isin([*speech]) & answers["valid"].to_numpy(bool)]
+    said = said.sort_values(["run", "round", "position", "call"], kind="stable")
+    columns = (said[name] for name in ("phase", "name", "value"))
+    heard = [speech[phase, name].heard(text(value))
+             for phase, name, value in zip(*columns, strict=True)]  # fmt: skip
+    messages: pd.DataFrame = said.assign(text=pd.Series(heard, said.index, dtype=str))
+    messages = messages[messages["text"] != ""].rename(columns={"agent": "speaker"})
+    return messages[["run", "round", "speaker", "text"]].reset_index(drop=True)
 
 
-def spoken(answers: pd.DataFrame) -> pd.DataFrame:
-    """Those of the answers that were said aloud, in the order in which they were said.
-
-    Args:
-        answers: ``asks`` or ``decisions`` of `Recorded`, or rows of them.
-    """
-    said = answers[(answers["name"] == SPEECH) & answers["valid"]]
-    return said.sort_values(["run", "round", "position", "call"], kind="stable")
+@cache
+def _speech() -> dict[tuple[str, str], Phase]:
+    """(Phase, question) → the phase, for each question of a scenario that is answered aloud."""
+    phases = [communication(), *(each for name in SCENARIOS for each in scenario(name).phases)]
+    return {(phase.name, phase.says): phase for phase in phases if phase.says}

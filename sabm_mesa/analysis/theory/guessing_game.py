@@ -8,8 +8,10 @@ Source:
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Rational
 from typing import Literal, NamedTuple, get_args
 
@@ -60,6 +62,7 @@ def level_k_marks(k_max: int = 3, reference: float = 50.0, p: float = 2 / 3) -> 
     return {k: level_k_choice(k, reference, p) for k in range(k_max + 1)}
 
 
+@lru_cache(maxsize=4096)  # exact arithmetic is slow, and crowds pick the same few numbers
 def nagel_level(choice: float, reference: float = 50.0, p: float = 2 / 3) -> int:
     """Class of a pick by its depth of reasoning (Nagel 1995, Table 2).
 
@@ -113,13 +116,16 @@ def winners(picks: Sequence[float | None], p: float | Fraction = 2 / 3) -> tuple
         ValueError: if a pick is infinite or `p` is not positive.
     """
     factor = _fraction(p)
-    exact = [_exact(pick) for pick in picks]
-    valid = [pick for pick in exact if pick is not None]
+    counts = Counter(picks)
+    exact = ((pick, _exact(pick)) for pick in counts)
+    valid = {pick: value for pick, value in exact if value is not None}
     if not valid:
-        return (False,) * len(exact)
-    target = factor * sum(valid, Fraction(0)) / len(valid)
-    closest = min(abs(pick - target) for pick in valid)
-    return tuple(pick is not None and abs(pick - target) == closest for pick in exact)
+        return (False,) * len(picks)
+    total = sum((value * counts[pick] for pick, value in valid.items()), Fraction(0))
+    target = factor * total / sum(counts[pick] for pick in valid)
+    closest = min(abs(value - target) for value in valid.values())
+    won = {pick for pick, value in valid.items() if abs(value - target) == closest}
+    return tuple(pick in won for pick in picks)
 
 
 def outcome(picks: Sequence[float | None], p: float = 2 / 3) -> Outcome:

@@ -12,14 +12,30 @@ from sabm_mesa.analysis.plots import image
 from sabm_mesa.experiments import theory
 from sabm_mesa.experiments.design import Experiment
 from sabm_mesa.experiments.human import people
-from sabm_mesa.experiments.report.content import content, index_content, lead
+from sabm_mesa.experiments.report.content import content, index_content
 from sabm_mesa.experiments.report.drawings import drawings
+from sabm_mesa.experiments.report.headline import (
+    decided_by,
+    headline,
+    language_models,
+    lead,
+    needed,
+)
 from sabm_mesa.experiments.report.page import markdown, page
 from sabm_mesa.experiments.report.provenance import prompts
 from sabm_mesa.experiments.results import Results
 from sabm_mesa.recording.outputs import DPI, as_json, make_folder, write_whole, write_words
 
-__all__ = ["check", "lead", "write", "write_index"]
+__all__ = [
+    "check",
+    "decided_by",
+    "headline",
+    "language_models",
+    "lead",
+    "needed",
+    "write",
+    "write_index",
+]
 
 FORMATS = ("png", "pdf", "svg")
 FIGURES = "figures"
@@ -52,20 +68,22 @@ def write(results: Results, folder: Path) -> list[Path]:
 
     Returns:
         The files: tidy tables (``measures.csv``, ``estimates.csv``, ``comparisons.csv``,
-        ``published.csv``, ``shares.csv``, ``verdicts.csv``, ``prompts.csv``, ``model.csv``,
-        ``agents.csv``), ``figures/`` as PNG, PDF and SVG, ``report.md``, ``report.html`` (one
-        file that needs no other) and, last, ``summary.json``.
+        ``published.csv``, ``ratios.csv``, ``shares.csv``, ``verdicts.csv``, ``prompts.csv``,
+        ``model.csv``, ``agents.csv``), ``figures/`` as PNG, PDF and SVG, ``report.md``,
+        ``report.html`` (one file that needs no other) and, last, ``summary.json``.
 
     Raises:
         OutputError: when a file cannot be written.
     """
     make_folder(folder / FIGURES)
     summary = results.summary()
+    ratios = results.ratios if len(results.ratios) else pd.DataFrame()
     tables = {
         "measures": results.measures,
         "estimates": results.estimates,
         "comparisons": results.comparisons,
         "published": results.courses,
+        "ratios": ratios,
         "shares": results.shares,
         "verdicts": pd.DataFrame(summary["claims"]),
         "prompts": prompts(results),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
 from sabm_mesa.analysis.process import CODES
-from sabm_mesa.experiments.claims import Verdict
+from sabm_mesa.experiments.claims import WORDS, Verdict
 from sabm_mesa.experiments.design import Claim, Experiment
+from sabm_mesa.experiments.finding import alike
 from sabm_mesa.experiments.report import provenance, tables
 from sabm_mesa.experiments.report.drawings import (
     Drawing,
@@ -18,16 +18,29 @@ from sabm_mesa.experiments.report.drawings import (
     runs_in_words,
     without_address,
 )
+from sabm_mesa.experiments.report.headline import (
+    count,
+    decided_by,
+    headline,
+    language_models,
+    lead,
+    needed,
+)
 from sabm_mesa.experiments.report.page import Verbatim, fence
 from sabm_mesa.experiments.report.words import NONE, effect, estimate, exact, p_value
 from sabm_mesa.experiments.results import Results
-from sabm_mesa.minds import language_model
 
-WORDS = ("agrees", "disagrees", "cannot tell")
 ONLY_RULES = (
     "No language model decided here: the verdicts say what these rules of behaviour do, and "
     "replicate nothing."
 )
+
+COMMON_SEEDS = (
+    "Run i of every condition has the same seed (common random numbers), so that the runs of minds "
+    "that decide by the seed come in pairs. The tests take conditions to be independent all the "
+    "same, which is cautious where such pairs are alike."
+)
+OUTSIDE_SAID = f"{tables.OUTSIDE} Outside the 95 % interval of these runs."
 
 
 def content(results: Results, drawn: Sequence[Drawing]) -> dict[str, Any]:
@@ -41,7 +54,8 @@ def content(results: Results, drawn: Sequence[Drawing]) -> dict[str, Any]:
     commands = provenance.commands(results)
     return {
         "title": f"{experiment.name}: {experiment.title}",
-        "lead": lead(results.verdicts, results.outcome.plan.runs),
+        "lead": headline(results),
+        "decided": f"Decided by: {decided_by(results.outcome.plan)}.",
         "question": experiment.question,
         "source": experiment.source.rstrip("."),
         "published_minds": f"Published runs decided by {_list(_published_minds(experiment))}.",
@@ -49,12 +63,15 @@ def content(results: Results, drawn: Sequence[Drawing]) -> dict[str, Any]:
         "verdicts": [_verdict(results, each) for each in results.verdicts],
         "figures": [each for each in drawn if not each.own],
         "own_figures": [each for each in drawn if each.own],
+        "common_seeds": COMMON_SEEDS if len(experiment.conditions) > 1 else "",
+        "outside": OUTSIDE_SAID if results.outside()[0] else "",
         "estimates": tables.estimates(results),
         "people": tables.of_people(results),
         "comparisons": tables.comparisons(results),
         "n_comparisons": len(results.comparisons),
         "courses": tables.courses(results),
         "n_courses": len(results.courses),
+        "ratios": tables.ratios(results),
         "shares": tables.shares(results),
         "codes": [Verbatim(code) for code in CODES],
         "said": tables.codes(results),
@@ -75,7 +92,7 @@ def index_content(results: Sequence[Results]) -> dict[str, Any]:
         results: the experiments.
     """
     every = [verdict for each in results for verdict in each.verdicts]
-    llms = any(_language_models(each) for each in results)
+    llms = any(language_models(each.outcome.plan) for each in results)
     return {
         "title": "Published experiments, and what was found",
         "lead": lead(every),
@@ -87,36 +104,12 @@ def index_content(results: Sequence[Results]) -> dict[str, Any]:
                 "title": each.outcome.plan.experiment.title,
                 "minds": " / ".join(dict.fromkeys(each.minds().values())),
                 "runs": len(each.outcome.runs),
-                **{word.split()[0]: _count(each.verdicts, word) for word in WORDS},
+                **{word.split()[-1]: count(each.verdicts, word) for word in WORDS},
             }
             for each in results
         ],
         "scales": ", ".join(dict.fromkeys(each.outcome.plan.scale for each in results)),
     }
-
-
-def lead(verdicts: Sequence[Verdict], runs: int = 0) -> str:
-    """What was found, in a sentence; ``""`` without claims.
-
-    Args:
-        verdicts: one on each claim.
-        runs: runs a condition, when that is the same for all of them.
-    """
-    if not verdicts:
-        return ""
-    agrees, disagrees, _ = (_count(verdicts, word) for word in WORDS)
-    moot = sum(bool(each.why) for each in verdicts)
-    few = _count(verdicts, "cannot tell") - moot
-    n = len(verdicts)
-    text = (
-        f"{agrees} of {n} published claims agree{'s' * (agrees == 1)} with these "
-        f"runs, {disagrees} disagree{'s' * (disagrees == 1)}"
-    )
-    if few:
-        text += f", {few} cannot be told with {runs_in_words(runs) if runs else 'so few runs'}"
-    if moot:
-        text += f", {moot} cannot be judged from such runs, however many"
-    return f"{text}."
 
 
 def warnings(results: Results) -> list[str]:
@@ -131,8 +124,16 @@ def warnings(results: Results) -> list[str]:
     published, minds = _published_minds(experiment), results.minds()
     if any(without_address(minds[name]) != who for name, who in published.items()):
         said.append(f"Published with {_list(published)}; here: {_list(minds)}.")
-        if not _language_models(results):
+        if not language_models(plan):
             said[-1] += f" {ONLY_RULES}"
+    for names in alike(plan):
+        called = [f"“{experiment.condition(name).label}”" for name in names]
+        each = "Both" if len(names) == 2 else "All"
+        said.append(
+            f"{', '.join(called[:-1])} and {called[-1]} were one and the same request, with the "
+            f"same parameters and minds. {each} got separate samples: runs of their own, which "
+            "differ by chance alone, and not at all where the minds decide by the seed."
+        )
     usual = experiment.scales["paper"].runs
     if plan.runs < usual:
         said.append(f"{runs_in_words(plan.runs)}; at paper scale there are {usual}.")
@@ -141,11 +142,11 @@ def warnings(results: Results) -> list[str]:
     if plan.scale == "quick" and changed:
         listed = ", ".join(f"{k} = {v}" for k, v in changed.items())
         said.append(f"Smaller than what was published: {listed}.")
-    if alike := _without_chance(results):
+    if unchanging := _without_chance(results):
         said.append(
-            f"All runs of {alike} are the same, number for number, whatever the seed: these minds "
-            "leave nothing to chance there. However many runs they are, they are worth one, and "
-            "the p-values of them say nothing."
+            f"All runs of {unchanging} are the same, number for number, whatever the seed: these "
+            "minds leave nothing to chance there. However many runs they are, they are worth one, "
+            "and the p-values of them say nothing."
         )
     for name, n in runs.groupby("condition", sort=False)["invalid"].sum().items():
         if n:
@@ -172,18 +173,8 @@ def _published_minds(experiment: Experiment) -> dict[str, str]:
     return {each.name: each.minds or experiment.minds for each in experiment.conditions}
 
 
-def _language_models(results: Results) -> bool:
-    """Whether any language model decided."""
-    return any(language_model(spec) for text in results.outcome.runs["minds"]
-               for spec in json.loads(text))  # fmt: skip
-
-
 def _list(minds: dict[str, str]) -> str:
     return ", ".join(dict.fromkeys(minds.values()))
-
-
-def _count(verdicts: Sequence[Verdict], word: str) -> int:
-    return sum(each.word == word for each in verdicts)
 
 
 def _verdict(results: Results, verdict: Verdict) -> dict[str, str]:
@@ -199,7 +190,7 @@ def _verdict(results: Results, verdict: Verdict) -> dict[str, str]:
         "tested": _tested(results, claim),
         "found": f"{kind} {found}; {test.effect_name} {effect(test.effect)}; {runs}{missing}.",
         "p": p_value(verdict.p),
-        "needed": _needed(verdict),
+        "needed": needed(verdict) or NONE,
     }
 
 
@@ -217,13 +208,3 @@ def _tested(results: Results, claim: Claim) -> str:
         "like": f"like “{than}”, up to {exact(claim.margin)}",
     }[claim.kind]
     return f"{measure}: “{label}” {words}"
-
-
-def _needed(verdict: Verdict) -> str:
-    if verdict.word != "cannot tell":
-        return NONE
-    if verdict.why:
-        return f"no number of runs: {verdict.why}"
-    if verdict.runs_needed is None:
-        return "more than 500 runs a condition, if any number"
-    return f"about {verdict.runs_needed} runs a condition"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sabm_mesa.analysis.plots import conditions, image
 from sabm_mesa.analysis.plots.estimates import by_condition
 from sabm_mesa.analysis.plots.variance_shares import variance_shares
-from sabm_mesa.errors import ParameterError, one_line
+from sabm_mesa.errors import one_line
 from sabm_mesa.experiments.design import Measure, Plot
 from sabm_mesa.experiments.human import people
 from sabm_mesa.experiments.results import Results
@@ -90,7 +90,6 @@ def _subtitle(results: Results) -> str:
 
 
 def _plot(results: Results, number: int, plot: Plot) -> Drawing:
-    _check_columns(results, plot)
     theory = marks(plot.theory, results.outcome) if plot.theory else []
     of = f"{plot.label}, of: {', '.join(labels(results).values())}"
     column = plot.columns[0] if len(plot.columns) == 1 else "mean"
@@ -112,17 +111,6 @@ def _plot(results: Results, number: int, plot: Plot) -> Drawing:
         label=_drawn(plot.label), subtitle=_subtitle(results), published=courses, marks=theory,
     )  # fmt: skip
     return Drawing(name, f"Lines by round: {of}", " ".join(parts), figure)
-
-
-def _check_columns(results: Results, plot: Plot) -> None:
-    outcome = results.outcome
-    data = outcome.agent_data if plot.kind == "values" else outcome.model_data
-    for column in plot.columns:
-        if column not in data.columns:
-            raise ParameterError(
-                f"Experiment {outcome.plan.experiment.name}, plot {plot.title!r}: there is no "
-                f"column {column!r}; there are {', '.join(data.columns[3:])}."
-            )
 
 
 def _distributions(results: Results, plot: Plot, theory: list[conditions.Mark]) -> Any:

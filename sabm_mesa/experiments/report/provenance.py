@@ -24,7 +24,7 @@ HASH = 12
 
 def facts(results: Results) -> list[tuple[str, str]]:
     """What was run, as names and values."""
-    plan, runs = results.outcome.plan, results.outcome.runs
+    plan, own, runs = results.outcome.plan, results.outcome.runs, results.outcome.all_runs
     first = _first_runs(results)
     versions = dict.fromkeys(item for past in first.values() for item in past.versions.items())
     asks, invalid = int(runs["asks"].sum()), int(runs["invalid"].sum())
@@ -33,11 +33,15 @@ def facts(results: Results) -> list[tuple[str, str]]:
     paid = float(runs["paid_usd"].sum(skipna=False))
     found = [
         ("Scenario", plan.experiment.scenario),
-        ("Scale", f"{plan.scale}: {runs_in_words(plan.runs)}, {len(runs)} in all"),
+        ("Scale", f"{plan.scale}: {runs_in_words(plan.runs)}, {len(own)} in all"),
         ("Seeds", _span(plan.seeds)),
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions)),
-        ("Questions", f"{asks:,}, {invalid:,} of them without a usable answer{taken}"),
     ]
+    if (parties := results.outcome.parties) is not None:
+        held = "1 run" if len(parties.runs) == 1 else f"{len(parties.runs)} runs"
+        told = f"{held} of {parties.plan.experiment.name} before; all that follows counts them, too"
+        found.append(("Parties", told))
+    found.append(("Questions", f"{asks:,}, {invalid:,} of them without a usable answer{taken}"))
     if any(tokens):
         found += [
             ("Tokens", f"{tokens[0]:,} sent, {tokens[1]:,} received"),
@@ -58,7 +62,10 @@ def conditions(results: Results) -> list[dict[str, str]]:
     told = []
     for each in plan.experiment.conditions:
         cell = next(cell for cell in plan.cells if cell.condition == each.name)
-        words = _set({k: v for k, v in cell.parameters.items() if k != "minds"}) or "none"
+        changed = {k: v for k, v in cell.parameters.items() if k not in {"minds", "party"}}
+        words = _set(changed) or "none"
+        if memories := cell.parameters.get("party"):
+            words += f"; remembers the party {each.party or memories.reference}"
         if cell.fork_of:
             trunk = plan.experiment.condition(cell.fork_of).label
             words = f"the runs of “{trunk}” up to round {cell.at}, then {_set(cell.changes)}"

@@ -11,12 +11,14 @@ import pandas as pd
 from sabm_mesa.analysis.process import CODES
 from sabm_mesa.experiments.report.drawings import SOURCES, labels, measure_name
 from sabm_mesa.experiments.report.words import NONE, effect, estimate, exact, p_value, percent
-from sabm_mesa.experiments.results import Results
+from sabm_mesa.experiments.results import Results, is_outside
 
 MOST_PAIRS = 30
 """Pairs of conditions that a report shows at the most; the CSV file has all."""
 MOST_POINTS = 10
 """Rounds of a published course that a report shows at the most; the CSV file has all."""
+OUTSIDE = "†"
+"""Marks a published number that lies outside the interval of these runs."""
 Rows = list[dict[str, Any]]
 
 
@@ -28,8 +30,8 @@ def estimates(results: Results) -> Rows:
             "measure": measure_name(experiment.measure(row["measure"])),
             "condition": called[row["condition"]],
             "n": row["n"],
-            "mean": estimate(row["mean"], row["low"], row["high"]),
-            "published": exact(row["published"]),
+            "mean": estimate(row["mean"], row["low"], row["high"]) + _together(row),
+            "published": _published(row),
             "source": row["source"] or NONE,
         }
         for _, row in results.estimates.iterrows()
@@ -85,12 +87,28 @@ def courses(results: Results) -> Rows:
                     "column": str(column).replace("_", " "),
                     "condition": called[str(condition)],
                     "round": row["round"],
-                    "published": exact(row["published"]),
+                    "published": _published(row),
                     "found": estimate(row["mean"], row["low"], row["high"]),
                     "source": row["source"],
                 }
             )
     return rows
+
+
+def ratios(results: Results) -> Rows:
+    """Ratios of conditions beside the published ones."""
+    experiment, called = results.outcome.plan.experiment, labels(results)
+    return [
+        {
+            "label": row["label"],
+            "ratio": f"{experiment.measure(row['measure']).label}: {called[row['condition']]} ÷ "
+            f"{called[row['than']]}",
+            "found": estimate(row["ratio"], row["low"], row["high"]),
+            "published": _published(row),
+            "source": row["source"],
+        }
+        for _, row in results.ratios.iterrows()
+    ]
 
 
 def shares(results: Results) -> Rows:
@@ -123,6 +141,18 @@ def codes(results: Results) -> Rows:
         for name, label in called.items()
         if name in by_condition
     ]
+
+
+def _together(row: pd.Series[Any]) -> str:
+    """The most frequent value of all runs together, where there is one."""
+    value = row["together"]
+    return "" if math.isnan(value) else f"; {exact(value)} of all runs together"
+
+
+def _published(row: pd.Series[Any]) -> str:
+    """A published number, marked when it lies outside the interval of these runs."""
+    outside = is_outside(row["published"], row["low"], row["high"])
+    return f"{exact(row['published'])}{f' {OUTSIDE}' if outside else ''}"
 
 
 def _grouped(rows: Rows, name: str) -> Rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 
 import solara
@@ -13,7 +13,8 @@ from sabm_mesa.visualization.frame import Head
 from sabm_mesa.visualization.html import html, inside, picture
 from sabm_mesa.visualization.looks import Look, Picture, one_sentence
 
-_painting = threading.Lock()
+_painter = ThreadPoolExecutor(1, thread_name_prefix="sabm-cards")
+"""Draws one picture after another, in the order of the cards."""
 
 
 @solara.component
@@ -40,7 +41,8 @@ def Card(name: str) -> None:
         name: the name of the scenario in the registry.
     """
     model = scenario(name)
-    drawn = solara.lab.use_task(lambda: _picture(name), dependencies=[name], raise_error=False)
+    coming = _picture(name)
+    drawn = solara.lab.use_task(coming.result, dependencies=[name], raise_error=False)
     with solara.Link(f"/scenario/{name}"), inside("article", "sabm-card sabm-teaser"):
         with inside("div", "sabm-teaser-picture"):
             with inside("div", "sabm-teaser-drawn"):  # both stay: a widget keeps its tag
@@ -55,11 +57,17 @@ def Card(name: str) -> None:
         html("p", model.source, "sabm-source")
 
 
+def draw_all() -> None:
+    """Have the pictures of all cards drawn, once in the life of the server."""
+    for name in SCENARIOS:
+        _picture(name)
+
+
+def stop_drawing() -> None:
+    """Draw no further pictures: the server ends."""
+    _painter.shutdown(wait=False, cancel_futures=True)
+
+
 @cache
-def _drawn(name: str) -> Picture:
-    return Look(scenario(name)).card()
-
-
-def _picture(name: str) -> Picture:
-    with _painting:  # one after another: several visitors at once need them drawn once only
-        return _drawn(name)
+def _picture(name: str) -> Future[Picture]:
+    return _painter.submit(lambda: Look(scenario(name)).card())

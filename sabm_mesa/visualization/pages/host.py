@@ -31,7 +31,7 @@ from sabm_mesa.visualization.pages.play_parts import (
 )
 from sabm_mesa.visualization.run_card import recording_link
 from sabm_mesa.visualization.server import name_of as address_name
-from sabm_mesa.visualization.words import count, name_of, names_in, told
+from sabm_mesa.visualization.words import count, counting, name_of, titles_of, told
 from sabm_mesa.written import parse_minds, parse_value
 
 ROUNDS, TIME_LIMIT_S = 4, 120.0
@@ -134,6 +134,7 @@ def _Settings(host: str, name: str) -> None:
             problem(opening.value)
     known: dict[str, Any] = {_size_label(size): value for size, value in sizes.items()}
     known |= {"Seats for people": people, "Who decides for the others": others, "Seed": seed}
+    known |= {"Scenario": name, "Results shown": public}
     with inside("div", data_settings=json.dumps(known | {"Seconds for an answer": limit})):
         solara.Button("Open the game", color="primary", on_click=opening, disabled=opening.pending)
 
@@ -165,7 +166,7 @@ def _hosted(game: Game, at_once: AtOnce, closing: bool, ask: Callable[[str], Non
             _progress(game)
         if status == "over":
             Line(game.problem or "The game is over.")
-            table("The game by round", game.model_data(), names_in(model))
+            table("The game by round", game.model_data(), titles_of(model))
         if model.recording_path:
             Line(f"Recorded in {model.recording_path}")
         if model.recording_path and status == "over":
@@ -196,13 +197,13 @@ def _progress(game: Game) -> None:
 
 def _watched(view: GameView, key: str) -> None:
     with card().key(f"{key} latest"):
-        Line("Latest round", tag="h2")
+        Line(f"Latest {counting(view.model)[0]}", tag="h2")
         panels.latest(view.model, view.shown)
     with card().key(f"{key} talk"):
         Line("Conversation", tag="h2")
         panels.Talk(view, sum(map(len, view.said().values())))
     with solara.v.Html(tag="div").key(f"{key} charts"):
-        panels.charts(view.shown)
+        panels.charts(view.model, view.shown)
 
 
 def _elsewhere(host: str, game: Game, at_once: AtOnce) -> None:

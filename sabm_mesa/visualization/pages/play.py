@@ -19,7 +19,7 @@ from sabm_mesa.visualization.pages.play_parts import (
     table,
     use_poll,
 )
-from sabm_mesa.visualization.words import name_of, names_in, noun_of
+from sabm_mesa.visualization.words import name_of, noun_of, round_of, titles_of
 
 
 @solara.component
@@ -88,19 +88,19 @@ def _now(game: Game, seat: Seat, holder: str) -> None:
 
 
 def _so_far(game: Game, seat: Seat) -> None:
-    names = names_in(game.model)
-    Line(f"After round {len(game.so_far()) - 1}", tag="h2")
-    table("Your results so far", game.own_data(seat), names)
-    table("The game so far", game.so_far(), names)
+    titles = titles_of(game.model)
+    Line(f"After {round_of(game.model, len(game.so_far()) - 1)}", tag="h2")
+    table("Your results so far", game.own_data(seat), titles)
+    table("The game so far", game.so_far(), titles)
 
 
 def _results(game: Game, seat: Seat) -> None:
     Line("The game is over", tag="h2")
     if game.problem:  # which may tell of the host's machine, so only the host is told
         Line("It ended before its time.")
-    names = names_in(game.model)
-    table("Your results by round", game.own_data(seat), names)
-    table("The game by round", game.model_data(), names)
+    titles = titles_of(game.model)
+    table("Your results by round", game.own_data(seat), titles)
+    table("The game by round", game.model_data(), titles)
 
 
 def _done(turn: Turn) -> None:
@@ -125,8 +125,10 @@ def _folded(*, open_: bool = False) -> Any:
 
 
 def _round(round_: int, game: Game) -> str:
-    last = game.model.n_rounds - 1
-    return f"Round {max(round_, 0)}" + (f" (the last is round {last})" if last else "")
+    model = game.model
+    shown = round_of(model, max(round_, 0)).capitalize()
+    last = round_of(model, model.n_rounds - 1)
+    return f"{shown} (the last is {last})" if model.n_rounds > 1 else shown
 
 
 def _state(token: str) -> object:

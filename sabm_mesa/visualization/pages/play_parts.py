@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import solara
@@ -13,7 +13,7 @@ import solara.lab
 from sabm_mesa.decisions import AnswerSpec, Choice, Number, Text
 from sabm_mesa.games import Games
 from sabm_mesa.seats import Question, Seat
-from sabm_mesa.visualization.words import number, title_of
+from sabm_mesa.visualization.words import Titles, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,16 +103,17 @@ def Answer(seat: Seat, holder: str, question: Question) -> None:
     )
 
 
-def table(caption: str, frame: pd.DataFrame, names: Sequence[str] = ()) -> None:
+def table(caption: str, frame: pd.DataFrame, titles: Titles | None = None) -> None:
     """A table of data.
 
     Args:
         caption: what it shows.
         frame: the data.
-        names: the names of the agents, for columns that end with the number of one.
+        titles: what its columns are called.
     """
+    called = titles or Titles()
     rows = [[number(value) for value in row] for row in frame.itertuples(index=False)]
-    columns = [title_of(str(column), names) for column in frame.columns]
+    columns = [called[str(column)] for column in frame.columns]
     _DataTable(caption=caption, columns=columns, rows=rows)
 
 

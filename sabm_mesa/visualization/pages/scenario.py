@@ -15,7 +15,7 @@ from sabm_mesa.visualization.looks import one_sentence
 from sabm_mesa.visualization.pages.play_parts import use_poll
 from sabm_mesa.visualization.run_card import run_card
 from sabm_mesa.visualization.stage import Stage
-from sabm_mesa.visualization.words import told
+from sabm_mesa.visualization.words import counting, told
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -77,12 +77,12 @@ def _Live(stage: Stage) -> None:
         with inside("section", "sabm-card sabm-run", aria_label="Run"):
             run_card(stage, at_once)
         with inside("section", "sabm-main", aria_label="Charts"):
-            panels.charts(show.shown)
+            panels.charts(show.model, show.shown)
             panels.beside(show)
         with inside("aside", "sabm-side"):
             with card("Conversation"):
                 panels.Talk(show, sum(map(len, show.said().values())))
-            with card("Latest round"):
+            with card(f"Latest {counting(show.model)[0]}"):
                 panels.latest(show.model, show.shown)
             with card("Usage"):
                 panels.usage(show.model)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from sabm_mesa.analysis.process.said import SPEECH, spoken
+from sabm_mesa.analysis.process.said import messages_in
 from sabm_mesa.errors import UnknownName
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.registry import scenario
@@ -47,7 +47,7 @@ def phases_of(run: Run) -> list[str]:
     try:
         known = [phase.name for phase in scenario(run.info["scenario"]).phases]
     except UnknownName:
-        known = [SPEECH, "plan"]
+        known = ["communicate", "plan"]
     return list(dict.fromkeys([*known, *run.asks["phase"].unique()]))
 
 
@@ -96,11 +96,13 @@ def said_in(run: Run, most: int, only: int | None = None) -> tuple[int, list[tup
         most: so many messages at the most.
         only: only in this round; in all when None.
     """
-    said = spoken(run.asks if only is None else run.asks_of(only))
+    said = messages_in(run.asks if only is None else run.asks_of(only), value_of)
     first = said[:most]
     return len(said), [
-        (int(round_), f"Agent {agent}", value_of(value))
-        for round_, agent, value in zip(first["round"], first["agent"], first["value"], strict=True)
+        (int(round_), f"Agent {speaker}", words)
+        for round_, speaker, words in zip(
+            first["round"], first["speaker"], first["text"], strict=True
+        )
     ]
 
 

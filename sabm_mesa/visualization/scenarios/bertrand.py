@@ -12,6 +12,14 @@ CARD: tuple[dict[str, Any], str] = (
     "prices",
 )
 """The run whose prices are the picture on the home page."""
+TITLES = {
+    "spell": "Collusion so far (rounds)",
+    "collusion_index": "Collusion index Δ",
+    "bertrand_price": "Bertrand price",
+    "bertrand_profit": "Bertrand profit",
+    "price_messages": "Messages on prices",
+}
+"""Columns that are called otherwise than they are written."""
 
 
 def public_columns(model: BertrandCompetition) -> list[str]:

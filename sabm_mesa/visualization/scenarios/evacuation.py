@@ -24,6 +24,17 @@ CARD: tuple[dict[str, Any], str] = ({"n_rounds": 6}, "room")
 """The run whose room is the picture on the home page."""
 ROOM = ("width", "height", "obstacles", "exits")
 """The parameters of the room; the published table is of the room that is their default."""
+TITLES = {
+    "escaped": "Escaped (people)",
+    "inside": "Inside (people)",
+    "dead": "Dead (people)",
+    "evenness": "Evenness of the escapes (0 to 1)",
+    "target_evenness": "Evenness of the targets (0 to 1)",
+    "mean_distance": "Mean distance (cells)",
+    "changed": "Changed exit (people)",
+    "status": "State",
+}
+"""Columns that are called otherwise than they are written."""
 COLOUR_MAPS = ("occupancy",)
 MARKERS = {"confident": "o", "afraid": "^"}
 EDGES = {"strong": ("#000000", 1.1), "weak": ("#FFFFFF", 0.6)}

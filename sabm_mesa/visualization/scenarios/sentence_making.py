@@ -9,6 +9,12 @@ if TYPE_CHECKING:
 
 CARD: tuple[dict[str, Any], str] = ({}, "scores")
 """The run whose scores are the picture on the home page."""
+TITLES = {
+    "valid_ratio": "Valid sentences (share)",
+    "valid_ratio_at_once": "Valid at once (share)",
+    "variance": "Variance of the sentence vectors (0 to 1)",
+}
+"""Columns that are called otherwise than they are written."""
 
 
 def hearers(_model: PairChats, message: Message) -> str:

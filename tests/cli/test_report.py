@@ -1,0 +1,64 @@
+"""What the command line says at the end of a run: measures without a value, and cautions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .support import Sabm, one_line
+
+SHRINKS = "a pot times 0.5 does not grow, so that giving helps nobody"
+PAYS = "comes back of each dollar that one gives, so that giving costs nothing"
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        (["multiplier=0.5"], SHRINKS),
+        (["multiplier=2"], f"1 {PAYS}"),
+        (["multiplier=2", "n_players=4"], ""),
+        (["multiplier=3", "n_players=4", "group_size=2"], f"1.5 {PAYS}"),
+    ],
+)
+def test_a_game_that_is_no_dilemma(
+    sabm: Sabm, tmp_path: Path, settings: list[str], why: str
+) -> None:
+    said = f"no social dilemma: {why}; a dilemma has a multiplier between 1 and 2." if why else ""
+    given = [part for each in settings for part in ("--set", each)]
+    outcome = sabm("run", "public-goods", "--runs", 2, "--rounds", 2, *given, "--out", tmp_path)
+
+    warned = [line for line in outcome.out.splitlines() if line.startswith("Warning")]
+    assert warned == ([f"Warning: {said}"] if said else [])
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert [run.get("caution", "") for run in summary["runs"]] == [said, said]
+
+
+def test_members_that_are_none(sabm: Sabm, tmp_path: Path) -> None:
+    outcome = sabm("run", "public-goods", "--set", "members=C", "--out", tmp_path / "out")
+
+    assert outcome.status == 2
+    assert "or a list of agents such as [1, 10, 9], not 'C'" in one_line(outcome)
+
+
+def test_measures_that_no_run_has_are_shown_as_such(sabm: Sabm, tmp_path: Path) -> None:
+    outcome = sabm(
+        "run", "fishery", "--set", "newcomer_month=4", "--minds", "fixed:100", "--out", tmp_path
+    )
+
+    assert "survival_time 0, survived 0, gain –, efficiency –, equality –" in outcome.out
+
+
+def test_a_mean_over_some_of_the_runs_says_over_how_many(sabm: Sabm, tmp_path: Path) -> None:
+    """In short parties with these seeds some have tight pairs and others none."""
+    options = ["--minds", "classical:random", "--set", "n_agents=8", "--rounds", 12, "--runs", 4,
+               "--seed", 1, "--out", tmp_path]  # fmt: skip
+    words = sabm("run", "cocktail-party", *options).out
+    runs = json.loads((tmp_path / "summary.json").read_text())["runs"]
+    known = [run["slope_tight_distance"] for run in runs if run["slope_tight_distance"] is not None]
+
+    assert 0 < len(known) < 4
+    mean = sum(known) / len(known)
+    assert f"slope_tight_distance {mean:.4g} ({len(known)} of 4 runs)" in words
+    assert not [name for run in runs for name in run if name.startswith("p_")]
