@@ -21,8 +21,12 @@ BROWSERS = [
 LONG = [
     "tests/core/test_cost.py",
     "tests/chaos/test_chaos.py",
-    "tests/experiments/test_report.py",
+    "tests/core/test_fork.py",
     "tests/cli/test_recordings.py",
+    "tests/experiments/test_report.py",
+    "tests/cli/test_scenarios.py",
+    "tests/core/test_resume.py",
+    "tests/experiments/test_published_systems.py",
     "tests/cli/test_reproduce.py",
 ]
 """Other files that take long, the longest first, so that no process works alone at the end."""

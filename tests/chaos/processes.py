@@ -15,7 +15,7 @@ from pathlib import Path
 DEATH = 77
 """The exit status of a process that died where it had to."""
 FAILED = 70
-HANGS_S = 120
+HANGS_S = 600
 MEMORY = Path("/dev/shm")
 
 

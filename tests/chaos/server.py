@@ -19,7 +19,7 @@ from tests.chaos.processes import ended, last_line, start
 from tests.llm_server import LLMServer, stub
 
 LATENCY_S, JITTER_S = 0.03, 0.04
-STARTS_S, LASTS_S = 30, 3600
+STARTS_S, LASTS_S = 300, 3600
 
 
 @dataclass(frozen=True)

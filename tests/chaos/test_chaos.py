@@ -25,7 +25,7 @@ sys.exit(chaos.main(["--deaths", "18", "--kills", "0"]))
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-W", "error::DeprecationWarning", *arguments],
-        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=900, check=False,
     )  # fmt: skip
 
 

@@ -174,7 +174,7 @@ def test_a_command_that_is_interrupted_can_be_resumed(sabm: Sabm, tmp_path: Path
             server.wait_until(lambda server: server.stats["requests"] > 5)
             in_use = sabm("resume", recording)
             stopped.send_signal(signal.SIGINT)
-            _, said = stopped.communicate(timeout=60)
+            _, said = stopped.communicate(timeout=300)
         assert in_use.status == 1
         assert one_line(in_use).startswith(f"Run 0 of {recording} is in use: it is still being ")
         assert one_line(in_use).endswith("Wait until that has ended, or stop it.")

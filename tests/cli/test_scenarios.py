@@ -7,8 +7,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -17,6 +15,7 @@ import pytest
 
 from sabm_mesa.llm import close_all
 from sabm_mesa.registry import SCENARIOS
+from tests.core.reruns import process
 from tests.llm_server import LLMServer, writer
 
 from .support import Sabm, one_line
@@ -134,18 +133,16 @@ def test_an_mp4_needs_ffmpeg(sabm: Sabm, tmp_path: Path, monkeypatch: pytest.Mon
 def test_ctrl_c_keeps_what_was_answered_and_says_so(tmp_path: Path) -> None:
     with LLMServer(held=True) as server:
         command = [
-            sys.executable, "-m", "sabm_mesa", "run", "kbc", "--minds", "llm:stub",
+            "-m", "sabm_mesa", "run", "kbc", "--minds", "llm:stub",
             "--base-url", server.url, "--set", "n_players=5", "--runs", "2", "--out", str(tmp_path),
         ]  # fmt: skip
         environment = {k: v for k, v in os.environ.items() if k != "OPENAI_API_KEY"}
-        with subprocess.Popen(
-            command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-        ) as process:
-            server.wait_until(lambda seen: seen.in_flight == 10, timeout=60)
-            process.send_signal(signal.SIGINT)
+        with process(command, env=environment) as running:
+            server.wait_until(lambda seen: seen.in_flight == 10)
+            running.send_signal(signal.SIGINT)
             server.release()
-            out, err = process.communicate(timeout=60)
-    assert process.returncode == 1
+            out, err = running.communicate(timeout=300)
+    assert running.returncode == 1
     assert out == ""
     lines = [line for line in err.split("\n") if line.strip() and not line.startswith(" ")]
     path = tmp_path / "recording.sqlite"

@@ -89,7 +89,7 @@ def test_a_port_that_is_taken_is_one_line(tmp_path):
         done = subprocess.run(
             [sys.executable, "-c", code.format(port)],
             cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
     assert done.returncode == 1
     assert "The viewer is at" not in done.stdout

@@ -36,7 +36,7 @@ class Asked:
 
     def outcome(self):
         with self._pool:
-            return self.reply.result(timeout=10)
+            return self.reply.result(timeout=100)
 
 
 def play(game, *scripts, holder=ME):
@@ -56,7 +56,7 @@ def play(game, *scripts, holder=ME):
         playing = [people.submit(person, *each) for each in zip(seats, scripts, strict=True)]
         game.start()
         for each in playing:
-            each.result(timeout=30)
+            each.result(timeout=100)
     game.join()
 
 

@@ -403,7 +403,7 @@ def test_processes_write_to_one_file_at_the_same_time(tmp_path) -> None:
     for writer in writers:
         writer.stdin.write("\n")
         writer.stdin.flush()
-    errors = [writer.communicate(timeout=100)[1] for writer in writers]
+    errors = [writer.communicate(timeout=300)[1] for writer in writers]
 
     assert errors == ["", "", ""]
     assert rows(path, "SELECT run, status FROM runs ORDER BY run") == [
@@ -448,7 +448,7 @@ except RecordingError as error:
 def test_when_the_disk_is_full_the_run_stops_and_what_was_used_is_kept(tmp_path) -> None:
     path = tmp_path / "r.sqlite"
     done = subprocess.run(
-        script(FULL, path), cwd=ROOT, capture_output=True, text=True, check=False, timeout=100
+        script(FULL, path), cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
     )
 
     assert done.returncode == 0, done.stderr

@@ -174,7 +174,7 @@ def test_a_writer_that_cannot_begin_says_so(tmp_path) -> None:
 
     writer = Writer(tmp_path / "r.sqlite", connect)
     with pytest.raises(RecordingError, match="too many open files"):
-        writer.commit().result(timeout=20)
+        writer.commit().result(timeout=100)
 
 
 def test_what_is_forked_changes_what_is_named_and_no_more(tmp_path) -> None:

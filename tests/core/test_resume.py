@@ -312,7 +312,7 @@ def test_two_processes_do_not_go_on_with_one_run(tmp_path) -> None:
         assert first.stdout.readline() == "asked\n"
         with pytest.raises(RecordingError, match=r"Run 0 of .* is in use: it is still being writt"):
             resume(path, minds={"drawing": mine})
-        assert first.communicate("go\n", timeout=60)[1] == ""
+        assert first.communicate("go\n", timeout=300)[1] == ""
 
     assert mine.answered == 0
     assert first.returncode == 0

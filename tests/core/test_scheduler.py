@@ -289,7 +289,7 @@ class Gates:
         self.asked.append(agent)
         self._event(agent).set()
         for other in self.waits_for.get(agent, ()):
-            await asyncio.wait_for(self._event(other).wait(), timeout=20)
+            await asyncio.wait_for(self._event(other).wait(), timeout=100)
         return str(agent)
 
 

@@ -28,7 +28,7 @@ def run_script(code: str, folder: Path, *args: str) -> subprocess.CompletedProce
     return subprocess.run(
         [sys.executable, "-W", "error::ResourceWarning", script, *args],
         cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
 
 

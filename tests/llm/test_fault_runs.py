@@ -137,9 +137,9 @@ def test_what_no_retry_mends_ends_the_run_and_keeps_what_was_answered(
 def test_a_server_that_never_comes_to_an_end_ends_the_run(fault: Fault, tmp_path: Path) -> None:
     path = tmp_path / "run.sqlite"
     with LLMServer(faults=lambda n, _b: fault if n >= 6 else None) as server:
-        connection = Connection(timeout_s=0.2, max_retries=1)
+        connection = Connection(timeout_s=2.0, max_retries=1)
         model = contest(server, recording=path, connection=connection)
-        with pytest.raises(ServerUnavailable, match=r"within 0\.2 s"):
+        with pytest.raises(ServerUnavailable, match=r"within 2 s"):
             model.run_model()
     assert rows(path, "SELECT count(*) FROM asks") == [(6,)]
 
@@ -153,7 +153,7 @@ def test_a_server_that_is_started_again_during_a_run(clean: list[pd.DataFrame]) 
             server.wait_until(lambda s, n=answered: s.stats.get("status_200", 0) >= n)
             server.stop()
             server.start()
-        thread.join(60)
+        thread.join()
         assert server.stats["status_200"] >= 18
     assert_same(found, clean)
 
@@ -182,7 +182,7 @@ def test_two_processes_with_one_recording(tmp_path: Path) -> None:
             )
             for seed in (1, 2)
         ]  # fmt: skip
-        done = [process.communicate(timeout=60) for process in processes]
+        done = [process.communicate(timeout=300) for process in processes]
         assert [errors for _, errors in done] == ["", ""]
         assert server.stats["requests"] == 2 * (12 + 8)
     assert sorted(int(out) for out, _ in done) == [0, 1]
@@ -236,7 +236,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
         done = subprocess.run(
             [*within, sys.executable, "-c", FULL, server.url, disk, copy],
             cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True, text=True, check=False, timeout=100,
+            capture_output=True, text=True, check=False, timeout=300,
         )  # fmt: skip
         answered = server.stats["status_200"]
     assert done.returncode == 0, done.stderr

@@ -1,10 +1,12 @@
-"""What people read on the page of a scenario: how rounds are called, and what is wrong at once."""
+"""What people read on pages: how rounds are called, what is wrong at once, what is read anew."""
 
 import pandas as pd
 from playwright.sync_api import expect
 
-from sabm_mesa import Fishery
+from sabm_mesa import Fishery, Recorded
+from sabm_mesa.recording.reading import reading
 from sabm_mesa.visualization import panels
+from sabm_mesa.visualization.records.store import stamp
 from sabm_mesa.visualization.show import Shown
 
 WIDE = {"width": 1200, "height": 800}
@@ -49,3 +51,15 @@ def test_charts_that_are_still_to_be_drawn_are_no_sign_that_nothing_was_played()
         "Drawn after month 1. Month 2 is being drawn …"
     )
     assert panels.drawn(model, Shown(played.iloc[:0], none)) == "Nothing is played yet."
+
+
+def test_a_recording_is_no_other_one_while_somebody_reads_it(tmp_path):
+    path = tmp_path / "r.sqlite"
+    Fishery(n_rounds=1, rng=1, recording=path).run_model()
+    before = stamp(path)
+    with reading(path):
+        assert stamp(path) == before
+    assert stamp(path) == before
+    Fishery(n_rounds=1, rng=2, recording=path).run_model()
+    assert stamp(path) != before
+    assert len(Recorded(path).runs()) == 2

@@ -153,6 +153,8 @@ def _check(path: Path) -> None:
 def stamp(path: Path) -> Stamp:
     """What changes when a recording does: time and size of the file and of its log.
 
+    A log that holds nothing counts as none: there is one while somebody reads.
+
     Args:
         path: the recording.
     """
@@ -163,7 +165,7 @@ def stamp(path: Path) -> Stamp:
         except (OSError, ValueError):  # no name of a file
             found.append((0, 0))
         else:
-            found.append((stat.st_mtime_ns, stat.st_size))
+            found.append((stat.st_mtime_ns, stat.st_size) if stat.st_size else (0, 0))
     return tuple(found)
 
 
