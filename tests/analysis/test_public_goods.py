@@ -238,10 +238,11 @@ def test_the_bars_of_a_round_add_up_to_all_players() -> None:
 
 def test_players_in_no_game_are_in_no_bar() -> None:
     (ax,) = shares_by_round(chains([((100, 0), (40, 60))]), "", 100).axes
-    heights = np.array([bar.get_height() for bar in ax.patches]).reshape(4, 3)
+    heights = np.array([bar.get_height() for bar in ax.patches]).reshape(len(CLASSES), 3)
 
     assert list(heights[0]) == [0.5, 0.5, 0]
-    assert list(heights[:, 2]) == [0, 0.5, 0.5, 0]
+    assert list(heights[:, 2]) == [0, 0.5, 0.5, 0, 0]
+    assert "no valid amount" not in labels(ax)
 
 
 @pytest.mark.parametrize(

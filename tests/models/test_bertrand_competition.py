@@ -498,9 +498,9 @@ def test_the_range_of_prices_is_told_or_not() -> None:
     def first(variant):
         return next(prompt(a) for a in recorded(2, variant=variant)[1] if a.name == "act")
 
-    assert "Answer with a number alone" in first("default")
+    assert "Answer with nothing but a number:" in first("default")
     assert "14" not in first("default")
-    assert "a number from 2 to 14 alone" in first("told_range")
+    assert "Answer with nothing but a number from 2 to 14:" in first("told_range")
 
 
 # Answers that cannot be used.
