@@ -16,14 +16,6 @@ PYTHON312 ?= $(call usable-python,12,python3.12 "$(pyenv-3.12)/bin/python3.12")
 BIN := .venv/bin
 # The files of tests in several processes; tests/conftest.py says in how many, and the order.
 TOGETHER := --numprocesses=auto --dist=loadfile --no-loadscope-reorder
-# Tests that count for nothing towards coverage: what they see to runs in other processes, or at
-# such length that measuring would double it, and what they touch other tests touch too.
-UNMEASURED := tests/chaos tests/test_architecture.py tests/test_llm_server.py tests/test_readme.py \
-	$(addprefix tests/visualization/test_,access.py other_sites.py play.py recording_page.py \
-		scenario_page.py) \
-	tests/analysis/test_bertrand_theory.py tests/core/test_cost.py tests/core/test_fork.py \
-	$(addprefix tests/cli/test_,recordings.py scenarios.py) \
-	tests/experiments/test_published_systems.py
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -56,9 +48,8 @@ lint: .venv/ready ## ruff: rules and format
 types: .venv/ready ## mypy on the package
 	$(BIN)/mypy
 
-coverage: .venv/ready ## all tests, and the coverage gate on those that are short
-	$(BIN)/pytest $(TOGETHER) $(UNMEASURED)
-	$(BIN)/pytest $(TOGETHER) --cov $(addprefix --ignore=,$(UNMEASURED))
+coverage: .venv/ready ## the tests, with the coverage gate
+	$(BIN)/pytest $(TOGETHER) --cov
 
 test-3.12: ## the tests on Python 3.12, where there is one
 	@if [ -n "$(PYTHON312)" ]; then \
