@@ -15,7 +15,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 MOST_PROCESSES = 5
 BROWSERS = [
     {"test_play.py", "test_recording_page.py", "test_other_sites.py", "test_access.py"},
-    {"test_scenario_page.py"},
+    {"test_scenario_page.py", "test_reading.py"},
 ]
 """Files that open pages: those that stand together share a server and a Chromium in a process."""
 LONG = [
