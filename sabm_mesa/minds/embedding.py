@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sabm_mesa.asks import Ask, Reply
+from sabm_mesa.asks import Ask
 from sabm_mesa.decisions import Format
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm import Client, Connection, ScriptedClient, connect
 from sabm_mesa.llm.address import check_url
 from sabm_mesa.llm.client import EmbeddingRequest
 from sabm_mesa.minds import Mind, model_and_url
-from sabm_mesa.minds.llm import as_reply
+from sabm_mesa.minds.llm import LLMMind
 from sabm_mesa.minds.recorded import RecordedMind
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 KIND = "embedding"
 
 
-class EmbeddingMind:
+class EmbeddingMind(LLMMind):
     """An embedding model behind an OpenAI-compatible endpoint.
 
     Args:
@@ -33,33 +33,11 @@ class EmbeddingMind:
         spec: how the mind is named in the data.
     """
 
-    instant = False
-    paid = True
     answer_format: Format = "paper"
     """What it answers has one form, whatever format language models are asked for."""
 
     def __init__(self, model: str, client: Client, spec: str) -> None:
-        self.model, self.client, self.spec = model, client, spec
-
-    async def answer(self, ask: Ask) -> Reply:
-        """Have the texts embedded.
-
-        Args:
-            ask: the question.
-
-        Raises:
-            LLMError: when the model could not be asked.
-            BudgetExceeded: when the request could pass a cap.
-        """
-        return as_reply(await self.client.complete(self._request(ask)), ask)
-
-    def digest(self, ask: Ask) -> str:
-        """The hash of the exact request for a question.
-
-        Args:
-            ask: the question.
-        """
-        return self._request(ask).digest()
+        super().__init__(model, client, spec=spec)
 
     def _request(self, ask: Ask) -> EmbeddingRequest:
         messages = tuple((each["role"], each["content"]) for each in ask.messages())

@@ -27,7 +27,7 @@ def png(figure: Figure) -> bytes:
         figure: the figure.
     """
     picture = BytesIO()
-    FigureCanvasAgg(figure).print_png(picture)  # type: ignore[no-untyped-call]
+    FigureCanvasAgg(figure).print_png(picture)  # type: ignore[no-untyped-call]  # of matplotlib
     return picture.getvalue()
 
 
