@@ -52,11 +52,16 @@ class Chat:
         round: the round, from 0.
         agents: the one who opened it, and the other.
         lines: (speaker, text) in the order in which they were said.
+        words: how many words were said; counted once, since talks are often measured.
     """
 
     round: int
     agents: Pair
     lines: tuple[tuple[int, str], ...]
+    words: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", sum(len(text.split()) for _, text in self.lines))
 
     def partner_of(self, agent: int) -> int:
         """The other one of the two.
@@ -175,7 +180,7 @@ def within_window(chats: Sequence[Chat], words: int) -> tuple[Chat, ...]:
     kept: list[Chat] = []
     size = 0
     for chat in reversed(chats):
-        size += sum(len(text.split()) for _, text in chat.lines)
+        size += chat.words
         if kept and size > words:
             break
         kept.append(chat)

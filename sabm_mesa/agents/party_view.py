@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sabm_mesa.agents.pair_chat import LEAVE, Chat, Invitation
@@ -83,7 +84,7 @@ class PartyView(Observation):
             "accepts": book.render("accepts", {}),
             "declines": book.render("declines", {}),
             "partner": names([self.partner] if self.partner else []),
-            "lines": self._lines(book, self.lines) or book.render("lines_none", {}),
+            "lines": _conversation(book, self.agent, self.lines) or book.render("lines_none", {}),
             "turns_left": self.turns_left,
             "leave": LEAVE,
         }
@@ -103,7 +104,7 @@ class PartyView(Observation):
             for chat in (chat for chat in self.chats if chat.round == turn):
                 partner = name_of(book, chat.partner_of(self.agent))
                 parts.append(book.render("memory_chat", {"other": partner}))
-                parts.append(self._lines(book, chat.lines))
+                parts.append(_conversation(book, self.agent, chat.lines))
             yield "\n".join(parts)
 
     def _invitation(self, book: PromptBook, invitation: Invitation) -> str:
@@ -113,14 +114,17 @@ class PartyView(Observation):
         other = invitation.receiver if sent else invitation.sender
         return book.render(f"{entry}_{outcome}", {"other": name_of(book, other)})
 
-    def _lines(self, book: PromptBook, lines: Sequence[tuple[int, str]]) -> str:
-        return "\n".join(
-            book.render(
-                "said_own" if speaker == self.agent else "said_other",
-                {"number": speaker, "text": book.quote(text)},
-            )
-            for speaker, text in lines
+
+# What is remembered is read again in every question of the rounds that follow.
+@lru_cache(maxsize=4096)
+def _conversation(book: PromptBook, agent: int, lines: tuple[tuple[int, str], ...]) -> str:
+    return "\n".join(
+        book.render(
+            "said_own" if speaker == agent else "said_other",
+            {"number": speaker, "text": book.quote(text)},
         )
+        for speaker, text in lines
+    )
 
 
 def name_of(book: PromptBook, agent: int) -> str:

@@ -29,9 +29,11 @@ _TERM = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
 _WORD = re.compile(r"\w+")
 
 
-def terms(text: str) -> list[str]:
+# The same texts are looked at again round after round, as long as they are in the window.
+@lru_cache(maxsize=1024)
+def terms(text: str) -> tuple[str, ...]:
     """The words of a text in small letters, without numbers."""
-    return _TERM.findall(text.lower())
+    return tuple(_TERM.findall(text.lower()))
 
 
 @lru_cache(maxsize=4096)
@@ -117,7 +119,7 @@ def variance(texts: Sequence[str]) -> float:
         texts: the texts.
 
     Returns:
-        1 − |mean|², from 0 (all use the same words) to below 1; NaN without texts.
+        ``1 − |mean|²``, from 0 (all use the same words) to below 1; NaN without texts.
 
     Source: Lai et al. 2024, section 3 (there of embeddings; the estimator is our choice).
     """

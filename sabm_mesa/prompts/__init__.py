@@ -244,6 +244,8 @@ def merge(*books: Mapping[str, Any]) -> dict[str, Any]:
 
 def _tidy(text: str) -> str:
     """A rendered text without blanks around it, and with one blank line where there are several."""
+    if "\n" not in text:
+        return text.strip()
     text = _BLANK_LINES.sub("\n\n", text)
     while " \n\n" in text or "\t\n\n" in text:
         text = text.replace(" \n\n", "\n\n").replace("\t\n\n", "\n\n")
