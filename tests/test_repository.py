@@ -3,12 +3,15 @@
 import re
 import subprocess
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
+
+from sabm_mesa import __version__
 
 ROOT = Path(__file__).parents[1]
 PACKAGE_DATA = {"sabm_mesa/py.typed", "sabm_mesa/prompts/kbc.toml"}
@@ -91,7 +94,23 @@ def test_the_sdist_contains_the_package_data(tmp_path: Path) -> None:
 
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert data_files() | {"README.md", "LICENSE", "Makefile", "CHANGELOG.md"} <= names
+    about = {"README.md", "LICENSE", "Makefile", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md"}
+    assert data_files() | about <= names
+
+
+def test_the_version_is_the_same_wherever_it_stands() -> None:
+    """The project file, the package, the citation, and the latest entry of the changelog."""
+
+    def text(name: str) -> str:
+        return (ROOT / name).read_text("utf-8")
+
+    citation = re.search(r"^version: (.*)$", text("CITATION.cff"), re.MULTILINE)
+    latest = re.search(r"^## \[(\d.*?)\]", text("CHANGELOG.md"), re.MULTILINE)
+
+    assert tomllib.loads(text("pyproject.toml"))["project"]["version"] == __version__
+    assert citation is not None
+    assert latest is not None
+    assert citation[1] == latest[1] == __version__
 
 
 def test_the_readme_starts_with_two_commands() -> None:

@@ -17,6 +17,13 @@ from sabm_mesa.recording.past import whole
 from sabm_mesa.recording.reading import reading
 from sabm_mesa.recording.rows import from_steps
 
+# Answers to a shared request have the latency of the whole to the last digit, and each a part of
+# its tokens: asked on its own, each would have sent them all.
+_SHARED = "OVER (PARTITION BY run, round, phase, request, nullif(latency_s, 0))"
+_WHOLE = f"CASE WHEN latency_s > 0 THEN sum({{}}) {_SHARED} ELSE {{}} END"
+_SENT = _WHOLE.format("prompt_tokens", "prompt_tokens")
+_CACHED = _WHOLE.format("cached_tokens", "cached_tokens")
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -29,8 +36,8 @@ class Asked:
         mind: the spec of the mind.
         attempts: how often it was asked.
         letters: bytes of UTF-8 of the first attempt's messages.
-        first_tokens: tokens of the first attempt's messages.
-        prompt_tokens: tokens sent in all attempts.
+        first_tokens: tokens of the first attempt's messages, also where it shared a request.
+        prompt_tokens: tokens sent in all attempts, as if each had been sent on its own.
         cached_tokens: those of them that the server had in its cache.
         completion_tokens: tokens received in all attempts.
         said: bytes of UTF-8 of the value when that is a text, 0 when it is none or invalid.
@@ -126,8 +133,8 @@ def _run(row: sqlite3.Row) -> PlayedRun:
 def _questions(connection: sqlite3.Connection, runs: Sequence[int]) -> list[Asked]:
     sizes = dict(connection.execute("SELECT id, length(CAST(text AS BLOB)) FROM texts").fetchall())
     attempts = connection.execute(
-        "SELECT * FROM asks WHERE request IS NOT NULL AND messages IS NOT NULL "
-        "AND mind NOT LIKE 'embedding:%' "
+        f"SELECT *, {_SENT} AS sent_tokens, {_CACHED} AS all_cached FROM asks "
+        "WHERE request IS NOT NULL AND messages IS NOT NULL AND mind NOT LIKE 'embedding:%' "
         f"AND run IN ({', '.join(map(str, runs))}) "
         "ORDER BY run, round, phase, agent, call, attempt"
     )
@@ -149,9 +156,9 @@ def _asked(attempts: Sequence[sqlite3.Row], sizes: Mapping[int, int]) -> Asked:
         mind=first["mind"],
         attempts=len(attempts),
         letters=letters,
-        first_tokens=first["prompt_tokens"],
-        prompt_tokens=sum(row["prompt_tokens"] for row in attempts),
-        cached_tokens=sum(row["cached_tokens"] for row in attempts),
+        first_tokens=first["sent_tokens"],
+        prompt_tokens=sum(row["sent_tokens"] for row in attempts),
+        cached_tokens=sum(row["all_cached"] for row in attempts),
         completion_tokens=sum(row["completion_tokens"] for row in attempts),
         said=len(value.encode()) if isinstance(value, str) else 0,
     )

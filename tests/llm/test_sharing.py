@@ -22,6 +22,7 @@ from sabm_mesa.llm.reading import read_completion
 from sabm_mesa.llm.retry import Retrying
 from sabm_mesa.llm.sharing import MOST, Sharing, Willing
 from sabm_mesa.llm.translation import KEY_VARIABLE
+from sabm_mesa.recording.statistics import asked
 from sabm_mesa.usage import Failures
 from tests.cli.support import Sabm
 from tests.llm.support import ROOT, ask, on_virtual_time, rows, turn
@@ -173,6 +174,11 @@ def test_the_results_are_those_of_questions_on_their_own(latency: float, tmp_pat
     one, other = (rows(tmp_path / f"{share}.sqlite", query) for share in (False, True))
     assert one == other
     assert len(one) == N * 3
+    # An estimate learns the same from both: what a question would have sent on its own.
+    learned = [asked(tmp_path / f"{share}.sqlite", "public-goods")[1] for share in (False, True)]
+    without_names = [[replace(each, mind="") for each in questions] for questions in learned]
+    assert without_names[0] == without_names[1]
+    assert {each.first_tokens for each in learned[1]} == {each.prompt_tokens for each in learned[1]}
 
 
 def test_what_shares_a_request_does_not_depend_on_latencies() -> None:
