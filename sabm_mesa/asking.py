@@ -81,7 +81,7 @@ async def put(
         tally.add_reply(attempt.reply, ask.key.agent)
         await recorder.record(attempt, durable=mind.paid)
         decision = _decision(attempt)
-        final = decision.valid or attempt.reply.abstained or number + 1 == max_attempts
+        final = decision.valid or attempt.reply.final or number + 1 == max_attempts
         if final:
             tally.add_decision(decision, ask.key.agent)
         if attempt.reply.stopped:

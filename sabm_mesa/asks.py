@@ -27,6 +27,8 @@ REPEATED = 4000
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 ABSTAINED = "abstained"
 """The reason to stop of a reply that holds no answer, since nobody gave one in time."""
+FAILED = "failed"
+"""The reason to stop of a reply that holds no answer, but says why the mind could give none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +123,9 @@ class Reply:
     stopped: bool = False
 
     @property
-    def abstained(self) -> bool:
-        """Whether nobody answered in time: then there is no point in asking again."""
-        return self.finish_reason == ABSTAINED
+    def final(self) -> bool:
+        """Whether there is no point in asking again: nobody answered in time, or could."""
+        return self.finish_reason in {ABSTAINED, FAILED}
 
 
 class Ask:
@@ -243,8 +245,10 @@ class Ask:
         Raises:
             Unusable: when it cannot be used.
         """
-        if reply.abstained:
+        if reply.finish_reason == ABSTAINED:
             raise Unusable("no_answer", seconds=f"{reply.latency_s:.3g}")
+        if reply.finish_reason == FAILED:
+            raise Unusable("failed", problem=reply.answer)
         if not isinstance(reply.answer, str):
             return Reading(self.spec.check(reply.answer))
         empty = not reply.answer.strip()

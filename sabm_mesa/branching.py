@@ -15,6 +15,7 @@ from sabm_mesa.minds.recorded import RecordedMind
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.changing import OF_PROMPTS, check_changeable, rebuilt, twin_of
 from sabm_mesa.prompts import PromptBook
+from sabm_mesa.provenance import file_versions
 from sabm_mesa.recording.history import History
 from sabm_mesa.recording.past import Past
 
@@ -74,9 +75,12 @@ def forked(
         twin.book.with_hashes({agent.persona for agent in twin.population}) if of_prompts else {}
     )
     hashes = {entry: digest for entry, (digest, _) in prompts.items()} or None
+    change: dict[str, Any] = {"at": at, "set": dict(new), "prompts": hashes}
+    if files := file_versions(twin):
+        change["versions"] = files
     branch = replace(
         trunk,
-        forks=[*trunk.forks, {"at": at, "set": dict(new), "prompts": hashes}],
+        forks=[*trunk.forks, change],
         texts={**past.texts, **dict(prompts.values())},
     )
     # Minds of one's own may remember what they are asked here: copies of them are.

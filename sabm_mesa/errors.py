@@ -131,7 +131,24 @@ class LLMError(RunError):
 
 
 class MissingKey(LLMError):
-    """No API key in the environment for an endpoint that needs one."""
+    """No API key in the environment for an endpoint that needs one.
+
+    Args:
+        problem: what is missing.
+        ways: the ways on, a short sentence each.
+
+    Attributes:
+        problem: what is missing.
+        ways: the ways on.
+    """
+
+    def __init__(self, problem: str, ways: Iterable[str] = ()) -> None:
+        self.problem, self.ways = problem, tuple(ways)
+        super().__init__(" ".join([problem, *self.ways]))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Rebuild from the parts, so that the error crosses process borders."""
+        return type(self), (self.problem, self.ways)
 
 
 class AccessDenied(LLMError):

@@ -54,6 +54,20 @@ def people(
     return agents
 
 
+def dismiss(agents: Sequence[SmartAgent]) -> None:
+    """Let go of what minds hold while they are asked: the processes of those from files.
+
+    Args:
+        agents: the agents, who are not asked any more.
+    """
+    for agent in agents:
+        if agent.mind.spec.startswith("py:"):
+            from sabm_mesa.minds.students import StudentMind
+
+            if isinstance(agent.mind, StudentMind):
+                agent.mind.rest()
+
+
 def describe_deciders(minds: Mapping[str, int], forks: Sequence[Mapping[str, Any]]) -> str:
     """The minds of a run in a few words, also of one that was forked to others on the way.
 

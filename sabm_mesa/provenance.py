@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Seed = int | Sequence[int] | np.random.SeedSequence | np.random.Generator | None
 
-_PACKAGES = ("sabm-mesa", "mesa", "numpy", "openai")
+_PACKAGES = ("sabm-mesa", "mesa", "numpy", "openai", "llama-cpp-python")
 
 
 def run_info(model: SmartModel) -> RunInfo:
@@ -39,7 +39,7 @@ def run_info(model: SmartModel) -> RunInfo:
         seed=model.entropy,
         minds=model.minds_in_use(),
         prompts=model.book.with_hashes({agent.persona for agent in model.population}),
-        versions=versions(),
+        versions=versions() | file_versions(model),
         connection=_connection(model),
         model_columns=list(model.datacollector.model_reporters),
         agent_columns=["agent", *model.datacollector.agent_reporters],
@@ -55,6 +55,17 @@ def _connection(model: SmartModel) -> dict[str, Any]:
     from sabm_mesa.llm import Connection
 
     return Connection().as_recorded()
+
+
+def file_versions(model: SmartModel) -> dict[str, str]:
+    """Spec → SHA-256 of the file, of the minds that come from files.
+
+    Args:
+        model: the model, populated.
+    """
+    minds = {agent.mind.spec: agent.mind for agent in model.population}
+    found = {spec: getattr(mind, "version", None) for spec, mind in minds.items()}
+    return {spec: digest for spec, digest in found.items() if isinstance(digest, str)}
 
 
 def versions() -> dict[str, str]:

@@ -19,7 +19,7 @@ import pandas as pd
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.parameters import parameters_of
 from sabm_mesa.population import describe_deciders, describe_minds
-from sabm_mesa.provenance import versions
+from sabm_mesa.provenance import file_versions, versions
 from sabm_mesa.recording.following import Following
 from sabm_mesa.recording.prefixes import Repeated, repeated_prefixes
 from sabm_mesa.usage import Tally
@@ -126,7 +126,7 @@ class Runs:
             "parameters": {k: v for k, v in first.parameters.items() if k != "rng"},
             "seeds": list(self.seeds),
             "minds": first.minds_in_use(),
-            "versions": versions(),
+            "versions": versions() | file_versions(first),
             "prompts": first.book.digest({agent.persona for agent in first.population}),
             "wall_s": round(self.wall_s, 3),
             **dict(self.total()),

@@ -39,7 +39,7 @@ def efficiency(total: float, horizon: int, stock: int) -> float:
 def equality(gains: Sequence[float]) -> float:
     """One minus the Gini coefficient of the gains.
 
-    e = 1 − Σ_i Σ_j |R_i − R_j| / (2·n·Σ_i R_i).
+    ``e = 1 − Σ_i Σ_j |R_i − R_j| / (2·n·Σ_i R_i)``.
 
     Args:
         gains: units by agent (0 or more).

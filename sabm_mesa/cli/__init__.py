@@ -6,13 +6,14 @@ import json
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from typer.exceptions import TyperException
 
 from sabm_mesa.cli import (
     costing,
     describing,
+    doctor,
     exporting,
     judging,
     playing,
@@ -21,15 +22,17 @@ from sabm_mesa.cli import (
     running,
     screening,
     sweeping,
+    tournament,
     view,
 )
 from sabm_mesa.cli.app import app, say
-from sabm_mesa.errors import SabmError, one_line
+from sabm_mesa.errors import MissingKey, SabmError, one_line
 
 __all__ = [
     "app",
     "costing",
     "describing",
+    "doctor",
     "exporting",
     "judging",
     "main",
@@ -39,6 +42,7 @@ __all__ = [
     "running",
     "screening",
     "sweeping",
+    "tournament",
     "view",
 ]
 
@@ -59,14 +63,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         status = app(args=arguments, standalone_mode=False)
     except TyperException as error:
         status = _fail(error.format_message(), error.exit_code, "--json" in arguments)
+    except MissingKey as error:
+        status = _fail(error.problem, error.exit_status, "--json" in arguments, error.ways)
     except SabmError as error:
         status = _fail(str(error), error.exit_status, "--json" in arguments)
     sys.exit(status or 0)
 
 
-def _fail(message: str, status: int, as_json: bool) -> int:
+def _fail(message: str, status: int, as_json: bool, ways: Iterable[str] = ()) -> int:
     line = one_line(message)
     say(message if message.startswith("Usage:") else f"sabm: {line}", err=True)
+    for way in ways:
+        say(f"  {way}", err=True)
     if as_json:
-        say(json.dumps({"error": line, "exit_status": status}))
+        say(json.dumps({"error": " ".join([line, *ways]), "exit_status": status}))
     return status

@@ -8,18 +8,35 @@ from typing import Annotated
 import typer
 
 from sabm_mesa import __version__
+from sabm_mesa.cli import completion
+
+FIRST = """\
+Agents that talk, reason and decide, on Mesa. Without a key and without a network, for a start:
+
+  sabm run kbc         play the beauty contest; data and plots are in the folder out
+  sabm view            watch the scenarios in a browser, read recordings, play yourself
+  sabm describe kbc    rules, parameters, columns and prompts of a scenario
+  sabm cost kbc --minds llm:gpt-4o-mini    what a language model would cost
+  sabm doctor          whether key, server, browser and packages are as they should be
+
+All commands: sabm --help. The documentation is in the folder docs of the source (make docs)."""
+"""What to do first."""
 
 app = typer.Typer(
     name="sabm",
     help="Smart agent-based models: agents whose decisions come from a language model, a classical "
     "behavioural rule, or a script. Start with: sabm run kbc",
-    no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 
 ScenarioName = Annotated[
-    str, typer.Argument(metavar="SCENARIO", help="Name of the scenario, such as kbc.")
+    str,
+    typer.Argument(
+        metavar="SCENARIO",
+        help="Name of the scenario, such as kbc.",
+        autocompletion=completion.scenarios,
+    ),
 ]
 RecordingPath = Annotated[
     Path, typer.Argument(metavar="RECORDING", help="A recording, such as out/recording.sqlite.")
@@ -29,8 +46,10 @@ Minds = Annotated[
     str | None,
     typer.Option(
         "--minds",
-        help="Who decides: classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL; "
-        "several with their numbers: 'llm:a=5,fixed:0=1'. classical by default.",
+        help="Who decides: classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL, "
+        "gguf:FILE, py:FILE; several with their numbers: 'llm:a=5,fixed:0=1'. classical by "
+        "default.",
+        autocompletion=completion.minds,
     ),
 ]
 Condition = Annotated[
@@ -88,10 +107,13 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     del version
+    if context.invoked_subcommand is None:
+        say(FIRST)

@@ -23,10 +23,10 @@ from sabm_mesa.cli.app import (
     say,
 )
 from sabm_mesa.cli.values import parameters_from
-from sabm_mesa.cost.ranges import Range
 
 if TYPE_CHECKING:
     from sabm_mesa.cost import Cost, Estimate, Typical
+    from sabm_mesa.cost.ranges import Range
 
 _HEAD = ("question", "mind", "asks", "requests", "tokens sent", "tokens received", "dollars")
 
@@ -98,6 +98,8 @@ def in_words(estimated: Estimate) -> str:
 def _typically(typical: Typical | None) -> list[tuple[str, ...]]:
     if typical is None:
         return []
+    from sabm_mesa.cost.ranges import Range
+
     asks, sent, received = (
         _count(Range(n, n))
         for n in (typical.asks, typical.prompt_tokens, typical.completion_tokens)

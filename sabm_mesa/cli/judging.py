@@ -35,7 +35,8 @@ Judges = Annotated[
     str | None,
     typer.Option(
         "--minds",
-        help="A language model that codes too: llm:MODEL, llm:MODEL@URL; none by default.",
+        help="A language model that codes too: llm:MODEL, llm:MODEL@URL, gguf:FILE; none by "
+        "default.",
     ),
 ]
 JUDGE_SETTINGS = (

@@ -37,8 +37,8 @@ def screen(
         typer.Option(
             "--minds",
             metavar="SPEC",
-            help="A mind to be tested: llm:MODEL, llm:MODEL@URL, classical, fixed:VALUE; "
-            "may be repeated.",
+            help="A mind to be tested: llm:MODEL, llm:MODEL@URL, gguf:FILE, classical, "
+            "fixed:VALUE; may be repeated.",
         ),
     ],
     tests: Annotated[

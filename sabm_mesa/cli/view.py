@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sabm_mesa import registry
+from sabm_mesa.cli import completion
 from sabm_mesa.cli.app import BaseURL, app, say
 
 HOST, PORT = "127.0.0.1", 8765
@@ -16,7 +17,12 @@ HOST, PORT = "127.0.0.1", 8765
 @app.command()
 def view(
     name: Annotated[
-        str | None, typer.Argument(metavar="[SCENARIO]", help="Open the page of this scenario.")
+        str | None,
+        typer.Argument(
+            metavar="[SCENARIO]",
+            help="Open the page of this scenario.",
+            autocompletion=completion.scenarios,
+        ),
     ] = None,
     *,
     host: Annotated[

@@ -12,7 +12,9 @@ import pandas as pd
 
 from sabm_mesa.errors import RecordingError
 from sabm_mesa.experiments.plan import Cell, Plan, described, recorded_parameters
+from sabm_mesa.minds import files_of
 from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.recording.parts import entries
 from sabm_mesa.recording.statistics import as_recorded
 
 Name = tuple[str, int]
@@ -143,6 +145,7 @@ def _forks_of(plan: Plan, trunk: Cell) -> list[str]:
 def _recorded(path: Path) -> list[_Run]:
     """All runs of a recording, in the order of their numbers."""
     table = Recorded(path).runs()
+    files = {entry.run: entry.files for entry in entries(path)}
     numbers = dict(zip(table["uid"], table["run"], strict=True))
     runs: dict[int, _Run] = {}
     for _, row in table.sort_values("run").iterrows():
@@ -150,7 +153,8 @@ def _recorded(path: Path) -> list[_Run]:
         parent = None if pd.isna(row["parent"]) else int(numbers.get(row["parent"], -1))
         runs[int(row["run"])] = _Run(
             int(row["run"]), str(row["status"]), parameters["minds"], seed,
-            _identity(row["scenario"], parameters, seed), _changes(json.loads(row["forks"])),
+            _identity(row["scenario"], parameters, seed, files.get(int(row["run"]), {})),
+            _changes(json.loads(row["forks"])),
             parent,
         )  # fmt: skip
     for run in runs.values():
@@ -161,17 +165,20 @@ def _recorded(path: Path) -> list[_Run]:
 
 def _begun(plan: Plan, cell: Cell) -> str:
     parameters = recorded_parameters(plan.model, cell.parameters)
-    return _identity(plan.experiment.scenario, parameters, [cell.seed])
+    files = files_of(parameters["minds"])
+    return _identity(plan.experiment.scenario, parameters, [cell.seed], files)
 
 
 def _branched(cell: Cell) -> str:
     return _changes([{"at": cell.at, "set": as_recorded(cell.changes)}] if cell.fork_of else [])
 
 
-def _identity(scenario: str, parameters: Mapping[str, Any], seed: Any) -> str:
+def _identity(
+    scenario: str, parameters: Mapping[str, Any], seed: Any, files: Mapping[str, str]
+) -> str:
     if party := parameters.get("party"):  # wherever its recording is now
         parameters = {**parameters, "party": party.rpartition("@")[2]}
-    return json.dumps([scenario, parameters, seed], sort_keys=True)
+    return json.dumps([scenario, parameters, seed, files], sort_keys=True)
 
 
 def _changes(forks: Iterable[Mapping[str, Any]]) -> str:

@@ -4,7 +4,10 @@
 
     Sharing → Budgeted → Retrying → Limited → Priced → FinishingSent → OpenAIClient
 
-One connection and one limiter for each endpoint, shared by all runs of the process.
+One connection and one limiter for each endpoint, shared by all runs of the process. A model in a
+GGUF file takes the place of an endpoint, of which nothing is to be retried, and no price is asked::
+
+    Budgeted → Limited → FinishingSent → LocalClient
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from sabm_mesa.llm.sharing import Sharing, Willing
 from sabm_mesa.parameters import whole
 
 if TYPE_CHECKING:
+    from sabm_mesa.llm.local_client import LocalClient
     from sabm_mesa.llm.openai_client import OpenAIClient
 
 __all__ = [
@@ -43,6 +47,7 @@ __all__ = [
     "ScriptedClient",
     "close_all",
     "connect",
+    "connect_file",
 ]
 
 TIMEOUT_S = 120.0
@@ -126,7 +131,8 @@ class Connection:
 
 _lock = threading.Lock()
 _clients: dict[tuple[str | None, float], OpenAIClient] = {}
-_limiters: dict[str | None, Limiter] = {}
+_files: dict[Path, LocalClient] = {}
+_limiters: dict[str | Path | None, Limiter] = {}
 _willing: dict[tuple[str | None, str], Willing] = {}
 _of_parents: list[object] = []
 
@@ -169,11 +175,43 @@ def connect(
     return Sharing(client, willing) if how.share_requests else client
 
 
-def close_all() -> None:
-    """Close all connections; the next `connect` opens new ones."""
+def connect_file(path: Path, connection: Connection | None = None) -> tuple[Client, str]:
+    """The chain of clients for a model in a GGUF file, which is loaded once in a process.
+
+    Args:
+        path: the file.
+        connection: its budget holds; what is said of servers does not.
+
+    Returns:
+        The client; name, size and SHA-256 of the file.
+
+    Raises:
+        ParameterError: when there is no such file, or it cannot be loaded.
+    """
+    from sabm_mesa.llm.local_client import LocalClient
+
+    how = connection or Connection()
+    path = path.resolve()
     with _lock:
-        clients = [client for client in _clients.values() if client.is_open]
+        if path not in _files:
+            _files[path] = LocalClient(path)
+        model = _files[path]
+        limiter = _limiters.setdefault(path, Limiter())
+    client: Client = Limited(FinishingSent(model), limiter, 1)
+    if how.budget is not None:
+        client = Budgeted(client, how.budget, PriceTable(how.prices))
+    return client, model.file
+
+
+def close_all() -> None:
+    """Close all connections and models in files; the next `connect` opens new ones."""
+    with _lock:
+        clients: list[OpenAIClient | LocalClient] = [
+            *(client for client in _clients.values() if client.is_open),
+            *_files.values(),
+        ]
         _clients.clear()
+        _files.clear()
         _limiters.clear()
         _willing.clear()
 
@@ -189,8 +227,9 @@ def _leave_to_parent() -> None:
     """Begin anew in a forked process: its parent's connections are not its own to use or close."""
     global _lock  # noqa: PLW0603 - the parent may have forked while it was held
     _lock = threading.Lock()
-    _of_parents.extend(_clients.values())
+    _of_parents.extend([*_clients.values(), *_files.values()])
     _clients.clear()
+    _files.clear()
     _limiters.clear()
     _willing.clear()
 

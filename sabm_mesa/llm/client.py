@@ -26,6 +26,7 @@ class Request:
         place: (round, phase, position) of a question that is put to all agents of a phase at
             once: identical ones of one round and phase may be sent as one request. None for
             others.
+        seed: seed of the sampling; None leaves it to the server.
     """
 
     model: str
@@ -36,6 +37,7 @@ class Request:
     schema: dict[str, Any] | None = None
     n: int = 1
     place: tuple[int, str, int] | None = None
+    seed: int | None = None
 
     def digest(self) -> str:
         """SHA-256 of the exact request for one answer, hexadecimal.
@@ -44,6 +46,8 @@ class Request:
         recording does not depend on that.
         """
         parts = {name: getattr(self, name) for name in self.__slots__ if name not in _SENDING}
+        if self.seed is None:  # as it was before there were seeds
+            del parts["seed"]
         text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -11,16 +11,26 @@ import aiohttp
 import openai
 from openai import AsyncOpenAI, DefaultAioHttpClient, HttpxBinaryResponseContent
 
-from sabm_mesa.errors import MissingKey, key
+from sabm_mesa import errors
+from sabm_mesa.errors import LLMError, MissingKey, key
 from sabm_mesa.llm.client import Completion, EmbeddingRequest, Request
-from sabm_mesa.llm.reading import read_completion, read_embeddings
-from sabm_mesa.llm.translation import WAYS_ON, Translator, without_key
+from sabm_mesa.llm.reading import read_completion, read_embeddings, read_models
+from sabm_mesa.llm.translation import WAYS, Translator, without_key
 
 CONNECT_S = 30.0
 """Seconds after which a server that does not even take the connection is given up."""
 _NO_KEY = "none"
 _FORM = "response_format"
-_CHAT, _EMBEDDINGS = "chat completion", "embedding"
+_CHAT, _EMBEDDINGS, _MODELS = "chat completion", "embedding", "list of models"
+_FAILURES = (
+    openai.APIStatusError,
+    openai.APIConnectionError,
+    aiohttp.ClientError,
+    TimeoutError,
+    ValueError,
+    RecursionError,
+)
+"""What the library or the connection raises, and what cannot be read."""
 _OPENAI_HOST = "api.openai.com"
 
 
@@ -37,6 +47,9 @@ class OpenAIClient:
     Args:
         url: the endpoint, such as ``http://127.0.0.1:8000/v1``; None for OpenAI's own.
         timeout_s: seconds after which a request is given up, whatever has come until then.
+
+    Attributes:
+        needs_key: whether it is OpenAI's own, which answers nothing without a key.
     """
 
     def __init__(self, url: str | None = None, timeout_s: float = 120.0) -> None:
@@ -45,7 +58,7 @@ class OpenAIClient:
         self._client: AsyncOpenAI | None = None
         self._translate = Translator(url, timeout_s)
         own = url is None or urlsplit(url).hostname == _OPENAI_HOST
-        self._needs_key = own
+        self.needs_key = own
         self._older_form = False
         self._limit = "max_completion_tokens" if own else "max_tokens"
 
@@ -60,10 +73,10 @@ class OpenAIClient:
         Raises:
             MissingKey: when OpenAI's own endpoint is asked without a key, or the key is none.
         """
-        if not key() and self._needs_key:
-            raise MissingKey(f"There is no API key. {WAYS_ON}")
+        if not key() and self.needs_key:
+            raise MissingKey("There is no API key.", WAYS)
         if not (key().isascii() and key().isprintable()):
-            raise MissingKey(f"The API key has characters that no key has. {WAYS_ON}")
+            raise MissingKey("The API key has characters that no key has.", WAYS)
 
     async def complete(self, request: Request) -> Completion:
         """Complete a chat, or embed texts.
@@ -88,17 +101,41 @@ class OpenAIClient:
                     options={"security": {"bearer_auth": True}},
                 )
             return without_key(read(response.json(), request, time.perf_counter() - started))
-        except openai.APIStatusError as error:
-            if request.schema is not None and not older_form and _FORM in str(error.body):
+        except _FAILURES as error:
+            form = isinstance(error, openai.APIStatusError) and _FORM in str(error.body)
+            if form and request.schema is not None and not older_form:
                 self._older_form = True
                 return await self.complete(request)
-            raise self._translate.refusal(error, request.model) from None
-        except TimeoutError:
-            raise self._translate.timeout() from None
-        except (openai.APIConnectionError, aiohttp.ClientError) as error:
-            raise self._translate.no_connection(error) from None
-        except (ValueError, RecursionError) as error:
-            raise self._translate.no_completion(error, _EMBEDDINGS if embeds else _CHAT) from None
+            wanted = _EMBEDDINGS if embeds else _CHAT
+            raise self._translated(error, request.model, wanted) from None
+
+    async def models(self) -> list[str]:
+        """The names of the models that the endpoint says it has.
+
+        Raises:
+            LLMError: translated from what the library or the server says.
+        """
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                response = await self._open().get(
+                    "/models",
+                    cast_to=HttpxBinaryResponseContent,
+                    options={"security": {"bearer_auth": True}},
+                )
+            return [errors.without_key(name) for name in read_models(response.json())]
+        except _FAILURES as error:
+            raise self._translated(error, "", _MODELS) from None
+
+    def _translated(self, error: Exception, model: str, wanted: str) -> LLMError:
+        match error:
+            case openai.APIStatusError():
+                return self._translate.refusal(error, model)
+            case TimeoutError():
+                return self._translate.timeout()
+            case openai.APIConnectionError() | aiohttp.ClientError():
+                return self._translate.no_connection(error)
+            case _:
+                return self._translate.no_completion(error, wanted)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -126,6 +163,7 @@ class OpenAIClient:
             "top_p": request.top_p,
             self._limit: request.max_tokens,
             "n": request.n if request.n > 1 else None,
+            "seed": request.seed,
         }
         body: dict[str, Any] = {
             "model": request.model,

@@ -15,6 +15,8 @@ from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.own_files import read_toml
 
+IN_A_FILE = "gguf:"
+"""The names of models in files begin so: they run in this process, and nobody is paid for them."""
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|latest)\Z")
 _MILLION = 1_000_000
 _NEEDED = {"input", "output"}
@@ -47,6 +49,9 @@ class Price:
         return dollars / _MILLION
 
 
+_FREE = Price(0.0, 0.0, 0.0)
+
+
 class PriceTable:
     """Model → price.
 
@@ -70,12 +75,14 @@ class PriceTable:
         """The price of the first of these names that the table knows.
 
         A name with a date at its end has the price of the name without it, unless the table
-        lists it itself.
+        lists it itself. Models in files are free.
 
         Args:
             models: names of one model: as served, as requested.
         """
         for model in models:
+            if model.startswith(IN_A_FILE):
+                return _FREE
             price = self._prices.get(model) or self._prices.get(_DATED.sub("", model))
             if price is not None:
                 return price

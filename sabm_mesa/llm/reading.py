@@ -53,6 +53,19 @@ def read_completion(body: Any, request: Request, latency_s: float) -> Completion
     return whole if request.n == 1 else replace(whole, parts=_parts(whole, answers))
 
 
+def read_models(body: Any) -> list[str]:
+    """Read the names of the models that an endpoint has.
+
+    Args:
+        body: the body of its list, from JSON.
+
+    Raises:
+        ValueError: when it is no list of models.
+    """
+    found = [_table(each).get("id") for each in _list(_table(body), "data")]
+    return [sound(name) for name in found if isinstance(name, str)]
+
+
 def _answer(choice: dict[str, Any]) -> tuple[str, str]:
     """The text of a choice, and why it ends."""
     message = _table(choice.get("message"))

@@ -25,10 +25,13 @@ from sabm_mesa.errors import (
 )
 from sabm_mesa.llm.client import Completion
 
-WAYS_ON = (
-    f"Set {KEY_VARIABLE} in the environment; or name a server that needs no key "
-    "(--base-url http://127.0.0.1:8000/v1); or run without a language model (--minds classical)."
+WAYS = (
+    f"Set {KEY_VARIABLE} in the environment;",
+    "or name a server that needs no key, as of Ollama or vLLM: --base-url http://127.0.0.1:8000/v1;",
+    "or run without a server: --minds classical, or a model in a file, --minds gguf:FILE.",
 )
+"""The most common ways on for who has no key, or the wrong one."""
+WAYS_ON = " ".join(WAYS)
 OVERLOADED = {503, 529}
 _KEY_LIKE = re.compile(r"\b(sk|key|pk)-[\w*-]{6,}")
 _LONGEST_DETAIL = 300

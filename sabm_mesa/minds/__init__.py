@@ -8,6 +8,9 @@ spec                              the mind
 ``fixed:VALUE``                   always the same answer
 ``llm:MODEL``                     a language model of the default endpoint
 ``llm:MODEL@URL``                 a language model of an OpenAI-compatible endpoint
+``gguf:PATH``                     a language model in a GGUF file, run in this process
+``py:FILE``                       the one mind in a Python file, see `sabm_mesa.minds.students`
+``py:FILE:NAME``                  the mind of that name in a Python file
 ``human``                         a person: in ``sabm play`` and in the viewer only
 ================================  ==============================================================
 
@@ -17,14 +20,23 @@ an agent. A mind object (such as `ScriptedMind`) may stand wherever a spec may.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from sabm_mesa.asks import Mind
 from sabm_mesa.errors import MindSpecError, UnknownName
 from sabm_mesa.minds.fixed import FixedMind
 from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.own import OwnMind
+from sabm_mesa.minds.populations import (
+    Minds,
+    MindSpec,
+    assign,
+    by_spec,
+    check_specs,
+    name_of,
+    objects_by_spec,
+)
 from sabm_mesa.minds.recorded import RecordedMind
 from sabm_mesa.minds.scripted import ScriptedMind
 from sabm_mesa.scheduler import SIMULTANEOUS
@@ -44,78 +56,22 @@ __all__ = [
     "by_spec",
     "check_forms",
     "check_specs",
+    "files_of",
+    "is_file",
     "language_model",
     "mind_makers",
     "model_and_url",
     "objects_by_spec",
 ]
 
-MindSpec = str | Mind
-Minds = MindSpec | Mapping[MindSpec, int] | Sequence[MindSpec]
 MindMaker = Callable[["SmartAgent"], Mind]
 
-_FORMS = "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL"
-
-
-def assign(what: str, given: Any, n: int) -> list[Any]:
-    """Spread a population over `n` agents, in the order of their ids.
-
-    Args:
-        what: what is spread, for the error: ``"minds"`` or ``"personas"``.
-        given: one for all, a mapping → count, or a sequence with one an agent.
-        n: the number of agents.
-
-    Raises:
-        MindSpecError: when the counts are not whole numbers that add up to `n`.
-    """
-    if isinstance(given, Mapping):
-        for each, count in given.items():
-            if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-                raise MindSpecError(
-                    f"{what}: the count of {_name(each)} has to be a whole number, not {count!r}."
-                )
-        spread = [each for each, count in given.items() for _ in range(count)]
-    elif isinstance(given, Sequence) and not isinstance(given, str):
-        spread = list(given)
-    else:
-        spread = [given] * n
-    if len(spread) != n:
-        raise MindSpecError(
-            f"{what}: {len(spread)} are given for {n} agents; the counts have to add up to {n}."
-        )
-    return spread
-
-
-def by_spec(minds: Minds) -> Any:
-    """The same population with the specs of mind objects in their place, as it is recorded."""
-    if isinstance(minds, Mapping):
-        counts: dict[str, int] = {}
-        for mind, count in minds.items():
-            counts[_name(mind)] = counts.get(_name(mind), 0) + count
-        return counts
-    if isinstance(minds, Sequence) and not isinstance(minds, str):
-        return [_name(mind) for mind in minds]
-    return _name(minds)
-
-
-def check_specs(minds: Minds) -> None:
-    """Check that a recording can tell the minds of a population apart by their specs.
-
-    Args:
-        minds: one for all, a mapping → count, or a sequence.
-
-    Raises:
-        MindSpecError: when two different mind objects, or one and a spec, have the same spec.
-    """
-    several: Any = minds if isinstance(minds, Mapping | Sequence) else [minds]
-    known: dict[str, Any] = {}
-    for mind in [minds] if isinstance(minds, str) else several:
-        other = known.setdefault(_name(mind), mind)
-        if other is not mind and other != mind:
-            raise MindSpecError(
-                f"Two different minds have the spec {_name(mind)!r}, so a recording could not tell "
-                "them apart: give each an attribute `spec` of its own, or record nothing."
-            )
+FILE = "py:"
+"""How the spec of a mind in a file begins."""
+_FORMS = (
+    "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL, gguf:PATH, py:FILE, "
+    "py:FILE:NAME"
+)
 
 
 def check_forms(minds: Minds, known: Iterable[str]) -> None:
@@ -131,20 +87,9 @@ def check_forms(minds: Minds, known: Iterable[str]) -> None:
     specs = by_spec(minds)
     for spec in [specs] if isinstance(specs, str) else specs:
         kind, _, rest = spec.partition(":")
-        readable = kind == "classical" or (kind in {"fixed", "llm"} and rest)
+        readable = kind == "classical" or (kind in {"fixed", "gguf", "llm", "py"} and rest)
         if not readable and spec not in {*known, *objects_by_spec(minds)}:
             raise MindSpecError(f"Cannot read the mind spec {spec!r}. Known forms: {_FORMS}.")
-
-
-def objects_by_spec(minds: Minds) -> dict[str, Mind]:
-    """The mind objects of a population by their specs.
-
-    Args:
-        minds: one for all, a mapping → count, or a sequence.
-    """
-    if isinstance(minds, str) or not isinstance(minds, Mapping | Sequence):
-        minds = [minds]
-    return {_name(mind): mind for mind in minds if not isinstance(mind, str)}
 
 
 def mind_makers(specs: Iterable[MindSpec], model: SmartModel) -> list[MindMaker]:
@@ -177,7 +122,7 @@ def mind_maker(spec: MindSpec, model: SmartModel) -> MindMaker:
     history = model.history
     if history is None:
         return _live_maker(spec, model)
-    return _recorded_maker(_name(spec), history, model)
+    return _recorded_maker(name_of(spec), history, model)
 
 
 def _live_maker(spec: MindSpec, model: SmartModel) -> MindMaker:
@@ -192,6 +137,13 @@ def _live_maker(spec: MindSpec, model: SmartModel) -> MindMaker:
         return lambda _agent: fixed
     if kind == "llm" and model_and_url(rest)[0]:
         return _language_model(spec, rest, model)
+    if kind == "gguf" and rest:
+        return _model_in_file(spec, rest, model)
+    if kind == "py" and rest:
+        from sabm_mesa.minds.students import student_maker
+
+        then = {} if model.history is None else model.history.versions
+        return student_maker(spec, model, then.get(spec))
     if spec == HUMAN:
         raise MindSpecError(
             "The mind 'human' needs a person at a seat: use sabm play, or a game in the viewer."
@@ -200,12 +152,19 @@ def _live_maker(spec: MindSpec, model: SmartModel) -> MindMaker:
 
 
 def _recorded_maker(spec: str, history: History, model: SmartModel) -> MindMaker:
-    """Minds that follow a recorded run: paid ones answer from it, free ones decide anew."""
-    make: MindMaker | None
-    try:
-        make = _live_maker(history.minds.get(spec, spec), model)
-    except MindSpecError:
-        make = None  # a mind of the user's own
+    """Minds that follow a recorded run: paid ones answer from it, free ones decide anew.
+
+    A mind from a file decides anew only to go on with the run: a replay does not need the file.
+    """
+    from_file = is_file(spec) and spec not in history.minds
+    make: MindMaker | None = None
+    if history.may_ask or not from_file:
+        try:
+            make = _live_maker(history.minds.get(spec, spec), model)
+        except MindSpecError:
+            if from_file:
+                raise
+            # a mind of the user's own
 
     def maker(agent: SmartAgent) -> Mind:
         mind = None if make is None else make(agent)
@@ -239,13 +198,49 @@ def _language_model(spec: str, rest: str, model: SmartModel) -> MindMaker:
     return lambda _agent: mind
 
 
-def language_model(spec: str) -> str:
-    """The name of the language model in a spec, ``""`` when it is none.
+def _model_in_file(spec: str, rest: str, model: SmartModel) -> MindMaker:
+    from sabm_mesa.minds.gguf import gguf_mind
+
+    mind = gguf_mind(spec, rest, model)
+    return lambda _agent: mind
+
+
+def files_of(minds: Minds) -> dict[str, str]:
+    """Spec → SHA-256 of the file, for the minds of a population that come from files.
+
+    Args:
+        minds: one for all, a mapping → count, or a sequence.
+
+    Raises:
+        MindSpecError: when a file cannot be read.
+    """
+    specs = by_spec(minds)
+    named = {spec for spec in ([specs] if isinstance(specs, str) else specs) if is_file(spec)}
+    if not named:
+        return {}
+    from sabm_mesa.minds.students.files import digest, read
+
+    return {spec: digest(read(spec)) for spec in sorted(named)}
+
+
+def is_file(spec: str) -> bool:
+    """Whether a spec names a mind in a Python file.
 
     Args:
         spec: the spec of a mind.
     """
+    return spec.startswith(FILE)
+
+
+def language_model(spec: str) -> str:
+    """The name of the language model in a spec, ``""`` when it is none.
+
+    Args:
+        spec: the spec of a mind; of a model in a file it is the name.
+    """
     kind, _, rest = spec.partition(":")
+    if kind == "gguf" and rest:
+        return spec
     return model_and_url(rest)[0] if kind == "llm" else ""
 
 
@@ -260,7 +255,3 @@ def model_and_url(rest: str) -> tuple[str, str, str]:
     """
     name, at, url = rest.rpartition("@")
     return (name, at, url) if "://" in url else (rest, "", "")
-
-
-def _name(spec: MindSpec) -> str:
-    return spec if isinstance(spec, str) else getattr(spec, "spec", type(spec).__name__)

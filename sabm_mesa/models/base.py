@@ -16,8 +16,9 @@ from sabm_mesa.minds import Minds
 from sabm_mesa.minds.llm import LLMSettings
 from sabm_mesa.models.changing import change_if_due, take_over
 from sabm_mesa.models.collector import RoundCollector
+from sabm_mesa.models.score import Score
 from sabm_mesa.parameters import bind, one_of, whole
-from sabm_mesa.population import Personas, people
+from sabm_mesa.population import Personas, dismiss, people
 from sabm_mesa.prompts import NO_PERSONA, PromptBook
 from sabm_mesa.provenance import Seed, entropy, run_info
 from sabm_mesa.recording import NoRecording, Recording, RunRecorder
@@ -90,7 +91,9 @@ class SmartModel(mesa.Model):
     changeable: ClassVar[frozenset[str]] = frozenset()
     plots: ClassVar[str] = ""
     classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {}
+    score: ClassVar[Score | None] = None  # by which minds are ranked in a tournament
     rehearsed_with: ClassVar[Mapping[str, Any]] = {}  # parameters for which only minds are paid
+    parameters: dict[str, Any]
 
     def __new__(cls, *args: Any, **given: Any) -> SmartModel:
         """Keep the parameters of the run, with their defaults, before the model is built."""
@@ -99,8 +102,6 @@ class SmartModel(mesa.Model):
         model: SmartModel = super().__new__(cls)
         model.parameters = bind(cls, given)
         return model
-
-    parameters: dict[str, Any]
 
     def __init__(
         self,
@@ -122,7 +123,7 @@ class SmartModel(mesa.Model):
         self.entropy = entropy(rng)
         super().__init__(rng=self.entropy[0] if len(self.entropy) == 1 else list(self.entropy))
         self.n_rounds = whole("n_rounds", n_rounds, 1)
-        self.condition, self.variant = condition, variant
+        self.condition, self.variant, self.connection = condition, variant, connection
         self.history = recording if isinstance(recording, History) else None
         self.book = (
             self.history.book(condition, variant)
@@ -132,14 +133,12 @@ class SmartModel(mesa.Model):
         self.answer_format: Format = one_of("answer_format", answer_format, FORMATS)
         self.max_attempts = whole("max_attempts", max_attempts, 1)
         self.llm_settings = LLMSettings(temperature, max_tokens, top_p)
-        self.connection = connection
         self.round, self.playing, self.in_flight = -1, False, 0
         self.tally, self.total, self.critical_path_asks = Tally(), Tally(), 0
         self.recorder: RunRecorder | Following | NoRecording = NoRecording()
         self.population: list[SmartAgent] = []
         self._minds, self._personas = minds, NO_PERSONA if personas is None else personas
-        self._place = Place(recording)
-        self._begun, self._scope = False, engine.Scope()
+        self._begun, self._scope, self._place = False, engine.Scope(), Place(recording)
         self.datacollector = RoundCollector(self.columns(), self.agent_columns)
 
     def populate(self, agent_class: type[A], n: int, *args: Any) -> list[A]:
@@ -251,6 +250,7 @@ class SmartModel(mesa.Model):
     def _leave_place(self) -> None:
         if not self.running:
             self._place.close()
+            dismiss(self.population)
 
     def begin(self) -> None:
         """Enter the run into its recording; `step` does it when it has not been done.
@@ -297,4 +297,4 @@ class SmartModel(mesa.Model):
         if self.running:
             self.running = False
             engine.run(self.recorder.finish(problem))
-            self._place.close()
+            self._leave_place()

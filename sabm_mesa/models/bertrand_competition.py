@@ -140,6 +140,7 @@ class BertrandCompetition(SmartModel):
         **{name: name for name in (*Reference.__slots__, "messages", "price_messages")},
     }
     agent_columns: ClassVar[dict[str, str]] = {name: name for name in (*setup.PER_FIRM, "kept")}
+    score = setup.SCORE
     changeable = frozenset({*CHANGEABLE, "phase_order"})
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = CLASSICAL_MINDS
 

@@ -9,6 +9,7 @@ from sabm_mesa.agents.bertrand_memory import PERIOD
 from sabm_mesa.decisions import Number
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.models.bertrand_terms import Terms
+from sabm_mesa.models.score import Score
 from sabm_mesa.parameters import one_of, real, texts, whole
 from sabm_mesa.scheduler import action, communication, planning
 
@@ -19,6 +20,7 @@ PHASE_ORDERS = ("communication,planning,action", "planning,communication,action"
 NAMES = ("Ed", "Gill")
 """The names of two firms (those of the published prompts)."""
 PER_FIRM = ("price", "demand", "profit")
+SCORE = Score("Profit a round", "n_firms", column="profit", over="round", pairs=True)
 
 Prices = float | Sequence[float] | None
 

@@ -137,6 +137,7 @@ class CommonsGovernance(SmartModel):
     phases: ClassVar[tuple[Phase, ...]] = course.PHASES
     model_columns: ClassVar[dict[str, str]] = {name: name for name in course.MODEL_COLUMNS}
     agent_columns: ClassVar[dict[str, str]] = {name: name for name in course.AGENT_COLUMNS}
+    score = course.SCORE
     changeable = frozenset({"communication", "report", "max_entries", "collapse_below"})
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {
         "default": ConditionalHarvester,
@@ -227,7 +228,6 @@ class CommonsGovernance(SmartModel):
     def begin_round(self) -> None:
         """Let the commons grow back, and tell everybody how much there is."""
         self.said, self.catches, self._decided = [], [], 0
-        self.summary, self.agreed_limit = "", None
         course.begin(self)
 
     def after_act(self, harvester: Harvester, amount: Decision) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sabm_mesa.agents.commons_words import Catch
 from sabm_mesa.analysis.commons import run_measures
 from sabm_mesa.analysis.theory.commons import allocate, regrown, threshold
+from sabm_mesa.models.score import Score
 from sabm_mesa.scheduler import FIXED, Phase, action, communication, planning
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ PHASES = (
 MODEL_COLUMNS = (
     "stock", "harvest", "over_usage", "left", "threshold", "utterances", "agreed_limit",
 )  # fmt: skip
+SCORE = Score("Harvest in a run (units)", "n_agents", column="harvest")
 AGENT_COLUMNS = ("wanted", "harvest", "gain", "over", "name", "persona")
 
 
@@ -66,6 +68,7 @@ def begin(model: CommonsGovernance) -> None:
     Args:
         model: the commons, at the beginning of a month.
     """
+    model.summary, model.agreed_limit = "", None
     if model.round > 0:
         model.stock = regrown(model.left, model.capacity)
     here = model.newcomer_month is None or model.month >= model.newcomer_month

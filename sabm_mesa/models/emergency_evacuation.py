@@ -80,6 +80,7 @@ from sabm_mesa.minds.classical.emergency_evacuation import DistanceAndCrowd
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.evacuation_crowd import (
     CONGESTED,
+    SCORE,
     columns,
     end_measures,
     go_on_in,
@@ -159,6 +160,7 @@ class EmergencyEvacuation(SmartModel):
     agent_columns: ClassVar[dict[str, str]] = {
         name: name for name in ("x", "y", "target", "status", "exit", "persona")
     }
+    score = SCORE
     changeable = frozenset({"communication", "movement"})
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {"default": DistanceAndCrowd}
     grid: RoomGrid

@@ -9,18 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabm_mesa.agents.emergency_evacuation import DEAD, INSIDE, Evacuee, Glance
+from sabm_mesa.agents.emergency_evacuation import DEAD, ESCAPED, INSIDE, Evacuee, Glance
 from sabm_mesa.analysis.evacuation_messages import CODES, shares
 from sabm_mesa.analysis.theory.evenness import evenness
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.grid import RoomGrid
 from sabm_mesa.models.room_plan import Cell, read_positions
+from sabm_mesa.models.score import Score
 from sabm_mesa.models.sight import disc
 
 if TYPE_CHECKING:
     from sabm_mesa.models.emergency_evacuation import EmergencyEvacuation
     from sabm_mesa.models.room import Ints, Room
 
+SCORE = Score(
+    "Rounds until out of the room", "n_people", "status", "rounds", lower_is_better=True,
+    until=ESCAPED,
+)  # fmt: skip
 CONGESTED = 3.0
 """People within this many cells of an exit crowd it."""
 HEARING = disc(5)

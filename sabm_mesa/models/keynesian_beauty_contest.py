@@ -76,6 +76,7 @@ from sabm_mesa.decisions import Decision
 from sabm_mesa.minds import Minds
 from sabm_mesa.minds.classical.keynesian_beauty_contest import CognitiveHierarchy, LevelK
 from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.score import Score
 from sabm_mesa.parameters import one_of, whole
 from sabm_mesa.population import Personas
 from sabm_mesa.provenance import Seed
@@ -130,6 +131,7 @@ class KeynesianBeautyContest(SmartModel):
     agent_columns: ClassVar[dict[str, str]] = {
         name: name for name in ("choice", "won", "payoff", "level")
     }
+    score = Score("Payoff in a run (credits)", "n_players")
     changeable = frozenset({"reward_rule"})
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {
         "default": CognitiveHierarchy,

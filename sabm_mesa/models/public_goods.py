@@ -164,6 +164,7 @@ class PublicGoods(SmartModel):
     agent_columns: ClassVar[dict[str, str]] = {
         name: name for name in ("contribution", "payoff", "group")
     }
+    score = setup.SCORE
     changeable = frozenset({"malicious", "multiplier", "memory"})
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {
         "default": FischbacherGaechter,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.analysis.theory.public_goods import dominant_contribution, optimal_contribution
 from sabm_mesa.errors import ParameterError
+from sabm_mesa.models.score import Score
 from sabm_mesa.parameters import whole
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 MATCHINGS = ("partner", "stranger", "chain")
 PAIR = 2
+SCORE = Score("Payoff in a run", "n_players")
 MEMBERS = {"A": (1, 10, 9), "B": (1, 6, 8)}
 """Lai et al. 2024, section 4: chains of agents that met often at the party (A), and of agents of
 whom the first two never met (B)."""

@@ -85,6 +85,7 @@ from sabm_mesa.minds import FixedMind, Minds
 from sabm_mesa.minds.classical.repeated_beauty_contest import CLASSICAL_MINDS
 from sabm_mesa.models import beauty_contest_setup as setup
 from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.score import Score
 from sabm_mesa.parameters import one_of, real, whole
 from sabm_mesa.population import Personas
 from sabm_mesa.provenance import Seed
@@ -145,6 +146,7 @@ class RepeatedBeautyContest(SmartModel):
     agent_columns: ClassVar[dict[str, str]] = {
         name: name for name in ("choice", "won", "payoff", "level", "depth", "ratio")
     }
+    score = Score("Payoff in a run (points)", "n_players")
     changeable = frozenset({"p", "prize", "window", "revealed", "notice", "elicitation"})
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = CLASSICAL_MINDS
 

@@ -50,6 +50,14 @@ class History:
         later = self.past.forks[self.applied :]
         return self.live and not any("minds" in fork["set"] for fork in later)
 
+    @property
+    def versions(self) -> dict[str, str]:
+        """Package → version, and spec → SHA-256 of the files of minds, also of forks so far."""
+        found = dict(self.past.versions)
+        for fork in self.past.forks[: self.applied]:
+            found |= fork.get("versions", {})
+        return found
+
     def open(self, info: RunInfo) -> Following:
         """Enter the run.
 

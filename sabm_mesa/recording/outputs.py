@@ -86,6 +86,24 @@ def make_folder(folder: Path) -> None:
         ) from None
 
 
+def check_folder(folder: Path) -> None:
+    """Check that files can be written into a folder, by writing one that nobody sees.
+
+    Args:
+        folder: the folder.
+
+    Raises:
+        OutputError: when none can be written, or there is no such folder.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"x")
+    except OSError as error:
+        raise OutputError(
+            f"Cannot write in {folder} ({error.strerror or error}): choose another folder."
+        ) from None
+
+
 def write_whole(path: Path, write: Callable[[Path], object]) -> Path:
     """Write a file whole or not at all: what was there before stays until the new one is done.
 

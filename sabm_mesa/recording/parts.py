@@ -37,6 +37,7 @@ class Entry:
         scenario: the name of the scenario.
         parameters: the parameters it began with.
         seed: the seed.
+        files: spec → SHA-256 of the files that its minds come from.
         whole: whether it was played to its end.
         branched: whether it is a fork, or was changed on the way.
         model_columns: the columns of its model data.
@@ -47,6 +48,7 @@ class Entry:
     scenario: str
     parameters: Mapping[str, Any]
     seed: tuple[int, ...]
+    files: Mapping[str, str]
     whole: bool
     branched: bool
     model_columns: tuple[str, ...]
@@ -70,12 +72,22 @@ def entries(path: Path) -> list[Entry]:
         return [
             Entry(
                 row["run"], row["uid"], row["scenario"], json.loads(row["parameters"]),
-                tuple(json.loads(row["seed"])), row["status"] == "finished",
+                tuple(json.loads(row["seed"])), files_in(json.loads(row["versions"])),
+                row["status"] == "finished",
                 row["parent"] is not None or row["forks"] != "[]",
                 tuple(json.loads(row["model_columns"])),
             )
             for row in connection.execute("SELECT * FROM runs ORDER BY run")
         ]  # fmt: skip
+
+
+def files_in(versions: Mapping[str, str]) -> dict[str, str]:
+    """Spec → SHA-256 of the files that the minds of a run come from.
+
+    Args:
+        versions: what a recording says of versions.
+    """
+    return {spec: digest for spec, digest in versions.items() if spec.startswith("py:")}
 
 
 def measures_in(folder: Path) -> dict[str, Mapping[str, Any]]:

@@ -33,7 +33,8 @@ class Past:
         scenario: the name of the scenario.
         model: ``module:class``.
         parameters: the parameters the run began with.
-        forks: the changes during the run: ``{"at": round, "set": {…}, "prompts": {…}}`` each.
+        forks: the changes during the run: ``{"at": round, "set": {…}, "prompts": {…}}`` each, with
+            ``"versions"`` of the files that minds come from.
         parent: uid of the run it was forked from, or None.
         seed: the seed.
         prompts: prompt entry → hash; texts: hash → template, also of the entries of forks.

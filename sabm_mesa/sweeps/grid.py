@@ -11,7 +11,7 @@ from typing import Any
 
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm import Connection
-from sabm_mesa.minds import by_spec, objects_by_spec
+from sabm_mesa.minds import by_spec, files_of, objects_by_spec
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.party_memory import read_party
 from sabm_mesa.parameters import SERVICES, bind, whole
@@ -92,7 +92,9 @@ def grid(
 
 def name_of(entry: Entry) -> str:
     """The name of a recorded run; ``""`` when no sweep has such a run."""
-    return "" if entry.branched else _name(entry.scenario, entry.parameters, entry.seed)
+    return (
+        "" if entry.branched else _name(entry.scenario, entry.parameters, entry.seed, entry.files)
+    )
 
 
 def for_workers(cells: Sequence[Cell], connection: Connection) -> set[str]:
@@ -159,12 +161,17 @@ def _cells(
     if bound.get("party") is not None:  # as it will be recorded, so that the run is found again
         bound["party"] = given["party"] = read_party(bound["party"]).reference
     recorded = as_recorded({**bound, "minds": by_spec(bound["minds"])})
+    files = files_of(bound["minds"])
     return [
-        Cell(values, Task(model, given, seed), _name(model.scenario_name, recorded, (seed,)))
+        Cell(values, Task(model, given, seed), _name(model.scenario_name, recorded, (seed,), files))
         for seed in seeds
     ]
 
 
-def _name(scenario: str, parameters: Mapping[str, Any], seed: Sequence[int]) -> str:
-    text = json.dumps([scenario, parameters, list(seed)], sort_keys=True)
+def _name(
+    scenario: str, parameters: Mapping[str, Any], seed: Sequence[int], files: Mapping[str, str]
+) -> str:
+    text = json.dumps(
+        [scenario, parameters, list(seed), *([files] if files else [])], sort_keys=True
+    )
     return hashlib.sha256(text.encode()).hexdigest()[:32]

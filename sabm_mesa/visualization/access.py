@@ -3,8 +3,8 @@
 On loopback everybody may do everything. On a server that others can reach, everybody could run
 models, spend money with the host's key and read files. There the pages other than those of the
 seats open only for a browser that came by the address with the key, which ``sabm view`` prints;
-the server's OPENAI_API_KEY goes to no address that is typed in a browser; and only recordings
-below the server's folder are opened.
+the server's OPENAI_API_KEY goes to no address that is typed in a browser; and only recordings and
+models below the server's folder are opened.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from sabm_mesa.errors import ParameterError, RecordingError
 from sabm_mesa.llm.address import URL_VARIABLE, endpoint_url
+from sabm_mesa.minds import is_file
 
 VARIABLE = "SABM_HOST_KEY"
 """Holds the key of the host; a server without it lets in who calls it by an address of loopback."""
@@ -88,17 +89,26 @@ def check_address(url: str | None) -> None:
 
 
 def check_minds(minds: str | Mapping[str, int]) -> None:
-    """Check the addresses in the specs of minds that were given in a browser.
+    """Check the addresses and files in the specs of minds that were given in a browser.
 
     Args:
         minds: one for all, or a mapping → count.
 
     Raises:
-        ParameterError: as `check_address`.
+        ParameterError: as `check_address`; for a file when others can reach the server: it is a
+            program.
     """
     for spec in [minds] if isinstance(minds, str) else minds:
         kind, _, rest = spec.partition(":")
         url = rest.rpartition("@")[2]
+        if is_file(spec) and open_to_others():
+            raise ParameterError(
+                "Others can reach this server, so no file that is named in a browser is run (py:…)."
+            )
+        if kind == "gguf" and open_to_others() and not _is_below(Path(rest).expanduser()):
+            raise ParameterError(
+                f"Others can reach this server, so only models below {Path.cwd()} are loaded."
+            )
         if kind == "llm" and "@" in rest and "://" in url:
             check_address(url)
 
@@ -112,7 +122,12 @@ def check_path(path: Path) -> None:
     Raises:
         RecordingError: when others can reach the server, and it is not below its folder.
     """
-    if open_to_others() and not path.resolve().is_relative_to(Path.cwd().resolve()):
+    if open_to_others() and not _is_below(path):
         raise RecordingError(
             f"Others can reach this server, so only recordings below {Path.cwd()} are opened."
         )
+
+
+def _is_below(path: Path) -> bool:
+    """Whether a path leads into the server's folder."""
+    return path.resolve().is_relative_to(Path.cwd().resolve())

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.errors import SabmError
+from sabm_mesa.llm.prices import IN_A_FILE
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 FREE, PAID = "free", "paid"
+_FREE_OF_CHARGE = ("classical", "fixed:", "py:", IN_A_FILE)
 DIGITS = 4
 """Significant digits of a number that is no whole one, at the most."""
 DIGITS_TYPED = 9
@@ -204,11 +206,17 @@ def _sentence(minds: Mapping[str, int], noun: str, paid: bool) -> tuple[str, str
         parts = [f"{_who(spec)} for {n}" for spec, n in minds.items()]
         sentence = f"Different minds decide for the {count(sum(minds.values()), noun)}: "
         sentence += "; ".join(parts)
-    end = ": answers may cost money." if paid else ": no language model."
-    return sentence + end, PAID if paid else FREE
+    if paid and not all(spec.startswith(_FREE_OF_CHARGE) for spec in minds):
+        return f"{sentence}: answers may cost money.", PAID
+    if any(spec.startswith(IN_A_FILE) for spec in minds):
+        return f"{sentence}: the model runs on this machine, and costs nothing.", FREE
+    return f"{sentence}: no language model.", FREE
 
 
 def _who(spec: str) -> str:
     kind, _, rest = spec.partition(":")
-    names = {"llm": "Language model", "fixed": "The fixed answer", "classical": "Classical rule"}
+    names = {
+        "llm": "Language model", "gguf": "Language model", "fixed": "The fixed answer",
+        "classical": "Classical rule",
+    }  # fmt: skip
     return f"{names[kind]} {rest}".strip() if kind in names else spec

@@ -228,7 +228,7 @@ def test_without_a_key(sabm: Sabm, path: Path) -> None:
     outcome = sabm("judge", path, "--minds", "llm:gpt-4o-mini")
 
     assert outcome.status == 1
-    assert one_line(outcome).startswith("There is no API key.")
+    assert outcome.err.startswith("sabm: There is no API key.\n")
     assert not (path.parent / "judge").exists()
 
 

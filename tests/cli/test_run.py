@@ -205,14 +205,6 @@ def test_wrong_use_is_one_line_and_leaves_nothing(
 
 
 @pytest.mark.usefixtures("no_key")
-def test_a_missing_key_names_the_ways_on(sabm: Sabm, tmp_path: Path) -> None:
-    outcome = sabm("run", "kbc", "--minds", "llm:gpt-4o-mini", "--out", tmp_path / "out")
-    assert outcome.status == 1
-    line = one_line(outcome)
-    assert all(way in line for way in ("OPENAI_API_KEY", "--base-url", "--minds classical"))
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_refused_key_ends_at_once(
     sabm: Sabm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -285,5 +277,5 @@ def test_an_error_is_json_too_when_json_is_asked_for(sabm: Sabm) -> None:
 
 def test_the_version_and_the_help(sabm: Sabm) -> None:
     assert sabm("--version").out.startswith("sabm-mesa ")
-    assert sabm().status == 2
+    assert sabm().status == 0
     assert "sabm run kbc" in sabm("--help").out

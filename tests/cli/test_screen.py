@@ -228,7 +228,7 @@ def test_without_a_key(sabm: Sabm, tmp_path: Path) -> None:
     outcome = sabm("screen", "--minds", "llm:gpt-4o-mini", "--out", tmp_path / "out")
 
     assert outcome.status == 1
-    assert one_line(outcome).startswith("There is no API key.")
+    assert outcome.err.startswith("sabm: There is no API key.\n")
     assert not (tmp_path / "out").exists()
 
 

@@ -157,7 +157,7 @@ def test_an_empty_seat_abstains() -> None:
     asked = Asked(time_limit_s=0.02)
     reply = asked.outcome()
 
-    assert reply.abstained
+    assert reply.final
     assert (reply.answer, reply.finish_reason, reply.latency_s) == ("", ABSTAINED, 0.02)
     assert [turn.answer for turn in asked.seat.turns] == [None]
     assert asked.answer("5") == OVER

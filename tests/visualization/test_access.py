@@ -67,7 +67,7 @@ def test_on_loopback_every_address_and_path_will_do() -> None:
     assert not access.open_to_others()
     assert access.hosts_share()
     access.check_address("http://elsewhere.example/v1")
-    access.check_minds({"llm:a@http://elsewhere.example/v1": 2})
+    access.check_minds({"llm:a@http://elsewhere.example/v1": 2, "py:mine.py": 1})
     access.check_path(Path("/etc/none.sqlite"))
 
 
@@ -84,6 +84,12 @@ def test_where_others_come_the_key_stays_and_files_are_those_of_the_folder(
         with pytest.raises(ParameterError, match=r"sabm view --base-url http://b\.example/v1"):
             access.check_minds(minds)
     access.check_minds({"classical": 1, "llm:a": 1, "llm:a@b": 1, "fixed:x@http://b": 1})
+    with pytest.raises(ParameterError, match="no file that is named in a browser is run"):
+        access.check_minds({"classical": 1, "py:mine.py": 1})
+    for model in ("/etc/hosts", "../small.gguf", "link.sqlite", "~/small.gguf"):
+        with pytest.raises(ParameterError, match="only models below"):
+            access.check_minds({"classical": 1, f"gguf:{model}": 1})
+    access.check_minds("gguf:models/small.gguf")
     for path in ("/etc/hosts", "../other.sqlite", "link.sqlite"):
         with pytest.raises(RecordingError, match="only recordings below"):
             access.check_path(tmp_path / path)

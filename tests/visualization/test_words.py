@@ -96,6 +96,10 @@ def test_who_would_decide():
     sentence, kind = who_would_decide({"llm:a": 1, "fixed:3": "many"}, "firm")
     assert kind == "paid"
     assert "Language model a for 1" in sentence
+    sentence, kind = who_would_decide("gguf:small.gguf", "player")
+    assert sentence.startswith("Language model small.gguf decides for all players: ")
+    assert (sentence.endswith("and costs nothing."), kind) == (True, "free")
+    assert who_would_decide({"llm:a": 1, "gguf:small.gguf": 1}, "firm")[1] == "paid"
 
 
 def test_one_is_one():

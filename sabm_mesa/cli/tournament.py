@@ -1,0 +1,163 @@
+"""``sabm tournament``."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sabm_mesa import registry
+from sabm_mesa.cli.app import (
+    AsJson,
+    BaseURL,
+    BudgetUSD,
+    Condition,
+    MaxAsks,
+    MaxConcurrency,
+    MaxTokens,
+    Prices,
+    Prompts,
+    Rounds,
+    ScenarioName,
+    Settings,
+    Timeout,
+    app,
+    say,
+)
+from sabm_mesa.cli.values import parameters_from
+from sabm_mesa.errors import BudgetExceeded, ParameterError, RunError
+
+if TYPE_CHECKING:
+    from sabm_mesa.tournament import Tournament
+
+REASONS = 5
+"""Entrants whose most frequent reason for invalid decisions is printed at the most."""
+
+
+@app.command()
+def tournament(
+    name: ScenarioName,
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILES…", help="Minds: FILE.py, FILE.py:NAME, or any spec, such as llm:MODEL."
+        ),
+    ],
+    against: Annotated[
+        list[str] | None,
+        typer.Option(help="A mind that plays too, such as classical; may be repeated."),
+    ] = None,
+    runs: Annotated[
+        int, typer.Option(min=1, help="Runs of each seating; run i of each has the seed S + i.")
+    ] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="Seed S of the first run.")] = 1,
+    condition: Condition = None,
+    set_: Settings = None,
+    rounds: Rounds = None,
+    on: Annotated[
+        str, typer.Option(metavar="here|processes|ray", help="Where free runs are played.")
+    ] = "here",
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; as many as there are cores by default.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder; out/tournament-SCENARIO by default.")
+    ] = None,
+    base_url: BaseURL = None,
+    max_concurrency: MaxConcurrency = None,
+    timeout: Timeout = 120.0,
+    budget_usd: BudgetUSD = None,
+    max_asks: MaxAsks = None,
+    max_tokens: MaxTokens = None,
+    prices: Prices = None,
+    prompts: Prompts = None,
+    as_json: AsJson = False,
+) -> None:
+    """Play minds from files against one another, and rank them."""
+    from sabm_mesa import tournament as tournaments
+    from sabm_mesa.cli.runs_done import RunsDone
+    from sabm_mesa.llm import Budget, Connection
+    from sabm_mesa.recording import outputs
+
+    model = registry.scenario(name)
+    parameters = parameters_from(
+        set_ or [], {"condition": condition, "n_rounds": rounds, "prompts": prompts}
+    )
+    if "minds" in parameters:
+        raise ParameterError("The minds of a tournament are named after the scenario.")
+    connection = Connection(
+        base_url, max_concurrency, timeout_s=timeout, prices=prices,
+        budget=Budget(budget_usd, max_asks, max_tokens),
+    )  # fmt: skip
+    folder = out or Path("out", f"tournament-{name}")
+    with RunsDone(name) as progress:
+        try:
+            played = tournaments.play(
+                model, [*files, *(against or [])], folder=folder, parameters=parameters,
+                runs=runs, seed=seed, on=on, workers=workers, connection=connection,
+                watch=progress.show,
+            )  # fmt: skip
+        except (RunError, KeyboardInterrupt) as error:
+            raise _stopped(error, progress.done, progress.total, folder) from error
+    if as_json:
+        files_written = [str(path) for path in [*played.sweep.files, *played.files]]
+        where = {"recording": str(played.sweep.path), "files": files_written}
+        say(outputs.as_json({**played.summary(), **where}))
+    else:
+        say(_said(played))
+
+
+def _stopped(error: BaseException, done: int, total: int, folder: Path) -> RunError:
+    said = str(error) or "Stopped."
+    if not total:
+        return RunError(said)
+    wider = " with a larger budget" if isinstance(error, BudgetExceeded) else ""
+    return RunError(
+        f"{said} {done} of {total} runs are done and kept in {folder}; the same command{wider} "
+        "goes on from there."
+    )
+
+
+def _said(played: Tournament) -> str:
+    """The ranking as a table, the most frequent reasons, and where everything is."""
+    grid, score = played.sweep.grid, played.score
+    how = "in pairs" if score.pairs else f"{played.agents} agents in one population"
+    lower = ", lower is better" if score.lower_is_better else ""
+    head = (
+        f"{grid.model.title}: {len(played.entered)} minds, {how}, {len(grid.cells)} runs; "
+        f"{score.label}{lower}"
+    )
+    lost = played.ranking[played.ranking["invalid"] > 0].head(REASONS)
+    reasons = [f"  {row.entrant}: {row.reason}" for row in lost.itertuples()]
+    lines = [head, *_table(played), *reasons]
+    dollars = float(played.sweep.runs["cost_usd"].sum(skipna=False))
+    if math.isnan(dollars):
+        lines.append("The price of a model is not known: list it in a price file (--prices).")
+    elif dollars:
+        lines.append(f"Spent on these runs in all: ${dollars:.4f}")
+    names = [played.sweep.path.name, *(path.name for path in played.files)]
+    return "\n".join([*lines, f"Written to {played.sweep.path.parent}: {', '.join(names)}"])
+
+
+def _table(played: Tournament) -> list[str]:
+    head = ("rank", "mind", "mean", "95 % interval", "invalid")
+    rows = [
+        (
+            str(row["rank"]), str(row["entrant"]), _number(row["score"]),
+            "" if math.isnan(row["low"]) else f"{_number(row['low'])} – {_number(row['high'])}",
+            f"{row['invalid']:,} of {row['decisions']:,}",
+        )
+        for row in played.ranking.to_dict("records")
+    ]  # fmt: skip
+    widths = [max(len(cell) for cell in column) for column in zip(head, *rows, strict=True)]
+    aligned = [
+        [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        for row in (head, *rows)
+    ]
+    return ["  " + "  ".join(row).rstrip() for row in aligned]
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

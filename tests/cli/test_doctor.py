@@ -1,0 +1,230 @@
+"""What `sabm doctor` finds, against a real server and a real machine."""
+
+import json
+import socket
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from sabm_mesa import doctor
+from sabm_mesa.doctor import State
+from sabm_mesa.errors import KEY_VARIABLE
+from sabm_mesa.llm.address import URL_VARIABLE
+from tests.llm_server import Fault, LLMServer
+
+from .support import Outcome, Sabm
+
+ROOT = Path(__file__).parents[2]
+KEY = "sk-" + "doctor-1234567890"
+
+
+@pytest.fixture(autouse=True)
+def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
+    monkeypatch.delenv(URL_VARIABLE, raising=False)
+
+
+def lines(outcome: Outcome) -> dict[str, str]:
+    """What is said of each thing, by its name: state and words."""
+    found = {}
+    for line in outcome.out.splitlines():
+        state, _, rest = line.partition(" ")
+        if state in list(State):
+            name, _, said = rest.strip().partition(" ")
+            found[name] = f"{state} {said.strip()}"
+    return found
+
+
+def yes(_messages, _body) -> str:
+    return "yes"
+
+
+def test_all_that_is_looked_at_without_a_key_or_server(sabm: Sabm) -> None:
+    outcome = sabm("doctor")
+
+    found = lines(outcome)
+    assert outcome.status == 0
+    assert list(found) == [
+        "python", "packages", "folder", "browser", "key", "endpoint",
+        "local", "parquet", "ray", "docs",
+    ]  # fmt: skip
+    assert f"mesa {version('mesa')}" in found["packages"]
+    assert found["packages"].startswith("ok ")
+    assert found["folder"].startswith(f"ok {Path.cwd()} can be written")
+    assert found["key"].startswith(f"warning {KEY_VARIABLE} is not set")
+    assert found["endpoint"] == "ok not asked: there is no key and no --base-url"
+    assert outcome.out.endswith("All that is needed is there.\n")
+
+
+def test_an_endpoint_that_answers_is_asked_once_and_little(sabm: Sabm) -> None:
+    with LLMServer(brain=yes) as server:
+        outcome = sabm("doctor", "--base-url", server.url)
+        (seen,) = server.requests
+
+    assert outcome.status == 0
+    assert lines(outcome)["endpoint"].startswith("ok stub-2026 answered in 0.")
+    assert "price unknown" in lines(outcome)["endpoint"]
+    assert seen.body["model"] == "stub"
+    assert seen.body["max_tokens"] == 16
+    assert outcome.out.startswith("The endpoint is asked one tiny question")
+
+
+def test_a_price_that_is_known_is_said(sabm: Sabm) -> None:
+    with LLMServer(brain=yes, models={"gpt-4o-mini": "gpt-4o-mini-2024-07-18"}) as server:
+        said = lines(sabm("doctor", "--base-url", server.url))["endpoint"]
+
+    assert said.startswith("ok gpt-4o-mini-2024-07-18 answered")
+    assert "$0.00000" in said
+
+
+def test_the_address_of_the_environment_is_asked(
+    sabm: Sabm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with LLMServer(brain=yes) as server:
+        monkeypatch.setenv(URL_VARIABLE, server.url)
+        assert lines(sabm("doctor", "--model", "stub"))["endpoint"].startswith("ok stub-2026")
+
+
+def test_a_key_is_used_and_never_shown(sabm: Sabm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    with LLMServer(brain=yes, api_key=KEY) as server:
+        fine = sabm("doctor", "--base-url", server.url)
+    with LLMServer(api_key="another", faults={0: Fault("401", echo_key=True)}) as server:
+        refused = sabm("doctor", "--base-url", server.url, "--model", "stub")
+
+    assert fine.status == 0
+    assert lines(fine)["key"] == f"ok {KEY_VARIABLE} is set (it is not shown)"
+    assert refused.status == 1
+    assert "answered 401" in lines(refused)["endpoint"]
+    assert "the key was refused. Set OPENAI_API_KEY" in lines(refused)["endpoint"]
+    assert refused.out.endswith("Mend what is called a problem above.\n")
+    assert KEY not in fine.out + fine.err + refused.out + refused.err
+
+
+def test_a_key_that_is_none_is_a_problem_and_not_shown(
+    sabm: Sabm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, "sk-…")
+    outcome = sabm("doctor")
+
+    assert outcome.status == 1
+    assert lines(outcome)["key"].startswith("problem OPENAI_API_KEY has characters")
+    assert lines(outcome)["endpoint"].startswith("problem The API key has characters")
+    assert "sk-…" not in outcome.out
+
+
+def test_a_model_that_is_unknown_is_a_problem_with_the_known_ones(sabm: Sabm) -> None:
+    with LLMServer(models={"a": "a", "b": "b"}, strict_models=True) as server:
+        outcome = sabm("doctor", "--base-url", server.url, "--model", "c")
+
+    assert outcome.status == 1
+    assert "is the model name 'c' right" in lines(outcome)["endpoint"]
+    assert lines(outcome)["endpoint"].endswith("It has: a, b.")
+
+
+def test_a_server_without_a_model(sabm: Sabm) -> None:
+    with LLMServer(models={}) as server:
+        outcome = sabm("doctor", "--base-url", server.url)
+
+    assert outcome.status == 1
+    assert lines(outcome)["endpoint"].startswith("problem The server has no model")
+
+
+def test_nobody_listens(sabm: Sabm) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+        outcome = sabm("doctor", "--base-url", url, "--model", "stub")
+
+    assert outcome.status == 1
+    assert lines(outcome)["endpoint"].startswith(f"problem Cannot reach {url} (")
+
+
+def test_something_else_listens(sabm: Sabm) -> None:
+    with LLMServer() as server:
+        outcome = sabm("doctor", "--base-url", server.stats_url)
+
+    assert outcome.status == 1
+    assert "answered 404" in lines(outcome)["endpoint"]
+
+
+@pytest.mark.parametrize("options", [[], ["--model", "stub"]], ids=["models", "chat"])
+def test_a_server_that_hangs_is_given_up(sabm: Sabm, options: list[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, and says nothing
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        outcome = sabm("doctor", "--base-url", url, "--timeout", "0.2", *options)
+
+    assert outcome.status == 1
+    assert lines(outcome)["endpoint"].startswith(f"problem No answer from {url} within 0.2 s.")
+
+
+def test_what_is_no_address(sabm: Sabm) -> None:
+    outcome = sabm("doctor", "--base-url", "localhost")
+
+    assert outcome.status == 1
+    assert "has to look like http://127.0.0.1:8000/v1" in lines(outcome)["endpoint"]
+
+
+def test_as_json(sabm: Sabm) -> None:
+    with LLMServer(brain=yes) as server:
+        found = json.loads(sabm("doctor", "--base-url", server.url, "--json").out)
+
+    assert found["fine"] is True
+    assert {check["state"] for check in found["checks"]} <= {"ok", "warning"}
+    assert [check["name"] for check in found["checks"]].count("endpoint") == 1
+    wrong = sabm("doctor", "--base-url", "localhost", "--json")
+    assert wrong.status == 1
+    assert json.loads(wrong.out)["fine"] is False
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    found = doctor.writable(tmp_path / "nowhere")
+
+    assert found.state is State.PROBLEM
+    assert found.said.endswith("choose another folder.")
+    assert not list(tmp_path.iterdir())
+    assert doctor.writable(tmp_path).state is State.OK
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_a_browser(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert doctor.browser().state is State.WARNING
+    mine = tmp_path / "mine"
+    mine.write_text("")
+    mine.chmod(0o755)
+    monkeypatch.setenv("BROWSER", "mine")
+    assert doctor.browser() == doctor.Check("browser", State.OK, str(mine))
+
+
+@pytest.mark.parametrize(
+    ("needed", "said"),
+    [
+        ("mesa<3", f"mesa is {version('mesa')}, and has to be <3: pip install 'mesa<3'"),
+        (
+            "no-such-package>=1",
+            "no-such-package is not installed: pip install 'no-such-package>=1'",
+        ),
+        ("mesa>=3", None),
+    ],
+)
+def test_a_package_that_does_not_fit(needed: str, said: str | None) -> None:
+    found = doctor.misfit(doctor.Requirement(needed))
+
+    assert (found and found.said) == said
+    assert found is None or found.state is State.PROBLEM
+
+
+def test_the_optional_parts_are_those_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    parts = {
+        part: {doctor.Requirement(each).name for each in needed}
+        for part, needed in project["optional-dependencies"].items()
+    }
+    found = {check.name: check.said for check in doctor.extras()}
+
+    assert set(found) == set(parts) - {"dev"}
+    assert all(doctor.EXTRAS[part][0] in parts[part] for part in found)
+    assert found["parquet"] == f"pyarrow {version('pyarrow')}, for exports as Parquet"

@@ -1,0 +1,144 @@
+"""What somebody meets who is new: no arguments, no key, a wrong word, the Tab key; and how fast."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sabm_mesa.cli import completion
+from sabm_mesa.errors import KEY_VARIABLE
+from sabm_mesa.llm.address import URL_VARIABLE
+from sabm_mesa.registry import SCENARIOS
+
+from .support import Sabm, one_line
+
+ROOT = Path(__file__).parents[2]
+HEAVY = {"mesa", "numpy", "pandas", "openai", "matplotlib", "solara", "scipy", "networkx", "rich"}
+START = "import sys; sys.argv[0] = 'sabm'; from sabm_mesa.cli import main; main()"
+
+
+def sabm_process(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, under the name that it is installed with."""
+    command = [sys.executable, "-X", "importtime", "-c", START, *arguments]
+    return subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def imported(done: subprocess.CompletedProcess[str]) -> set[str]:
+    """The modules that the process imported, as Python itself tells."""
+    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if "|" in line}
+
+
+def test_without_arguments_it_says_what_to_do_first(sabm: Sabm) -> None:
+    outcome = sabm()
+
+    assert outcome.status == 0
+    assert outcome.err == ""
+    named = [line.split()[1] for line in outcome.out.splitlines() if line.startswith("  sabm ")]
+    assert named == ["run", "view", "describe", "cost", "doctor"]
+    assert "sabm --help" in outcome.out
+    assert len(outcome.out.splitlines()) <= 10
+    commands = sabm("--help").out
+    assert all(f"\n  {command} " in commands for command in named)
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--help"], ["--version"], ["run", "--help"], ["rnu"]], ids=str
+)
+def test_what_needs_no_model_imports_nothing_heavy(arguments: list[str]) -> None:
+    done = sabm_process(*arguments)
+
+    assert done.returncode == (2 if arguments == ["rnu"] else 0)
+    assert "sabm_mesa.cli" in imported(done)
+    assert not imported(done) & HEAVY
+
+
+def test_a_command_that_is_mistyped_is_guessed(sabm: Sabm) -> None:
+    outcome = sabm("rnu", "kbc")
+
+    assert outcome.status == 2
+    assert one_line(outcome).startswith("No such command 'rnu'. Did you mean 'run'")
+    assert "'kbc'" in one_line(sabm("run", "kbk"))
+    assert "--rounds" in one_line(sabm("run", "kbc", "--ruonds", "3"))
+
+
+def test_without_a_key_three_ways_on_are_named(
+    sabm: Sabm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
+    monkeypatch.delenv(URL_VARIABLE, raising=False)
+    out = tmp_path / "out"
+    arguments = ["run", "kbc", "--minds", "llm:gpt-4o-mini", "--out", out]
+
+    outcome = sabm(*arguments)
+    as_object = sabm(*arguments, "--json")
+
+    first, *ways = outcome.err.splitlines()
+    assert outcome.status == 1
+    assert first == "sabm: There is no API key."
+    assert len(ways) == 3
+    assert "OPENAI_API_KEY" in ways[0]
+    assert "--base-url http://127.0.0.1:8000/v1" in ways[1]
+    assert "Ollama" in ways[1]
+    assert "--minds classical" in ways[2]
+    assert "gguf:" in ways[2]
+    found = json.loads(as_object.out)
+    assert found == {
+        "error": " ".join(["There is no API key.", *(way.strip() for way in ways)]),
+        "exit_status": 1,
+    }
+    assert not out.exists()
+
+
+def test_the_shell_completes_commands_scenarios_and_minds(tmp_path: Path) -> None:
+    command = tmp_path / "sabm"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{START}" "$@"\n')
+    command.chmod(0o755)
+    script = """
+        eval "$(sabm --show-completion bash)"
+        tab() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sabm_completion sabm "${@: -1}" "";
+                echo "${COMPREPLY[@]}"; }
+        tab sabm des; tab sabm run be; tab sabm run kbc --minds cl; tab sabm view kb
+    """
+    places = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env={**os.environ, **places},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    assert done.stderr == ""
+    assert [" ".join(line.split()) for line in done.stdout.splitlines()] == [
+        "describe", "beauty-contest bertrand", "classical classical:", "kbc",
+    ]  # fmt: skip
+
+
+def test_completing_imports_nothing_heavy() -> None:
+    done = sabm_process(
+        _SABM_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS="sabm run kbc --minds g"
+    )
+
+    assert "gguf" in done.stdout
+    assert not imported(done) & HEAVY
+
+
+def test_what_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models").mkdir()
+    for name in ("small.gguf", "mine.py", "models/large.gguf", "models/notes.txt"):
+        (tmp_path / name).write_text("")
+
+    assert completion.scenarios("be") == ["beauty-contest", "bertrand"]
+    assert set(completion.scenarios("")) >= set(SCENARIOS)
+    assert completion.minds("") == list(completion.KINDS)
+    assert completion.minds("l") == ["llm:"]
+    assert completion.minds("gguf:") == ["gguf:models/", "gguf:small.gguf"]
+    assert completion.minds("gguf:models/") == ["gguf:models/large.gguf"]
+    assert completion.minds("gguf:nowhere/") == []
+    assert completion.minds("py:m") == ["py:mine.py", "py:models/"]
+    assert completion.minds(f"gguf:{tmp_path}/s") == [f"gguf:{tmp_path}/small.gguf"]
+    assert completion.minds("classical=3,f") == ["classical=3,fixed:"]

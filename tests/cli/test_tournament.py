@@ -1,0 +1,120 @@
+"""``sabm tournament``, and minds from files in the other commands."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.llm_server import LLMServer
+
+from .support import Sabm, one_line
+
+STUDENTS = Path(__file__).parents[2] / "examples" / "students"
+SMALL = ("--set", "n_players=4", "--rounds", "2", "--runs", "2")
+
+
+@pytest.fixture
+def students(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The examples in a folder that is the current one."""
+    shutil.copytree(STUDENTS, tmp_path / "students")
+    monkeypatch.chdir(tmp_path / "students")
+    return tmp_path / "students"
+
+
+def test_the_examples_and_the_classical_mind(sabm: Sabm, students: Path) -> None:
+    done = sabm(
+        "tournament", "kbc", "steps.py", "lucky.py", "hasty.py", "--against", "classical", *SMALL
+    )
+
+    assert (done.status, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert lines[0] == (
+        "Keynesian beauty contest: 4 minds, 4 agents in one population, 8 runs; "
+        "Payoff in a run (credits)"
+    )
+    assert lines[1].split() == ["rank", "mind", "mean", "95", "%", "interval", "invalid"]
+    hasty = next(line for line in lines[2:6] if " hasty " in line)
+    assert hasty.endswith("8 of 24")
+    assert sum(line.endswith(" 0 of 24") for line in lines[2:6]) == 3
+    assert lines[6] == "  hasty: No answer came: line 9: KeyError: 'text'."
+    assert lines[-1].startswith("Written to out/tournament-kbc: recording.sqlite, ranking.csv, ")
+    runs = pd.read_csv(students / "out" / "tournament-kbc" / "runs.csv")
+    assert len(runs) == 8
+    assert (students / "out" / "tournament-kbc" / "matrix.png").stat().st_size > 10_000
+
+
+def test_in_pairs_as_json(sabm: Sabm, students: Path) -> None:
+    (students / "low.py").write_text("def answer(ask):\n    return ask.observation.cost\n")
+    done = sabm(
+        "tournament", "bertrand", "lucky.py", "fixed:4", "--rounds", "3", "--runs", "1", "--json",
+        "--set", "communication=false",
+    )  # fmt: skip
+
+    found = json.loads(done.out)
+    assert found["format"] == "pairs"
+    assert {each["entrant"] for each in found["ranking"]} == {"lucky", "fixed:4"}
+    assert set(found["matrix"]) == {"lucky", "fixed:4"}
+    assert found["recording"] == "out/tournament-bertrand/recording.sqlite"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("cocktail-party", "steps.py", "lucky.py"), "declares no score by which minds"),
+        (("kbc", "steps.py"), "needs two minds or more: name more files, or --against classical"),
+        (("kbc", "steps.py", "gone.py"), "Cannot read the mind gone.py: No such file"),
+        (("kbc", "steps.py", "classical:levels"), "Unknown classical mind of kbc 'levels'"),
+        (("kbc", "steps.py", "lucky.py", "--set", "minds=classical"), "are named after the"),
+        (("bertrand", "steps.py", "lucky.py", "--set", "n_firms=3"), "played in pairs"),
+        (("kbc", "steps.py", "human"), "Cannot read the mind human"),
+    ],
+)
+def test_what_cannot_be_played_is_one_line(
+    arguments: tuple[str, ...], message: str, sabm: Sabm, students: Path
+) -> None:
+    done = sabm("tournament", *arguments)
+
+    assert done.status == 2
+    assert message in one_line(done)
+    assert not (students / "out").exists()
+
+
+@pytest.mark.usefixtures("students")
+def test_language_models_play_within_a_budget(sabm: Sabm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with LLMServer() as server:
+        command = (
+            "tournament", "kbc", "steps.py", "llm:gpt-4o-mini", "--set", "n_players=2",
+            "--rounds", "1", "--runs", "1", "--base-url", server.url,
+        )  # fmt: skip
+        stopped = sabm(*command, "--max-asks", "1")
+        assert stopped.status == 1
+        assert one_line(stopped).endswith("with a larger budget goes on from there.")
+        done = sabm(*command, "--max-asks", "2")
+        assert done.status == 0
+        assert "Spent on these runs in all: $0.0" in done.out
+        assert server.stats["requests"] == 2
+
+
+def test_minds_from_files_in_other_commands(sabm: Sabm, students: Path) -> None:
+    minds = "py:steps.py=2,py:lucky.py:answer=1"
+    size = ("--set", "n_players=3", "--rounds", "2")
+    done = sabm("run", "kbc", "--minds", minds, *size, "--seed", "1", "--out", "a", "--json")
+    assert done.status == 0
+    assert json.loads(done.out)["minds"] == {"py:steps.py": 2, "py:lucky.py:answer": 1}
+    assert len(json.loads(done.out)["versions"]["py:steps.py"]) == 64
+    assert pd.read_csv("a/agents.csv")["choice"].tolist()[:2] == [33, 33]
+
+    cost = sabm("cost", "kbc", "--minds", minds, *size, "--json")
+    assert json.loads(cost.out)["total"]["asks"]["high"] == 0
+    fork = ("fork", "a/recording.sqlite", "--at", "1", "--minds", "py:lucky.py", "--out", "b")
+    assert sabm(*fork).status == 0
+    (students / "steps.py").unlink()
+    assert sabm("replay", "a/recording.sqlite").status == 0
+    assert sabm("replay", "b/recording.sqlite").status == 0
+    refused = sabm("run", "kbc", "--minds", "py:steps.py", "--out", "c")
+    assert refused.status == 2
+    assert one_line(refused) == "Cannot read the mind steps.py: No such file or directory."
+    assert not Path("c").exists()
