@@ -1,13 +1,24 @@
-"""The registry of scenarios: name → model class."""
+"""The registry of scenarios: name → model class.
+
+Scenarios of other packages are found by their entry points, in the group ``sabm_mesa.scenarios``:
+the name of the scenario, and ``module:Class``. None of them is imported before it is used, and one
+that cannot be used is in nobody's way.
+"""
 
 from __future__ import annotations
 
+import logging
+import re
+from contextlib import suppress
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sabm_mesa.errors import UnknownName
+from sabm_mesa.errors import UnknownName, UsageError, one_line, problem_of
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from sabm_mesa.models.base import SmartModel
 
 SCENARIOS = {
@@ -22,6 +33,7 @@ SCENARIOS = {
     "public-goods": "sabm_mesa.models.public_goods:PublicGoods",
     "sentence-making": "sabm_mesa.models.sentence_making:SentenceMaking",
 }
+"""The scenarios of this package."""
 UNLISTED = {
     "commons-screening": "sabm_mesa.models.commons_screening:CommonsScreening",
     "judge": "sabm_mesa.analysis.process.judge:Judging",
@@ -29,33 +41,161 @@ UNLISTED = {
 }
 """Models that a command of their own runs (``sabm judge``, ``sabm screen``): nobody chooses them as
 a scenario, but their recordings are replayed and gone on with like all others."""
+GROUP = "sabm_mesa.scenarios"
+"""The group of the entry points of other packages."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_log = logging.getLogger(__name__)
+
+
+class Outside(NamedTuple):
+    """A scenario of another package.
+
+    Attributes:
+        name: its name.
+        package: the name and version of the package that is installed.
+        place: ``module:Class``.
+    """
+
+    name: str
+    package: str
+    place: str
+
+
+class Found(NamedTuple):
+    """All scenarios that were found.
+
+    Attributes:
+        models: name → model class, of those that can be used.
+        problems: a line for each that cannot be used, and why.
+    """
+
+    models: dict[str, type[SmartModel]]
+    problems: list[str]
+
+
+def names() -> list[str]:
+    """The names of all scenarios, those of this package first; none is imported for it."""
+    return [*SCENARIOS, *outside()]
 
 
 def scenario(name: str) -> type[SmartModel]:
     """The model class of a scenario.
 
     Args:
-        name: its name in the registry.
+        name: its name: of this package's own, or of one of another package.
 
     Raises:
         UnknownName: when there is none of that name.
+        UsageError: when that of another package cannot be used.
     """
-    if name not in SCENARIOS:
-        raise UnknownName("scenario", name, SCENARIOS)
-    return _at(SCENARIOS[name])
+    if name in SCENARIOS:
+        _warn_of_another(name)
+        return _at(SCENARIOS[name])
+    if name in outside():
+        return _of_another_package(outside()[name])
+    raise UnknownName("scenario", name, names())
+
+
+def find_all() -> Found:
+    """Import all scenarios; those that cannot be used are told of and left out."""
+    models, problems = {}, list(_left_out().values())
+    for name in names():
+        try:
+            models[name] = _at(SCENARIOS[name]) if name in SCENARIOS else scenario(name)
+        except UsageError as error:
+            problems.append(str(error))
+    return Found(models, problems)
 
 
 def model_at(place: str) -> type[SmartModel] | None:
-    """The model class that a recording names, when it is one of the package's.
+    """The model class that a recording names, when it is a registered one.
 
     Args:
-        place: ``module:class``.
+        place: ``module:Class``, as it is recorded.
 
     Returns:
         The class; None when neither a scenario nor an unlisted model is there: then nothing is
-        imported.
+        imported but scenarios of the same package, which an entry point may name by another way.
+
+    Raises:
+        UsageError: when the scenario of another package that is there cannot be used.
     """
-    return _at(place) if place in {*SCENARIOS.values(), *UNLISTED.values()} else None
+    if place in {*SCENARIOS.values(), *UNLISTED.values()}:
+        return _at(place)
+    own = [each for each in outside().values() if _root(each.place) == _root(place)]
+    for each in own:
+        if each.place == place:
+            return _of_another_package(each)
+    for each in own:
+        with suppress(UsageError):
+            found = _of_another_package(each)
+            if f"{found.__module__}:{found.__name__}" == place:
+                return found
+    return None
+
+
+def outside() -> dict[str, Outside]:
+    """Name → scenario of another package, in alphabetical order."""
+    found: dict[str, Outside] = {}
+    for each in _installed():
+        if each.name not in {*SCENARIOS, *UNLISTED}:
+            found.setdefault(each.name, each)
+    return found
+
+
+def _left_out() -> dict[str, str]:
+    """Name → a warning, where the name of a scenario of another package is taken."""
+    own = dict.fromkeys((*SCENARIOS, *UNLISTED), "this package")
+    taken = own | {each.name: each.package for each in outside().values()}
+    return {
+        each.name: f"The scenario {each.name!r} of {each.package} is left out, since "
+        f"{taken[each.name]} has one of that name, which is used: rename or uninstall one of them."
+        for each in _installed()
+        if outside().get(each.name) != each
+    }
+
+
+@cache
+def _warn_of_another(name: str) -> None:
+    """Say once that another package has a scenario of that name too."""
+    if name in _left_out():
+        _log.warning("%s", _left_out()[name])
+
+
+@cache
+def _installed() -> list[Outside]:
+    from importlib.metadata import entry_points
+
+    return sorted({_outside(point) for point in entry_points(group=GROUP)})
+
+
+def _outside(point: EntryPoint) -> Outside:
+    dist = point.dist
+    package = "an unknown package" if dist is None else f"{dist.name} {dist.version}"
+    return Outside(one_line(point.name), one_line(package), one_line(point.value))
+
+
+def _of_another_package(each: Outside) -> type[SmartModel]:
+    from sabm_mesa.models.base import SmartModel
+
+    where = f"The scenario {each.name!r} of {each.package} ({each.place}) cannot be used"
+    mend = "mend that package, or uninstall it"
+    if not _NAME.fullmatch(each.name):
+        raise UsageError(f"{where}: its name has to be letters, digits, - and _; {mend}.")
+    try:
+        found: Any = _at(each.place)
+    except (Exception, SystemExit) as error:
+        told = f"{type(error).__name__}: {problem_of(error)}"
+        raise UsageError(f"{where}: {told}; {mend}.") from error
+    if not (isinstance(found, type) and issubclass(found, SmartModel)):
+        raise UsageError(f"{where}: it is no subclass of SmartModel; {mend}.")
+    if getattr(found, "scenario_name", None) != each.name:
+        raise UsageError(f"{where}: its scenario_name has to be {each.name!r}; {mend}.")
+    return found
+
+
+def _root(place: str) -> str:
+    return place.partition(":")[0].partition(".")[0]
 
 
 def _at(place: str) -> type[SmartModel]:

@@ -58,7 +58,7 @@ def run(folder: Path, *arguments: str) -> str:
 def test_the_readme_has_the_examples() -> None:
     assert len(PYTHON) == 6
     assert set(TOML) == {"own.toml", "prices.toml", "commons.toml"}
-    assert len(SABM) == 22
+    assert len(SABM) == 29
 
 
 @pytest.mark.parametrize("number", range(len(PYTHON)))

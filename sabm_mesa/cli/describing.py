@@ -2,25 +2,89 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sabm_mesa import registry
-from sabm_mesa.cli.app import AsJson, Condition, ScenarioName, app, say
+from sabm_mesa.cli import completion
+from sabm_mesa.cli.app import AsJson, Condition, Minds, Rounds, Settings, app, say
+from sabm_mesa.cli.values import parameters_from
+from sabm_mesa.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Form(StrEnum):
+    """How a description is written."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
 
 
 @app.command()
 def describe(
-    name: ScenarioName,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="SCENARIO|RECORDING",
+            help="Name of a scenario, such as kbc; or a recording, such as out/recording.sqlite.",
+            autocompletion=completion.scenarios,
+        ),
+    ],
     condition: Condition = None,
+    minds: Minds = None,
+    set_: Settings = None,
+    rounds: Rounds = None,
+    run: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--run",
+            help="Only this run of a recording; may be repeated. Those of its latest command by "
+            "default.",
+        ),
+    ] = None,
     prompts: Annotated[bool, typer.Option(help="Whether to show texts of prompts.")] = True,
+    form: Annotated[
+        Form, typer.Option("--format", help="Plain text, or Markdown for a paper.")
+    ] = Form.TEXT,
     as_json: AsJson = False,
 ) -> None:
-    """Describe a scenario: rules, parameters, minds, personas, and prompts with their hashes."""
-    from sabm_mesa.describe import as_text
-    from sabm_mesa.describe import describe as description_of
+    """Describe a scenario or recorded runs by the ODD protocol, with all prompts and their hashes.
+
+    With the options of sabm run it describes the runs that they would give.
+    """
+    from sabm_mesa.describe import as_markdown, as_text
     from sabm_mesa.recording import outputs
 
-    description = description_of(registry.scenario(name), condition or "baseline")
-    say(outputs.as_json(description) if as_json else as_text(description, prompts=prompts))
+    options = {"minds": minds, "condition": condition, "n_rounds": rounds}
+    description = _description(name, parameters_from(set_ or [], options), run)
+    if as_json:
+        say(outputs.as_json(description))
+    else:
+        write = as_markdown if form is Form.MARKDOWN else as_text
+        say(write(description, prompts=prompts))
+
+
+def _description(name: str, parameters: dict[str, Any], run: list[int] | None) -> Mapping[str, Any]:
+    from sabm_mesa import describe
+
+    if name in registry.names() or not _is_path(name):
+        if run is not None:
+            raise ParameterError(f"--run names runs of a recording, and {name} is a scenario.")
+        model = registry.scenario(name)
+        condition = parameters.pop("condition", "baseline")
+        return describe.describe(model, condition, parameters)
+    if parameters:
+        raise ParameterError(
+            f"{name} is a recording, which says itself what was run: leave out "
+            f"{', '.join(sorted(parameters))}, or describe its scenario."
+        )
+    return describe.describe_recording(name, run)
+
+
+def _is_path(name: str) -> bool:
+    return Path(name).exists() or "/" in name or name.endswith(".sqlite")

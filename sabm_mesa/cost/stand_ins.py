@@ -105,7 +105,7 @@ class StandIn:
             return _last(ask.spec)
         if self._manner is Manner.CLASSICAL and self._make is not None:
             return await self._classical(ask)
-        return _drawn(ask.spec, ask.rng)
+        return drawn(ask.spec, ask.rng)
 
     async def _classical(self, ask: Ask) -> object:
         """What the agent's own copy of the default classical mind answers; None without one."""
@@ -153,7 +153,13 @@ def _last(spec: AnswerSpec) -> object:
     return math.floor(high) if spec.integer else high
 
 
-def _drawn(spec: AnswerSpec, rng: np.random.Generator) -> object:
+def drawn(spec: AnswerSpec, rng: np.random.Generator) -> object:
+    """A legal answer at random; infinite ends of a range stand at a thousand million.
+
+    Args:
+        spec: a number or a choice.
+        rng: where it is drawn from.
+    """
     if isinstance(spec, Choice):
         return spec.options[int(rng.integers(len(spec.options)))]
     assert isinstance(spec, Number)

@@ -11,7 +11,7 @@ import solara
 import solara.lab
 from solara.server import settings
 
-from sabm_mesa.errors import UnknownName
+from sabm_mesa.errors import UsageError
 from sabm_mesa.registry import scenario
 from sabm_mesa.visualization.closing import close_all, end_with_the_server
 from sabm_mesa.visualization.frame import Head, Layout
@@ -33,7 +33,7 @@ def ScenarioByName(name: str = "") -> None:
     """
     try:
         model = scenario(name)
-    except UnknownName as error:
+    except UsageError as error:
         Head("Not found")
         with inside("main", "sabm-home"):
             problem(str(error))

@@ -1,18 +1,31 @@
-"""`sabm describe`: what a person finds out about a scenario before running it."""
+"""`sabm describe`: what a person finds out about a scenario before a run, and of runs after."""
 
 from __future__ import annotations
 
 import json
+from functools import cache
 
 import pytest
 
 from sabm_mesa import KeynesianBeautyContest
-from sabm_mesa.describe import as_text, describe
+from sabm_mesa.describe import as_markdown, as_text, describe
+from sabm_mesa.recording import Recording
 from sabm_mesa.registry import SCENARIOS, scenario
+from sabm_mesa.reruns import fork
+from sabm_mesa.runner import run_all
+from tests.llm_server import LLMServer
 
-from .support import Sabm
+from .support import Sabm, one_line
 
-KBC = describe(KeynesianBeautyContest)
+
+@cache
+def kbc() -> dict:
+    return describe(KeynesianBeautyContest)
+
+
+def words(text: str) -> str:
+    """A text as one line."""
+    return " ".join(text.split())
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -20,12 +33,12 @@ def test_the_text_and_the_json_say_the_same(sabm: Sabm, name: str) -> None:
     text = sabm("describe", name).out
     data = json.loads(sabm("describe", name, "--json").out)
     assert data["name"] == name
-    assert data["spec_sheet"] in text
     groups = ("parameters", "conditions", "variants", "personas", "prompts", "answer_forms")
-    assert all(entry in text for group in groups for entry in data[group])
+    assert all(entry in text for group in groups for entry in data[group] if entry != "rng")
+    assert all(f"  {column}: " in text for column in data["model_columns"] + data["agent_columns"])
     assert all(mind in text for mind in data["minds"])
-    assert ", ".join(data["model_columns"]) in text
-    assert ", ".join(data["agent_columns"]) in text
+    assert max(map(len, text.partition("\nSoftware\n")[0].splitlines())) <= 100
+    assert as_text(data).partition("\nSoftware\n")[0] == text.partition("\nSoftware\n")[0]
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -62,14 +75,13 @@ def test_the_prompts_of_a_condition_and_none_at_all(sabm: Sabm) -> None:
     assert line in sabm("describe", "kbc", "--condition", "uncooperative").out.split("Prompts,")[1]
     assert line not in sabm("describe", "kbc").out.split("Prompts,")[1]
     rules = sabm("describe", "kbc", "--no-prompts").out
-    assert KBC["spec_sheet"] in rules
     assert "Conditions\n----------\nbaseline, " in rules
     assert "{form}" not in rules
     assert sabm("describe", "kbc", "--condition", "nice").status == 2
 
 
 def test_types_of_parameters() -> None:
-    types = {name: each["type"] for name, each in KBC["parameters"].items()}
+    types = {name: each["type"] for name, each in kbc()["parameters"].items()}
     assert types["n_players"] == "int"
     assert types["temperature"] == "float | None"
     assert types["personas"] == "str | Mapping[str, int] | Sequence[str] | None"
@@ -78,22 +90,23 @@ def test_types_of_parameters() -> None:
 
 
 def test_the_text_shows_what_a_condition_and_a_variant_change() -> None:
-    text = as_text(KBC)
+    text = as_text(kbc())
     assert "\nuncooperative\n  act_line: You do not like to cooperate with the other" in text
     assert "\nbaseline\n  (changes nothing: the prompts below)\n" in text
     assert "\n  act: Which number do you choose, and why? {form}\n" in text
 
 
 def test_the_data_holds_what_a_condition_and_a_variant_change() -> None:
-    assert KBC["conditions"]["baseline"] == {}
-    assert set(KBC["conditions"]["cooperative"]) == {"communicate_line", "act_line"}
-    assert set(KBC["variants"]["screening"]) == {"scenario", "act"}
+    assert kbc()["conditions"]["baseline"] == {}
+    assert set(kbc()["conditions"]["cooperative"]) == {"communicate_line", "act_line"}
+    assert set(kbc()["variants"]["screening"]) == {"scenario", "act"}
 
 
 def test_prompts_have_their_hashes() -> None:
     book = KeynesianBeautyContest().book
-    assert {entry: each["sha256"] for entry, each in KBC["prompts"].items()} == book.hashes()
-    assert KBC["prompts_sha256"] == book.digest()
+    assert {entry: each["sha256"] for entry, each in kbc()["prompts"].items()} == book.hashes()
+    assert kbc()["prompts_sha256"] == book.digest()
+    assert f"`[act] {book.hashes()['act']}`\n\n```text\n" in as_markdown(kbc())
 
 
 def test_annotations_that_are_no_texts() -> None:
@@ -104,5 +117,87 @@ def test_annotations_that_are_no_texts() -> None:
         __init__.__annotations__["n"] = int | None
 
     parameters = describe(Contest)["parameters"]
-    assert parameters["n"] == {"type": "int | None", "default": 3}
-    assert parameters["more"] == {"type": "any", "default": 4}
+    n, more = parameters["n"], parameters["more"]
+    assert (n["type"], n["default"], n["meaning"]) == ("int | None", 3, "")
+    assert (more["type"], more["default"]) == ("any", 4)
+
+
+def test_markdown_for_a_paper(sabm: Sabm) -> None:
+    options = ("--set", "n_players=6", "--rounds", 2, "--minds", "llm:m=4,classical=2")
+    markdown = sabm("describe", "kbc", *options, "--format", "markdown").out
+    assert markdown.startswith("# Keynesian beauty contest (`kbc`)\n\nDescription of the scenario")
+    assert "\n### 4.2 Emergence\n\nAgreement on a number" in markdown
+    assert "| `n_players` | 6 (default 24) | number of players (2 or more). |" in markdown
+    assert "- `minds`: 2 × classical, 4 × llm:m\n" in markdown
+    assert "| parameter | value | meaning |\n| --- | --- | --- |\n" in markdown
+    assert "{form}" not in as_markdown(kbc(), prompts=False)
+
+
+def test_the_methods_section_of_runs(sabm: Sabm, tmp_path) -> None:
+    path, other = tmp_path / "recording.sqlite", tmp_path / "fork.sqlite"
+    settings = {"n_players": 5, "n_rounds": 2, "condition": "cooperative"}
+    with Recording(path) as recording:
+        done = run_all(KeynesianBeautyContest, settings, runs=3, seed=7, recording=recording)
+    fork(path, 1, {"reward_rule": "exclusive"}, other, 0)
+    text = sabm("describe", path).out
+    assert "runs 0 to 2: seeds 7 to 9; 2 rounds, finished\n" in text
+    assert f"Description of the runs of {path}" in words(text)
+    assert "A run starts with 5 players" in words(text)
+    assert "n_players: 5 (default 24) · number of players" in text
+    assert "You must cooperate with the other players." in text.split("Prompts,")[1]
+    assert "Conditions, and the prompt entries" not in text
+    assert "classical:level_k" not in text.partition("Unreadable answers")[0].partition("7.6")[2]
+    assert "questions: 45, of which 0 had no usable answer\n" in text
+    line = one_line(sabm("describe", path, "--run", 0, "--run", 3))
+    assert "There is no run 3" in line
+    one = sabm("describe", path, "--run", 2, "--json").out
+    data = json.loads(one)
+    assert data["recording"] == str(path)
+    assert data["prompts_sha256"] == done.summary()["prompts"]
+    assert data["parameters"]["n_rounds"]["value"] == 2
+    forked = sabm("describe", other, "--no-prompts").out
+    assert "from round 1 on: `reward_rule` = exclusive" in forked
+
+
+def test_runs_that_differ(sabm: Sabm, tmp_path) -> None:
+    vary = ("--vary", "n_players=4,5", "--minds", "classical", "--minds", "fixed:3")
+    assert sabm("sweep", "kbc", *vary, "--rounds", 1, "--runs", 2, "--seed", 1,
+                "--out", tmp_path).status == 0  # fmt: skip
+    text = sabm("describe", tmp_path / "recording.sqlite").out
+    assert "The runs differ in n_players, minds (see Parameters)" in words(text)
+    assert "minds: 4 × classical, or 4 × fixed:3, or 5 × classical, or 5 × fixed:3" in text
+    assert "runs 0 to 1: seeds 1 to 2; 1 rounds, finished; n_players = 4; minds = classical" in text
+    assert "n_players: varied between runs: 4, 5 · number of players" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "line"),
+    [
+        (["nosuch"], 2, "Unknown scenario 'nosuch'"),
+        (["out/none.sqlite"], 1, "There is no recording out/none.sqlite"),
+        (["kbc", "--run", 1], 2, "--run names runs of a recording, and kbc is a scenario"),
+        (["./x.sqlite", "--rounds", 3], 2, "leave out n_rounds"),
+        (["kbc", "--set", "foo=1"], 2, "Unknown parameter"),
+        (["kbc", "--minds", "nosuch:x"], 2, "nosuch:x"),
+    ],
+)
+def test_wrong_use(sabm: Sabm, arguments: list, status: int, line: str) -> None:
+    done = sabm("describe", *arguments)
+    assert done.status == status
+    assert line in one_line(done)
+
+
+def test_runs_with_a_language_model_say_what_they_asked_and_of_whom(sabm: Sabm, tmp_path) -> None:
+    path = tmp_path / "recording.sqlite"
+    with LLMServer(brain=lambda *_: "33") as server, Recording(path) as recording:
+        settings = {"n_players": 3, "n_rounds": 1, "minds": f"llm:qwen3@{server.url}"}
+        settings |= {"prompts": str(tmp_path / "own.toml")}
+        (tmp_path / "own.toml").write_text('[personas]\ngambler = "You like risks."')
+        run_all(KeynesianBeautyContest, settings, seed=1, recording=recording)
+    (tmp_path / "own.toml").unlink()  # a recording needs no files but itself
+    text = sabm("describe", path).out
+    assert "model, as the server named it: qwen3\n" in text
+    assert "questions: 3, of which 0 had no usable answer\n" in text
+    assert "cost: not known\n" in text
+    assert f"minds: 3 × llm:qwen3@{server.url}\n" in text
+    assert "temperature 0.7, top_p 1, 256 tokens of an answer at the most" in words(text)

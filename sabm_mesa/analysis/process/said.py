@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from sabm_mesa.recording.frames import Recorded
-from sabm_mesa.registry import SCENARIOS, scenario
+from sabm_mesa.registry import SCENARIOS, find_all
 from sabm_mesa.scheduler import Phase, communication
 
 
@@ -56,5 +56,7 @@ def messages_in(answers: pd.DataFrame, text: Callable[[Any], str] = str) -> pd.D
 @cache
 def _speech() -> dict[tuple[str, str], Phase]:
     """(Phase, question) → the phase, for each question of a scenario that is answered aloud."""
-    phases = [communication(), *(each for name in SCENARIOS for each in scenario(name).phases)]
+    models = find_all().models
+    own_last = sorted(models, key=SCENARIOS.__contains__)  # they are read as they read themselves
+    phases = [communication(), *(each for name in own_last for each in models[name].phases)]
     return {(phase.name, phase.says): phase for phase in phases if phase.says}

@@ -8,9 +8,9 @@ from functools import cache
 import solara
 import solara.lab
 
-from sabm_mesa.registry import SCENARIOS, scenario
+from sabm_mesa.registry import find_all, scenario
 from sabm_mesa.visualization.frame import Head
-from sabm_mesa.visualization.html import html, inside, picture
+from sabm_mesa.visualization.html import html, inside, picture, problem
 from sabm_mesa.visualization.looks import Look, Picture, one_sentence
 
 _painter = ThreadPoolExecutor(1, thread_name_prefix="sabm-cards")
@@ -19,8 +19,9 @@ _painter = ThreadPoolExecutor(1, thread_name_prefix="sabm-cards")
 
 @solara.component
 def Page() -> None:
-    """The scenarios to choose from."""
+    """The scenarios to choose from, and what is wrong with those that cannot be used."""
     Head()
+    found = find_all()
     with inside("main", "sabm-home"):
         html("h1", "Smart agent-based models")
         html(
@@ -29,8 +30,10 @@ def Page() -> None:
             "sabm-lead",
         )
         with inside("div", "sabm-cards"):
-            for name in SCENARIOS:
+            for name in found.models:
                 Card(name).key(name)
+        for line in found.problems:
+            problem(line)
 
 
 @solara.component
@@ -59,7 +62,7 @@ def Card(name: str) -> None:
 
 def draw_all() -> None:
     """Have the pictures of all cards drawn, once in the life of the server."""
-    for name in SCENARIOS:
+    for name in find_all().models:
         _picture(name)
 
 

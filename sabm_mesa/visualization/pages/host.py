@@ -13,7 +13,7 @@ import solara.lab
 from sabm_mesa.game import Game, check_seats, with_others
 from sabm_mesa.parameters import parameters_of
 from sabm_mesa.prompts import PromptBook
-from sabm_mesa.registry import SCENARIOS, scenario
+from sabm_mesa.registry import find_all, scenario
 from sabm_mesa.seats import Seat
 from sabm_mesa.visualization import panels
 from sabm_mesa.visualization.access import check_minds, hosts_share, listens_at, open_to_others
@@ -72,10 +72,11 @@ def Page() -> None:
 
 @solara.component
 def _NewGame(host: str) -> None:
-    name, set_name = solara.use_state(min(SCENARIOS))
+    known = list(find_all().models)
+    name, set_name = solara.use_state(min(known))
     with card():
         Line("New game", tag="h2")
-        solara.Select("Scenario", list(SCENARIOS), value=name, on_value=set_name)
+        solara.Select("Scenario", known, value=name, on_value=set_name)
         _Settings(host, name).key(name)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sabm_mesa.analysis.plots import image, style
 from sabm_mesa.errors import SabmError
 from sabm_mesa.population import describe_deciders
-from sabm_mesa.registry import SCENARIOS, scenario
+from sabm_mesa.registry import scenario
 from sabm_mesa.visualization.looks import painting
 from sabm_mesa.visualization.records import comparing
 from sabm_mesa.visualization.records.store import Run
@@ -152,13 +152,12 @@ def _model(run: Run) -> SmartModel | None:
 
     Only scenarios of the registry are imported: what a file names is not.
     """
-    if run.info["scenario"] not in SCENARIOS:
-        return None
-    if not scenario(run.info["scenario"]).plots:
-        return None
     given = {name: value for name, value in run.parameters.items() if name != "prompts"}
     try:
-        return scenario(run.info["scenario"])(
+        model = scenario(run.info["scenario"])
+        if not model.plots:
+            return None
+        return model(
             **{**given, "minds": "classical", "rng": json.loads(run.info["seed"])},
             recording=False,
         )

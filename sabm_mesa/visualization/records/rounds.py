@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from sabm_mesa.analysis.process.said import messages_in
-from sabm_mesa.errors import UnknownName
+from sabm_mesa.errors import UsageError
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.registry import scenario
 from sabm_mesa.visualization.records.store import Run
@@ -46,7 +46,7 @@ def phases_of(run: Run) -> list[str]:
     """
     try:
         known = [phase.name for phase in scenario(run.info["scenario"]).phases]
-    except UnknownName:
+    except UsageError:
         known = ["communicate", "plan"]
     return list(dict.fromkeys([*known, *run.asks["phase"].unique()]))
 

@@ -1,0 +1,116 @@
+"""A scenario of one's own to start from: a small one that works, in a package of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import keyword
+import re
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import DictLoader, Environment, StrictUndefined
+
+from sabm_mesa import registry
+from sabm_mesa.errors import OutputError, ParameterError
+from sabm_mesa.recording.folders import write_folder
+
+FILES = {
+    "README.md": "README.md",
+    "app.py": "app.py",
+    "pyproject.toml": "pyproject.toml",
+    "tests/__init__.py": "tests.py",
+    "tests/test_{name}.py": "test.py",
+    "{name}/__init__.py": "init.py",
+    "{name}/agents.py": "agents.py",
+    "{name}/minds.py": "minds.py",
+    "{name}/model.py": "model.py",
+    "{name}/prompts.toml": "prompts.toml",
+}
+"""File → its template."""
+N_PEOPLE, SEATS = 20, 12
+LONGEST = 30
+"""Letters of a name, so that no line of the code becomes too long."""
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
+_TAKEN_HERE = {"app", "tests"}
+_CLASSES = {
+    "Any", "Ask", "Choice", "Decision", "Forecaster", "Mapping", "Observation", "Path", "Person",
+    "Phase", "Product", "Sequence", "SmartAgent", "SmartModel", "Week",
+}  # fmt: skip
+"""Names that the code uses already."""
+
+
+def new_scenario(name: str, into: Path) -> Path:
+    """Write a scenario into a new folder of its name.
+
+    The scenario is El Farol's bar (Arthur 1994): a model, its agents, a classical mind, prompts, a
+    test with the conformance check, and a page. Installed as a package, ``sabm`` knows it.
+
+    Args:
+        name: the name of the scenario and of its package.
+        into: where the folder is made.
+
+    Returns:
+        The folder.
+
+    Raises:
+        ParameterError: for a name that cannot be used; nothing has been written then.
+        OutputError: when the folder is there already, or cannot be written.
+    """
+    check_name(name)
+    folder = into / name
+    if folder.exists() or folder.is_symlink():
+        raise OutputError(f"{folder} is there already: choose another name, or --into DIR.")
+    templates = files(__name__).joinpath("templates")
+    texts = {t: templates.joinpath(f"{t}.jinja").read_text("utf-8") for t in FILES.values()}
+    engine = Environment(
+        loader=DictLoader(texts), undefined=StrictUndefined, keep_trailing_newline=True
+    )
+    values = {
+        "name": name, "cls": _class(name), "distribution": name.replace("_", "-"),
+        "title": name.replace("_", " ").capitalize(), "n_people": N_PEOPLE, "seats": SEATS,
+    }  # fmt: skip
+    return write_folder(
+        folder,
+        {
+            file.format(name=name): engine.get_template(template).render(values)
+            for file, template in FILES.items()
+        },
+    )
+
+
+def check_name(name: str) -> None:
+    """Check that a scenario of one's own can have this name.
+
+    Args:
+        name: the name.
+
+    Raises:
+        ParameterError: when it cannot.
+    """
+    if not _NAME.fullmatch(name) or len(name) > LONGEST:
+        better = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_0123456789")[:LONGEST].strip("_")
+        raise ParameterError(
+            f"{name!r} cannot be the name of a package: use small letters, digits and _ between "
+            f"them, a letter first and {LONGEST} at the most, such as {better or 'my_scenario'!r}."
+        )
+    if name in {*registry.names(), *registry.UNLISTED}:
+        raise ParameterError(f"There is a scenario {name!r} already: choose another name.")
+    words = {name, _class(name)}
+    if any(map(keyword.iskeyword, words)) or words & (_TAKEN_HERE | _CLASSES):
+        raise ParameterError(f"{name!r} is a word of the code itself: choose another name.")
+    if name in sys.stdlib_module_names or _is_module(name):
+        raise ParameterError(
+            f"There is a Python module {name!r} already, which would be hidden: choose another "
+            "name."
+        )
+
+
+def _class(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+def _is_module(name: str) -> bool:
+    """Whether there is a module; a mere folder of that name is none."""
+    spec = importlib.util.find_spec(name)
+    return spec is not None and spec.origin is not None

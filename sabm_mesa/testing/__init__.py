@@ -1,0 +1,85 @@
+"""Whether a scenario keeps what the package promises of every scenario.
+
+In a test of your own scenario::
+
+    from sabm_mesa.testing import check_scenario
+
+    from my_scenario.model import MyScenario
+
+
+    def test_my_scenario_conforms():
+        check_scenario(MyScenario)
+
+It plays the scenario some 20 times without any key, and needs nothing but the package itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from sabm_mesa.errors import problem_of
+from sabm_mesa.parameters import parameters_of
+from sabm_mesa.testing.case import Case
+from sabm_mesa.testing.checks import CHECKS, form
+
+if TYPE_CHECKING:
+    from sabm_mesa.models.base import SmartModel
+
+__all__ = ["check_scenario"]
+
+ROUNDS = 3
+"""Rounds of a run, where the scenario's default is more and none are given."""
+
+
+def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
+    """Check that a scenario conforms.
+
+    ================== ============================================================================
+    point              what has to hold
+    ================== ============================================================================
+    form               name, title, source, prompt file and phases are set; its module has a
+                       docstring, the spec sheet; every parameter has a default; every phase has
+                       its methods; a score names a column and a parameter
+    same seed          two runs with one seed have the same data, to the last digit
+    latency            the same answers, however late each comes, give the same data
+    replay             a recorded run whose answers are paid for is replayed without its mind, and
+                       all requests and data come out as they were
+    batch_run          ``mesa.batch_run`` plays it and collects the same data
+    pickling           before and between rounds a copy through pickle goes on in the same way
+    prompts            every question renders in every condition and variant and in both formats
+                       of answers, no placeholder is left over, a persona is among what is sent,
+                       and conditions and variants replace entries that there are
+    classical minds    each of them answers usably
+    invalid answers    when no answer can be used the run ends as usual, every decision is counted
+                       as invalid, and no agent column that holds the answers holds a new value
+    ================== ============================================================================
+
+    Args:
+        model: the model class.
+        parameters: parameters of the runs: small ones make it quick. `n_rounds` is 3 at the most
+            unless it is given.
+
+    Raises:
+        AssertionError: with a line for each point that does not hold.
+    """
+    __tracebackhide__ = True  # pytest then shows the test, and not this
+    first: Exception | None = None
+    problems = list(form(model))
+    if not problems:
+        case = Case(model, _small(model, parameters))
+        for point, check in CHECKS.items():
+            try:
+                problems += [f"{point}: {found}" for found in check(case)]
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is what is wrong
+                first = first or error
+                problems.append(f"{point}: {type(error).__name__}: {problem_of(error)}")
+    if problems:
+        name = getattr(model, "__name__", repr(model))
+        lines = "".join(f"\n- {problem}" for problem in problems)
+        raise AssertionError(f"The scenario {name} does not conform:{lines}") from first
+
+
+def _small(model: type[SmartModel], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    default = parameters_of(model)["n_rounds"].default
+    return {"n_rounds": min(default, ROUNDS), **parameters}

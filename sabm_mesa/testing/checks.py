@@ -1,0 +1,208 @@
+"""The points of the conformance check: each yields a line for what does not hold."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from sabm_mesa.models.base import SmartModel
+from sabm_mesa.parameters import parameters_of
+from sabm_mesa.prompts import NO_PERSONA, load, load_builtin
+from sabm_mesa.reruns import replay
+from sabm_mesa.testing.case import Case
+from sabm_mesa.testing.comparing import PLACES, differences, is_missing, same
+from sabm_mesa.testing.echoes import echoes
+from sabm_mesa.testing.minds import Drawing, Reading, Silent
+
+SOME = 0.2
+"""The share of attempts that are answered unusably."""
+LATENCIES = (1, 2)
+
+
+def form(model: Any) -> Iterator[str]:
+    """What a scenario consists of.
+
+    Args:
+        model: what is given as its class.
+    """
+    if not (isinstance(model, type) and issubclass(model, SmartModel)):
+        yield f"form: a scenario is a subclass of SmartModel, not {model!r}"
+        return
+    for name in ("scenario_name", "title", "source", "prompt_file"):
+        text = getattr(model, name, "")
+        if not (isinstance(text, str) and text.strip()):
+            yield f"form: the class attribute {name} has to be set to a text"
+    if not getattr(model, "phases", ()):
+        yield "form: the class attribute phases has to hold a phase"
+    if not (getattr(sys.modules.get(model.__module__), "__doc__", None) or "").strip():
+        yield f"form: the module {model.__module__} needs a docstring, which is the spec sheet"
+    yield from _parameters(model)
+
+
+def _parameters(model: type[SmartModel]) -> Iterator[str]:
+    parameters = parameters_of(model)
+    for name in sorted(parameters_of(SmartModel).keys() - parameters.keys()):
+        yield f"form: the parameter {name} is missing: take **settings and pass them on"
+    for name, parameter in parameters.items():
+        if parameter.default is parameter.empty:
+            yield f"form: the parameter {name} needs a default"
+    score = model.score
+    if score is not None and score.column not in model.agent_columns:
+        yield f"form: the score names {score.column!r}, which is no agent column"
+    if score is not None and score.size not in parameters:
+        yield f"form: the score names {score.size!r}, which is no parameter"
+
+
+def methods(case: Case) -> Iterator[str]:
+    """Whether each phase has its methods, and the model its agents."""
+    model = case.made(minds=Drawing())
+    if not model.population:
+        yield "the model has no agents: make them with populate"
+    for phase in model.phases:
+        parts = [getattr(type(agent), phase.name, None) for agent in model.population]
+        if not any(map(inspect.iscoroutinefunction, parts)):
+            yield f"no agent has the method async def {phase.name}(self)"
+        if not callable(getattr(model, f"after_{phase.name}", None)):
+            yield f"the model needs the method after_{phase.name}(agent, decision)"
+
+
+def same_seed(case: Case) -> Iterator[str]:
+    """Whether a run is determined by its seed."""
+    for minds in dict.fromkeys([case.free_minds, Drawing(SOME)]):
+        one, other = (case.played(minds=minds) for _ in range(2))
+        yield from differences(one, other, f"two runs with one seed ({_named(minds)})")
+
+
+def latency(case: Case) -> Iterator[str]:
+    """Whether it makes a difference which answer comes first."""
+    prompt = case.played(minds=Drawing(SOME, paid=True))
+    for late in LATENCIES:
+        model = case.played(minds=Drawing(SOME, paid=True, late=late))
+        found = list(differences(prompt, model, "answers at once and the same answers late"))
+        if found:
+            yield f"{found[0]} (only after_… and update may change the world)"
+            return
+
+
+def replaying(case: Case) -> Iterator[str]:
+    """Whether a recorded run comes out again."""
+    with TemporaryDirectory(prefix="sabm-") as folder:
+        path = Path(folder, "recording.sqlite")
+        model = case.played(minds=Drawing(SOME, paid=True, late=LATENCIES[0]), recording=path)
+        again = replay(path, scenario=case.scenario)
+        yield from differences(model, again.models[0], "a run and its replay")
+        given, used = model.total.asks + model.total.reasks, sum(again.answers_repeated())
+        if given != used:
+            yield f"the replay used {used} of {given} recorded answers"
+
+
+def batch_run(case: Case) -> Iterator[str]:
+    """Whether Mesa's own runner collects what the model does."""
+    model = case.played(minds=case.free_minds)
+    rows = case.batch(minds=case.free_minds)
+    expected: dict[Any, Any] = model.model_frame().to_dict("records")[-1]
+    agents = {
+        cells["agent"]: cells
+        for cells in model.agent_frame().to_dict("records")
+        if cells["round"] == model.round
+    }
+    for row in rows:
+        wanted = expected | agents.get(row.get("AgentID"), {})
+        for column in sorted(set(wanted) - set(PLACES), key=list(wanted).index):
+            if not same(row.get(column), wanted[column]):
+                yield (
+                    f"{column!r} of the last round is {row.get(column)} in a batch, and "
+                    f"{wanted[column]} in a run"
+                )
+                return
+
+
+def pickling(case: Case) -> Iterator[str]:
+    """Whether a copy through pickle goes on like the model itself."""
+    model = case.made(minds=case.free_minds)
+    copies = {"before the first round": pickle.loads(pickle.dumps(model))}  # made here
+    model.step()
+    copies["after the first round"] = pickle.loads(pickle.dumps(model))
+    model.run_model()
+    for when, copy in copies.items():
+        copy.run_model()
+        yield from differences(model, copy, f"a model and its copy, pickled {when},")
+
+
+def prompts(case: Case) -> Iterator[str]:
+    """Whether every question can be put."""
+    own, answers = load(case.scenario.prompt_file), load_builtin("answers")["answers"]
+    for table in ("conditions", "variants"):
+        for name, entries in own[table].items():
+            for entry in sorted(set(entries) - set(own["prompts"]) - set(answers)):
+                yield f"[{table}.{name}] replaces {entry!r}, which is no entry of [prompts]"
+    book = case.made(minds=Drawing()).book
+    persona = next((p for p, text in book.personas.items() if text.strip()), NO_PERSONA)
+    settings = [
+        *({"condition": each} for each in book.conditions),
+        *({"variant": each} for each in book.variants[1:]),
+        {"personas": persona},
+    ]
+    for setting in settings:
+        reader = Reading(setting.get("personas", NO_PERSONA))
+        asked = case.played(minds=reader, **setting).total.asks
+        where = ", ".join(f"{name} {value}" for name, value in setting.items())
+        yield from (f"{problem} ({where})" for problem in reader.problems)
+        if not asked:
+            yield f"nobody was asked anything ({where})"
+        elif not reader.persona_is_told:
+            yield (
+                "the persona is in no prompt: the entry 'scenario' needs {persona}, and the "
+                f"observation persona=self.persona ({where})"
+            )
+
+
+def classical_minds(case: Case) -> Iterator[str]:
+    """Whether the scenario's own minds know what a legal answer is."""
+    for name in case.scenario.classical_minds:
+        spec = "classical" if name == "default" else f"classical:{name}"
+        total = case.played(minds=spec).total
+        if total.invalid:
+            yield f"{spec}: {total.invalid} of {total.asks} decisions were invalid"
+
+
+def invalid_answers(case: Case) -> Iterator[str]:
+    """What becomes of answers that cannot be used."""
+    model = case.made(minds=Silent())
+    before = echoes(case)
+    kept = {column: before[column](model) for column in before}
+    model.run_model()
+    total, data = model.total, model.agent_frame()
+    if total.invalid != total.asks:
+        yield f"{total.invalid} of {total.asks} unusable decisions are counted as invalid"
+    for column, values in kept.items():
+        for agent, value in zip(data["agent"], data[column], strict=True):
+            if not is_missing(value) and not same(value, values.get(agent)):
+                yield (
+                    f"{column!r} of agent {agent} is {value} though no answer could be used: it "
+                    "has to stay empty, or as it was"
+                )
+                return
+
+
+def _named(minds: str | Drawing) -> str:
+    return minds if isinstance(minds, str) else minds.spec
+
+
+CHECKS: Mapping[str, Callable[[Case], Iterator[str]]] = {
+    "form": methods,
+    "same seed": same_seed,
+    "latency": latency,
+    "replay": replaying,
+    "batch_run": batch_run,
+    "pickling": pickling,
+    "prompts": prompts,
+    "classical minds": classical_minds,
+    "invalid answers": invalid_answers,
+}
+"""Point → its check."""

@@ -1,0 +1,116 @@
+"""Scenarios of other packages: found by their entry points, each in nobody's way."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sabm_mesa.registry import SCENARIOS
+from tests.llm_server import LLMServer, writer
+
+from .installed import install_all
+
+ROOT = Path(__file__).parents[2]
+MEND = "mend that package, or uninstall it."
+TAKEN = "which is used: rename or uninstall one of them."
+MISTAKEN = {
+    "gone": f"(mistaken:Gone) cannot be used: AttributeError: module 'mistaken' has no "
+    f"attribute 'Gone'; {MEND}",
+    "named": f"(mistaken:Named) cannot be used: its scenario_name has to be 'named'; {MEND}",
+    "number": f"(mistaken:NUMBER) cannot be used: it is no subclass of SmartModel; {MEND}",
+    "with space": "(mistaken:Named) cannot be used: its name has to be letters, digits, - and _; "
+    f"{MEND}",
+}
+TORN = (
+    "The scenario 'torn' of torn 2.5 (torn:Torn) cannot be used: ModuleNotFoundError: No module "
+    f"named 'nowhere_to_be_found'; {MEND}"
+)
+RIVAL = (
+    "The scenario 'kbc' of rival 2.5 is left out, since this package has one of that name, " + TAKEN
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    install_all(folder)
+    return folder
+
+
+class Sabm:
+    """The command line in a process of its own, with what is installed in a folder."""
+
+    def __init__(self, site: Path, folder: Path) -> None:
+        keyless = {name: text for name, text in os.environ.items() if name != "OPENAI_API_KEY"}
+        self.environment = {**keyless, "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])}
+        self.folder = folder
+
+    def __call__(self, *arguments: object, status: int = 0) -> tuple[str, str]:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-m", "sabm_mesa", *map(str, arguments)],
+            cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == status, done.stderr
+        return done.stdout, done.stderr
+
+
+@pytest.fixture
+def sabm(site: Path, tmp_path: Path) -> Sabm:
+    return Sabm(site, tmp_path)
+
+
+def test_they_are_listed_and_so_is_what_is_wrong_with_them(sabm: Sabm) -> None:
+    found = json.loads(sabm("scenarios", "--json")[0])
+
+    assert [row["name"] for row in found["scenarios"]] == [*SCENARIOS, "lake"]
+    assert found["scenarios"][-1]["title"] == "The scenario lake"
+    assert [row["package"] for row in found["scenarios"] if row["package"]] == ["lakes 2.5"]
+    assert found["problems"] == [
+        "The scenario 'judge' of rival 2.5 is left out, since this package has one of that name, "
+        + TAKEN,
+        RIVAL,
+        "The scenario 'lake' of other-lakes 2.5 is left out, since lakes 2.5 has one of that name, "
+        + TAKEN,
+        *(f"The scenario {n!r} of mistaken 2.5 {MISTAKEN[n]}" for n in ("gone", "named", "number")),
+        TORN,
+        f"The scenario 'with space' of mistaken 2.5 {MISTAKEN['with space']}",
+    ]
+
+
+def test_one_is_run_replayed_gone_on_with_and_described_by_its_name(sabm: Sabm) -> None:
+    (sabm.folder / "lake").mkdir()  # which is no recording, whatever its name
+    assert sabm("describe", "lake")[0].startswith("The scenario lake (lake)\n")
+    model = ["lake", "--rounds", 2, "--seed", 1]
+    with LLMServer(brain=writer) as server:
+        minds = ["--minds", "llm:stub", "--base-url", server.url]
+        _, err = sabm("run", *model, *minds, "--max-asks", 4, "--out", "out", status=1)
+        assert "sabm resume" in err
+        out, _ = sabm("resume", "out/recording.sqlite", "--max-asks", 50)
+    assert "The scenario lake: 1 run" in out
+    assert "2 rounds" in sabm("replay", "out/recording.sqlite")[0]
+    assert (sabm.folder / "out" / "model.csv").read_text().count("\n") == 3
+
+
+def test_one_that_cannot_be_used_is_named_in_a_line(sabm: Sabm) -> None:
+    out, err = sabm("run", "torn", status=2)
+
+    assert (out, err) == ("", f"sabm: {TORN}\n")
+    assert list(sabm.folder.iterdir()) == []
+
+
+def test_a_name_that_is_taken_stays_with_its_owner(sabm: Sabm) -> None:
+    out, err = sabm("run", "kbc", "--rounds", 1, "--set", "n_players=3")
+
+    assert "Keynesian beauty contest: 1 run" in out
+    assert err == RIVAL + "\n"
+
+
+def test_an_unknown_name_is_compared_with_theirs_too(sabm: Sabm) -> None:
+    _, err = sabm("describe", "lakes", status=2)
+
+    assert "Unknown scenario 'lakes'. Did you mean 'lake'?" in err
