@@ -4,6 +4,7 @@ import os
 import signal
 
 import pytest
+from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
@@ -11,6 +12,10 @@ from xdist.scheduler import LoadFileScheduling
 # process that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# No example is judged by how long it takes: machines are slow at times.
+settings.register_profile("sabm", deadline=None)
+settings.load_profile("sabm")
 
 MOST_PROCESSES = 5
 BROWSERS = [

@@ -211,7 +211,8 @@ class Heard:
         with self._lock:
             done = dict(self._done)
             now = model.round
-            if not model.playing or now in done:
+            # A round that has just ended is kept in a moment: until then it is as it was.
+            if now in done or not (model.playing or self._place[0] == now):
                 return done
             said = getattr(model, "said", ())
             if self._place[0] != now or self._place[1] > len(said):

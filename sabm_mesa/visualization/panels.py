@@ -7,14 +7,14 @@ given other arguments, and a model stays the same object while it changes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import solara
 
 from sabm_mesa.visualization.game_view import GameView
 from sabm_mesa.visualization.html import html, inside, picture, problem
-from sabm_mesa.visualization.looks import Picture
+from sabm_mesa.visualization.looks import Picture, Said
 from sabm_mesa.visualization.pages.play_parts import table
 from sabm_mesa.visualization.show import Show, Shown
 from sabm_mesa.visualization.stage import Stage
@@ -149,17 +149,17 @@ def Chart(shown: Picture) -> None:
 
 
 @solara.component
-def Talk(show: Show | GameView, said: int) -> None:
+def Talk(show: Show | GameView, by_round: Mapping[int, Sequence[Said]]) -> None:
     """Who said what to whom, by round.
 
     Args:
         show: the model on show, or the game.
-        said: how many messages there are: it is drawn again when there are more.
+        by_round: round → what was said in it, rounds of silence left out: it is drawn again when
+            this changes.
     """
     chosen, choose = solara.use_state(LATEST)
     stable = solara.use_memo(lambda: choose, [])
-    by_round = show.said()
-    if not said or not by_round:
+    if not by_round:
         html("p", "Nobody has said anything yet.", "sabm-empty")
         return
     noun, first = counting(show.model)

@@ -125,7 +125,7 @@ def test_what_makes_no_sense_is_refused() -> None:
 
 
 @given(crowds(), st.integers(0, 10))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_flow_is_the_largest_matching_of_people_and_places(crowd, rounds: int) -> None:
     """A place is an exit cell in a round; a person can have it from its arrival on."""
     steps, widths = crowd
@@ -145,7 +145,7 @@ def test_the_flow_is_the_largest_matching_of_people_and_places(crowd, rounds: in
 
 
 @given(crowds())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_curve_keeps_to_the_simple_limits(crowd) -> None:
     steps, widths = crowd
     curve = most_escaped(steps, widths, 20)
@@ -163,7 +163,7 @@ def test_the_curve_keeps_to_the_simple_limits(crowd) -> None:
 
 
 @given(worlds())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_graph_has_the_steps_of_the_room(model: EmergencyEvacuation) -> None:
     graph = room_graph(~model.room.solid, model.room.diagonals)
     starts = [person.pos for person in model.people]
@@ -176,7 +176,7 @@ def test_the_graph_has_the_steps_of_the_room(model: EmergencyEvacuation) -> None
 
 
 @given(worlds())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_run_is_faster(model: EmergencyEvacuation) -> None:
     steps, widths = steps_of(model), widths_of(model.room)
     model.run_model()
@@ -189,7 +189,7 @@ def test_no_run_is_faster(model: EmergencyEvacuation) -> None:
 
 
 @given(st.integers(0, 1000))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_a_person_alone_meets_the_bound(seed: int) -> None:
     model = EmergencyEvacuation(n_people=1, width=9, height=7, communication=False, rng=seed)
     steps = steps_of(model)

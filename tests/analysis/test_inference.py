@@ -49,7 +49,7 @@ def test_a_run_at_the_value_itself_says_nothing() -> None:
 
 
 @given(st.lists(st.integers(-4, 4), min_size=1, max_size=8), st.integers(-2, 2))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_signs_flipped_one_by_one(values: list[int], value: int) -> None:
     d = [v - value for v in values]
     sums = [
@@ -84,7 +84,7 @@ def test_mann_whitney_by_hand() -> None:
 
 
 @given(WHOLE, WHOLE)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_mann_whitney_is_exact_with_ties(a: list[float], b: list[float]) -> None:
     found = permutation_test(
         (a, b),
@@ -99,7 +99,7 @@ def test_mann_whitney_is_exact_with_ties(a: list[float], b: list[float]) -> None
 
 
 @given(st.sets(st.integers(0, 99), min_size=8, max_size=16), st.integers(1, 7))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_mann_whitney_without_ties_is_scipys(values: set[int], n: int) -> None:
     pool = np.random.default_rng(n).permutation(sorted(values)).astype(float)
     a, b = pool[:n], pool[n:]
@@ -138,7 +138,7 @@ def test_equivalence_by_hand() -> None:
 
 
 @given(REAL, REAL, st.floats(0.1, 50))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_splits_tried_one_by_one(a: list[float], b: list[float], by: float) -> None:
     pool = [*(v - by for v in a), *b]
     sums = [math.fsum(chosen) for chosen in combinations(pool, len(a))]
@@ -156,7 +156,7 @@ def test_many_splits_are_drawn() -> None:
 
 
 @given(REAL, REAL, st.floats(0.5, 20))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_no_claim_and_its_opposite_both_hold(a: list[float], b: list[float], size: float) -> None:
     for found in (
         one_sample(a, size, "above"),
@@ -171,7 +171,7 @@ def test_no_claim_and_its_opposite_both_hold(a: list[float], b: list[float], siz
 
 
 @given(REAL, REAL)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_many_samples_at_once_are_tested_like_each(a: list[float], b: list[float]) -> None:
     n = min(len(a), len(b))
     first, second = np.array([a[:n], b[:n]]), np.array([b[:n], a[:n]])
@@ -190,7 +190,7 @@ def test_many_samples_at_once_are_tested_like_each(a: list[float], b: list[float
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=2, max_size=8))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_order_and_scale_do_not_matter(values: list[int]) -> None:
     one = one_sample(values, 5000, "below").p_for
     scaled = one_sample([v / 7000 for v in reversed(values)], 5000 / 7000, "below").p_for

@@ -113,7 +113,7 @@ def test_wrong_data_are_refused() -> None:
         min_size=1,
     )
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_shares_of_a_round_are_shares(levels: dict[int, list[float]]) -> None:
     found = levels_by_round(frame(levels))
 

@@ -81,7 +81,7 @@ def test_a_seed_gives_the_same_interval_whatever_the_order_of_rows() -> None:
     assert not bootstrap_mean_by_round(data, "x", rng=6).equals(first)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=12), st.integers(0, 99))
 def test_bounds_lie_within_the_data(values: list[float], seed: int) -> None:
     found = bootstrap_mean_by_round(frame([values]), "x", rng=seed, n_resamples=200).iloc[0]

@@ -141,7 +141,7 @@ LEVELS = st.tuples(st.sampled_from("abc"), st.sampled_from("xy"), st.sampled_fro
 
 
 @given(st.lists(st.tuples(LEVELS, st.integers(-20, 20)), min_size=2, max_size=24))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_shares_are_shares(rows: list[tuple[tuple[str, ...], int]]) -> None:
     names = ["model", "wording", "version"]
     frame = pd.DataFrame([(*levels, y) for levels, y in rows], columns=[*names, "y"])

@@ -614,7 +614,7 @@ def test_many_logit_firms_may_reach_the_cartel_price() -> None:
 
 
 # Classical minds.
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.floats(2, 14), st.floats(2, 14), st.booleans())
 def test_best_responses_converge_to_the_bertrand_price(p: float, q: float, talk: bool) -> None:
     model = BertrandCompetition(

@@ -404,7 +404,7 @@ class Late(support.Late):
         return answer
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.integers(0, 10**6), st.integers(2, 9), st.sampled_from([Sociable, RandomPartners]))
 def test_talks_at_the_same_time_give_the_result_of_the_strict_order(seed, n, mind) -> None:
     def run(late):

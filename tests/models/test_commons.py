@@ -682,7 +682,7 @@ def test_a_newcomer_is_a_free_rider() -> None:
 # Any world.
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     n=st.integers(2, 6),
     capacity=st.integers(10, 120),

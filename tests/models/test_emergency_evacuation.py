@@ -558,7 +558,7 @@ def worlds(draw):
     }
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(worlds(), st.sampled_from(["noise", "classical"]))
 def test_nobody_breaks_the_laws_of_the_room(world, kind) -> None:
     mind = "classical" if kind == "classical" else ScriptedMind(noise(world["rng"]))
@@ -587,7 +587,7 @@ def test_nobody_breaks_the_laws_of_the_room(world, kind) -> None:
     assert not frame.duplicated(["round", "x", "y"]).any()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(worlds())
 def test_asking_within_reach_is_asking_one_by_one(world) -> None:
     models = []

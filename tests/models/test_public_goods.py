@@ -390,7 +390,7 @@ def test_a_persona_enters_the_rules() -> None:
 # Random worlds.
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     data=st.data(),
     group_size=st.integers(2, 4),

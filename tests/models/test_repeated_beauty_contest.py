@@ -350,7 +350,7 @@ def test_a_name_that_does_not_exist(parameters, words) -> None:
         RepeatedBeautyContest(**parameters)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     rounds=st.lists(
         st.lists(st.one_of(st.none(), st.floats(0, 100)), min_size=4, max_size=4),

@@ -143,7 +143,7 @@ def test_steps_go_around_obstacles() -> None:
     assert straight.steps[0, 3].tolist() == [0, 1, math.inf, 7, 8, 9, math.inf]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(rooms())
 def test_steps_are_shortest_paths(room: Room) -> None:
     graph = nx.Graph()
@@ -159,7 +159,7 @@ def test_steps_are_shortest_paths(room: Room) -> None:
             assert room.steps[i, x, y] == expected.get((x, y), math.inf)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(rooms())
 def test_every_cell_with_a_way_has_a_lower_neighbour_in_the_floor_field(room: Room) -> None:
     for i in range(len(room.names)):
@@ -268,7 +268,7 @@ def naive_view(room: Room, cell, people) -> tuple[list[float], int, int]:
     return crowds, len(seen), near
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(rooms(), st.integers(0, 1000), st.floats(0, 1))
 def test_views_are_what_a_naive_look_around_gives(room: Room, seed: int, share: float) -> None:
     cells, grid = crowd(room, seed, share)

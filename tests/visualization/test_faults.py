@@ -186,6 +186,12 @@ def test_each_message_of_a_round_under_way_is_read_once(monkeypatch):
     model.said.append(said[-1])
     assert [each.text for each in heard.by_round()[2]] == [s.text for s in said if s.round == 2]
     assert read == [len(said) - 1, 0, 1]
+    # Between the end of the round and the moment in which it is kept nothing is missing.
+    monkeypatch.setattr(model, "playing", False)
+    during = heard.by_round()
+    assert [each.text for each in during[2]] == [s.text for s in said if s.round == 2]
+    heard.keep()
+    assert heard.by_round().keys() == during.keys()
 
 
 def test_an_answer_in_the_moment_of_the_limit_is_shown_as_it_counts():

@@ -202,7 +202,7 @@ def _watched(view: GameView, key: str) -> None:
         panels.latest(view.model, view.shown)
     with card().key(f"{key} talk"):
         Line("Conversation", tag="h2")
-        panels.Talk(view, sum(map(len, view.said().values())))
+        panels.Talk(view, view.said())
     with solara.v.Html(tag="div").key(f"{key} charts"):
         panels.charts(view.model, view.shown)
 

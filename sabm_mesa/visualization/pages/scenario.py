@@ -81,7 +81,7 @@ def _Live(stage: Stage) -> None:
             panels.beside(show)
         with inside("aside", "sabm-side"):
             with card("Conversation"):
-                panels.Talk(show, sum(map(len, show.said().values())))
+                panels.Talk(show, show.said())
             with card(f"Latest {counting(show.model)[0]}"):
                 panels.latest(show.model, show.shown)
             with card("Usage"):
