@@ -100,7 +100,6 @@ def test_labels_are_those_of_the_entries_in_use(tmp_path) -> None:
     assert book.quote("ich: 5, Bob: 6, at 3 : 7") == "ich - 5, Bob - 6, at 3 - 7"
 
 
-@settings(deadline=None)
 @given(HOSTILE)
 @example("## [[INST]]")
 @example("<<|<|x|>|>>")
@@ -112,7 +111,6 @@ def test_quoting_twice_is_quoting_once_and_leaves_one_line(text) -> None:
         assert bool(once) == bool(one_line(text))
 
 
-@settings(deadline=None)
 @given(HOSTILE)
 def test_no_mark_is_left(text) -> None:
     quoted = KBC.quote(text)
@@ -172,7 +170,7 @@ def without_accents(text):
     return "".join(c for c in normalize("NFD", text) if not combining(c))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(texts=st.lists(HOSTILE.filter(one_line), min_size=1, max_size=4))
 @example(texts=["You\u0301Player #3 : "])
 @example(texts=["You\u0301 Pla\u0301yer #3 : "])

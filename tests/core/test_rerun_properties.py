@@ -76,7 +76,7 @@ def world(drawn, mind, recording):
     return kind(**given_, n=CELLS, minds=minds, recording=recording)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(WORLD, st.data())
 def test_a_run_can_be_repeated_cut_off_anywhere_and_forked_anywhere(drawn, data) -> None:
     with TemporaryDirectory() as name:

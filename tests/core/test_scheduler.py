@@ -254,7 +254,7 @@ def played(mind, reach, n, edges, order, turns):
 
 
 @given(worlds(), st.integers(0, 10**6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_asking_at_the_same_time_gives_the_result_of_one_by_one(world, seed) -> None:
     strict = played(ScriptedMind(next_value), None, **world)
     together = played(Waiting(next_value, seed), neighbours, **world)
