@@ -20,7 +20,7 @@ TOGETHER := --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo reproduce test environments test-3.12 run-3.12 lint types coverage format \
-	screenshots bench chaos integration clean
+	docs docs-links screenshots bench chaos integration clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -65,10 +65,19 @@ format: .venv/ready ## put the code in the project's format
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+# Warnings are errors, also references that lead nowhere and notebooks that fail.
+docs: .venv-docs/ready ## the documentation, into docs/_build/html; its examples and links are checked
+	.venv-docs/bin/sphinx-build -W --keep-going -n -b html -d docs/_build/doctrees docs docs/_build/html
+	.venv-docs/bin/sphinx-build -W --keep-going -n -b doctest -d docs/_build/doctrees docs docs/_build/doctest
+
+docs-links: .venv-docs/ready ## the links of the documentation into the world (needs the internet)
+	.venv-docs/bin/sphinx-build -W --keep-going -b linkcheck -d docs/_build/doctrees docs docs/_build/links
+
 screenshots: .venv/ready ## pictures of the viewer, into docs/images (needs chromium)
 	$(BIN)/python -m tests.visualization.screenshots
 
-bench: .venv/ready ## the benchmarks
+bench: .venv/ready ## the benchmarks, beside mesa-llm where it can be installed (10 minutes)
+	-@$(MAKE) --no-print-directory .venv-mesa-llm/ready
 	$(BIN)/python -m benchmarks
 
 chaos: .venv/ready ## 10,000 process deaths and 100 SIGKILLs, each followed by resume (10 minutes)
@@ -78,7 +87,8 @@ integration: .venv-integration/ready ## the tests against a real llama.cpp serve
 	.venv-integration/bin/pytest tests/integration
 
 clean: ## remove the environments and what the tools left behind; results in out/ stay
-	rm -rf .venv .venv-3.12 .venv-integration build dist htmlcov .coverage \
+	rm -rf .venv .venv-3.12 .venv-docs .venv-integration .venv-mesa-llm build dist htmlcov .coverage \
+		docs/_build docs/api docs/jupyter_execute docs/reference \
 		.hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # An environment is ready when its install finished after the last change to pyproject.toml.
@@ -91,10 +101,19 @@ clean: ## remove the environments and what the tools left behind; results in out
 .venv-integration/ready: pyproject.toml
 	$(call environment,$(PYTHON),'llama-cpp-python[server]' gguf)
 
-# $(call environment,INTERPRETER,MORE PACKAGES)
+.venv-docs/ready: pyproject.toml
+	$(call environment,$(PYTHON),,docs)
+
+# Another project, which the benchmarks measure beside this one: nothing of this one is in it.
+.venv-mesa-llm/ready:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip --disable-pip-version-check install --quiet 'mesa-llm==0.2.0'
+	@touch $@
+
+# $(call environment,INTERPRETER,MORE PACKAGES,EXTRA): the extra is dev unless it is named.
 define environment
 	@test -n "$(1)" || { echo "Needs Python 3.11 or newer with venv: make PYTHON=..."; exit 1; }
 	$(1) -m venv $(@D)
-	$(@D)/bin/pip --disable-pip-version-check install --quiet --editable '.[dev]' $(2)
+	$(@D)/bin/pip --disable-pip-version-check install --quiet --editable '.[$(or $(3),dev)]' $(2)
 	@touch $@
 endef

@@ -1,52 +1,85 @@
-"""Run the benchmarks: ``python -m benchmarks [NAME …]``."""
+"""Run the benchmarks: ``python -m benchmarks [NAME …]``.
+
+Each writes what it found as soon as it is done, in the place of what it found before. So a run
+that was stopped is gone on with by naming the rest.
+"""
 
 from __future__ import annotations
 
 import sys
 import tempfile
+import time
+import traceback
 from collections.abc import Callable
-from pathlib import Path
 
-from benchmarks.bertrand import best_response
-from benchmarks.evacuation import ten_thousand, with_language_model, without_language_model
-from benchmarks.history import recording_overhead, replays
-from benchmarks.imports import import_time
-from benchmarks.llm import critical_path, jitter, simultaneous_asks
-from benchmarks.million import million
-from benchmarks.recording import hundred_thousand_asks
-from benchmarks.results import Result, table, write
-from benchmarks.sweep import two_workers
+from benchmarks import (
+    bertrand,
+    evacuation,
+    growth,
+    history,
+    imports,
+    llm,
+    million,
+    recording,
+    scenarios,
+    side_by_side,
+    sweep,
+)
+from benchmarks.results import MARKDOWN, Result, keep, machine, publish, table
 
 BENCHMARKS: dict[str, Callable[[str], list[Result]]] = {
-    "import-time": import_time,
-    "critical-path": critical_path,
-    "simultaneous-asks": simultaneous_asks,
-    "jitter": jitter,
-    "bertrand": best_response,
-    "evacuation": without_language_model,
-    "evacuation-llm": with_language_model,
-    "evacuation10k": ten_thousand,
-    "million": million,
-    "recording": hundred_thousand_asks,
-    "recording-overhead": recording_overhead,
-    "replay": replays,
-    "sweep": two_workers,
+    "scenarios": scenarios.critical_paths,
+    "kbc-runs": llm.critical_path,
+    "bertrand-runs": bertrand.five_runs,
+    "evacuation-llm": evacuation.with_language_model,
+    "side-by-side": side_by_side.clients,
+    "jitter": llm.jitter,
+    "million": million.million,
+    "growth-agents": growth.agents,
+    "growth-rounds": growth.rounds,
+    "growth-runs": growth.runs,
+    "evacuation10k": evacuation.ten_thousand,
+    "evacuation": evacuation.without_language_model,
+    "bertrand": bertrand.best_response,
+    "sweep": sweep.two_workers,
+    "recording-overhead": history.recording_overhead,
+    "replay": history.replays,
+    "import-time": imports.import_time,
 }
+LONG: dict[str, Callable[[str], list[Result]]] = {
+    "bertrand-runs-200ms": bertrand.five_runs_at_200_ms,
+    "recording": recording.hundred_thousand_asks,
+}
+"""What takes minutes: only measured when it is named."""
 
 
 def main(names: list[str]) -> int:
-    """Measure, print, write; the status is 2 for an unknown name."""
-    unknown = [name for name in names if name not in BENCHMARKS]
+    """Measure, print, write; the status is 2 for an unknown name, 1 when something failed."""
+    known = BENCHMARKS | LONG
+    unknown = [name for name in names if name not in known]
     if unknown:
-        print(f"Unknown benchmark {unknown[0]!r}. Known: {', '.join(BENCHMARKS)}.", file=sys.stderr)
+        print(f"Unknown benchmark {unknown[0]!r}. Known: {', '.join(known)}.", file=sys.stderr)
         return 2
-    results: list[Result] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for name in names or BENCHMARKS:
-            results += BENCHMARKS[name](folder)
-    print(table(results))
-    if not names:
-        write(results, Path(__file__).parent / "results.json")
+    failed = []
+    for name in names or BENCHMARKS:
+        found, began = machine(), time.perf_counter()
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                results = known[name](folder)
+        except Exception:  # noqa: BLE001 - the others are measured all the same
+            traceback.print_exc()
+            failed.append(name)
+            continue
+        took = time.perf_counter() - began
+        print(
+            f"\n{name}: {took:.0f} s, load {found['load']} before\n\n{table(results)}", flush=True
+        )
+        keep(name, found, results, took)
+        publish(list(known))
+    if failed:
+        print(f"Failed: {', '.join(failed)}.", file=sys.stderr)
+        return 1
+    print(f"\nAll tables: {MARKDOWN}")
     return 0
 
 

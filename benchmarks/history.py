@@ -30,8 +30,7 @@ from sabm_mesa.reruns import replay
 from tests.llm_server import stub
 
 LATENCY_S = 0.2
-REPEATS = 5
-REPLAYS = 3
+REPEATS = 3
 
 
 def recording_overhead(folder: str) -> list[Result]:
@@ -107,17 +106,17 @@ _CASES: dict[str, tuple[Callable[[], Any], int, int, str]] = {
 def replays(folder: str) -> list[Result]:
     """Runs with a language model that answers at once: their replay, and the size of recordings."""
     results = []
-    for name, model, runs, target in (
-        ("KBC, 24 players, 4 rounds", KeynesianBeautyContest, 15, "<= 1"),
-        ("Bertrand, 1200 rounds", BertrandCompetition, 1, ""),
+    for name, model, runs, repeats, target in (
+        ("KBC, 24 players, 4 rounds", KeynesianBeautyContest, 15, 3, "<= 1"),
+        ("Bertrand, 1200 rounds", BertrandCompetition, 1, 1, ""),
     ):
         path = Path(folder, f"{model.scenario_name}.sqlite")
         for seed in range(runs):
             _answered(model, seed, path).run_model()
         played = statistics.median(
-            _seconds(_answered(model, 0, False).run_model) for _ in range(REPLAYS)
+            _seconds(_answered(model, 0, False).run_model) for _ in range(repeats)
         )
-        took = statistics.median(_seconds(partial(replay, path, [0])) for _ in range(REPLAYS))
+        took = statistics.median(_seconds(partial(replay, path, [0])) for _ in range(repeats))
         asks = Recorded(path).runs()["asks"]
         detail = f"{asks[0]} asks, {took / asks[0] * 1e6:.0f} µs each"
         size = path.stat().st_size

@@ -9,7 +9,7 @@ import time
 
 from benchmarks.results import Result
 
-REPEATS = 9
+REPEATS = 5
 
 
 def import_time(_folder: str) -> list[Result]:

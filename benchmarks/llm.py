@@ -1,13 +1,8 @@
-"""Language-model access: a contest against its critical path, asks against the bare client."""
+"""Language-model access: a contest against its critical path, runs at once, and jitter."""
 
 from __future__ import annotations
 
-import asyncio
 import statistics
-import time
-from collections.abc import Callable
-
-import openai
 
 from benchmarks.results import Result
 from benchmarks.server import latency_server
@@ -16,8 +11,6 @@ from sabm_mesa.llm import close_all
 from sabm_mesa.runner import run_all
 
 LATENCY_S = 0.2
-ASKS = 400
-REPEATS = 5
 
 
 def critical_path(folder: str) -> list[Result]:
@@ -70,66 +63,3 @@ def contest_of_one_round(connection: Connection) -> None:
         n_rounds=1, minds="llm:stub", rng=0, connection=connection, recording=False
     )
     model.run_model()
-
-
-def simultaneous_asks(folder: str) -> list[Result]:
-    """400 asks at once against the bare client library doing the same."""
-    with latency_server(LATENCY_S) as url:
-        ours: list[float] = []
-        bare: list[float] = []
-        messages: list[tuple[tuple[str, str], ...]] = []
-        for repeat in range(REPEATS + 1):
-            took, messages = _ours(url, f"{folder}/asks-{repeat}.sqlite")
-            ours.append(took)
-            bare.append(_bare(url, messages))
-    close_all()
-    ratio = statistics.median(a / b for a, b in zip(ours[1:], bare[1:], strict=True))
-    detail = f"medians {statistics.median(ours[1:]):.2f} s and {statistics.median(bare[1:]):.2f} s"
-    return [Result(f"{ASKS} asks at once, 200 ms, recorded / bare client", ratio, "<= 1.5", detail)]
-
-
-def _ours(url: str, path: str) -> tuple[float, list[tuple[tuple[str, str], ...]]]:
-    model = KeynesianBeautyContest(
-        n_players=ASKS, n_rounds=1, minds=f"llm:stub@{url}", rng=1, recording=path
-    )
-    close_all()  # the bare client opens its connections within its time too
-    took = _time(model.run_model)
-    questions = []
-    for player in model.players:
-        question = player.observe()
-        values = {**question.placeholders(model.book), "form": "Write the number alone."}
-        questions.append(
-            (
-                ("system", model.book.render("scenario", values)),
-                ("user", model.book.render("act", values)),
-            )
-        )
-    return took, questions
-
-
-def _bare(url: str, questions: list[tuple[tuple[str, str], ...]]) -> float:
-    async def ask_all() -> float:
-        http = openai.DefaultAioHttpClient()
-        async with openai.AsyncOpenAI(base_url=url, api_key="none", http_client=http) as client:
-            started = time.perf_counter()
-            await asyncio.gather(
-                *(
-                    client.chat.completions.create(
-                        model="stub",
-                        messages=[{"role": r, "content": c} for r, c in question],  # type: ignore[misc]
-                        temperature=0.7,
-                        max_tokens=256,
-                        top_p=1.0,
-                    )
-                    for question in questions
-                )
-            )
-            return time.perf_counter() - started
-
-    return asyncio.run(ask_all())
-
-
-def _time(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import resource
 import sqlite3
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import mesa
@@ -34,16 +35,16 @@ CELLS = ["Sleeper", PICK, True, 100.0, 1, 0, 0, 0, 0, 0]
 AGENT, POSITION = 3, 25
 
 
-def million(folder: str, players: int = PLAYERS) -> list[Result]:
+def million(_folder: str, players: int = PLAYERS) -> list[Result]:
     """One simultaneous round of minds that answer after a second, recorded.
 
     Once with answers that are free, and once with answers that are kept: then each is on disk with
     its prompt before it is used. Each is measured in a process of its own, the floor too.
     """
-    floor = _apart("floor", players, folder)
+    floor = apart("floor", players)
     results = []
     for kind, words in (("free", "free answers"), ("kept", "answers durable, with their prompts")):
-        ours = _apart(kind, players, folder)
+        ours = apart(kind, players)
         what = f"{players:,} players, {words}:"
         detail = f"{ours['wall_s']:.1f} s and {floor['wall_s']:.1f} s"
         cpu = f"{ours['cpu_s']:.1f} s and {floor['cpu_s']:.1f} s"
@@ -56,10 +57,21 @@ def million(folder: str, players: int = PLAYERS) -> list[Result]:
     return results
 
 
-def _apart(kind: str, players: int, folder: str) -> dict[str, float]:
-    path = str(Path(folder, f"{kind}.sqlite"))
-    command = [sys.executable, "-m", "benchmarks.million", kind, str(players), path]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+@cache  # the curve of growth ends where the million is
+def apart(kind: str, players: int) -> dict[str, float]:
+    """Measure in a process of its own, once for all who want to know.
+
+    Args:
+        kind: ``"free"``, ``"kept"`` or ``"floor"``.
+        players: how many.
+
+    Returns:
+        Seconds on the clock and of CPU; GiB at the most, and before there were players.
+    """
+    with TemporaryDirectory() as folder:
+        path = str(Path(folder, "million.sqlite"))
+        command = [sys.executable, "-m", "benchmarks.million", kind, str(players), path]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     measured: dict[str, float] = json.loads(done.stdout)
     return measured
 
@@ -112,21 +124,27 @@ def floor(players: int, path: str) -> None:
 
 
 def _measure(kind: str, players: int, path: str) -> dict[str, float]:
-    before, started = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
+    gib_before = _gib("VmRSS")
+    before, started = time.process_time(), time.perf_counter()
     if kind == "floor":
         floor(players, path)
     else:
         contest(players, path, paid=kind == "kept")
-    wall, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"wall_s": wall, "cpu_s": cpu, "gib": after.ru_maxrss / 2**20}
+    wall, cpu = time.perf_counter() - started, time.process_time() - before
+    return {"wall_s": wall, "cpu_s": cpu, "gib": _gib("VmHWM"), "gib_before": gib_before}
+
+
+def _gib(entry: str) -> float:
+    """What Linux says of this process: ``VmRSS``, its memory now, or ``VmHWM``, at the most.
+
+    `resource` would count the memory of the process that started this one.
+    """
+    said = Path("/proc/self/status").read_text("utf-8")
+    return int(said.partition(f"{entry}:")[2].split()[0]) / 2**20
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:
         print(json.dumps(_measure(sys.argv[1], int(sys.argv[2]), sys.argv[3])))
     else:
-        import tempfile
-
-        with tempfile.TemporaryDirectory() as folder:
-            print(table(million(folder, *map(int, sys.argv[1:]))))
+        print(table(million("", *map(int, sys.argv[1:]))))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -239,10 +240,11 @@ class Player(SmartAgent):
         )
 
 
+@lru_cache(maxsize=10_000)  # everybody is shown every number of every round in every prompt
 def shown(number: float) -> str:
-    """A number for a prompt: with few digits, and never with an exponent."""
+    """A number for a prompt: with few digits, and never with an exponent or a negative zero."""
     return np.format_float_positional(
-        round(number, DECIMALS), precision=DIGITS, unique=False, fractional=False, trim="-"
+        round(number, DECIMALS) + 0.0, precision=DIGITS, unique=False, fractional=False, trim="-"
     )
 
 

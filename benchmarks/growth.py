@@ -1,0 +1,123 @@
+"""What more agents, more rounds and more runs cost, as curves: `docs/images/benchmarks`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullLocator
+
+from benchmarks.llm import LATENCY_S, contest_of_one_round
+from benchmarks.million import apart
+from benchmarks.results import IMAGES, Result, number
+from benchmarks.server import latency_server
+from sabm_mesa import BertrandCompetition, Connection, KeynesianBeautyContest, Recording
+from sabm_mesa.analysis.plots import style
+from sabm_mesa.llm import close_all
+from sabm_mesa.runner import run_all
+
+AGENTS = (100, 1_000, 10_000, 100_000, 1_000_000)
+ROUNDS = (100, 300, 1_000, 3_000, 10_000)
+RUNS = (1, 2, 4, 8, 16, 32)
+CONTEST = {"n_players": 12, "n_rounds": 2}
+Points = list[tuple[int, float]]
+
+
+def agents(_folder: str) -> list[Result]:
+    """One recorded simultaneous round, by agents: CPU time and memory of an agent."""
+    found = {n: apart("free", n) for n in AGENTS}
+    cpu = [(n, took["cpu_s"] / n * 1e6) for n, took in found.items()]
+    memory = [(n, (took["gib"] - took["gib_before"]) * 2**20 / n) for n, took in found.items()]
+    figure = _figure("What an agent costs", "One recorded round of the beauty contest")
+    left, right = figure.subplots(1, 2)
+    _curve(left, cpu, "Agents (logarithmic)", "CPU time of an agent (µs)")
+    _curve(right, memory, "Agents (logarithmic)", "Memory of an agent (KiB)")
+    _save(figure, "agents")
+    name = f"an agent among {AGENTS[-1]:,} / among {AGENTS[2]:,}:"
+    return [
+        Result(f"{name} CPU time", cpu[-1][1] / cpu[2][1], "", _said(cpu, "µs")),
+        Result(f"{name} memory", memory[-1][1] / memory[2][1], "", _said(memory, "KiB")),
+    ]
+
+
+def rounds(folder: str) -> list[Result]:
+    """Recorded classical price competitions, by rounds: the CPU time of a round."""
+    points = []
+    for n in ROUNDS:
+        model = BertrandCompetition(
+            n_rounds=n, communication=False, stop_after=None, rng=1,
+            recording=Path(folder, f"{n}.sqlite"),
+        )  # fmt: skip
+        started = time.process_time()
+        model.run_model()
+        points.append((n, (time.process_time() - started) / n * 1e6))
+    figure = _figure("What a round costs", "Price competition of two classical firms, recorded")
+    _curve(figure.subplots(), points, "Rounds of the run (logarithmic)", "CPU time of a round (µs)")
+    _save(figure, "rounds")
+    name = f"a round among {ROUNDS[-1]:,} / among {ROUNDS[2]:,}: CPU time"
+    return [Result(name, points[-1][1] / points[2][1], "", _said(points, "µs"))]
+
+
+def runs(folder: str) -> list[Result]:
+    """Recorded contests with a language model that go on at once, by runs: the time of all."""
+    points = []
+    with latency_server(LATENCY_S) as url:
+        connection = Connection(base_url=url)
+        contest_of_one_round(connection)
+        for n in RUNS:
+            with Recording(Path(folder, f"runs-{n}.sqlite")) as recording:
+                done = run_all(
+                    KeynesianBeautyContest, {"minds": "llm:stub", **CONTEST}, runs=n, seed=1,
+                    recording=recording, connection=connection,
+                )  # fmt: skip
+            points.append((n, done.wall_s))
+    close_all()
+    path = done.models[0].critical_path_asks * LATENCY_S
+    figure = _figure(
+        "What runs at once cost", "Beauty contest of 12 players, two rounds, answers after 200 ms"
+    )
+    ax = figure.subplots()
+    _curve(ax, points, "Runs at once (logarithmic)", "Time of all runs (s)")
+    ax.axhline(path, color=style.GREY, linestyle="--", linewidth=1.2)
+    ax.annotate(
+        "critical path", (RUNS[0], path), xytext=(0, -4), textcoords="offset points",
+        va="top", fontsize=style.NOTE, color="#606060",
+    )  # fmt: skip
+    _save(figure, "runs")
+    name = f"{RUNS[-1]} runs at once / one: time"
+    return [Result(name, points[-1][1] / points[0][1], "", _said(points, "s"))]
+
+
+def _figure(title: str, subtitle: str) -> Figure:
+    return style.new_figure(title, subtitle, height=2.9)
+
+
+def _curve(ax: Axes, points: Sequence[tuple[int, float]], xlabel: str, ylabel: str) -> None:
+    """A line over an axis of orders of magnitude, from zero."""
+    numbers, values = zip(*points, strict=True)
+    ax.plot(numbers, values, color=style.BLUE, linewidth=1.8, marker="o", markersize=5)
+    ax.set_xscale("log")
+    ax.set_xticks(numbers)
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda n, _: _short(n)))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set_ylim(0, style.headroom(list(values), 0.12))
+    style.plain_axes(ax, xlabel, ylabel)
+
+
+def _short(n: float) -> str:
+    for size, letter in ((1_000_000, "M"), (1_000, "k")):
+        if n >= size:
+            return f"{n / size:g}{letter}"
+    return f"{n:g}"
+
+
+def _said(points: Points, unit: str) -> str:
+    return ", ".join(f"{_short(n)}: {number(value)} {unit}" for n, value in points)
+
+
+def _save(figure: Figure, name: str) -> None:
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    figure.savefig(IMAGES / f"{name}.png")

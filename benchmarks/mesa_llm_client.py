@@ -1,0 +1,81 @@
+"""The client of `mesa-llm` in the side-by-side benchmark, in an environment of its own.
+
+``python mesa_llm_client.py URL QUESTIONS REPEATS`` imports nothing of this project. Each repeat is
+one step of a Mesa model with one ``LLMAgent`` a question, which `mesa-llm` steps in parallel; an
+agent asks once, by ``llm.agenerate``. That is the least that `mesa-llm` can do: without its memory,
+its reasoning and its tools, all of which cost more. It prints seconds and versions as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+url, path, repeats = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+# Where litellm finds the server and a key; it has its list of models with it and loads none.
+os.environ |= {
+    "OPENAI_API_KEY": "none",
+    "OPENAI_BASE_URL": url,
+    "OPENAI_API_BASE": url,
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "LITELLM_LOG": "ERROR",
+}
+
+import mesa  # noqa: E402 - litellm reads the environment when it is imported
+from mesa_llm.llm_agent import LLMAgent  # noqa: E402
+from mesa_llm.reasoning.cot import CoTReasoning  # noqa: E402
+
+MODEL = "openai/gpt-4o-mini"
+
+
+class Player(LLMAgent):
+    """An agent that asks its question and keeps the answer."""
+
+    answer = ""
+
+    def __init__(self, model: mesa.Model, system: str, question: str) -> None:
+        super().__init__(model, reasoning=CoTReasoning, llm_model=MODEL, system_prompt=system)
+        self.question = question
+
+    async def astep(self) -> None:
+        """Ask once."""
+        response: Any = await self.llm.agenerate(self.question)
+        self.answer = response.choices[0].message.content
+
+
+class Contest(mesa.Model):
+    """One step: everybody asks at once."""
+
+    parallel_stepping = True
+
+    def __init__(self, questions: list[tuple[str, str]]) -> None:
+        super().__init__(rng=1)
+        for system, question in questions:
+            Player(self, system, question)
+
+    def step(self) -> None:
+        """Step all agents in parallel."""
+        self.agents.shuffle_do("step")
+
+
+def main() -> None:
+    """Measure the steps."""
+    questions = json.loads(path.read_text("utf-8"))
+    walls, cpus = [], []
+    for _ in range(repeats):
+        model = Contest(questions)
+        wall, cpu = time.perf_counter(), time.process_time()
+        model.step()
+        walls.append(time.perf_counter() - wall)
+        cpus.append(time.process_time() - cpu)
+        assert all(agent.answer for agent in model.agents)
+    packages = {name: version(name) for name in ("mesa-llm", "litellm", "mesa", "openai")}
+    print(json.dumps({"wall_s": walls, "cpu_s": cpus, "versions": packages}))
+
+
+main()

@@ -1,0 +1,64 @@
+"""Every scenario over HTTP at 200 ms: its time against its critical path, and what it repeats.
+
+The critical path is the longest chain of asks in which each had to wait for the one before, times
+the latency: no program that keeps to the scenario's rules can be faster.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.llm import LATENCY_S, contest_of_one_round
+from benchmarks.results import Result
+from benchmarks.server import latency_server
+from sabm_mesa import Connection, Recording
+from sabm_mesa.llm import close_all
+from sabm_mesa.registry import SCENARIOS, scenario
+from sabm_mesa.runner import run_all
+
+SIZES: dict[str, dict[str, Any]] = {
+    "beauty-contest": {"n_rounds": 20},
+    "bertrand": {"n_rounds": 5},
+    "cocktail-party": {"n_rounds": 2, "max_turns": 6},
+    "evacuation": {"n_rounds": 3},
+    "fishery": {"n_rounds": 2},
+    "kbc": {"n_rounds": 2},
+    "pasture": {"n_rounds": 2},
+    "pollution": {"n_rounds": 2},
+    "public-goods": {"n_rounds": 20},
+    "sentence-making": {"n_rounds": 1, "n_sentences": 2, "max_turns": 6},
+}
+"""What makes a scenario short enough for a benchmark; all else, the agents too, is its default."""
+
+
+def critical_paths(folder: str) -> list[Result]:
+    """One recorded run of each scenario, alone."""
+    results, shares = [], []
+    with latency_server(LATENCY_S) as url:
+        connection = Connection(base_url=url)
+        contest_of_one_round(connection)
+        for name in SCENARIOS:
+            size = SIZES.get(name, {})
+            model, before = scenario(name), time.process_time()
+            with Recording(Path(folder, f"{name}.sqlite")) as recording:
+                done = run_all(
+                    model, {"minds": "llm:stub", **size}, seed=1,
+                    recording=recording, connection=connection,
+                )  # fmt: skip
+            cpu_s = time.process_time() - before
+            chain, total = done.models[0].critical_path_asks, done.total()
+            attempts = total.asks + total.reasks
+            settings = ", ".join(f"{parameter}={value}" for parameter, value in size.items())
+            results.append(
+                Result(
+                    f"{name} ({settings}): time / critical path",
+                    done.wall_s / (chain * LATENCY_S), "<= 1.15",
+                    f"{done.wall_s:.2f} s (CPU {cpu_s:.2f} s), {attempts} asks, {chain} in a chain",
+                )
+            )  # fmt: skip
+            share = done.repeated_prefix()
+            shares.append(Result(f"{name}: share of prompt text that repeats", share))
+    close_all()
+    return results + shares
