@@ -16,6 +16,12 @@ PYTHON312 ?= $(call usable-python,12,python3.12 "$(pyenv-3.12)/bin/python3.12")
 BIN := .venv/bin
 # The files of tests in several processes; tests/conftest.py says in how many, and the order.
 TOGETHER := --numprocesses=auto --dist=loadfile --no-loadscope-reorder
+# Whole runs, other processes and browsers: measuring their coverage would double their time, and add
+# next to nothing to what the other tests show.
+UNMEASURED := tests/chaos tests/course tests/docs tests/sweeps tests/visualization tests/test_readme.py \
+	tests/analysis/test_bertrand_theory.py tests/cli/test_recordings.py tests/cli/test_scenarios.py \
+	tests/core/test_cost.py tests/core/test_fork.py tests/core/test_resume.py \
+	tests/experiments/test_published_systems.py tests/experiments/test_report.py
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -49,7 +55,8 @@ types: .venv/ready ## mypy on the package
 	$(BIN)/mypy
 
 coverage: .venv/ready ## the tests, with the coverage gate
-	$(BIN)/pytest $(TOGETHER) --cov
+	$(BIN)/pytest $(TOGETHER) $(UNMEASURED)
+	$(BIN)/pytest $(TOGETHER) --cov $(UNMEASURED:%=--ignore=%)
 
 test-3.12: ## the tests on Python 3.12, where there is one
 	@if [ -n "$(PYTHON312)" ]; then \

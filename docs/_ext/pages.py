@@ -1,0 +1,252 @@
+"""The pages of the reference that are made from the package itself, never written by hand."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+import typer
+from sources import ROOT, mentions, resolve, texts, works
+
+import sabm_mesa
+from sabm_mesa import registry
+from sabm_mesa.cli import app
+from sabm_mesa.describe import as_markdown, describe
+from sabm_mesa.experiments import reading
+
+FOLDERS = ("api", "reference")
+"""The folders in docs/ that hold such pages and no others."""
+
+PARTS = {
+    "Building blocks": (
+        "What scenarios are made of.",
+        "answers asking asks decisions population scheduler",
+    ),
+    "Prompts and parameters": (
+        "What a run is given.",
+        "parameters prompts prompts.*",
+    ),
+    "Tools": (
+        "What is done with scenarios, and what can go wrong.",
+        "describe errors registry reruns runner testing usage",
+    ),
+    "Models": ("The rules of the scenarios, and what they share.", "models.*"),
+    "Agents": ("What agents observe and ask.", "agents agents.*"),
+    "Minds": (
+        "Who decides: language models, classical rules, people, scripts.",
+        "minds minds.* minds.classical.*",
+    ),
+    "Language models": (
+        "The way to an endpoint: clients, budget, prices.",
+        "llm llm.address llm.budget llm.client llm.prices llm.scripted",
+    ),
+    "Recordings": (
+        "What is on disk, and how to read it.",
+        "recording recording.*",
+    ),
+    "Analysis": (
+        "Measures, theory and statistics, for data of any run.",
+        "analysis.* analysis.process analysis.process.* analysis.theory.*",
+    ),
+    "Experiments": ("Published experiments, and your own.", "experiments.*"),
+    "Cost": ("Before anything is spent.", "cost cost.estimates cost.ranges"),
+    "Tournaments": ("Minds against one another.", "tournament tournament.*"),
+    "Sweeps": ("Grids of parameters, here, on processes or on Ray.", "sweeps sweeps.*"),
+}
+"""Part of the API → what it is, and the modules that are in it."""
+
+
+OUTSIDE = ("course", "examples/mixed_study")
+"""Folders with Markdown pages that are part of the site too."""
+
+_LINK = re.compile(r"\]\((?!\w+:|#)([^)\s]+)\)")
+
+
+def generated() -> dict[str, str]:
+    """Every page that is made: its path in docs/, and its text as Markdown or reStructuredText."""
+    pages = {"reference/commands.md": _commands(), "reference/bibliography.md": _bibliography()}
+    pages["reference/scenarios/index.md"] = _scenarios()
+    pages["reference/experiments.md"] = _experiments()
+    for name in registry.SCENARIOS:
+        pages[f"reference/scenarios/{name}.md"] = _scenario(name)
+    return {**pages, **dict(_api()), **dict(_copies())}
+
+
+def write(docs: Path) -> None:
+    """Write the pages, those alone that changed, and remove the ones that are no more.
+
+    Args:
+        docs: the folder of the documentation.
+    """
+    pages = {docs / name: text for name, text in generated().items()}
+    for path, text in pages.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.is_file() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+    for folder in FOLDERS:
+        for path in (docs / folder).rglob("*.*"):
+            if path.is_file() and path not in pages:
+                path.unlink()
+
+
+def _heading(title: str) -> str:
+    return f"{title}\n{'=' * len(title)}\n"
+
+
+def _contents(names: Iterable[str], **options: str) -> str:
+    settings = "".join(f"   :{name}: {value}\n" for name, value in options.items())
+    return f".. toctree::\n{settings}\n" + indent("\n".join(names), "   ") + "\n"
+
+
+def _commands() -> str:
+    """What ``--help`` says of each command."""
+    group = typer.main.get_command(app)
+    commands = {f"sabm {name}": each for name, each in group.commands.items() if not each.hidden}
+    parts = ["# Commands", "What `sabm` and each of its commands say with `--help`."]
+    for name, command in {"sabm": group, **dict(sorted(commands.items()))}.items():
+        parts.append(f"## {name}\n\n```none\n{_help(command, name)}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def _help(command: Any, name: str) -> str:
+    context = command.make_context(name, [], resilient_parsing=True, terminal_width=70)
+    return str(command.get_help(context)).strip()
+
+
+def _bibliography() -> str:
+    """The references, each with the modules that name it."""
+    bibliography = works()
+    places: dict[str, set[str]] = {work.key: set() for work in bibliography}
+    for where, text in texts():
+        for mention in mentions(text):
+            if work := resolve(mention, bibliography):
+                places[work.key].add(where.removeprefix("sabm_mesa/"))
+    intro = (
+        "The sources that the package names, as {download}`BibTeX <../references.bib>` too. Below "
+        "each stand the files of `sabm_mesa` that name it."
+    )
+    lines = ["# Bibliography", intro]
+    for work in bibliography:
+        named = ", ".join(f"`{place}`" for place in sorted(places[work.key]))
+        below = f"\\\n{named}" if named else ""
+        lines.append(f"(source-{work.key})=\n{work.reference()}{below}")
+    return "\n\n".join(lines) + "\n"
+
+
+def _scenarios() -> str:
+    rows = []
+    for name in registry.SCENARIOS:
+        model = registry.scenario(name)
+        link = f"{{py:class}}`~sabm_mesa.{model.__name__}`"
+        rows.append((f"[{name}]({name}.md)", model.title, link, model.source))
+    told = (
+        "Each page is what `sabm describe SCENARIO --format markdown` writes, in the ODD protocol."
+    )
+    contents = "\n".join(registry.SCENARIOS)
+    return (
+        f"# Scenarios\n\n{told}\n\n{_table('Name What Class Source', rows)}\n\n"
+        f"```{{toctree}}\n:hidden:\n\n{contents}\n```\n"
+    )
+
+
+def _experiments() -> str:
+    rows = []
+    for name in reading.names():
+        found = reading.experiment(name)
+        rows.append((f"`{name}`", found.question, found.source, found.cost))
+    told = "What `sabm reproduce NAME` runs; the cost is that of the paper's scale."
+    head = "Name Question Source Cost"
+    return f"# All experiments\n\n{told}\n\n{_table(head, rows)}\n"
+
+
+def _table(head: str, rows: Iterable[Iterable[str]]) -> str:
+    columns = head.split()
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _scenario(name: str) -> str:
+    model = registry.scenario(name)
+    title, _, rest = as_markdown(describe(model)).partition("\n")
+    ways = f"`sabm run {name}`, in Python {{py:class}}`sabm_mesa.{model.__name__}`."
+    return f"{title}\n\n{ways}\n{rest}"
+
+
+def _copies() -> Iterator[tuple[str, str]]:
+    """The pages that stand outside of docs/, with links that lead to the same places."""
+    texts = [path for folder in OUTSIDE for path in sorted((ROOT / folder).rglob("*.md"))]
+    copies = {path: f"reference/{path.relative_to(ROOT).as_posix()}" for path in texts}
+    for path, copy in copies.items():
+        here = ROOT / "docs" / copy
+
+        def moved(link: re.Match[str], path: Path = path, here: Path = here) -> str:
+            name, anchor, title = link[1].partition("#")
+            place = (path.parent / name).resolve()
+            place = ROOT / "docs" / copies[place] if place in copies else place
+            return f"]({os.path.relpath(place, here.parent)}{anchor}{title})"
+
+        text = _LINK.sub(moved, path.read_text("utf-8"))
+        if path.name == "README.md":
+            below = [each for each in copies if path.parent in each.parents and each != path]
+            names = "\n".join(each.relative_to(path.parent).as_posix() for each in below)
+            text += f"\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"
+        yield copy, text
+
+
+def _api() -> Iterator[tuple[str, str]]:
+    """The pages of the API: one for what is public at the top, one for each module below."""
+    top = [
+        _heading("sabm_mesa"),
+        ".. module:: sabm_mesa\n",
+        "What ``from sabm_mesa import …`` gives.\n",
+    ]
+    for name in sabm_mesa.__all__:
+        is_class = isinstance(getattr(sabm_mesa, name), type)
+        kind, members = ("class", "   :members:\n") if is_class else ("function", "")
+        top.append(f".. auto{kind}:: sabm_mesa.{name}\n{members}")
+    yield "api/public.rst", "\n".join(top)
+    parts = ["public"]
+    for title, (what, patterns) in PARTS.items():
+        modules = [module for pattern in patterns.split() for module in _modules(pattern)]
+        listed = [f"* :mod:`sabm_mesa.{module}`: {_summary(module)}" for module in modules]
+        contents = _contents((f"{each} <modules/{each}>" for each in modules), hidden="")
+        parts.append(title.lower().replace(" ", "-"))
+        page = [_heading(title), f"{what}\n", *listed, "", contents]
+        yield f"api/{parts[-1]}.rst", "\n".join(page)
+        for module in modules:
+            yield f"api/modules/{module}.rst", _module(f"sabm_mesa.{module}")
+    yield "api/index.rst", f"{_heading('Python')}\n{_contents(parts, maxdepth='1')}"
+
+
+def _module(name: str) -> str:
+    """The page of a module; what is public at the top is described there."""
+    hidden = [public for public in sabm_mesa.__all__ if hasattr(import_module(name), public)]
+    own = [each for each in hidden if getattr(sabm_mesa, each).__module__ == name]
+    excluded = f"   :exclude-members: {', '.join(hidden)}\n" if hidden else ""
+    there = ", ".join(f":obj:`sabm_mesa.{each}`" for each in own)
+    note = f"\nAlso here: {there}.\n" if own else ""
+    return f"{_heading(name)}\n.. automodule:: {name}\n   :members:\n{excluded}{note}"
+
+
+def _modules(pattern: str) -> Iterator[str]:
+    """The modules that a pattern names, without packages that only hold others."""
+    package, place = ROOT / "sabm_mesa", pattern.replace(".", "/")
+    for path in sorted([*package.glob(f"{place}.py"), *package.glob(f"{place}/__init__.py")]):
+        parts = path.relative_to(package).with_suffix("").parts
+        if path.name != "__init__.py":
+            yield ".".join(parts)
+        elif "*" not in pattern and "def " in path.read_text("utf-8"):
+            yield ".".join(parts[:-1])
+
+
+def _summary(module: str) -> str:
+    path = ROOT / "sabm_mesa" / module.replace(".", "/")
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    told = ast.get_docstring(ast.parse(path.read_bytes())) or ""
+    return " ".join(told.partition("\n\n")[0].split())

@@ -1,0 +1,1 @@
+"""Tests of the course and the examples: what they say and show holds."""

@@ -1,0 +1,100 @@
+"""The tutorials and the examples of the how-tos, run as they stand there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sabm_mesa import KeynesianBeautyContest
+from sabm_mesa.llm.prices import PriceTable
+
+ROOT = Path(__file__).parents[2]
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
+HOW_TOS = sorted((ROOT / "docs" / "how-to").glob("*.md"))
+
+
+def cells(notebook: Path) -> list[tuple[str, str]]:
+    """(kind, text) of each cell."""
+    found = json.loads(notebook.read_text("utf-8"))["cells"]
+    return [(cell["cell_type"], "".join(cell["source"])) for cell in found]
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The blocks of code of a how-to."""
+    text = (ROOT / "docs" / "how-to" / f"{page}.md").read_text("utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def run(folder: Path, script: str) -> None:
+    """Run a script in a process of its own in an empty folder, with warnings as errors."""
+    (folder / "script.py").write_text(script, "utf-8")
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    environment = {k: v for k, v in os.environ.items() if k != "OPENAI_API_KEY"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "script.py"],
+        cwd=folder,
+        env={**environment, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_tutorials_and_how_tos_are_there() -> None:
+    assert [notebook.stem for notebook in TUTORIALS] == [
+        "add-a-scenario",
+        "experiment",
+        "first-run",
+        "mixed-populations",
+        "recordings",
+    ]
+    assert [page.stem for page in HOW_TOS] == [
+        "budget",
+        "class-game",
+        "connect",
+        "own-minds",
+        "ray",
+    ]
+
+
+@pytest.mark.parametrize("notebook", TUTORIALS, ids=lambda notebook: notebook.stem)
+def test_the_cells_of_a_tutorial_run_without_key_and_network(
+    notebook: Path, tmp_path: Path
+) -> None:
+    run(tmp_path, "\n\n".join(text for kind, text in cells(notebook) if kind == "code"))
+
+
+def test_a_sweep_of_the_how_to_runs(tmp_path: Path) -> None:
+    (script,) = blocks("ray", "python")
+
+    run(tmp_path, script)
+
+
+def test_the_caps_and_prices_of_the_how_to_are_read(tmp_path: Path) -> None:
+    (script,), (prices,) = blocks("budget", "python"), blocks("budget", "toml")
+    (tmp_path / "prices.toml").write_text(prices, "utf-8")
+
+    names: dict[str, object] = {}
+    exec(script, names)
+
+    assert names["connection"].budget.max_usd == 5
+    assert PriceTable(tmp_path / "prices.toml").of("openai/gpt-4o-mini").cached == 0.075
+
+
+def test_the_mind_of_the_how_to_takes_two_thirds_of_what_it_hears(tmp_path: Path) -> None:
+    (mind,) = blocks("own-minds", "python")
+    (tmp_path / "mine.py").write_text(mind, "utf-8")
+
+    model = KeynesianBeautyContest(n_players=2, n_rounds=2, minds=f"py:{tmp_path}/mine.py", rng=1)
+    model.run_model()
+
+    # 33 each; then one says 33 and the other two thirds of it, 22, of which both take two thirds.
+    assert list(model.agent_frame()["choice"]) == [33, 33, 15, 15]
+    assert model.total.invalid == 0
