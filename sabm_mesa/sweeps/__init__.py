@@ -98,9 +98,9 @@ def sweep(
     Args:
         scenario: the model class, or the name of a scenario.
         vary: parameter (``minds`` too) → its values.
-        folder: where ``recording.sqlite``, ``runs.csv`` and ``model.csv`` are, or will be. Runs that
-            are there are not played again, also when the rules of a scenario have been changed
-            since: those need another folder.
+        folder: where ``recording.sqlite``, ``runs.csv`` and ``model.csv`` are, or will be. Runs
+            that are there are not played again, also when the rules of a scenario have been
+            changed since: those need another folder.
         parameters: the other parameters, the same in all runs.
         runs: runs a combination.
         seed: the first seed.
