@@ -164,6 +164,7 @@ def Talk(show: Show | GameView, by_round: Mapping[int, Sequence[Said]]) -> None:
         return
     noun, first = counting(show.model)
     _RoundChoice(noun, chosen, stable)
+    shown: Sequence[Said]
     if chosen == ALL:
         shown = [each for messages in by_round.values() for each in messages]
     elif (round_ := whole_in(chosen)) is not None:
