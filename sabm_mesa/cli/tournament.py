@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 REASONS = 5
 """Entrants whose most frequent reason for invalid decisions is printed at the most."""
+REASON = 200
+"""Letters of a reason that are printed at the most; ``reasons.csv`` has it whole."""
 
 
 @app.command()
@@ -130,7 +133,10 @@ def _said(played: Tournament) -> str:
         f"{score.label}{lower}"
     )
     lost = played.ranking[played.ranking["invalid"] > 0].head(REASONS)
-    reasons = [f"  {row.entrant}: {row.reason}" for row in lost.itertuples()]
+    reasons = [
+        f"  {row.entrant}: {textwrap.shorten(str(row.reason), REASON, placeholder='…')}"
+        for row in lost.itertuples()
+    ]
     lines = [head, *_table(played), *reasons]
     dollars = float(played.sweep.runs["cost_usd"].sum(skipna=False))
     if math.isnan(dollars):

@@ -8,7 +8,6 @@ same do not all say the same, and a run repeats.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sabm_mesa.asks import Ask
@@ -16,6 +15,7 @@ from sabm_mesa.errors import RecordingError
 from sabm_mesa.llm import ScriptedClient, connect_file
 from sabm_mesa.llm.client import Request
 from sabm_mesa.minds.llm import LLMMind
+from sabm_mesa.own_files import at_home
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -55,7 +55,7 @@ def gguf_mind(spec: str, path: str, model: SmartModel) -> GGUFMind:
     history = model.history
     if history is not None and not history.may_ask:
         return GGUFMind(spec, ScriptedClient(()), model.llm_settings, spec)
-    client, file = connect_file(Path(path).expanduser(), model.connection)
+    client, file = connect_file(at_home(path), model.connection)
     if history is not None:
         _check_file(history.past, spec, file)
     mind = GGUFMind(spec, client, model.llm_settings, spec)

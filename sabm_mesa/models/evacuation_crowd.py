@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from sabm_mesa.models.room import Ints, Room
 
 SCORE = Score(
-    "Rounds until out of the room", "n_people", "status", "rounds", lower_is_better=True,
-    until=ESCAPED,
-)  # fmt: skip
+    "Rounds until out of the room", "n_people", "status", until=ESCAPED, lower_is_better=True
+)
 CONGESTED = 3.0
 """People within this many cells of an exit crowd it."""
 HEARING = disc(5)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MATCHINGS = ("partner", "stranger", "chain")
 PAIR = 2
-SCORE = Score("Payoff in a run", "n_players")
+SCORE = Score("Payoff in a run (dollars)", "n_players")
 MEMBERS = {"A": (1, 10, 9), "B": (1, 6, 8)}
 """Lai et al. 2024, section 4: chains of agents that met often at the party (A), and of agents of
 whom the first two never met (B)."""

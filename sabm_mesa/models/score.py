@@ -17,9 +17,9 @@ class Score:
         size: the parameter that is the number of agents.
         column: the agent column that it is made from.
         over: ``"run"``: the sum of the column over the rounds of the run; ``"round"``: its mean
-            over the rounds, for runs of different lengths; ``"rounds"``: the rounds until the
-            column is `until`, that one included; one more than the run has when it never is.
-        until: the value of the column that ends the count of rounds.
+            over the rounds, for runs of different lengths.
+        until: a value of the column: then the score is the number of rounds until the column has
+            it, that one included; one more than the run has when it never does.
         pairs: whether agents meet in pairs; else all play in one population.
         lower_is_better: whether a lower score is the better one.
     """
@@ -27,7 +27,7 @@ class Score:
     label: str
     size: str
     column: str = "payoff"
-    over: Literal["run", "round", "rounds"] = "run"
+    over: Literal["run", "round"] = "run"
     pairs: bool = False
     lower_is_better: bool = False
     until: str = ""
@@ -42,7 +42,7 @@ class Score:
             ``run``, ``agent``, ``mind`` and ``score``; a round without a value counts as 0.
         """
         column = data[self.column]
-        if self.over == "rounds":
+        if self.until:
             values = (column != self.until).astype(float)
         else:
             values = column.astype(float).fillna(0.0)
@@ -50,7 +50,7 @@ class Score:
         scores = table.groupby(["run", "agent"], as_index=False, sort=True).agg(
             mind=("mind", "first"), score=("score", "sum")
         )
-        if self.over == "rounds":
+        if self.until:
             scores["score"] += 1.0
         elif self.over == "round":
             scores["score"] /= scores["run"].map(table.groupby("run")["round"].nunique())

@@ -137,10 +137,10 @@ def _write(played: Tournament, folder: Path) -> list[Path]:
     score = played.score
     n = len(played.sweep.grid.seeds)
     subtitle = f"{played.scenario.title} · {n} seed{'s' if n > 1 else ''} a seating"
-    better = " (lower is better)" if score.lower_is_better else ""
+    label = score.label + (" (lower is better)" if score.lower_is_better else "")
     figures = {
-        "ranking": plots.ranking(played.ranking, score.label + better, subtitle),
-        "matrix": plots.matrix(played.matrix, score.label, subtitle, differences=not score.pairs),
+        "ranking": plots.ranking(played.ranking, label, subtitle),
+        "matrix": plots.matrix(played.matrix, label, subtitle, differences=not score.pairs),
     }
     tables = {
         "ranking": played.ranking,

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from sabm_mesa.errors import MindSpecError, ParameterError
-from sabm_mesa.minds import is_file
+from sabm_mesa.minds import check_forms, is_file
 from sabm_mesa.minds.students.files import mind_file, path_and_name
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.score import Score
 from sabm_mesa.parameters import parameters_of, whole
 
-KINDS = ("classical", "fixed", "llm", "gguf", "py")
-"""Kinds of specs of minds that can play; anything else names a file."""
+KINDS = ("classical", "fixed", "llm", "gguf", "py", "human")
+"""Kinds of specs of minds; anything else names a file."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,13 @@ def entrants(given: Sequence[str]) -> list[Entrant]:
         given: for each a file, ``FILE:NAME``, or the spec of a mind.
 
     Raises:
-        MindSpecError: for files that cannot be used (all are named), for one that is given twice,
-            or for fewer than two.
+        MindSpecError: for specs that cannot be read, for files that cannot be used (all are
+            named), for a mind that is given twice, or for fewer than two.
     """
     specs = [each if each.partition(":")[0] in KINDS else f"py:{each}" for each in given]
+    check_forms(specs, ())
     if twice := [spec for place, spec in enumerate(specs) if spec in specs[:place]]:
-        raise MindSpecError(f"{twice[0]} is entered twice: it plays against itself anyway.")
+        raise MindSpecError(f"{twice[0]} is entered twice: name each mind once.")
     if len(specs) < 2:
         raise MindSpecError(
             "A tournament needs two minds or more: name more files, or --against classical."

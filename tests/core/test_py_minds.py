@@ -3,13 +3,14 @@
 import hashlib
 import json
 import os
+import resource
 from copy import copy
 from pathlib import Path
 
 import pytest
 
 from sabm_mesa import Recorded, communication, fork, replay, resume, sweep
-from sabm_mesa.errors import MindSpecError, RecordingError
+from sabm_mesa.errors import MindError, MindSpecError, RecordingError
 from sabm_mesa.minds.students import StudentMind
 from sabm_mesa.minds.students.files import mind_file, path_and_name
 from sabm_mesa.minds.students.keeper import Keeper
@@ -43,7 +44,7 @@ def mind(tmp_path):
 
 @pytest.fixture(scope="module")
 def impatient():
-    keeper = Keeper(Limits(compute_s=0.2, wait_s=1.0, start_s=20.0))
+    keeper = Keeper(Limits(compute_s=0.2, wait_s=1.0, start_s=20.0, message_s=0.5))
     yield keeper
     keeper.close()
 
@@ -174,9 +175,15 @@ def test_a_scenario_of_a_script_cannot_be_known_elsewhere(mind) -> None:
         ("return bytearray(2**31)[0]", "line 3: MemoryError"),
         ("return [5]", "it answered with a list, which is neither a number nor a text"),
         ("return type('X', (int,), {})(5)", "it answered with a X, which is neither"),
+        ("return 10**5000", "it answered with a number that is too large"),
+        ("raise type('X', (Exception,), {'__str__': lambda _: 1})", "line 3: X"),
         ("return '5' * 200_000", "it answered with 200,000 letters (100,000 at the most)"),
         (
             "[os.write(f, b'junk' * 9) for f in range(3, 99) if is_link(f)]; time.sleep(9)",
+            "it wrote to the pipe of its process",
+        ),
+        (
+            "[os.write(f, bytes([0, 0, 9, 9])) for f in range(3, 99) if is_link(f)]; time.sleep(9)",
             "it wrote to the pipe of its process",
         ),
     ],
@@ -226,15 +233,25 @@ def test_a_mind_that_lost_three_processes_is_not_asked_any_more(mind, impatient,
     assert reason(path) == [*lost, given_up, given_up]
 
 
-def test_the_process_of_all_minds_may_be_lost_too(mind) -> None:
-    spec = mind("import os, signal\ndef answer(ask):\n    os.kill(os.getppid(), 9)\n    return 5")
-    keeper = Keeper()
-    model = tiny(n=1, n_rounds=2, minds="fixed:1", rng=1)
-    model.cells[0].mind = StudentMind(mind_file(spec), model.cells[0], keeper)
-    model.run_model()
-    keeper.close()
+def test_the_process_of_all_minds_may_be_lost_too(mind, impatient) -> None:
+    kill = "if ask.key.round == 0: os.kill(os.getppid(), 9)"
+    model = played(mind(f"import os\ndef answer(ask):\n    {kill}\n    return 5"), impatient, 1, 2)
 
-    assert model.log == [(1, None), (1, None)]
+    assert model.log == [(1, None), (1, 5)]
+
+
+def test_what_the_system_refuses_is_no_fault_of_the_mind(mind) -> None:
+    spec = mind("import os\ndef answer(ask):\n    return f'{os.getppid()}'\n")
+    one, other = (tiny(communication(order="fixed"), n=1, minds=spec, rng=1) for _ in range(2))
+    one.step()
+    forks = int(one.log[0][1])
+    limits = resource.prlimit(forks, resource.RLIMIT_NOFILE)
+    resource.prlimit(forks, resource.RLIMIT_NOFILE, (3, limits[1]))
+    try:
+        with pytest.raises(MindError, match=r"for another mind \(Too many open files\): use fewer"):
+            other.step()
+    finally:
+        resource.prlimit(forks, resource.RLIMIT_NOFILE, limits)
 
 
 def test_a_mind_sees_neither_the_model_nor_others(mind) -> None:
@@ -370,6 +387,7 @@ def test_a_fork_to_a_mind_from_a_file(mind, tmp_path) -> None:
     done = fork(path, 1, {"minds": {spec: 1, "fixed:6": 1}}, into, scenario=Tiny)
 
     assert done.models[0].log == [(1, 5), (2, 5), (1, 11), (2, 6), (1, 12), (2, 6)]
+    Path(spec.removeprefix("py:")).unlink()
     assert replay(into, scenario=Tiny).models[0].log == done.models[0].log
     ((forks,),) = rows(into, "SELECT forks FROM runs")
     assert json.loads(forks)[0]["versions"] == {spec: hashlib.sha256(COUNTER.encode()).hexdigest()}
@@ -394,12 +412,11 @@ def test_a_sweep_runs_again_when_a_file_was_changed(mind, tmp_path) -> None:
 
     def swept():
         return sweep(
-            "kbc", {"reward_rule": ["independent", "exclusive"]}, folder=tmp_path / "out",
-            parameters={"n_players": 3, "n_rounds": 1, "minds": spec},
-        )  # fmt: skip
+            Tiny, {"n": [1, 2]}, folder=tmp_path / "out", parameters={"n_rounds": 1, "minds": spec}
+        )
 
     assert [swept().ran, swept().ran] == [2, 0]
     mind("def answer(ask):\n    return 77")
     again = swept()
     assert again.ran == 2
-    assert again.model_data["mean"].tolist() == [77.0, 77.0]
+    assert again.model_data["sum"].tolist() == [77, 154]

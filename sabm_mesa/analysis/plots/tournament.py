@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from sabm_mesa.analysis.plots import style
 from sabm_mesa.analysis.statistics import require_rows
 
-_LABEL = 24
-"""Letters of a line of an entrant's name."""
+_LABEL = 26
+"""Letters of an entrant's name at the most."""
 _MOST = 16
 """Entrants of which the numbers fit into the cells of a matrix."""
 
@@ -73,19 +73,19 @@ def matrix(
     n = len(table)
     side = max(3.0, 1.9 + 0.55 * n)
     width = max(style.WIDTH, side + 1.6)
-    title = "Tournament: score above others" if differences else "Tournament: payoff matrix"
+    title = "Tournament: differences in score" if differences else "Tournament: payoff matrix"
     figure = style.new_figure(title, subtitle, height=side, width=width)
     ax = figure.subplots()
     values = table.to_numpy(dtype=float)
     most = max(float(np.nanmax(np.abs(values))), 1e-9)
     # Both maps keep their order for colour-blind readers and in grey.
     ends = {"cmap": "PuOr", "vmin": -most, "vmax": most} if differences else {"cmap": "cividis"}
-    image = ax.imshow(values, **ends)
+    image = ax.imshow(values, aspect="auto", **ends)
     if n <= _MOST:
         for (row, column), value in np.ndenumerate(values):
             red, green, blue, _ = image.cmap(image.norm(value))
             dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
-            number = (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}").replace("-", "−")
+            number = (f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}").replace("-", "−")
             color = "white" if dark else "black"
             ax.text(column, row, number, ha="center", va="center", fontsize=style.NOTE, color=color)
     names = [_name(str(name)) for name in table.index]
@@ -94,15 +94,18 @@ def matrix(
     for text in [*ax.get_xticklabels(), *ax.get_yticklabels()]:
         text.set_parse_math(False)
     ax.tick_params(labelsize=style.TICK, length=0)
-    ax.set_xlabel("than this entrant" if differences else "against this entrant")
-    ax.set_ylabel("Entrant")
+    ax.set_xlabel("… minus this one" if differences else "… against this one", fontsize=style.LABEL)
+    ax.set_ylabel("This entrant …", fontsize=style.LABEL)
     ax.spines[:].set_visible(False)
     bar = figure.colorbar(image, ax=ax, shrink=0.8)
-    bar.set_label(f"{label}: more" if differences else label, fontsize=style.LABEL)
+    told = f"Difference: {label}" if differences else label
+    bar.set_label(textwrap.fill(told, 28), fontsize=style.LABEL, labelpad=8)
     bar.ax.tick_params(labelsize=style.TICK)
     return figure
 
 
 def _name(entrant: str, invalid: int = 0) -> str:
-    name = textwrap.fill(entrant, _LABEL)
+    # Of a long one the ends: files of one name are told apart by their folders.
+    half = _LABEL // 2
+    name = entrant if len(entrant) <= _LABEL else f"{entrant[:half]}…{entrant[1 - half :]}"
     return f"{name}\n({invalid:,} invalid)" if invalid else name

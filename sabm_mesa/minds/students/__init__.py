@@ -82,15 +82,21 @@ class StudentMind:
             Its answer; a reply that says why there is none when it lost the decision.
 
         Raises:
-            MindError: when what it would observe cannot be sent to another process.
+            MindError: when what it would observe cannot be sent to another process, or none can be
+                started.
         """
         if self._losses == LOSSES:
             return _failed(f"not asked any more, since it has lost its process {LOSSES} times")
         question = self._question(ask)
-        outcome = await self._begun(ask)
-        begun = "problem" not in outcome
-        if begun and self._player is not None:
-            outcome = await self._asked(self._player, question)
+        try:
+            outcome = await self._begun(ask)
+            begun = "problem" not in outcome
+            if begun and self._player is not None:
+                own = self._keeper or keeper()
+                outcome = await asyncio.wrap_future(own.ask(self._player, question))
+        except asyncio.CancelledError:  # its answer would be taken for that to a later question
+            self.rest()
+            raise
         if "problem" not in outcome:
             return outcome.get("answer")
         if outcome.get("lost") or not begun:
@@ -123,14 +129,6 @@ class StudentMind:
         ended.atexit = False
         self._end = ended
         return await asyncio.wrap_future(ready)
-
-    async def _asked(self, player: int, question: bytes) -> Mapping[str, Any]:
-        try:
-            own = self._keeper or keeper()
-            return await asyncio.wrap_future(own.ask(player, question))
-        except asyncio.CancelledError:  # its answer would be taken for that to a later question
-            self.rest()
-            raise
 
     def _question(self, ask: Ask) -> bytes:
         try:

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any
 
-from sabm_mesa.errors import MindSpecError
+from sabm_mesa.errors import MindError, MindSpecError
 from sabm_mesa.minds.students.player import Limits, Start
 
 Outcome = Mapping[str, Any]
@@ -63,7 +63,8 @@ class Keeper:
             start: what it is made from.
 
         Returns:
-            Its number, and what will come of it: ``name`` and ``paid``, or a ``problem``.
+            Its number, and what will come of it: ``name`` and ``paid``, or a ``problem``; a
+            `MindError` when the system has no process left for it.
         """
         number = next(self._numbers)
         return number, self._command("start", number, start)
@@ -96,9 +97,9 @@ class Keeper:
             self._end_those_over()
 
     def close(self) -> None:
-        """End all minds, and the process that has them."""
+        """End all minds, and the process that has them; in a fork they are not its own."""
         with self._lock:
-            if self._link is not None and self._process is not None:
+            if self._link is not None and self._process is not None and self.pid == os.getpid():
                 with suppress(OSError):
                     self._link.send(("close", 0))
                 self._link = None
@@ -140,11 +141,7 @@ class Keeper:
     def _read(self, link: Connection) -> None:
         with suppress(EOFError, OSError):
             while True:
-                number, outcome = link.recv()
-                with self._lock:
-                    waiting = self._waiting.pop(number, None)
-                if waiting is not None:
-                    waiting.set_result(outcome)
+                self._tell(*link.recv())  # without the lock: who sends may wait for this thread
         with self._lock:
             if self._link is link:
                 self._give_up()
@@ -155,9 +152,20 @@ class Keeper:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-        waiting, self._waiting = self._waiting, {}
-        for outcome in waiting.values():
-            outcome.set_result({"problem": "its process is gone", "lost": True})
+        for number in list(self._waiting):
+            self._tell(number, {"problem": "its process is gone", "lost": True})
+
+    def _tell(self, number: int, outcome: Outcome) -> None:
+        waiting = self._waiting.pop(number, None)
+        if waiting is not None and "refused" in outcome:
+            waiting.set_exception(
+                MindError(
+                    f"No process can be started for another mind ({outcome['refused']}): use "
+                    "fewer agents with minds from files, or raise the limits of the system."
+                )
+            )
+        elif waiting is not None:
+            waiting.set_result(outcome)
 
 
 _lock = threading.Lock()

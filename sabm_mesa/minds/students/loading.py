@@ -6,6 +6,7 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -73,8 +74,10 @@ def told(error: BaseException, path: str) -> str:
     """
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
     place = f"line {lines[-1]}: " if lines else ""
-    said = f": {error}" if str(error) else ""
-    return f"{place}{type(error).__name__}{said}"
+    said = ""
+    with suppress(Exception):  # one of the file's own may not know what it says
+        said = str(error)
+    return f"{place}{type(error).__name__}" + (f": {said}" if said else "")
 
 
 def _by_name(module: ModuleType, name: str) -> Any:

@@ -24,8 +24,12 @@ from sabm_mesa.minds.students.loading import Found, Unfit, load, told
 
 MEMORY = 2**30
 """Bytes that a mind may take beyond what every process of Python has."""
+FILES = 4096
+"""Open files of the process that has the minds at the most."""
 LONGEST = 100_000
 """Letters of an answer at the most."""
+BITS = 1024
+"""Bits of an integer at the most: what a float can hold."""
 PLAIN = (str, int, float, bool, type(None))
 
 
@@ -38,12 +42,15 @@ class Limits:
         wait_s: seconds for a decision in all, so that sleeping is no way out.
         paid_s: the same for a mind whose answers are paid for: it waits for somebody.
         start_s: seconds, of computing and in all, until the file has been run.
+        message_s: seconds in which a message has to cross: a mind may not take a question, or
+            write half an answer.
     """
 
     compute_s: float = 1.0
     wait_s: float = 10.0
     paid_s: float = 120.0
     start_s: float = 30.0
+    message_s: float = 5.0
 
 
 @dataclass(frozen=True)
@@ -140,7 +147,7 @@ def _alone(link: int) -> None:
     """Leave the group of processes, all open files but one, and the room for more memory."""
     os.setsid()
     os.closerange(3, link)
-    os.closerange(link + 1, 4096)
+    os.closerange(link + 1, FILES)
     if sys.platform == "linux":
         import resource
 
@@ -195,6 +202,8 @@ def _plain(answer: Any) -> dict[str, Any]:
         raise Unfit(f"it answered with a {kind}, which is neither a number nor a text")
     if isinstance(answer, str) and len(answer) > LONGEST:
         raise Unfit(f"it answered with {len(answer):,} letters ({LONGEST:,} at the most)")
+    if isinstance(answer, int) and answer.bit_length() > BITS:
+        raise Unfit("it answered with a number that is too large")
     return {"answer": answer}
 
 

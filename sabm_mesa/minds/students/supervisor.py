@@ -11,19 +11,18 @@ import os
 import signal
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing.connection import Connection, Pipe, wait
 from types import FrameType
 from typing import Any
 
-from sabm_mesa.minds.students.player import PLAIN, Limits, Start, live
+from sabm_mesa.minds.students.player import FILES, PLAIN, Limits, Start, live
 
 LARGEST = 2**20
 """Bytes of a message of a mind at the most."""
-SEND_S = 5.0
-"""Seconds in which a mind has to take a question: one that stopped its own process never does."""
 
 
 @dataclass
@@ -79,8 +78,12 @@ class Supervisor:
         if start.module:  # once, here, and not in each process
             with suppress(Exception):  # the mind says what is missing, when it is asked
                 import_module(start.module)
-        ours, theirs = Pipe()
-        pid = os.fork()
+        try:
+            ours, theirs = Pipe()
+            pid = os.fork()
+        except OSError as error:
+            self._say(number, {"refused": error.strerror})
+            return
         if pid == 0:
             try:
                 live(theirs, start, self._limits)
@@ -96,21 +99,20 @@ class Supervisor:
         if player is None:
             self._say(number, _lost("its process is gone"))
             return
-        signal.setitimer(signal.ITIMER_REAL, SEND_S)
         try:
-            player.link.send_bytes(question)
+            with _within(self._limits.message_s):
+                player.link.send_bytes(question)
         except OSError:  # a timeout is one
             self._lose(number)
             return
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
         player.compute_s = self._limits.compute_s
         player.until = time.monotonic() + player.wait_s
 
     def _hear(self, number: int) -> None:
         player = self._players[number]
         try:
-            said = json.loads(player.link.recv_bytes(LARGEST))
+            with _within(self._limits.message_s):
+                said = json.loads(player.link.recv_bytes(LARGEST))
         except (EOFError, ConnectionError):  # it has ended
             self._lose(number)
             return
@@ -167,8 +169,30 @@ def serve(link: int, limits: Limits) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one
     signal.signal(signal.SIGALRM, _interrupt)
+    _allow_files()
     Supervisor(Connection(link), limits).serve()
     sys.exit()
+
+
+@contextmanager
+def _within(seconds: float) -> Iterator[None]:
+    """Raises TimeoutError in a block that takes longer."""
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _allow_files() -> None:
+    """Raise the limit of open files, which may be 256, as far as allowed: each mind needs one."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = hard if 0 <= hard < FILES else FILES
+    if 0 <= soft < most:
+        with suppress(ValueError, OSError):  # then it stays as it is
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
