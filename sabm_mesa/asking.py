@@ -73,7 +73,7 @@ async def put(
             answer = await mind.answer(ask)
         except SabmError:
             raise
-        except (Exception, SystemExit) as error:  # SystemExit would end the engine's loop for all
+        except (Exception, SystemExit) as error:  # a mind that exits ends no process
             raise MindError(
                 f"The mind {mind.spec!r} failed at {ask.key}: {type(error).__name__}: {error}"
             ) from error

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def describe(
     model: type[SmartModel],
-    condition: str = "baseline",
+    condition: str | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The description of a scenario as data, in the setting in which it is to be run.
@@ -32,7 +32,7 @@ def describe(
 
     Args:
         model: the model class.
-        condition: the condition.
+        condition: the condition; that of the parameters, or baseline, when None.
         parameters: the parameters that differ from the defaults.
 
     Returns:
@@ -51,7 +51,8 @@ def describe(
         UnknownName: for a condition or parameter that does not exist.
         UsageError: for a parameter that cannot be used.
     """
-    return _described(of_scenario(model, {**(parameters or {}), "condition": condition}))
+    chosen = {} if condition is None else {"condition": condition}
+    return _described(of_scenario(model, {**(parameters or {}), **chosen}))
 
 
 def describe_recording(path: str | Path, runs: Sequence[int] | None = None) -> dict[str, Any]:
@@ -189,14 +190,13 @@ def _notes(description: Mapping[str, Any]) -> list[tuple[str, Any]]:
     sections = sheet_sections(description["spec_sheet"])
     sources = [text for name, text in sections.items() if name.startswith("Source")]
     sources = sources or [description["source"]]
-    said = f"{_about(description)} {description['odd']}"
-    others = [each for each in references(said) if each not in references(" ".join(sources))]
+    named = references(f"{_about(description)} {description['odd']} {' '.join(sources)}")
     return [
         (
             "Software",
             {**description["versions"], "prompts (SHA-256)": description["prompts_sha256"]},
         ),
-        ("References", "\n\n".join([*sources, *others])),
+        ("References", "\n\n".join([*sources, *named])),
     ]
 
 

@@ -10,8 +10,10 @@ import os
 import platform
 import shutil
 import sys
+import webbrowser
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
@@ -40,10 +42,6 @@ EXTRAS = {
     "docs": ("sphinx", "building the documentation"),
 }
 """Optional part → the distribution that it brings, and what it is for."""
-BROWSERS = (
-    "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "firefox",
-    "microsoft-edge", "brave-browser", "epiphany", "konqueror", "xdg-open",
-)  # fmt: skip
 
 
 class State(StrEnum):
@@ -85,7 +83,7 @@ def check_all(
     """
     yield python()
     yield from packages()
-    yield writable(folder or Path.cwd())
+    yield writable(folder or Path())
     yield browser()
     yield api_key()
     yield endpoint(base_url, model, timeout_s)
@@ -154,7 +152,7 @@ def writable(folder: Path) -> Check:
     except OutputError as error:
         return Check("folder", State.PROBLEM, str(error))
     free = shutil.disk_usage(folder).free
-    said = f"{folder} can be written, {free / 1e9:.1f} GB are free"
+    said = f"{folder.absolute()} can be written, {free / 1e9:.1f} GB are free"
     if free < SMALL_DISK:
         return Check("folder", State.WARNING, f"{said}: recordings may not fit (--out elsewhere).")
     return Check("folder", State.OK, said)
@@ -162,14 +160,12 @@ def writable(folder: Path) -> Check:
 
 def browser() -> Check:
     """Whether there is a browser that ``sabm view`` can open."""
-    known = [os.environ.get("BROWSER", ""), *BROWSERS]
-    found = next((path for path in map(shutil.which, filter(None, known)) if path), None)
-    if found is None and sys.platform in {"darwin", "win32"}:
-        found = "the browser of the system"
-    if found is None:
-        said = "none found: open the address that sabm view prints in a browser elsewhere."
+    try:
+        found = webbrowser.get()
+    except webbrowser.Error:
+        said = "none to open here: open the address that sabm view prints in one yourself."
         return Check("browser", State.WARNING, said)
-    return Check("browser", State.OK, found)
+    return Check("browser", State.OK, getattr(found, "name", "") or "that of the system")
 
 
 def api_key() -> Check:
@@ -183,13 +179,14 @@ def api_key() -> Check:
     return Check("key", State.OK, f"{KEY_VARIABLE} is set (it is not shown)")
 
 
-def is_asked(base_url: str | None) -> bool:
-    """Whether an endpoint is asked: when an address is given, or there is a key.
+def is_asked(base_url: str | None, model: str | None) -> bool:
+    """Whether an endpoint is asked: when it or a model is named, or there is a key.
 
     Args:
         base_url: the address that was given.
+        model: the model that was given.
     """
-    return bool(base_url or os.environ.get(URL_VARIABLE) or key())
+    return bool(base_url or model or os.environ.get(URL_VARIABLE) or key())
 
 
 def endpoint(base_url: str | None, model: str | None, timeout_s: float) -> Check:
@@ -200,7 +197,7 @@ def endpoint(base_url: str | None, model: str | None, timeout_s: float) -> Check
         model: the model that is asked; when None, the first that the endpoint says it has.
         timeout_s: seconds that an answer may take.
     """
-    if not is_asked(base_url):
+    if not is_asked(base_url, model):
         return Check("endpoint", State.OK, "not asked: there is no key and no --base-url")
     try:
         client = OpenAIClient(endpoint_url(base_url), timeout_s)
@@ -208,25 +205,32 @@ def endpoint(base_url: str | None, model: str | None, timeout_s: float) -> Check
         said = engine.run(_ask(client, model))
     except (LLMError, UsageError) as error:
         return Check("endpoint", State.PROBLEM, str(error))
-    return Check("endpoint", State.OK, said)
+    where = endpoint_url(base_url)
+    return Check("endpoint", State.OK, f"{said} at {where}" if where else said)
 
 
 async def _ask(client: OpenAIClient, model: str | None) -> str:
     """What came of one tiny question."""
     try:
-        if model is None:
-            model = await _some_model(client)
-        request = Request(model, TINY.messages, max_tokens=TINY.max_tokens)
+        request = replace(TINY, model=model or await _some_model(client))
         try:
             done = await client.complete(request)
         except BadRequest as error:
-            there = await client.models()
-            if not there or model in there:
-                raise
-            raise BadRequest(f"{error} It has: {', '.join(sorted(there)[:10])}.") from None
+            raise BadRequest(f"{error}{await _other_models(client, model)}") from None
     finally:
         await client.close()
     return _in_words(done)
+
+
+async def _other_models(client: OpenAIClient, model: str | None) -> str:
+    """What else can be asked, when a model does not answer that was named or chosen here."""
+    if model is None:
+        return " Name another model with --model."
+    with suppress(LLMError):  # not every server says what it has
+        there = await client.models()
+        if there and model not in there:
+            return f" It has: {', '.join(sorted(there)[:10])}."
+    return ""
 
 
 async def _some_model(client: OpenAIClient) -> str:

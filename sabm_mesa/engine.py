@@ -119,10 +119,17 @@ class _Engine:
     def __init__(self) -> None:
         self.pid = os.getpid()
         self.loop = asyncio.new_event_loop()
-        self.thread = threading.Thread(
-            target=self.loop.run_forever, name="sabm-engine", daemon=True
-        )
+        self.thread = threading.Thread(target=self._go_round, name="sabm-engine", daemon=True)
         self.thread.start()
+
+    def _go_round(self) -> None:
+        """Run the loop, also after an exit in the work: it is for who waits for that work."""
+        while True:
+            try:
+                self.loop.run_forever()
+            except (SystemExit, KeyboardInterrupt):
+                continue
+            return
 
 
 _lock = threading.Lock()

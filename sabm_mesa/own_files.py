@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from sabm_mesa.errors import UsageError
+
+
+def at_home(path: str) -> Path:
+    """A path with the ``~`` at its beginning spelled out.
+
+    Args:
+        path: the path; it stays as it is when nobody of the name behind the ``~`` has a home.
+    """
+    with suppress(RuntimeError):
+        return Path(path).expanduser()
+    return Path(path)
 
 
 def read_toml(path: str | Path, what: str, error: type[UsageError]) -> dict[str, Any]:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabm_mesa.errors import UnknownName, UsageError, one_line, problem_of
@@ -93,7 +96,7 @@ def scenario(name: str) -> type[SmartModel]:
         return _at(SCENARIOS[name])
     if name in outside():
         return _of_another_package(outside()[name])
-    raise UnknownName("scenario", name, names())
+    raise UnknownName("scenario", name, names(), _how_to_install(name))
 
 
 def find_all() -> Found:
@@ -162,8 +165,13 @@ def _warn_of_another(name: str) -> None:
         _log.warning("%s", _left_out()[name])
 
 
-@cache
 def _installed() -> list[Outside]:
+    return _installed_on(tuple(sys.path))
+
+
+@cache
+def _installed_on(_path: tuple[str, ...]) -> list[Outside]:
+    """What is installed, which is looked up once for a path on which Python searches."""
     from importlib.metadata import entry_points
 
     return sorted({_outside(point) for point in entry_points(group=GROUP)})
@@ -192,6 +200,15 @@ def _of_another_package(each: Outside) -> type[SmartModel]:
     if getattr(found, "scenario_name", None) != each.name:
         raise UsageError(f"{where}: its scenario_name has to be {each.name!r}; {mend}.")
     return found
+
+
+def _how_to_install(name: str) -> str:
+    """What makes a scenario known whose package is here, as `sabm new` wrote it."""
+    with suppress(OSError):  # no file can have this name
+        for folder in (Path(name), Path()):
+            if (folder / "pyproject.toml").is_file() and (folder / name / "__init__.py").is_file():
+                return f"One that is here is not installed: pip install -e {quote(str(folder))}"
+    return ""
 
 
 def _root(place: str) -> str:

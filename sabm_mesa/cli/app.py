@@ -17,6 +17,7 @@ Agents that talk, reason and decide, on Mesa. Without a key and without a networ
   sabm view            watch the scenarios in a browser, read recordings, play yourself
   sabm describe kbc    rules, parameters, columns and prompts of a scenario
   sabm cost kbc --minds llm:gpt-4o-mini    what a language model would cost
+  sabm new my_scenario write a small scenario of your own that works, to start from
   sabm doctor          whether key, server, browser and packages are as they should be
 
 All commands: sabm --help. The documentation is in the folder docs of the source (make docs)."""

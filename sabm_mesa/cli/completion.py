@@ -6,7 +6,7 @@ the kinds of minds are completed, not what follows them.
 
 from __future__ import annotations
 
-from pathlib import Path
+from sabm_mesa.own_files import at_home
 
 KINDS = ("classical", "classical:", "fixed:", "llm:", "gguf:", "py:")
 FILES = {"gguf:": ".gguf", "py:": ".py"}
@@ -41,7 +41,7 @@ def _files(path: str, ending: str) -> list[str]:
     """Files with this ending, and folders, in the folder of a path that is typed so far."""
     folder, slash, _ = path.rpartition("/")
     try:
-        there = sorted(Path(folder + slash or ".").expanduser().iterdir())
+        there = sorted(at_home(folder + slash or ".").iterdir())
     except OSError:
         return []
     names = [f"{each.name}/" if each.is_dir() else each.name for each in there]

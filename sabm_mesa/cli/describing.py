@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +11,7 @@ import typer
 
 from sabm_mesa import registry
 from sabm_mesa.cli import completion
-from sabm_mesa.cli.app import AsJson, Condition, Minds, Rounds, Settings, app, say
+from sabm_mesa.cli.app import AsJson, Condition, Minds, Prompts, Rounds, Settings, app, say
 from sabm_mesa.cli.values import parameters_from
 from sabm_mesa.errors import ParameterError
 
@@ -47,7 +48,10 @@ def describe(
             "default.",
         ),
     ] = None,
-    prompts: Annotated[bool, typer.Option(help="Whether to show texts of prompts.")] = True,
+    prompts: Prompts = None,
+    no_prompts: Annotated[
+        bool, typer.Option("--no-prompts", help="Leave out the texts of prompts.")
+    ] = False,
     form: Annotated[
         Form, typer.Option("--format", help="Plain text, or Markdown for a paper.")
     ] = Form.TEXT,
@@ -60,13 +64,13 @@ def describe(
     from sabm_mesa.describe import as_markdown, as_text
     from sabm_mesa.recording import outputs
 
-    options = {"minds": minds, "condition": condition, "n_rounds": rounds}
+    options = {"minds": minds, "condition": condition, "n_rounds": rounds, "prompts": prompts}
     description = _description(name, parameters_from(set_ or [], options), run)
     if as_json:
         say(outputs.as_json(description))
     else:
         write = as_markdown if form is Form.MARKDOWN else as_text
-        say(write(description, prompts=prompts))
+        say(write(description, prompts=not no_prompts))
 
 
 def _description(name: str, parameters: dict[str, Any], run: list[int] | None) -> Mapping[str, Any]:
@@ -75,9 +79,7 @@ def _description(name: str, parameters: dict[str, Any], run: list[int] | None) -
     if name in registry.names() or not _is_path(name):
         if run is not None:
             raise ParameterError(f"--run names runs of a recording, and {name} is a scenario.")
-        model = registry.scenario(name)
-        condition = parameters.pop("condition", "baseline")
-        return describe.describe(model, condition, parameters)
+        return describe.describe(registry.scenario(name), parameters=parameters)
     if parameters:
         raise ParameterError(
             f"{name} is a recording, which says itself what was run: leave out "
@@ -87,4 +89,6 @@ def _description(name: str, parameters: dict[str, Any], run: list[int] | None) -
 
 
 def _is_path(name: str) -> bool:
-    return Path(name).exists() or "/" in name or name.endswith(".sqlite")
+    with suppress(OSError):  # no file can have this name
+        return "/" in name or name.endswith(".sqlite") or Path(name).is_file()
+    return False

@@ -23,7 +23,7 @@ def doctor(
     from sabm_mesa.doctor import State, check_all, is_asked
     from sabm_mesa.recording import outputs
 
-    if is_asked(base_url) and not as_json:
+    if is_asked(base_url, model) and not as_json:
         say("The endpoint is asked one tiny question; a hosted model takes a fraction of a cent.")
     found = []
     for check in check_all(base_url, model, timeout):

@@ -171,6 +171,11 @@ def _load(path: Path) -> Any:
             "A model in a GGUF file is run by llama.cpp, which is not installed: "
             "pip install 'sabm-mesa[local]', or use a server (--minds llm:MODEL@URL)."
         ) from None
+    except (OSError, RuntimeError) as error:  # its own library, or one that this needs
+        raise ParameterError(
+            f"llama-cpp-python is installed and cannot be loaded ({problem_of(error)}): install it "
+            "anew, or use a server (--minds llm:MODEL@URL)."
+        ) from None
     threads = max(1, (os.cpu_count() or 1) // 2)
     try:
         return library.Llama(

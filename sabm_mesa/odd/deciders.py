@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 _LANGUAGE_MODEL = (
     "A language model behind an OpenAI-compatible endpoint. The entry `scenario` is its system "
     "message and the entry of the question its user message; nothing is kept between questions. "
-    "Sampling: temperature {temperature}, top_p {top_p}, {max_tokens} tokens of an answer at the "
-    "most (none leaves it to the server); answer format `{answer_format}`."
+    "{sampling}; answer format `{answer_format}`."
 )
+_SAMPLING = {
+    "temperature": "temperature {}",
+    "top_p": "top_p {}",
+    "max_tokens": "{} tokens of an answer at the most",
+}
 _OTHERS = {
     "llm": _LANGUAGE_MODEL,
     "gguf": "A language model that is run in the process. " + _LANGUAGE_MODEL.split(". ", 1)[1],
@@ -55,8 +59,16 @@ def _rule(spec: str, subject: Subject) -> str:
 
 
 def _settings(text: str, subject: Subject) -> str:
-    names = ("temperature", "top_p", "max_tokens", "answer_format")
-    return text.format(**{name: in_figures(subject.parameters.get(name)) for name in names})
+    given = subject.parameters
+    told = [
+        said.format(in_figures(given[name]))
+        for name, said in _SAMPLING.items()
+        if given.get(name) is not None
+    ]
+    sampling = f"Sampling: {', '.join(told)}" if told else "Sampling is left to the server"
+    if 0 < len(told) < len(_SAMPLING):
+        sampling += " (the rest is left to the server)"
+    return text.format(sampling=sampling, answer_format=given.get("answer_format"))
 
 
 def _classical(subject: Subject) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 _PART = re.compile(r"(Args|Attributes|Raises|Returns|Source|Sources):$")
-_ENTRY = re.compile(r"    (\w+): (.*)")
+_ENTRY = re.compile(r"    (\w+)(?: \([^)]*\))?: (.*)")
 _BASE = re.compile(r"see `SmartModel`[;.]?\s*")
 _LITERAL = re.compile(r"``(.+?)``", re.DOTALL)
 

@@ -171,7 +171,9 @@ class _Writing:
             "Unreadable answers": self._of_sheet("Unreadable answers"),
             "Parameters": [parameters(self.subject)],
             "Calibration and our own choices": self._text("choices"),
-            "Deviations from the source": self._of_sheet("Deviations"),
+        }
+        parts |= {
+            name: [text] for name, text in self.sheet.items() if name.startswith("Deviations")
         }
         written = {title: blocks for title, blocks in parts.items() if blocks}
         for place, (title, blocks) in enumerate(written.items(), 1):

@@ -130,7 +130,8 @@ def rule_in_words(rule: Callable[..., Any]) -> str:
 
 
 def _phase(model: SmartModel, phase: Phase) -> str:
-    methods = [getattr(cls, phase.name) for cls in agent_classes(model)]
+    asking = [cls for cls in agent_classes(model) if hasattr(cls, phase.name)]
+    methods = [getattr(cls, phase.name) for cls in asking]
     order = phase.order
     does = next(filter(None, map(main_part, methods)), "")
     said = [f"Phase `{phase.name}`" + (f": {_small(does)}" if does else ".")]
@@ -150,7 +151,7 @@ def _phase(model: SmartModel, phase: Phase) -> str:
         )
     asked: Mapping[str, str] = {
         entry: spec
-        for cls in agent_classes(model)
+        for cls in asking
         for entry, spec in questions(cls, phase.name, model.book.entries).items()
     }
     if asked:

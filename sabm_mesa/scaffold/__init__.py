@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib.util
 import keyword
 import re
@@ -34,10 +35,11 @@ LONGEST = 30
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _TAKEN_HERE = {"app", "tests"}
 _CLASSES = {
-    "Any", "Ask", "Choice", "Decision", "Forecaster", "Mapping", "Observation", "Path", "Person",
-    "Phase", "Product", "Sequence", "SmartAgent", "SmartModel", "Week",
+    "Any", "Ask", "Callable", "Choice", "ClassVar", "Decision", "Forecaster", "Mapping",
+    "Observation", "Path", "Person", "Phase", "PromptBook", "Score", "Sequence", "SmartAgent",
+    "SmartModel", "View", "Week",
 }  # fmt: skip
-"""Names that the code uses already."""
+"""Names that the code uses already, besides those of Python itself."""
 
 
 def new_scenario(name: str, into: Path) -> Path:
@@ -97,7 +99,7 @@ def check_name(name: str) -> None:
     if name in {*registry.names(), *registry.UNLISTED}:
         raise ParameterError(f"There is a scenario {name!r} already: choose another name.")
     words = {name, _class(name)}
-    if any(map(keyword.iskeyword, words)) or words & (_TAKEN_HERE | _CLASSES):
+    if any(map(keyword.iskeyword, words)) or words & (_TAKEN_HERE | _CLASSES | {*dir(builtins)}):
         raise ParameterError(f"{name!r} is a word of the code itself: choose another name.")
     if name in sys.stdlib_module_names or _is_module(name):
         raise ParameterError(

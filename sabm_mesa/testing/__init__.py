@@ -58,28 +58,34 @@ def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
     Args:
         model: the model class.
         parameters: parameters of the runs: small ones make it quick. `n_rounds` is 3 at the most
-            unless it is given.
+            unless it is given. Minds and recordings are the check's own.
 
     Raises:
-        AssertionError: with a line for each point that does not hold.
+        AssertionError: with a line for each problem and the points at which it is met. Where the
+            form does not hold, nothing else is looked at.
     """
     __tracebackhide__ = True  # pytest then shows the test, and not this
     first: Exception | None = None
-    problems = list(form(model))
+    problems = {problem: ["form"] for problem in form(model)}  # problem → the points it is met at
     if not problems:
         case = Case(model, _small(model, parameters))
         for point, check in CHECKS.items():
             try:
-                problems += [f"{point}: {found}" for found in check(case)]
+                found = list(check(case))
             except Exception as error:  # noqa: BLE001 - whatever it is, it is what is wrong
                 first = first or error
-                problems.append(f"{point}: {type(error).__name__}: {problem_of(error)}")
+                found = [f"{type(error).__name__}: {problem_of(error)}"]
+            for problem in found:
+                problems.setdefault(problem, []).append(point)
+            if found and point == "form":
+                break  # it cannot be played
     if problems:
         name = getattr(model, "__name__", repr(model))
-        lines = "".join(f"\n- {problem}" for problem in problems)
+        lines = "".join(f"\n- {', '.join(points)}: {said}" for said, points in problems.items())
         raise AssertionError(f"The scenario {name} does not conform:{lines}") from first
 
 
 def _small(model: type[SmartModel], parameters: Mapping[str, Any]) -> dict[str, Any]:
     default = parameters_of(model)["n_rounds"].default
-    return {"n_rounds": min(default, ROUNDS), **parameters}
+    rounds = min(default, ROUNDS) if isinstance(default, int) else ROUNDS
+    return {"n_rounds": rounds, **parameters}

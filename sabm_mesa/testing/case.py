@@ -40,7 +40,7 @@ class Case:
         Args:
             given: parameters that differ.
         """
-        return self.scenario(**{"rng": SEED, "recording": False, **self.parameters, **given})
+        return self.scenario(**{"rng": SEED, **self.parameters, "recording": False, **given})
 
     def played(self, **given: Any) -> SmartModel:
         """A model at its end.
@@ -58,7 +58,7 @@ class Case:
         Args:
             given: parameters that differ.
         """
-        fixed = {"recording": False, **self.parameters, **given}
+        fixed = {**self.parameters, "recording": False, **given}
         seed = fixed.pop("rng", SEED)
         parameters: dict[str, Any] = {name: [value] for name, value in fixed.items()}
         options: dict[str, Any] = {"number_processes": 1, "display_progress": False}

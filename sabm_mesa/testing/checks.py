@@ -31,31 +31,31 @@ def form(model: Any) -> Iterator[str]:
         model: what is given as its class.
     """
     if not (isinstance(model, type) and issubclass(model, SmartModel)):
-        yield f"form: a scenario is a subclass of SmartModel, not {model!r}"
+        yield f"a scenario is a subclass of SmartModel, not {model!r}"
         return
     for name in ("scenario_name", "title", "source", "prompt_file"):
         text = getattr(model, name, "")
         if not (isinstance(text, str) and text.strip()):
-            yield f"form: the class attribute {name} has to be set to a text"
+            yield f"the class attribute {name} has to be set to a text"
     if not getattr(model, "phases", ()):
-        yield "form: the class attribute phases has to hold a phase"
+        yield "the class attribute phases has to hold a phase"
     if not (getattr(sys.modules.get(model.__module__), "__doc__", None) or "").strip():
-        yield f"form: the module {model.__module__} needs a docstring, which is the spec sheet"
+        yield f"the module {model.__module__} needs a docstring, which is the spec sheet"
     yield from _parameters(model)
 
 
 def _parameters(model: type[SmartModel]) -> Iterator[str]:
     parameters = parameters_of(model)
     for name in sorted(parameters_of(SmartModel).keys() - parameters.keys()):
-        yield f"form: the parameter {name} is missing: take **settings and pass them on"
+        yield f"the parameter {name} is missing: take **settings and pass them on"
     for name, parameter in parameters.items():
         if parameter.default is parameter.empty:
-            yield f"form: the parameter {name} needs a default"
+            yield f"the parameter {name} needs a default"
     score = model.score
     if score is not None and score.column not in model.agent_columns:
-        yield f"form: the score names {score.column!r}, which is no agent column"
+        yield f"the score names {score.column!r}, which is no agent column"
     if score is not None and score.size not in parameters:
-        yield f"form: the score names {score.size!r}, which is no parameter"
+        yield f"the score names {score.size!r}, which is no parameter"
 
 
 def methods(case: Case) -> Iterator[str]:

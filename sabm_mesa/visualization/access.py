@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 from sabm_mesa.errors import ParameterError, RecordingError
 from sabm_mesa.llm.address import URL_VARIABLE, endpoint_url
 from sabm_mesa.minds import is_file
+from sabm_mesa.own_files import at_home
 
 VARIABLE = "SABM_HOST_KEY"
 """Holds the key of the host; a server without it lets in who calls it by an address of loopback."""
@@ -105,7 +106,7 @@ def check_minds(minds: str | Mapping[str, int]) -> None:
             raise ParameterError(
                 "Others can reach this server, so no file that is named in a browser is run (py:…)."
             )
-        if kind == "gguf" and open_to_others() and not _is_below(Path(rest).expanduser()):
+        if kind == "gguf" and open_to_others() and not _is_below(at_home(rest)):
             raise ParameterError(
                 f"Others can reach this server, so only models below {Path.cwd()} are loaded."
             )

@@ -78,6 +78,18 @@ def test_the_prompts_of_a_condition_and_none_at_all(sabm: Sabm) -> None:
     assert "Conditions\n----------\nbaseline, " in rules
     assert "{form}" not in rules
     assert sabm("describe", "kbc", "--condition", "nice").status == 2
+    cooperative = describe(KeynesianBeautyContest, "cooperative")
+    assert describe(KeynesianBeautyContest, parameters={"condition": "cooperative"}) == cooperative
+    assert cooperative["parameters"]["condition"]["value"] == "cooperative"
+
+
+def test_the_prompts_of_a_file_of_ones_own(sabm: Sabm, tmp_path) -> None:
+    """As in ``sabm run``: the file replaces single entries."""
+    own = tmp_path / "own.toml"
+    own.write_text('[prompts]\nreward_independent = "Each winner gets a box."\n', "utf-8")
+    given = ("describe", "kbc", "--prompts", own)
+    assert "Each winner gets a box." in sabm(*given).out
+    assert "Each winner gets a box." not in sabm(*given, "--no-prompts").out
 
 
 def test_types_of_parameters() -> None:
@@ -174,6 +186,7 @@ def test_runs_that_differ(sabm: Sabm, tmp_path) -> None:
     ("arguments", "status", "line"),
     [
         (["nosuch"], 2, "Unknown scenario 'nosuch'"),
+        (["a" * 300], 2, "Unknown scenario 'aaa"),
         (["out/none.sqlite"], 1, "There is no recording out/none.sqlite"),
         (["kbc", "--run", 1], 2, "--run names runs of a recording, and kbc is a scenario"),
         (["./x.sqlite", "--rounds", 3], 2, "leave out n_rounds"),
@@ -185,6 +198,18 @@ def test_wrong_use(sabm: Sabm, arguments: list, status: int, line: str) -> None:
     done = sabm("describe", *arguments)
     assert done.status == status
     assert line in one_line(done)
+
+
+def test_a_scenario_that_is_here_but_not_installed(
+    sabm: Sabm, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert sabm("new", "my_scenario", "--into", tmp_path).status == 0
+    for folder, place in [(tmp_path, "my_scenario"), (tmp_path / "my_scenario", ".")]:
+        monkeypatch.chdir(folder)
+        line = one_line(sabm("describe", "my_scenario"))
+        assert line.startswith("Unknown scenario 'my_scenario'. Known: beauty-contest, ")
+        assert line.endswith(f" One that is here is not installed: pip install -e {place}")
+    assert one_line(sabm("run", "another")).endswith("sentence-making.")
 
 
 def test_runs_with_a_language_model_say_what_they_asked_and_of_whom(sabm: Sabm, tmp_path) -> None:

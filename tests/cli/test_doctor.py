@@ -3,6 +3,7 @@
 import json
 import socket
 import tomllib
+import webbrowser
 from importlib.metadata import version
 from pathlib import Path
 
@@ -65,7 +66,7 @@ def test_an_endpoint_that_answers_is_asked_once_and_little(sabm: Sabm) -> None:
 
     assert outcome.status == 0
     assert lines(outcome)["endpoint"].startswith("ok stub-2026 answered in 0.")
-    assert "price unknown" in lines(outcome)["endpoint"]
+    assert lines(outcome)["endpoint"].endswith(f"price unknown) at {server.url}")
     assert seen.body["model"] == "stub"
     assert seen.body["max_tokens"] == 16
     assert outcome.out.startswith("The endpoint is asked one tiny question")
@@ -122,6 +123,21 @@ def test_a_model_that_is_unknown_is_a_problem_with_the_known_ones(sabm: Sabm) ->
     assert outcome.status == 1
     assert "is the model name 'c' right" in lines(outcome)["endpoint"]
     assert lines(outcome)["endpoint"].endswith("It has: a, b.")
+
+
+def test_a_model_that_is_named_is_asked_also_without_a_key(sabm: Sabm) -> None:
+    outcome = sabm("doctor", "--model", "gpt-4o-mini")
+
+    assert outcome.status == 1
+    assert lines(outcome)["endpoint"].startswith("problem There is no API key. Set OPENAI_API_KEY")
+
+
+def test_where_the_model_that_was_chosen_cannot_chat_another_may_be_named(sabm: Sabm) -> None:
+    with LLMServer(faults={0: Fault("400")}) as server:
+        outcome = sabm("doctor", "--base-url", server.url)
+
+    assert outcome.status == 1
+    assert lines(outcome)["endpoint"].endswith("Name another model with --model.")
 
 
 def test_a_server_without_a_model(sabm: Sabm) -> None:
@@ -189,14 +205,35 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_folder_that_is_gone_is_a_problem_like_others(
+    sabm: Sabm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    outcome = sabm("doctor")
+
+    assert outcome.status == 1
+    assert lines(outcome)["folder"].startswith("problem Cannot write in . (No such file")
+    assert "docs" in lines(outcome)
+
+
 def test_without_a_browser(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def found() -> doctor.Check:
+        monkeypatch.setattr(webbrowser, "_tryorder", None)  # Python looks once in a process
+        monkeypatch.setattr(webbrowser, "_browsers", {})
+        return doctor.browser()
+
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert doctor.browser().state is State.WARNING
+    monkeypatch.delenv("BROWSER", raising=False)
+    assert found().state is State.WARNING
     mine = tmp_path / "mine"
     mine.write_text("")
     mine.chmod(0o755)
-    monkeypatch.setenv("BROWSER", "mine")
-    assert doctor.browser() == doctor.Check("browser", State.OK, str(mine))
+    monkeypatch.setenv("BROWSER", str(mine))
+    assert found() == doctor.Check("browser", State.OK, str(mine))
 
 
 @pytest.mark.parametrize(

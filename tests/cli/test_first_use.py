@@ -40,7 +40,7 @@ def test_without_arguments_it_says_what_to_do_first(sabm: Sabm) -> None:
     assert outcome.status == 0
     assert outcome.err == ""
     named = [line.split()[1] for line in outcome.out.splitlines() if line.startswith("  sabm ")]
-    assert named == ["run", "view", "describe", "cost", "doctor"]
+    assert named == ["run", "view", "describe", "cost", "new", "doctor"]
     assert "sabm --help" in outcome.out
     assert len(outcome.out.splitlines()) <= 10
     commands = sabm("--help").out
@@ -139,6 +139,7 @@ def test_what_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert completion.minds("gguf:") == ["gguf:models/", "gguf:small.gguf"]
     assert completion.minds("gguf:models/") == ["gguf:models/large.gguf"]
     assert completion.minds("gguf:nowhere/") == []
+    assert completion.minds("gguf:~no-such-user/") == []
     assert completion.minds("py:m") == ["py:mine.py", "py:models/"]
     assert completion.minds(f"gguf:{tmp_path}/s") == [f"gguf:{tmp_path}/small.gguf"]
     assert completion.minds("classical=3,f") == ["classical=3,fixed:"]

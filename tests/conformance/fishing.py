@@ -85,6 +85,13 @@ class Closed(Fishing):
         super().__init__(minds=minds, rng=rng)
 
 
+class Seasonal(Fishing):
+    """Has as many rounds as seasons, unless told otherwise."""
+
+    def __init__(self, n_rounds: int | None = None, **settings: Any) -> None:
+        super().__init__(n_rounds=4 if n_rounds is None else n_rounds, **settings)
+
+
 class Ranked(Fishing):
     score = Score("Catch in a run", size="n_boats", column="tonnes")
 
@@ -170,6 +177,13 @@ class Guessing(Fishing):
 
     def after_act(self, fisher: Fisher, tonnes: Decision) -> None:
         fisher.catch = tonnes.value if tonnes.valid else 5.0
+
+
+class Mistaken(Fishing):
+    """Cannot be played at all."""
+
+    def update(self) -> None:
+        raise ArithmeticError("no fish")
 
 
 class Trusting(Fishing):

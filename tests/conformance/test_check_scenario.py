@@ -34,6 +34,7 @@ def test_every_scenario_conforms(name: str) -> None:
 
 def test_a_scenario_of_ones_own_conforms_with_parameters_and_without() -> None:
     check_scenario(Fishing)
+    check_scenario(fishing.Seasonal)
     check_scenario(Fishing, n_fishers=2, n_rounds=1, minds="fixed:3", personas={"agreeable": 2})
 
 
@@ -43,8 +44,8 @@ def points(model: Any, **parameters: Any) -> dict[str, str]:
         check_scenario(model, **parameters)
     first, *lines = str(caught.value).split("\n")
     assert first == f"The scenario {getattr(model, '__name__', model)} does not conform:"
-    found = [re.fullmatch(r"- ([a-z_ ]+): (.+)", line) for line in lines]
-    return {match[1]: match[2] for match in found if match}
+    found = [re.fullmatch(r"- ([a-z_, ]+): (.+)", line) for line in lines]
+    return {point: match[2] for match in found if match for point in match[1].split(", ")}
 
 
 @pytest.mark.parametrize(
@@ -114,6 +115,31 @@ def test_incomplete_prompts_are_told_of(
     with pytest.raises(AssertionError, match=r"\n- prompts: ") as caught:
         check_scenario(Fishing)
     assert told in str(caught.value)
+
+
+def test_a_problem_that_is_met_everywhere_is_told_of_once() -> None:
+    told = (
+        "The scenario Fishing does not conform:\n- form: UnknownName: Unknown parameter of Fishing"
+        " 'n_boats'. Known: "
+    )
+    with pytest.raises(AssertionError) as caught:
+        check_scenario(Fishing, n_boats=3)
+    assert str(caught.value).startswith(told)
+    assert str(caught.value).count("\n") == 1
+
+    with pytest.raises(AssertionError) as caught:
+        check_scenario(fishing.Mistaken)
+    assert str(caught.value) == (
+        "The scenario Mistaken does not conform:\n- same seed, latency, replay, batch_run, "
+        "pickling, prompts, classical minds, invalid answers: RunError: fishing, round 0: "
+        "ArithmeticError: no fish"
+    )
+
+
+def test_nothing_is_recorded_but_by_the_check_itself(tmp_path: Path) -> None:
+    check_scenario(Fishing, n_fishers=2, n_rounds=1, recording=tmp_path / "r.sqlite")
+
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_cause_of_an_error_is_kept() -> None:

@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from sabm_mesa.errors import KEY_VARIABLE
 from sabm_mesa.registry import SCENARIOS
+from tests.cli.support import Outcome, Sabm, one_line
 from tests.llm_server import LLMServer, writer
 
 from .installed import install_all
 
 ROOT = Path(__file__).parents[2]
+RECORDING = "out/recording.sqlite"
 MEND = "mend that package, or uninstall it."
 TAKEN = "which is used: rename or uninstall one of them."
 MISTAKEN = {
@@ -42,30 +45,30 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class Sabm:
-    """The command line in a process of its own, with what is installed in a folder."""
-
-    def __init__(self, site: Path, folder: Path) -> None:
-        keyless = {name: text for name, text in os.environ.items() if name != "OPENAI_API_KEY"}
-        self.environment = {**keyless, "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])}
-        self.folder = folder
-
-    def __call__(self, *arguments: object, status: int = 0) -> tuple[str, str]:
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-m", "sabm_mesa", *map(str, arguments)],
-            cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == status, done.stderr
-        return done.stdout, done.stderr
-
-
 @pytest.fixture
-def sabm(site: Path, tmp_path: Path) -> Sabm:
-    return Sabm(site, tmp_path)
+def sabm(
+    site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Sabm:
+    """The command line where these packages are installed."""
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return Sabm(capsys)
 
 
-def test_they_are_listed_and_so_is_what_is_wrong_with_them(sabm: Sabm) -> None:
-    found = json.loads(sabm("scenarios", "--json")[0])
+def in_a_process(site: Path, folder: Path, *arguments: object) -> tuple[str, str]:
+    """What the command line says, and its errors, in a process of its own."""
+    places = {"PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "sabm_mesa", *map(str, arguments)],
+        cwd=folder, env={**os.environ, **places}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def test_they_are_listed_and_so_is_what_is_wrong_with_them(site: Path, tmp_path: Path) -> None:
+    found = json.loads(in_a_process(site, tmp_path, "scenarios", "--json")[0])
 
     assert [row["name"] for row in found["scenarios"]] == [*SCENARIOS, "lake"]
     assert found["scenarios"][-1]["title"] == "The scenario lake"
@@ -82,35 +85,31 @@ def test_they_are_listed_and_so_is_what_is_wrong_with_them(sabm: Sabm) -> None:
     ]
 
 
-def test_one_is_run_replayed_gone_on_with_and_described_by_its_name(sabm: Sabm) -> None:
-    (sabm.folder / "lake").mkdir()  # which is no recording, whatever its name
-    assert sabm("describe", "lake")[0].startswith("The scenario lake (lake)\n")
+def test_one_is_run_replayed_gone_on_with_and_described_by_its_name(
+    sabm: Sabm, tmp_path: Path
+) -> None:
+    (tmp_path / "lake").mkdir()  # which is no recording, whatever its name
+    assert sabm("describe", "lake").out.startswith("The scenario lake (lake)\n")
     model = ["lake", "--rounds", 2, "--seed", 1]
     with LLMServer(brain=writer) as server:
         minds = ["--minds", "llm:stub", "--base-url", server.url]
-        _, err = sabm("run", *model, *minds, "--max-asks", 4, "--out", "out", status=1)
-        assert "sabm resume" in err
-        out, _ = sabm("resume", "out/recording.sqlite", "--max-asks", 50)
-    assert "The scenario lake: 1 run" in out
-    assert "2 rounds" in sabm("replay", "out/recording.sqlite")[0]
-    assert (sabm.folder / "out" / "model.csv").read_text().count("\n") == 3
+        assert "sabm resume" in sabm("run", *model, *minds, "--max-asks", 4, "--out", "out").err
+        assert "The scenario lake: 1 run" in sabm("resume", RECORDING, "--max-asks", 50).out
+    assert "2 rounds" in sabm("replay", RECORDING).out
+    assert (tmp_path / "out" / "model.csv").read_text().count("\n") == 3
 
 
-def test_one_that_cannot_be_used_is_named_in_a_line(sabm: Sabm) -> None:
-    out, err = sabm("run", "torn", status=2)
-
-    assert (out, err) == ("", f"sabm: {TORN}\n")
-    assert list(sabm.folder.iterdir()) == []
+def test_one_that_cannot_be_used_is_named_in_a_line(sabm: Sabm, tmp_path: Path) -> None:
+    assert sabm("run", "torn") == Outcome(2, "", f"sabm: {TORN}\n")
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_name_that_is_taken_stays_with_its_owner(sabm: Sabm) -> None:
-    out, err = sabm("run", "kbc", "--rounds", 1, "--set", "n_players=3")
+def test_a_name_that_is_taken_stays_with_its_owner(site: Path, tmp_path: Path) -> None:
+    out, err = in_a_process(site, tmp_path, "run", "kbc", "--rounds", 1, "--set", "n_players=3")
 
     assert "Keynesian beauty contest: 1 run" in out
     assert err == RIVAL + "\n"
 
 
 def test_an_unknown_name_is_compared_with_theirs_too(sabm: Sabm) -> None:
-    _, err = sabm("describe", "lakes", status=2)
-
-    assert "Unknown scenario 'lakes'. Did you mean 'lake'?" in err
+    assert "Unknown scenario 'lakes'. Did you mean 'lake'?" in one_line(sabm("describe", "lakes"))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from sabm_mesa.errors import OutputError
+from sabm_mesa.errors import OutputError, ParameterError
 from sabm_mesa.recording.folders import write_folder
-from sabm_mesa.scaffold import FILES, LONGEST
+from sabm_mesa.scaffold import FILES, LONGEST, check_name
 from tests.cli.support import Sabm, one_line
 
 ROOT = Path(__file__).parents[2]
@@ -72,9 +74,20 @@ def test_installed_it_is_a_scenario_like_all_others(sabm: Sabm, tmp_path: Path) 
     rows = (tmp_path / "out" / "model.csv").read_text().split("\n")
     assert rows[0].startswith("run,round,attendance,asks,invalid")
     assert len(rows) == 10 + 2
-    assert "You and {n_others} others live near the same bar." in run(
-        tmp_path, "-m", "sabm_mesa", "describe", "my_scenario", path=site
-    )
+
+
+def test_no_name_gives_a_class_that_the_code_has_already(sabm: Sabm, tmp_path: Path) -> None:
+    assert sabm("new", "my_scenario", "--into", tmp_path).status == 0
+    names = set()
+    for path in tmp_path.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names |= {getattr(node, part, None) for part in ("id", "name")}
+    classes = {name for name in names if name and name[0].isupper() and not name.isupper()}
+
+    assert classes > {"MyScenario", "Person", "SmartModel", "Score", "View", "PromptBook"}
+    for taken in classes - {"MyScenario"}:
+        with pytest.raises(ParameterError, match="is a word of the code itself"):
+            check_name(re.sub("(?<=[a-z])(?=[A-Z])", "_", taken).lower())
 
 
 SUCH_AS = "use small letters, digits and _ between them, a letter first and 30 at the most, such as"
@@ -97,6 +110,7 @@ MODULE = "already, which would be hidden: choose another name."
         ("none", f"'none' {CODE}"),
         ("person", f"'person' {CODE}"),
         ("tests", f"'tests' {CODE}"),
+        ("value_error", f"'value_error' {CODE}"),
         ("random", f"There is a Python module 'random' {MODULE}"),
         ("pandas", f"There is a Python module 'pandas' {MODULE}"),
     ],

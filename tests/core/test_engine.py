@@ -13,7 +13,7 @@ import pytest
 from sabm_mesa import ScriptedMind, action, engine
 from sabm_mesa.errors import MindError, RunError
 from sabm_mesa.runner import run_all
-from tests.core.support import Priced, Tiny, Waiting, rows, tiny
+from tests.core.support import Cell, Priced, Tiny, Waiting, rows, tiny
 
 
 async def where():
@@ -33,6 +33,26 @@ def test_an_error_of_the_work_comes_back() -> None:
 
     with pytest.raises(KeyError):
         engine.run(fail())
+
+
+def test_an_exit_of_the_work_comes_back_and_the_engine_goes_on(monkeypatch) -> None:
+    class Exiting(Tiny):
+        def update(self):
+            sys.exit(4)
+
+    async def leave(_agent):
+        sys.exit(3)
+
+    def exit_of(model: Tiny) -> object:
+        with pytest.raises(SystemExit) as ended:
+            model.step()
+        assert not model.running
+        return ended.value.code
+
+    assert exit_of(Exiting(minds="fixed:1")) == 4
+    monkeypatch.setattr(Cell, "act", leave)
+    assert exit_of(Tiny(minds="fixed:1")) == 3
+    assert engine.run(asyncio.sleep(0, 5)) == 5
 
 
 def test_a_model_steps_inside_a_running_loop() -> None:

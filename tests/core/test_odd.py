@@ -168,6 +168,13 @@ def test_minds_that_need_a_key_are_named_and_not_set_up() -> None:
     assert rules["human"].startswith("A person")
     assert rules["gguf:model.gguf"].startswith("A language model that is run in the process.")
     assert rules["fixed:7"] == "Always answers 7."
+    left = {"minds": "llm:m", "top_p": None, "max_tokens": None}
+    for temperature, said_of_it in [
+        (0.5, "temperature 0.5 (the rest is left to the server); "),
+        (None, "Sampling is left to the server; answer format `paper`."),
+    ]:
+        found = describe(KeynesianBeautyContest, parameters=left | {"temperature": temperature})
+        assert said_of_it in _blocks(found, "Minds: who decides")[0]["llm:m"]
     embedded = {"memory_relevance": "embedding:e", "minds": "llm:m"}
     commons = describe(scenario("fishery"), parameters=embedded)
     assert "(`memory_relevance`: embedding:e)" in said(commons)
@@ -245,7 +252,7 @@ def test_the_spec_sheet_stands_in_for_texts(monkeypatch) -> None:
     assert _blocks(found, "Design concepts") == ["Emergence: a sum."]
     assert _blocks(found, "Initialization")[0] == "Round 0 has `n` 3."
     assert "Initialization" in _blocks(found, "Input data")[0]
-    assert _blocks(found, "Deviations from the source") == ["None."]
+    assert _blocks(found, "Deviations from it") == ["None."]
     assert [each for each in found["odd_missing"] if each.startswith("4.")] == []
 
 
@@ -281,6 +288,48 @@ def test_rules_and_questions_are_read_from_the_code() -> None:
     assert questions(Hearer, "communicate", entries) == {"act": "", "communicate": ""}
     assert questions(Hearer, "act", entries) == {"act": ""}
     assert questions(Cell, "communicate", entries) == {"communicate": ""}
+
+
+class Watcher(SmartAgent):
+    """Only watches."""
+
+    value = None
+
+
+class Watched(Tiny):
+    phases: ClassVar = (action(who=lambda model: model.cells),)
+
+    def __init__(self, **settings) -> None:
+        super().__init__(**settings)
+        self.populate(Watcher, 2)
+
+
+def test_agents_that_take_no_part_in_a_phase() -> None:
+    model = Watched(n_rounds=1, minds="fixed:3", recording=False)
+    model.run_model()
+    assert model.sum == 9
+    text = as_text(describe(Watched))
+    assert "Agents: 2 of `Watcher`. Only watches. State variables:" in text
+    assert "Who takes part: `cells`." in text
+    assert "Questions: `act` (an integer from 0 to 100)." in " ".join(text.split())
+
+
+def test_arguments_may_have_their_types() -> None:
+    class Shop:
+        """A shop.
+
+        Args:
+            n_goods (int): how many goods
+                there are.
+            price (float | None, optional): what one costs.
+            open: whether it is.
+        """
+
+    assert all_entries(Shop, "Args") == {
+        "n_goods": "how many goods there are.",
+        "price": "what one costs.",
+        "open": "whether it is.",
+    }
 
 
 def test_figures_in_words() -> None:

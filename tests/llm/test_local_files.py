@@ -98,9 +98,22 @@ def test_without_the_library_one_line_says_how_to_get_it(
     assert not (file.parent / "out").exists()
 
 
+def test_a_library_that_is_there_and_broken_is_told_of(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (file.parent / "llama_cpp.py").write_text("raise RuntimeError('libgomp.so.1 is missing')\n")
+    monkeypatch.delitem(sys.modules, "llama_cpp", raising=False)
+    monkeypatch.syspath_prepend(file.parent)
+
+    with pytest.raises(ParameterError, match=r"cannot be loaded \(libgomp\.so\.1 is missing\)"):
+        contest(f"gguf:{file}")
+
+
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="Is a directory"):
         contest(f"gguf:{tmp_path}")
+    with pytest.raises(ParameterError, match=r"~no-such-user/x\.gguf \(No such file"):
+        contest("gguf:~no-such-user/x.gguf")
 
 
 def test_the_file_is_loaded_once_and_asked_one_after_another(llamas: list[Any], file: Path) -> None:

@@ -6,7 +6,6 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from sabm_mesa.errors import RecordingError
+from sabm_mesa.own_files import at_home
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.visualization.access import check_path
 
@@ -134,9 +134,7 @@ def place_of(path: str) -> Path:
     Args:
         path: from the server's folder on; ``~`` is the home of the server's user.
     """
-    with suppress(RuntimeError):  # nobody of this name has a home
-        return Path.cwd() / Path(path).expanduser()
-    return Path.cwd() / path
+    return Path.cwd() / at_home(path)
 
 
 def _check(path: Path) -> None:
