@@ -83,7 +83,7 @@ docs-links: .venv-docs/ready ## the links of the documentation into the world (n
 screenshots: .venv/ready ## pictures of the viewer, into docs/images (needs chromium)
 	$(BIN)/python -m tests.visualization.screenshots
 
-bench: .venv/ready ## the benchmarks, beside mesa-llm where it can be installed (10 minutes)
+bench: .venv/ready ## the benchmarks, beside mesa-llm where it can be installed (20 minutes)
 	-@$(MAKE) --no-print-directory .venv-mesa-llm/ready
 	$(BIN)/python -m benchmarks
 

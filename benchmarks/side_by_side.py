@@ -88,6 +88,8 @@ def _measured(kind: str, path: Path) -> dict[str, Any]:
         )
         with urllib.request.urlopen(f"{url.removesuffix('/v1')}/_stats") as response:
             stats = json.load(response)
+    # Nobody asked twice, and nothing was refused.
+    assert stats["requests"] == stats["status_200"] == ASKS * REPEATS, stats
     # The last line: mesa-llm prints of its own.
     measured: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return measured | {"in_flight": stats["max_in_flight"]}

@@ -30,6 +30,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable
+from pathlib import Path
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 HIDDEN = "[key]"
@@ -64,6 +65,26 @@ def problem_of(error: BaseException) -> str:
     """What an exception says, or what it is when it says nothing; without the API key."""
     said = one_line(without_key(str(error)))
     return said or ("stopped" if not isinstance(error, Exception) else type(error).__name__)
+
+
+def told_with_place(error: BaseException) -> str:
+    """What an exception is and says, and where in somebody's own code it came about.
+
+    Args:
+        error: the exception, which has been raised.
+    """
+    import sysconfig
+    import traceback
+
+    said = one_line(without_key(str(error)))
+    libraries = (str(Path(__file__).parent), *map(sysconfig.get_path, ("stdlib", "purelib")))
+    own = [
+        f"{Path(frame.filename).name}, line {frame.lineno}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).is_file() and not frame.filename.startswith(libraries)
+    ]
+    place = f" ({own[-1]})" if own else ""
+    return f"{type(error).__name__}{f': {said}' if said else ''}{place}"
 
 
 class SabmError(Exception):

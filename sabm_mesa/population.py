@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sabm_mesa.engine import crowd
 from sabm_mesa.minds import Minds, assign, mind_makers
+from sabm_mesa.parameters import whole
 
 if TYPE_CHECKING:
     from sabm_mesa.agents.base import SmartAgent
@@ -37,9 +38,11 @@ def people(
             with the minds; or one an agent.
 
     Raises:
+        ParameterError: for `n` that is no whole number from 1 on.
         MindSpecError: when the counts do not add up to `n`.
         UnknownName: for a classical mind or persona that does not exist.
     """
+    n = whole("the number of agents", n, 1)
     makers = mind_makers(assign("minds", minds, n), model)
     spread = assign("personas", personas, n)
     for persona in set(spread):

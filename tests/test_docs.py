@@ -195,9 +195,7 @@ def test_what_python_imports_of_the_package_exists(page: Path) -> None:
 
 @pytest.mark.parametrize("page", [p for p in PAGES if ">>> " in text_of(p)], ids=identity)
 def test_an_example_gives_what_the_page_says(page: Path) -> None:
-    text = "\n\n".join(
-        re.findall(r"^```\{doctest\}\n(.*?)^```$", text_of(page), re.DOTALL | re.MULTILINE)
-    )
+    text = "\n\n".join(EXAMPLE.findall(text_of(page)))
     example = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
 
     assert example.examples

@@ -34,7 +34,7 @@ PARTS = {
     ),
     "Tools": (
         "What is done with scenarios, and what can go wrong.",
-        "describe errors registry reruns runner testing usage",
+        "describe errors odd.texts registry reruns runner testing usage",
     ),
     "Models": ("The rules of the scenarios, and what they share.", "models.*"),
     "Agents": ("What agents observe and ask.", "agents agents.*"),
@@ -60,7 +60,6 @@ PARTS = {
     "Sweeps": ("Grids of parameters, here, on processes or on Ray.", "sweeps sweeps.*"),
 }
 """Part of the API → what it is, and the modules that are in it."""
-
 
 OUTSIDE = ("course", "examples/mixed_study")
 """Folders with Markdown pages that are part of the site too."""
@@ -186,10 +185,10 @@ def _copies() -> Iterator[tuple[str, str]]:
         here = ROOT / "docs" / copy
 
         def moved(link: re.Match[str], path: Path = path, here: Path = here) -> str:
-            name, anchor, title = link[1].partition("#")
+            name, sign, anchor = link[1].partition("#")
             place = (path.parent / name).resolve()
             place = ROOT / "docs" / copies[place] if place in copies else place
-            return f"]({os.path.relpath(place, here.parent)}{anchor}{title})"
+            return f"]({os.path.relpath(place, here.parent)}{sign}{anchor})"
 
         text = _LINK.sub(moved, path.read_text("utf-8"))
         if path.name == "README.md":

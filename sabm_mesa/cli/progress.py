@@ -90,6 +90,7 @@ def guarded(work: Callable[[], Runs], progress: Progress, recording: Path) -> Ru
         if nothing_played or isinstance(error, RunDiffers):
             raise  # to go on would end in the same way
         said = str(error) or "Stopped."
+        said += "" if said.endswith((".", "!", "?")) else "."
         if not recording.exists():
             raise RunError(said) from error
         answers = answers_in(recording)

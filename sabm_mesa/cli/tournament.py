@@ -128,8 +128,10 @@ def _said(played: Tournament) -> str:
     grid, score = played.sweep.grid, played.score
     how = "in pairs" if score.pairs else f"{played.agents} agents in one population"
     lower = ", lower is better" if score.lower_is_better else ""
+    kept = len(grid.cells) - played.sweep.ran
+    before = f", {kept} of them from before" if kept else ""
     head = (
-        f"{grid.model.title}: {len(played.entered)} minds, {how}, {len(grid.cells)} runs; "
+        f"{grid.model.title}: {len(played.entered)} minds, {how}, {len(grid.cells)} runs{before}; "
         f"{score.label}{lower}"
     )
     lost = played.ranking[played.ranking["invalid"] > 0].head(REASONS)

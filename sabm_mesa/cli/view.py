@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Annotated
 
 import typer
@@ -37,6 +38,8 @@ def view(
     from sabm_mesa.visualization.access import LOOPBACK, new_key
     from sabm_mesa.visualization.server import serve
 
+    # Solara tells those who write pages of hooks and cookies; a user of the pages can do nothing.
+    warnings.filterwarnings("ignore", category=UserWarning, module=r"solara\.")
     path = "/"
     if name is not None:
         registry.scenario(name)

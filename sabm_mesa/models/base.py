@@ -11,7 +11,7 @@ import mesa
 
 from sabm_mesa import engine
 from sabm_mesa.answers import FORMATS, Format
-from sabm_mesa.errors import RunError, SabmError, problem_of
+from sabm_mesa.errors import RunError, SabmError, problem_of, told_with_place
 from sabm_mesa.minds import Minds
 from sabm_mesa.minds.llm import LLMSettings
 from sabm_mesa.models.changing import change_if_due, take_over
@@ -153,6 +153,7 @@ class SmartModel(mesa.Model):
             The agents in the order of their ids.
 
         Raises:
+            ParameterError: for `n` that is no whole number from 1 on.
             MindSpecError: when the counts of minds or personas do not add up to `n`.
             UnknownName: for a classical mind or persona that does not exist.
         """
@@ -231,9 +232,8 @@ class SmartModel(mesa.Model):
             await self.recorder.finish(problem_of(error))
             if isinstance(error, SabmError) or not isinstance(error, Exception):
                 raise
-            raise RunError(
-                f"{self.scenario_name}, round {self.round}: {type(error).__name__}: {error}"
-            ) from error
+            where = f"{self.scenario_name}, round {self.round}"
+            raise RunError(f"{where}: {told_with_place(error)}") from error
 
     def spent(self) -> Tally:
         """What the asks so far cost, those of the round under way included."""

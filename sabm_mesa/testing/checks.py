@@ -155,7 +155,7 @@ def prompts(case: Case) -> Iterator[str]:
         yield from (f"{problem} ({where})" for problem in reader.problems)
         if not asked:
             yield f"nobody was asked anything ({where})"
-        elif not reader.persona_is_told:
+        elif not reader.problems and not reader.persona_is_told:
             yield (
                 "the persona is in no prompt: the entry 'scenario' needs {persona}, and the "
                 f"observation persona=self.persona ({where})"

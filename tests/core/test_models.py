@@ -2,12 +2,13 @@
 
 import contextlib
 import gc
+import json
 import pickle
 import subprocess
 import sys
 import weakref
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import mesa
 import pandas as pd
@@ -15,10 +16,10 @@ import pytest
 
 from sabm_mesa import KeynesianBeautyContest, ScriptedMind, SmartModel, action, communication
 from sabm_mesa.asks import Reply
-from sabm_mesa.errors import OutputError, RunError, UnknownName
+from sabm_mesa.errors import OutputError, ParameterError, RunError, UnknownName
 from sabm_mesa.registry import SCENARIOS, scenario
 from sabm_mesa.usage import Failures
-from tests.core.support import Priced, Tiny, Waiting, rows, tiny
+from tests.core.support import Cell, Priced, Tiny, Waiting, rows, tiny
 
 ROOT = Path(__file__).parents[2]
 
@@ -221,8 +222,30 @@ def test_an_error_of_a_scenario_says_which_one_and_where() -> None:
     with pytest.raises(RunError) as raised:
         Broken(minds="fixed:1", rng=1).step()
 
-    assert str(raised.value) == "tiny, round 0: ZeroDivisionError: division by zero"
+    line = Broken.update.__code__.co_firstlineno + 1
+    place = f"(test_models.py, line {line})"
+    assert str(raised.value) == f"tiny, round 0: ZeroDivisionError: division by zero {place}"
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
+
+
+def test_an_error_within_a_library_names_the_line_that_called_it() -> None:
+    class Broken(Tiny):
+        def update(self):
+            json.loads("nothing")
+
+    with pytest.raises(RunError, match=r"JSONDecodeError: .* \(test_models\.py, line \d+\)$"):
+        Broken(minds="fixed:1", rng=1).step()
+
+
+@pytest.mark.parametrize("n", [0, -2, 2.5, "x", True])
+def test_a_number_of_agents_that_cannot_be(n: Any) -> None:
+    class Few(Tiny):
+        def __init__(self, **settings):
+            super().__init__(**settings)
+            self.populate(Cell, n)
+
+    with pytest.raises(ParameterError, match="the number of agents has to be a whole number of 1"):
+        Few(minds=["fixed:1"] * 3)
 
 
 def test_the_registry_knows_the_scenarios_by_their_names() -> None:
