@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from sabm_mesa.cli import main
+from sabm_mesa.llm.openai_client import WAYS
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,9 @@ class Sabm:
 
 
 def one_line(outcome: Outcome) -> str:
-    """The one line of an error."""
-    lines = [line for line in outcome.err.split("\n") if line.strip()]
+    """The one line of an error; the ways on from a missing key, which follow it, are indented."""
+    problem = outcome.err.removesuffix("".join(f"  {way}\n" for way in WAYS))
+    lines = [line for line in problem.split("\n") if line.strip()]
     assert len(lines) == 1, outcome.err
     assert lines[0].startswith("sabm: ")
     return lines[0].removeprefix("sabm: ")

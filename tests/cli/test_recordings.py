@@ -271,7 +271,7 @@ def test_what_is_no_usable_recording(
         (["fork", "--at", "1", "--set", "recording=x", "--out", "f"], 2, r"recording is no param"),
         (["fork", "--at", "1", "--condition", "x", "--out", "f"], 2, r"Unknown condition 'x'"),
         (["fork", "--at", "2", "--rounds", "2", "--out", "f"], 2, r"needs an n_rounds above 2"),
-        (["fork", "--at", "1", "--minds", "llm:gpt-4o-mini", "--out", "f"], 1, "OPENAI_API_KEY"),
+        (["fork", "--at", "1", "--minds", "llm:gpt-4o-mini", "--out", "f"], 1, "There is no API k"),
         (["fork", "--at", "1", "--minds", "fixed:1=2", "--out", "f"], 2, "2 are given for 3 age"),
         (["fork", "--at", "1", "--prompts", "no.toml", "--out", "f"], 2, "Cannot read the promp"),
     ],
