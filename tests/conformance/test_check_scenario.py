@@ -129,10 +129,11 @@ def test_a_problem_that_is_met_everywhere_is_told_of_once() -> None:
 
     with pytest.raises(AssertionError) as caught:
         check_scenario(fishing.Mistaken)
-    assert str(caught.value) == (
+    assert re.fullmatch(
         "The scenario Mistaken does not conform:\n- same seed, latency, replay, batch_run, "
         "pickling, prompts, classical minds, invalid answers: RunError: fishing, round 0: "
-        "ArithmeticError: no fish"
+        r"ArithmeticError: no fish \(fishing\.py, line \d+\)",
+        str(caught.value),
     )
 
 
