@@ -113,6 +113,12 @@ def test_the_version_is_the_same_wherever_it_stands() -> None:
     assert citation[1] == latest[1] == __version__
 
 
+def test_the_command_has_the_name_of_the_package_too() -> None:
+    """``pipx run sabm-mesa`` looks for it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["scripts"][project["name"]] == project["scripts"]["sabm"]
+
+
 def test_the_readme_starts_with_two_commands() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     block = re.search(r"^```\w*\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
