@@ -21,6 +21,25 @@ if TYPE_CHECKING:
     from sabm_mesa.runner import Runs
 
 
+def bar_counting(what: str) -> Bar:
+    """A bar on standard error, which goes away at its end; none where that is no terminal.
+
+    Args:
+        what: what stands behind the number of those that are done.
+    """
+    console = Console(stderr=True)
+    return Bar(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn(what, markup=False),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
 class Progress:
     """Shows rounds, asks, tokens and dollars on standard error while runs go on.
 
@@ -34,17 +53,7 @@ class Progress:
 
     def __init__(self, name: str, runs: int) -> None:
         self.asks = 0
-        console = Console(stderr=True)
-        self._bar = Bar(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TextColumn("rounds · {task.fields[spent]}", markup=False),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
+        self._bar = bar_counting("rounds · {task.fields[spent]}")
         label = one_line(f"{name}, {runs} runs" if runs > 1 else name)
         self._task = self._bar.add_task(label, total=None, spent="0 asks")
 

@@ -1,37 +1,30 @@
-"""The progress bar of commands that count runs."""
+"""Commands that count runs: their progress bar, and what they say when they end early."""
 
 from __future__ import annotations
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from pathlib import Path
+from types import TracebackType
 
-from sabm_mesa.errors import one_line
+from sabm_mesa.cli.progress import bar_counting
+from sabm_mesa.errors import BudgetExceeded, RunError, one_line
 
 
 class RunsDone:
-    """Shows on standard error how many runs are done.
+    """Shows on standard error how many runs are done, while the block goes on.
 
     Args:
         name: the name of what is run.
+        folder: where the runs are kept.
 
     Attributes:
         done: the runs that are done.
         total: all runs; 0 as long as none can begin.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, folder: Path) -> None:
         self.done = self.total = 0
-        console = Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TextColumn("runs", markup=False),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
+        self._folder = folder
+        self._bar = bar_counting("runs")
         self._task = self._bar.add_task(one_line(name), total=None)
 
     def show(self, done: int, total: int) -> None:
@@ -49,6 +42,27 @@ class RunsDone:
         self._bar.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """Remove the bar."""
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> None:
+        """Remove the bar.
+
+        Raises:
+            RunError: when the runs failed or were stopped: why, what is kept, and how to go on.
+        """
         self._bar.stop()
+        if not isinstance(error, RunError | KeyboardInterrupt):
+            return
+        said = str(error) or "Stopped."
+        if self.total:
+            wider = " with a larger budget" if isinstance(error, BudgetExceeded) else ""
+            raise RunError(
+                f"{said} {self.done} of {self.total} runs are done; they, and all that was "
+                f"answered, are kept in {self._folder}, and the same command{wider} goes on from "
+                "there."
+            ) from error
+        if isinstance(error, KeyboardInterrupt):
+            raise RunError(said) from error

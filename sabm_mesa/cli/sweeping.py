@@ -30,7 +30,7 @@ from sabm_mesa.cli.app import (
     say,
 )
 from sabm_mesa.cli.values import parameters_from
-from sabm_mesa.errors import BudgetExceeded, ParameterError, RunError
+from sabm_mesa.errors import ParameterError
 from sabm_mesa.written import parse_minds, parse_value
 
 if TYPE_CHECKING:
@@ -111,14 +111,11 @@ def sweep(
         share_requests=share_requests,
     )  # fmt: skip
     folder = out or Path("out", f"sweep-{name}")
-    with RunsDone(name) as progress:
-        try:
-            done = sweeps.sweep(
-                name, varied, folder=folder, parameters=parameters, runs=runs, seed=seed, on=on,
-                workers=workers, address=address, connection=connection, watch=progress.show,
-            )  # fmt: skip
-        except (RunError, KeyboardInterrupt) as error:
-            raise _stopped(error, progress.done, progress.total, folder) from error
+    with RunsDone(name, folder) as progress:
+        done = sweeps.sweep(
+            name, varied, folder=folder, parameters=parameters, runs=runs, seed=seed, on=on,
+            workers=workers, address=address, connection=connection, watch=progress.show,
+        )  # fmt: skip
     say(outputs.as_json(_summary(done)) if as_json else _said(done))
 
 
@@ -144,18 +141,6 @@ def _values(text: str) -> list[Any]:
         found: list[Any] = parse_value(text)
         return found
     return [parse_value(part.strip()) for part in text.split(",")]
-
-
-def _stopped(error: BaseException, done: int, total: int, folder: Path) -> RunError:
-    """Why a sweep ended early, what is kept, and how to go on."""
-    said = str(error) or "Stopped."
-    if not total:
-        return RunError(said)
-    wider = " with a larger budget" if isinstance(error, BudgetExceeded) else ""
-    return RunError(
-        f"{said} {done} of {total} runs are done; they, and all that was answered, are kept in "
-        f"{folder}, and the same command{wider} goes on from there."
-    )
 
 
 def _summary(done: Sweep) -> dict[str, Any]:

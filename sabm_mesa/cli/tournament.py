@@ -28,7 +28,7 @@ from sabm_mesa.cli.app import (
     say,
 )
 from sabm_mesa.cli.values import parameters_from
-from sabm_mesa.errors import BudgetExceeded, ParameterError, RunError
+from sabm_mesa.errors import ParameterError
 
 if TYPE_CHECKING:
     from sabm_mesa.tournament import Tournament
@@ -95,32 +95,18 @@ def tournament(
         budget=Budget(budget_usd, max_asks, max_tokens),
     )  # fmt: skip
     folder = out or Path("out", f"tournament-{name}")
-    with RunsDone(name) as progress:
-        try:
-            played = tournaments.play(
-                model, [*files, *(against or [])], folder=folder, parameters=parameters,
-                runs=runs, seed=seed, on=on, workers=workers, connection=connection,
-                watch=progress.show,
-            )  # fmt: skip
-        except (RunError, KeyboardInterrupt) as error:
-            raise _stopped(error, progress.done, progress.total, folder) from error
+    with RunsDone(name, folder) as progress:
+        played = tournaments.play(
+            model, [*files, *(against or [])], folder=folder, parameters=parameters,
+            runs=runs, seed=seed, on=on, workers=workers, connection=connection,
+            watch=progress.show,
+        )  # fmt: skip
     if as_json:
         files_written = [str(path) for path in [*played.sweep.files, *played.files]]
         where = {"recording": str(played.sweep.path), "files": files_written}
         say(outputs.as_json({**played.summary(), **where}))
     else:
         say(_said(played))
-
-
-def _stopped(error: BaseException, done: int, total: int, folder: Path) -> RunError:
-    said = str(error) or "Stopped."
-    if not total:
-        return RunError(said)
-    wider = " with a larger budget" if isinstance(error, BudgetExceeded) else ""
-    return RunError(
-        f"{said} {done} of {total} runs are done and kept in {folder}; the same command{wider} "
-        "goes on from there."
-    )
 
 
 def _said(played: Tournament) -> str:

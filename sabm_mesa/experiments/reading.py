@@ -126,7 +126,7 @@ def _made(cls: type[T], data: Any, where: str, wrong: list[str]) -> T | None:
     if not isinstance(data, Mapping):
         wrong.append(f"{before}it has to be a table.")
         return None
-    known: dict[str, Field[Any]] = {each.name: each for each in fields(cls)}  # type: ignore[arg-type]
+    known: dict[str, Field[Any]] = {each.name: each for each in fields(cls)}  # type: ignore[arg-type]  # of dataclasses
     hints = get_type_hints(cls)
     values: dict[str, Any] = {}
     for key, value in data.items():

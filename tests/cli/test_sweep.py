@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from sabm_mesa.llm.openai_client import WAYS
 from tests.llm_server import LLMServer
 
 from .support import Sabm, one_line
@@ -66,6 +67,19 @@ def test_wrong_use(sabm: Sabm, tmp_path: Path, arguments: list[str], says: str) 
     assert done.status == 2
     assert says in one_line(done)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_key_names_the_ways_on(
+    sabm: Sabm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    found = sabm("sweep", "kbc", "--minds", "llm:gpt-4o-mini", "--out", tmp_path / "s")
+
+    assert found.status == 1
+    assert one_line(found).endswith("There is no API key.")
+    assert found.err.count("\n  ") == len(WAYS) == 3
+    assert not (tmp_path / "s").exists()
 
 
 def test_a_cap_stops_it_and_a_larger_one_goes_on(
