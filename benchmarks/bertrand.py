@@ -11,7 +11,7 @@ from benchmarks.results import Result
 from benchmarks.server import latency_server
 from sabm_mesa import BertrandCompetition, Connection, Recording
 from sabm_mesa.llm import close_all
-from sabm_mesa.runner import run_all
+from sabm_mesa.runs.run import run_all
 
 ROUNDS = 1200
 RUNS = 5

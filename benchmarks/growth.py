@@ -15,9 +15,9 @@ from benchmarks.million import apart
 from benchmarks.results import IMAGES, Result, number
 from benchmarks.server import latency_server
 from sabm_mesa import BertrandCompetition, Connection, KeynesianBeautyContest, Recording
-from sabm_mesa.analysis.plots import style
+from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.llm import close_all
-from sabm_mesa.runner import run_all
+from sabm_mesa.runs.run import run_all
 
 AGENTS = (100, 1_000, 10_000, 100_000, 1_000_000)
 ROUNDS = (100, 300, 1_000, 3_000, 10_000)

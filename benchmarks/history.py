@@ -22,11 +22,11 @@ from sabm_mesa import (
     ScriptedMind,
     SmartModel,
 )
-from sabm_mesa.asks import Ask
+from sabm_mesa.core.asks import Ask
 from sabm_mesa.llm import close_all
 from sabm_mesa.llm.client import Completion, Request
 from sabm_mesa.recording.frames import Recorded
-from sabm_mesa.reruns import replay
+from sabm_mesa.runs.rerun import replay
 from tests.llm_server import stub
 
 LATENCY_S = 0.2

@@ -8,7 +8,7 @@ from benchmarks.results import Result
 from benchmarks.server import latency_server
 from sabm_mesa import Connection, KeynesianBeautyContest, Recording
 from sabm_mesa.llm import close_all
-from sabm_mesa.runner import run_all
+from sabm_mesa.runs.run import run_all
 
 LATENCY_S = 0.2
 

@@ -20,7 +20,7 @@ import mesa
 
 from benchmarks.results import Result, table
 from sabm_mesa import KeynesianBeautyContest
-from sabm_mesa.recording.rows import INSERT_AGENT_DATA, INSERT_ASK
+from sabm_mesa.recording.store import INSERT_AGENT_DATA, INSERT_ASK
 
 PLAYERS = 1_000_000
 LATENCY_S = 1.0
@@ -52,7 +52,7 @@ def million(_folder: str, players: int = PLAYERS) -> list[Result]:
             Result(f"{what} seconds", ours["wall_s"], "<= 40", f"CPU {ours['cpu_s']:.1f} s"),
             Result(f"{what} time / bare floor", ours["wall_s"] / floor["wall_s"], "<= 2.5", detail),
             Result(f"{what} CPU / bare floor", ours["cpu_s"] / floor["cpu_s"], "<= 2.5", cpu),
-            Result(f"{what} GiB at the most", ours["gib"], "<= 4", f"floor {floor['gib']:.2f} GiB"),
+            Result(f"{what} GiB at most", ours["gib"], "<= 4", f"floor {floor['gib']:.2f} GiB"),
         ]
     return results
 
@@ -66,7 +66,7 @@ def apart(kind: str, players: int) -> dict[str, float]:
         players: how many.
 
     Returns:
-        Seconds on the clock and of CPU; GiB at the most, and before there were players.
+        Seconds on the clock and of CPU; GiB at most, and before there were players.
     """
     with TemporaryDirectory() as folder:
         path = str(Path(folder, "million.sqlite"))
@@ -135,7 +135,7 @@ def _measure(kind: str, players: int, path: str) -> dict[str, float]:
 
 
 def _gib(entry: str) -> float:
-    """What Linux says of this process: ``VmRSS``, its memory now, or ``VmHWM``, at the most.
+    """What Linux says of this process: ``VmRSS``, its memory now, or ``VmHWM``, at most.
 
     `resource` would count the memory of the process that started this one.
     """

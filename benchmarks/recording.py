@@ -9,7 +9,7 @@ from random import Random
 
 from benchmarks.results import Result
 from sabm_mesa import KeynesianBeautyContest, Recording, Reply, ScriptedMind
-from sabm_mesa.asks import Ask
+from sabm_mesa.core.asks import Ask
 from sabm_mesa.recording.export import write_frames
 from sabm_mesa.recording.frames import Recorded
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sabm_mesa.provenance import versions
+from sabm_mesa.recording.store import versions
 
 FOLDER = Path(__file__).parent
 JSON, MARKDOWN = FOLDER / "results.json", FOLDER / "results.md"

@@ -15,8 +15,8 @@ from benchmarks.results import Result
 from benchmarks.server import latency_server
 from sabm_mesa import Connection, Recording
 from sabm_mesa.llm import close_all
-from sabm_mesa.registry import SCENARIOS, scenario
-from sabm_mesa.runner import run_all
+from sabm_mesa.models.registry import SCENARIOS, scenario
+from sabm_mesa.runs.run import run_all
 
 SIZES: dict[str, dict[str, Any]] = {
     "beauty-contest": {"n_rounds": 20},

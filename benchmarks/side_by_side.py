@@ -54,7 +54,7 @@ def clients(folder: str) -> list[Result]:
             results.append(Result(said, None, "", NO_MESA_LLM))
             continue
         seconds, most = statistics.median(wall[kind]), max(m["in_flight"] for m in found[kind])
-        detail = f"{seconds:.2f} s for all, {most} in flight at the most"
+        detail = f"{seconds:.2f} s for all, {most} in flight at most"
         if kind in ("mesa-llm", "openai"):
             versions = found[kind][0]["versions"]
             detail += "; " + ", ".join(f"{p} {v}" for p, v in versions.items())

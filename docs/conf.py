@@ -31,7 +31,7 @@ default_role = "py:obj"
 nitpick_ignore_regex = [
     ("py:obj", r".*"),
     (r"py:.*", r"(?!sabm_mesa\.).*"),
-    ("py:class", r"sabm_mesa\..*\.[A-Z]"),
+    ("py:class", r"sabm_mesa\..*\.([A-Z]|_\w+)"),
 ]
 # Where classes of several modules share a short name, a signature is not a link.
 suppress_warnings = ["ref.python"]
@@ -44,6 +44,7 @@ python_use_unqualified_type_names = True
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
+napoleon_custom_sections = [("Class attributes", "params_style")]
 
 myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3

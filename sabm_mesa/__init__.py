@@ -11,51 +11,53 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sabm_mesa.agents.base import SmartAgent
-    from sabm_mesa.asks import Ask, Observation, Reply
-    from sabm_mesa.decisions import Choice, Decision, Number, Text
+    from sabm_mesa.core.answers import Choice, Decision, Number, Reply, Text
+    from sabm_mesa.core.asks import Ask, Observation
+    from sabm_mesa.core.scheduler import Phase, action, communication, planning
     from sabm_mesa.errors import SabmError
     from sabm_mesa.llm import Budget, Connection, ScriptedClient
-    from sabm_mesa.minds import FixedMind, Mind, ScriptedMind
+    from sabm_mesa.minds.base import ClassicalMind, Mind
     from sabm_mesa.minds.llm import LLMMind, LLMSettings
+    from sabm_mesa.minds.scripted import FixedMind, ScriptedMind
     from sabm_mesa.models.base import SmartModel
-    from sabm_mesa.models.bertrand_competition import BertrandCompetition
-    from sabm_mesa.models.cocktail_party import CocktailParty
-    from sabm_mesa.models.commons import Fishery, Pasture, Pollution
-    from sabm_mesa.models.emergency_evacuation import EmergencyEvacuation
-    from sabm_mesa.models.keynesian_beauty_contest import KeynesianBeautyContest
-    from sabm_mesa.models.public_goods import PublicGoods
-    from sabm_mesa.models.repeated_beauty_contest import RepeatedBeautyContest
-    from sabm_mesa.models.sentence_making import SentenceMaking
+    from sabm_mesa.models.beauty_contest.model import RepeatedBeautyContest
+    from sabm_mesa.models.bertrand.model import BertrandCompetition
+    from sabm_mesa.models.cocktail_party.model import CocktailParty
+    from sabm_mesa.models.commons.model import Fishery, Pasture, Pollution
+    from sabm_mesa.models.evacuation.model import EmergencyEvacuation
+    from sabm_mesa.models.kbc.model import KeynesianBeautyContest
+    from sabm_mesa.models.public_goods.model import PublicGoods
+    from sabm_mesa.models.sentence_making.model import SentenceMaking
     from sabm_mesa.recording import Recording
     from sabm_mesa.recording.frames import Recorded
-    from sabm_mesa.reruns import fork, replay, resume
-    from sabm_mesa.scheduler import Phase, action, communication, planning
-    from sabm_mesa.sweeps import sweep
+    from sabm_mesa.runs.rerun import fork, replay, resume
+    from sabm_mesa.runs.sweep import sweep
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "sabm_mesa.agents.base": ("SmartAgent",),
-    "sabm_mesa.asks": ("Ask", "Observation", "Reply"),
-    "sabm_mesa.decisions": ("Choice", "Decision", "Number", "Text"),
+    "sabm_mesa.core.asks": ("Ask", "Observation"),
+    "sabm_mesa.core.answers": ("Choice", "Decision", "Number", "Reply", "Text"),
     "sabm_mesa.errors": ("SabmError",),
     "sabm_mesa.llm": ("Budget", "Connection", "ScriptedClient"),
-    "sabm_mesa.minds": ("FixedMind", "Mind", "ScriptedMind"),
+    "sabm_mesa.minds.base": ("ClassicalMind", "Mind"),
+    "sabm_mesa.minds.scripted": ("FixedMind", "ScriptedMind"),
     "sabm_mesa.minds.llm": ("LLMMind", "LLMSettings"),
     "sabm_mesa.models.base": ("SmartModel",),
-    "sabm_mesa.models.bertrand_competition": ("BertrandCompetition",),
-    "sabm_mesa.models.cocktail_party": ("CocktailParty",),
-    "sabm_mesa.models.commons": ("Fishery", "Pasture", "Pollution"),
-    "sabm_mesa.models.emergency_evacuation": ("EmergencyEvacuation",),
-    "sabm_mesa.models.keynesian_beauty_contest": ("KeynesianBeautyContest",),
-    "sabm_mesa.models.public_goods": ("PublicGoods",),
-    "sabm_mesa.models.repeated_beauty_contest": ("RepeatedBeautyContest",),
-    "sabm_mesa.models.sentence_making": ("SentenceMaking",),
+    "sabm_mesa.models.bertrand.model": ("BertrandCompetition",),
+    "sabm_mesa.models.cocktail_party.model": ("CocktailParty",),
+    "sabm_mesa.models.commons.model": ("Fishery", "Pasture", "Pollution"),
+    "sabm_mesa.models.evacuation.model": ("EmergencyEvacuation",),
+    "sabm_mesa.models.kbc.model": ("KeynesianBeautyContest",),
+    "sabm_mesa.models.public_goods.model": ("PublicGoods",),
+    "sabm_mesa.models.beauty_contest.model": ("RepeatedBeautyContest",),
+    "sabm_mesa.models.sentence_making.model": ("SentenceMaking",),
     "sabm_mesa.recording": ("Recording",),
     "sabm_mesa.recording.frames": ("Recorded",),
-    "sabm_mesa.reruns": ("fork", "replay", "resume"),
-    "sabm_mesa.scheduler": ("Phase", "action", "communication", "planning"),
-    "sabm_mesa.sweeps": ("sweep",),
+    "sabm_mesa.runs.rerun": ("fork", "replay", "resume"),
+    "sabm_mesa.core.scheduler": ("Phase", "action", "communication", "planning"),
+    "sabm_mesa.runs.sweep": ("sweep",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -64,6 +66,7 @@ __all__ = [
     "BertrandCompetition",
     "Budget",
     "Choice",
+    "ClassicalMind",
     "CocktailParty",
     "Connection",
     "Decision",

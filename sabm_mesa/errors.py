@@ -18,7 +18,7 @@
         ├── BudgetExceeded         the next ask could pass a cap
         ├── MindError              a mind raised, or a script ran out
         ├── RecordingError         a recording cannot be opened, read or written
-        │   └── RunDiffers         a run comes out otherwise than it was recorded
+        │   └── ReplayMismatch         a run comes out otherwise than it was recorded
         └── OutputError            an output folder cannot be written
 
 Every message is one line: what happened, where, and what to do next. Whatever it quotes, it holds
@@ -29,7 +29,8 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -61,14 +62,14 @@ def without_key(text: str) -> str:
     return text.replace(secret, HIDDEN) if len(secret or "") >= SHORTEST_SECRET else text
 
 
-def problem_of(error: BaseException) -> str:
-    """What an exception says, or what it is when it says nothing; without the API key."""
+def error_message(error: BaseException) -> str:
+    """Return the message of an exception, or its kind when it has none; without the API key."""
     said = one_line(without_key(str(error)))
     return said or ("stopped" if not isinstance(error, Exception) else type(error).__name__)
 
 
-def told_with_place(error: BaseException) -> str:
-    """What an exception is and says, and where in somebody's own code it came about.
+def format_user_error(error: BaseException) -> str:
+    """Return the kind and message of an exception, and its place in the user's own code.
 
     Args:
         error: the exception, which has been raised.
@@ -101,34 +102,74 @@ class SabmError(Exception):
 
 
 class UsageError(SabmError, ValueError):
-    """What was asked for cannot be done as it was asked."""
+    """A request of the user that cannot be carried out as it stands.
+
+    Args:
+        message: the error, and what to do next.
+        parameter: the constructor parameter of the scenario, or the service, that this is about;
+            ``""`` when it is about none, or about several.
+
+    Attributes:
+        parameter: the same; `about` sets it from outside.
+    """
 
     exit_status = 2
+
+    def __init__(self, message: str = "", *, parameter: str = "") -> None:
+        super().__init__(message)
+        self.parameter = parameter
+
+
+@contextmanager
+def about(parameter: str) -> Iterator[None]:
+    """Name the parameter that each `UsageError` of a block, or of a decorated function, is about.
+
+    The outermost name holds: ``changes``, rather than ``cost`` in one of the changes.
+
+    Args:
+        parameter: the constructor parameter of the scenario, or the service.
+    """
+    try:
+        yield
+    except UsageError as error:
+        error.parameter = parameter
+        raise
 
 
 class UnknownName(UsageError):
     """A name that is not among the known ones.
 
     Args:
-        kind: what was looked up, such as ``"scenario"``.
+        kind: the kind of thing that was looked up, such as ``"scenario"``.
         name: the name that was given.
         known: the names that exist.
-        hint: what to do next, when the list of known names does not say it.
+        hint: the next step, when the list of known names does not say it.
+        parameter: see `UsageError`.
     """
 
-    def __init__(self, kind: str, name: object, known: Iterable[str], hint: str = "") -> None:
+    def __init__(
+        self,
+        kind: str,
+        name: object,
+        known: Iterable[str],
+        hint: str = "",
+        *,
+        parameter: str = "",
+    ) -> None:
         names = sorted(known)
         near = difflib.get_close_matches(str(name), names, n=1)
         guess = f" Did you mean {near[0]!r}?" if near else ""
         listed = f" Known: {', '.join(names)}." if names else ""
         super().__init__(
-            f"Unknown {kind} {str(name)!r}.{guess}{listed}{' ' + hint if hint else ''}"
+            f"Unknown {kind} {str(name)!r}.{guess}{listed}{' ' + hint if hint else ''}",
+            parameter=parameter,
         )
         self.kind, self.name, self.known, self.hint = kind, name, names, hint
 
     def __reduce__(self) -> tuple[object, ...]:
         """Rebuild from the parts, so that the error crosses process borders."""
-        return type(self), (self.kind, self.name, self.known, self.hint)
+        parts = self.kind, self.name, self.known, self.hint
+        return type(self), parts, {"parameter": self.parameter}
 
 
 class ParameterError(UsageError):
@@ -155,11 +196,11 @@ class MissingKey(LLMError):
     """No API key in the environment for an endpoint that needs one.
 
     Args:
-        problem: what is missing.
+        problem: the missing thing.
         ways: the ways on, a short sentence each.
 
     Attributes:
-        problem: what is missing.
+        problem: the missing thing.
         ways: the ways on.
     """
 
@@ -220,7 +261,7 @@ class RecordingError(RunError):
     """A recording cannot be opened, read or written."""
 
 
-class RunDiffers(RecordingError):
+class ReplayMismatch(RecordingError):
     """A run comes out otherwise than it was recorded; the first difference is named."""
 
 

@@ -1,7 +1,15 @@
-"""The order of the tests, and the processes that run them."""
+"""The two tiers of the tests, and the processes that run them.
+
+`make test` runs the fast tier: what has no marker `slow`. `make check` runs everything. A module
+that is slow as a whole says so in one line, `pytestmark = pytest.mark.slow`; the fast tier does not
+import it, so it needs neither a browser nor Ray nor pyarrow.
+"""
 
 import os
+import re
 import signal
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -14,40 +22,71 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No example is judged by how long it takes: machines are slow at times.
-settings.register_profile("sabm", deadline=None)
-settings.load_profile("sabm")
+settings.register_profile("check", deadline=None)
+settings.register_profile("fast", deadline=None, max_examples=20)
 
+FAST = "not slow"
+"""The marker expression of the fast tier."""
+SLOW_MODULE = re.compile(r"^pytestmark = .*\bslow\b", re.MULTILINE)
+BROWSER = Path(__file__).parent / "visualization" / "browser"
+"""Its modules open pages, and are slow."""
+SEEN = pytest.StashKey[Counter[str]]()
+"""Test → how many of its cases were collected."""
 MOST_PROCESSES = 5
-BROWSERS = [
-    {"test_play.py", "test_recording_page.py", "test_other_sites.py", "test_access.py"},
-    {"test_scenario_page.py", "test_reading.py"},
-]
-"""Files that open pages: those that stand together share a server and a Chromium in a process."""
 LONG = [
-    "tests/core/test_cost.py",
+    "tests/visualization/browser/test_scenario_page.py",
+    "browser",
     "tests/chaos/test_chaos.py",
-    "tests/core/test_fork.py",
-    "tests/cli/test_recordings.py",
-    "tests/experiments/test_report.py",
+    "tests/docs/test_tutorials.py",
+    "tests/studies/test_report.py",
     "tests/cli/test_scenarios.py",
-    "tests/core/test_resume.py",
-    "tests/experiments/test_published_systems.py",
-    "tests/cli/test_reproduce.py",
+    "tests/cli/test_screen.py",
+    "tests/llm/test_fault_runs.py",
 ]
-"""Other files that take long, the longest first, so that no process works alone at the end."""
+"""Groups that take long, the longest first, so that no process works alone at the end."""
+
+
+def is_fast(config: pytest.Config) -> bool:
+    """Whether only the fast tier runs."""
+    return FAST in config.getoption("markexpr")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("fast" if is_fast(config) else "check")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Keep the fast tier from importing modules that are slow as a whole."""
+    if not is_fast(config):
+        return None
+    if collection_path == BROWSER:
+        return True
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if is_test and SLOW_MODULE.search(collection_path.read_text("utf-8")) else None
 
 
 def group_of(file: str) -> str:
-    """What one process runs: a file, or those that share a browser."""
-    name = file.rpartition("/")[2]
-    return next((f"browser {i}" for i, names in enumerate(BROWSERS) if name in names), file)
+    """What one process runs: a file, or those that share a server and a Chromium."""
+    in_browser = file.startswith("tests/visualization/browser/") and file not in LONG
+    return "browser" if in_browser else file
 
 
 def rank(file: str) -> int:
-    """What begins earlier has a lower one: browsers wait much, and others work meanwhile."""
-    order = [*(f"browser {i}" for i in range(len(BROWSERS))), *LONG]
+    """The order in which groups begin, the lowest first."""
     group = group_of(file)
-    return order.index(group) if group in order else len(order)
+    return LONG.index(group) if group in LONG else len(LONG)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark as slow what opens pages, and the cases after the first of `fast_cases`."""
+    if item.path.is_relative_to(BROWSER):
+        item.add_marker("slow")
+    if first := item.get_closest_marker("fast_cases"):
+        seen = item.config.stash.setdefault(SEEN, Counter())
+        test = item.nodeid.partition("[")[0]
+        seen[test] += 1
+        if seen[test] > first.args[0]:
+            item.add_marker("slow")
 
 
 @pytest.hookimpl(trylast=True)
@@ -56,7 +95,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class InGroups(LoadFileScheduling):
-    """Gives each process a file after another, and files that share a browser together."""
+    """Gives each process one group after another."""
 
     def _split_scope(self, nodeid: str) -> str:
         return group_of(super()._split_scope(nodeid))
@@ -66,6 +105,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
     return InGroups(config, log) if config.getoption("dist") == "loadfile" else None
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One process more than cores, since those with browsers and servers wait much."""
-    return min(MOST_PROCESSES, (os.cpu_count() or 1) + 1)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One process a core, and one more where browsers are waited for."""
+    cores = os.cpu_count() or 1
+    return min(MOST_PROCESSES, cores if is_fast(config) else cores + 1)

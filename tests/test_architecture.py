@@ -1,8 +1,9 @@
 """Who may import and write what: the house rules, read from the source without importing it."""
 
 import ast
+import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -10,8 +11,9 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+pytestmark = pytest.mark.check_once
+
 SOURCE = Path(__file__).parents[1] / "sabm_mesa"
-MAX_LINES = 300
 CONNECTIONS = ("openai", "aiohttp", "httpx", "httpx2", "requests", "socket", "urllib", "http")
 WRITING_METHODS = {"write_text", "write_bytes", "savefig"}
 WRITING_FUNCTIONS = {"os.replace", "os.rename", "shutil.copy", "shutil.copyfile", "shutil.move"}
@@ -21,6 +23,18 @@ EXPORTS = {"to_csv", "to_json", "to_parquet"}  # without a path they only return
 def is_within(name: str, places: Iterable[str]) -> bool:
     """Whether a dotted name is one of the places or lies inside one."""
     return any(name == place or name.startswith(f"{place}.") for place in places)
+
+
+def is_file_of_a_scenario(module: str, *names: str) -> bool:
+    """Whether it is one of these files in the folder of a scenario."""
+    parts = module.split(".")
+    return parts[:2] == ["sabm_mesa", "models"] and len(parts) == 4 and parts[3] in names
+
+
+def model_of(module: str) -> str:
+    """The module with the model of these agents, "" for a module without agents."""
+    is_agents = is_file_of_a_scenario(module, "agents")
+    return f"{module.removesuffix('.agents')}.model" if is_agents else ""
 
 
 @dataclass(frozen=True)
@@ -38,10 +52,10 @@ class Deed:
 
 @dataclass(frozen=True)
 class Import(Deed):
-    """An import at run time; `from a import b` has the target `a.b`."""
+    """An import; `from a import b` has the target `a.b`. It is `typing` under TYPE_CHECKING."""
 
     target: str
-    on_load: bool
+    typing: bool
 
     def of(self, *names: str) -> bool:
         """Whether it imports one of these modules or something from it."""
@@ -49,17 +63,17 @@ class Import(Deed):
 
 
 class ImportFinder(ast.NodeVisitor):
-    """Collects a module's imports, except those under TYPE_CHECKING."""
+    """Collects a module's imports."""
 
     def __init__(self, module: str, package: str):
         self.module = module
         self.package = package.split(".")
-        self.on_load = True
+        self.typing = False
         self.found: list[Import] = []
 
     def add(self, target: str, node: ast.AST) -> None:
         text = f"imports {target}"
-        self.found.append(Import(self.module, node.lineno, text, target, self.on_load))
+        self.found.append(Import(self.module, node.lineno, text, target, self.typing))
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -81,17 +95,13 @@ class ImportFinder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_If(self, node: ast.If) -> None:
-        typing_only = ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
-        for child in node.orelse if typing_only else [*node.body, *node.orelse]:
+        before = self.typing
+        self.typing |= ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
+        for child in node.body:
             self.visit(child)
-
-    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        before, self.on_load = self.on_load, False
-        self.generic_visit(node)
-        self.on_load = before
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
-        self.visit_FunctionDef(node)
+        self.typing = before
+        for child in node.orelse:
+            self.visit(child)
 
 
 def opens_for_writing(node: ast.Call) -> bool:
@@ -132,7 +142,8 @@ class Package:
     def __init__(self, source: Path):
         self.paths = {self._name(source, path): path for path in sorted(source.rglob("*.py"))}
         self.trees = {name: ast.parse(path.read_bytes()) for name, path in self.paths.items()}
-        self.imports = [found for name in self.paths for found in self._imports(name)]
+        self.all_imports = [found for name in self.paths for found in self._imports(name)]
+        self.imports = [found for found in self.all_imports if not found.typing]
 
     def _name(self, source: Path, path: Path) -> str:
         parts = path.relative_to(source.parent).with_suffix("").parts
@@ -192,15 +203,18 @@ def files(package: Package) -> list[Deed]:
 
 @rule
 def viewer(package: Package) -> list[Deed]:
-    """Only visualization/ imports Solara, also by way of mesa.visualization."""
+    """Only visualization/ and pages of scenarios import Solara, or mesa.visualization."""
     libraries = ("solara", "reacton", "mesa.visualization")
-    return [i for i in package.imports if i.of(*libraries) and not i.by("visualization")]
+    found = [i for i in package.imports if i.of(*libraries) and not i.by("visualization")]
+    return [i for i in found if not is_file_of_a_scenario(i.module, "page")]
 
 
 @rule
 def plots(package: Package) -> list[Deed]:
-    """Only analysis/plots imports matplotlib."""
-    return [i for i in package.imports if i.of("matplotlib") and not i.by("analysis.plots")]
+    """Only analysis/, studies/plots.py and a scenario's plots.py and page.py import matplotlib."""
+    known = ("analysis", "studies.plots")
+    found = [i for i in package.imports if i.of("matplotlib") and not i.by(*known)]
+    return [i for i in found if not is_file_of_a_scenario(i.module, "plots", "page")]
 
 
 @rule
@@ -219,8 +233,8 @@ def printing(package: Package) -> list[Deed]:
 
 @rule
 def foundations(package: Package) -> list[Deed]:
-    """The modules of errors, answers and decisions stand on one another in this order alone."""
-    floors = ("errors", "answers", "decisions")
+    """Errors stand on nothing of the package, answers on errors alone."""
+    floors = ("errors", "core.answers")
     return [
         i
         for height, floor in enumerate(floors)
@@ -232,49 +246,154 @@ def foundations(package: Package) -> list[Deed]:
 
 @rule
 def theory(package: Package) -> list[Deed]:
-    """analysis/theory is mathematics: numpy, scipy, networkx, the standard library and itself."""
-    allowed = ("numpy", "scipy", "networkx", "sabm_mesa.analysis.theory", *sys.stdlib_module_names)
-    return [i for i in package.imports if i.by("analysis.theory") and not i.of(*allowed)]
+    """The theory of a scenario is mathematics: numpy, scipy, networkx, the standard library."""
+    allowed = ("numpy", "scipy", "networkx", *sys.stdlib_module_names)
+    found = [i for i in package.imports if is_file_of_a_scenario(i.module, "theory")]
+    return [i for i in found if not i.of(*allowed)]
 
 
 @rule
 def agents(package: Package) -> list[Deed]:
-    """agents/ knows models/ only as types (under TYPE_CHECKING)."""
-    return [i for i in package.imports if i.by("agents") and i.of("sabm_mesa.models")]
+    """Agents know their model only as a type (under TYPE_CHECKING)."""
+    found = [i for i in package.imports if i.of("sabm_mesa.models")]
+    return [
+        i
+        for i in found
+        if i.by("agents")
+        or (is_file_of_a_scenario(i.module, "agents") and i.target.split(".")[3:4] == ["model"])
+    ]
+
+
+MAY_NAME_SCENARIOS = {
+    "sabm_mesa": "it exports their classes",
+    "sabm_mesa.models.registry": "it has one line for each",
+}
+BUILD_ON = {
+    "public_goods": {"cocktail_party"},
+    "sentence_making": {"cocktail_party"},
+}
+"""Folder → folders of other scenarios whose runs it takes as its beginning."""
+EXAMPLE = re.compile(r"(sabm \w+ |such as |out/)[a-z]+")
+"""A scenario as an example of what to type, in help and messages."""
+
+
+def folder_of_a_scenario(module: str) -> str:
+    """The folder below models/ that a module is in, empty elsewhere."""
+    parts = module.split(".")
+    return parts[2] if parts[:2] == ["sabm_mesa", "models"] and len(parts) > 3 else ""
+
+
+def names_of_scenarios(package: Package) -> dict[str, set[str]]:
+    """Folder → the folder itself, and the names and classes of the scenarios in it."""
+    registry = package.trees.get("sabm_mesa.models.registry", ast.Module([], []))
+    found: dict[str, set[str]] = {}
+    for table in (node for node in ast.walk(registry) if isinstance(node, ast.Dict)):
+        for key, value in zip(table.keys, table.values, strict=True):
+            match key, value:
+                case ast.Constant(str(name)), ast.Constant(str(place)):
+                    module, _, cls = place.partition(":")
+                    if folder := folder_of_a_scenario(module):
+                        found.setdefault(folder, {folder}).update({name, cls})
+    return found
+
+
+def words_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """The identifiers and strings of a module with their lines, without its docstrings."""
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(str(text)) if id(node) not in prose:
+                yield node.lineno, text
+            case (
+                ast.Name(id=text)
+                | ast.Attribute(attr=text)
+                | ast.alias(name=text)
+                | ast.FunctionDef(name=text)
+                | ast.AsyncFunctionDef(name=text)
+                | ast.ClassDef(name=text)
+                | ast.arg(arg=text)
+                | ast.ImportFrom(module=str(text))
+            ):
+                yield node.lineno, text
+
+
+def names_one(text: str, names: Iterable[str]) -> bool:
+    """Whether a text holds one of the names; - and _ are the same, examples do not count."""
+    plain = EXAMPLE.sub("", text).replace("-", "_")
+    any_of = "|".join(sorted(re.escape(name.replace("-", "_")) for name in names))
+    return re.search(rf"(?<![A-Za-z0-9])({any_of})(?![A-Za-z0-9])", plain) is not None
+
+
+def names_of_others(package: Package, folder: str) -> set[str]:
+    """The names that a file in a folder of a scenario, or elsewhere (""), may not hold."""
+    allowed = {folder, *BUILD_ON.get(folder, ())}
+    known = names_of_scenarios(package)
+    return {name for home, names in known.items() if home not in allowed for name in names}
 
 
 @rule
-def command_line(package: Package) -> list[Deed]:
-    """Nothing below the command line imports it."""
-    found = [i for i in package.imports if i.of("sabm_mesa.cli")]
-    return [i for i in found if not i.by("cli", "runner", "__main__")]
+def scenarios(package: Package) -> list[Deed]:
+    """A scenario is named in its folder, in one line of the registry, and nowhere else."""
+    return [
+        Deed(module, line, f"names a scenario: {text[:60]!r}")
+        for module, tree in package.trees.items()
+        if module not in MAY_NAME_SCENARIOS
+        if (names := names_of_others(package, folder_of_a_scenario(module)))
+        for line, text in words_of(tree)
+        if names_one(text, names)
+    ]
+
+
+ROWS = (
+    ("errors",),
+    ("core", "analysis"),
+    ("llm", "recording"),
+    ("agents", "minds"),
+    ("models",),
+    ("runs",),
+    ("studies",),
+    ("describe",),
+    ("scaffold", "testing", "visualization"),
+    ("cli",),
+)
+"""The rooms of the house, the lowest first, as CONTRIBUTING.md draws them."""
+
+
+def row_of(module: str) -> int:
+    """The number of the row in which a module is; −1 outside all rooms."""
+    room = module.split(".")[1] if "." in module else ""
+    return next((height for height, row in enumerate(ROWS) if room in row), -1)
+
+
+@rule
+def rooms(package: Package) -> list[Deed]:
+    """A room uses those of its own row and of the rows below."""
+    found = [i for i in package.imports if row_of(i.module) >= 0]
+    return [i for i in found if row_of(package.home(i.target)) > row_of(i.module)]
 
 
 @rule
 def grid(package: Package) -> list[Deed]:
-    """Only models/ and grid.py touch Mesa's spaces."""
+    """Only models/ touches Mesa's spaces."""
     spaces = ("mesa.space", "mesa.discrete_space")
     named = package.deeds(lambda n: isinstance(n, ast.Attribute) and ast.unparse(n) in spaces)
     found = [*(i for i in package.imports if i.of(*spaces)), *named]
-    return [deed for deed in found if not deed.by("models", "grid")]
+    return [deed for deed in found if not deed.by("models")]
 
 
 @rule
 def cycles(package: Package) -> list[Deed]:
-    """No modules import one another in a circle while they load."""
+    """No modules import one another in a circle, also not inside functions or for types.
+
+    Agents of a scenario may name the type of their model.
+    """
     graph = nx.DiGraph()
-    for i in package.imports:
-        if i.on_load and package.home(i.target):
-            graph.add_edge(i.module, package.home(i.target), deed=i)
+    for i in package.all_imports:
+        home = package.home(i.target)
+        if home and home != i.module and not (i.typing and home == model_of(i.module)):
+            graph.add_edge(i.module, home, deed=i)
     circles = [set(part) for part in nx.strongly_connected_components(graph) if len(part) > 1]
     return [deed for circle in circles for _, _, deed in graph.subgraph(circle).edges(data="deed")]
-
-
-@rule
-def length(package: Package) -> list[Deed]:
-    """A module can be read in one sitting: at most 300 lines."""
-    lengths = {name: len(path.read_text().splitlines()) for name, path in package.paths.items()}
-    return [Deed(name, n, f"has {n} lines") for name, n in lengths.items() if n > MAX_LINES]
 
 
 parsed = cache(Package)
@@ -296,11 +415,30 @@ def test_the_package_keeps_the_rule(check: Rule) -> None:
     assert not found, "\n".join([check.__doc__ or "", *found])
 
 
+def test_the_data_of_the_package_name_no_scenario_outside_its_folder() -> None:
+    titles_of_publications = SOURCE / "describe" / "references.toml"
+    found = []
+    for path in sorted(SOURCE.rglob("*")):
+        if path.suffix not in {".toml", ".jinja", ".css", ".js", ".html", ".md"}:
+            continue
+        if path == titles_of_publications:
+            continue
+        parts = path.relative_to(SOURCE).parts
+        names = names_of_others(parsed(SOURCE), parts[1] if parts[0] == "models" else "")
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if not line.lstrip().startswith("#") and names_one(line, names):
+                found.append(f"{path.relative_to(SOURCE)}:{number} {line[:60]}")
+
+    assert not found, "\n".join(found)
+
+
 def test_the_rules_see_the_package() -> None:
-    assert {"sabm_mesa.errors", "sabm_mesa.decisions"} <= set(parsed(SOURCE).paths)
+    assert names_of_scenarios(parsed(SOURCE))["bertrand"] == {"bertrand", "BertrandCompetition"}
+    assert {"sabm_mesa.errors", "sabm_mesa.core.answers"} <= set(parsed(SOURCE).paths)
 
 
 Files = dict[str, str]
+REGISTRY = {"models/registry.py": "KNOWN = {'contest': 'sabm_mesa.models.contest.model:Contest'}"}
 BROKEN: list[tuple[Rule, Files]] = [
     (connections, {"minds/a.py": "import openai"}),
     (connections, {"minds/a.py": "def f():\n    from urllib.request import urlopen"}),
@@ -311,7 +449,7 @@ BROKEN: list[tuple[Rule, Files]] = [
     (files, {"cli.py": "path.open('a')"}),
     (files, {"cli.py": "path.write_text('a')"}),
     (files, {"cli.py": "frame.to_csv(path)"}),
-    (files, {"analysis/plots/a.py": "figure.savefig(path)"}),
+    (files, {"models/kbc/plots.py": "figure.savefig(path)"}),
     (files, {"cli.py": "import os\nos.replace(a, b)"}),
     (viewer, {"models/a.py": "import solara"}),
     (viewer, {"models/a.py": "from mesa.visualization import SolaraViz"}),
@@ -319,31 +457,59 @@ BROKEN: list[tuple[Rule, Files]] = [
     (terminal, {"engine.py": "from rich.progress import Progress"}),
     (printing, {"cli/a.py": "typer.echo(text)"}),
     (printing, {"models/a.py": "print(text)"}),
-    (foundations, {"decisions.py": "from sabm_mesa import asks", "asks.py": ""}),
-    (foundations, {"errors.py": "from .decisions import Decision"}),
-    (foundations, {"answers.py": "from .decisions import Decision"}),
-    (theory, {"analysis/theory/a.py": "import pandas as pd"}),
-    (theory, {"analysis/theory/a.py": "from ..statistics import mean"}),
+    (foundations, {"core/answers.py": "from sabm_mesa.core import asks", "core/asks.py": ""}),
+    (foundations, {"errors.py": "from .core.answers import Decision"}),
+    (theory, {"models/kbc/theory.py": "import pandas as pd"}),
+    (theory, {"models/kbc/theory.py": "from sabm_mesa.analysis.statistics import mean"}),
     (agents, {"agents/a.py": "from sabm_mesa.models.kbc import KBC"}),
     (agents, {"agents/a.py": "def f():\n    from ..models import kbc"}),
-    (command_line, {"engine.py": "from . import cli"}),
+    (agents, {"models/kbc/agents.py": "from sabm_mesa.models.kbc.model import KBC"}),
+    (scenarios, {**REGISTRY, "cli.py": "if name == 'contest': pass"}),
+    (scenarios, {**REGISTRY, "cli.py": "from sabm_mesa.models.contest.model import P"}),
+    (scenarios, {**REGISTRY, "cli.py": "def of_a_contest(): ..."}),
+    (scenarios, {**REGISTRY, "cli.py": "x.Contest()"}),
+    (scenarios, {**REGISTRY, "models/other/a.py": "COLUMNS = {'contest_mean': 'mean'}"}),
+    (rooms, {"core/a.py": "from sabm_mesa import cli", "cli/__init__.py": ""}),
+    (rooms, {"runs/a.py": "from sabm_mesa.studies.b import B", "studies/b.py": ""}),
+    (rooms, {"errors.py": "def f():\n    from .llm.b import B", "llm/b.py": ""}),
     (grid, {"agents/a.py": "from mesa import space"}),
     (grid, {"agents/a.py": "import mesa\nmesa.space.MultiGrid(1, 1, False)"}),
     (cycles, {"a.py": "from .b import f", "b.py": "from .c import f", "c.py": "from . import a"}),
     (cycles, {"llm/__init__.py": "from .a import A", "llm/a.py": "from sabm_mesa.llm import A"}),
-    (length, {"a.py": "\n" * (MAX_LINES + 1)}),
+    (cycles, {"a.py": "import sabm_mesa.b", "b.py": "def f():\n    from . import a"}),
+    (cycles, {"a.py": "from .b import f", "b.py": "if TYPE_CHECKING:\n    from .a import A"}),
+    (
+        cycles,
+        {
+            "models/kbc/minds.py": "if TYPE_CHECKING:\n    from .model import KBC",
+            "models/kbc/model.py": "from .minds import LevelK",
+        },
+    ),
 ]
 KEPT: list[tuple[Rule, Files]] = [
+    (rooms, {"studies/a.py": "from sabm_mesa.runs.b import B", "runs/b.py": ""}),
+    (rooms, {"__main__.py": "from sabm_mesa.cli import main", "cli/__init__.py": ""}),
+    (scenarios, {**REGISTRY, "models/contest/a.py": "NAME = 'contest'"}),
+    (scenarios, {**REGISTRY, "a.py": '"""As in the contest."""\ncontested = "protest"'}),
     (connections, {"llm/openai.py": "import openai", "a.py": "from .llm.openai import Client"}),
     (connections, {"minds/a.py": "from urllib.parse import urlsplit"}),
     (files, {"cli.py": "open('a')\nopen('w', 'rb')\npath.open()\nframe.to_csv(index=False)"}),
     (files, {"recording/a.py": "path.write_text('a')"}),
-    (foundations, {"decisions.py": "from .errors import SabmError\nfrom .answers import Unusable"}),
-    (theory, {"analysis/theory/a.py": "import math\nimport numpy as np\nfrom .b import f"}),
+    (foundations, {"core/answers.py": "from sabm_mesa.errors import SabmError"}),
+    (plots, {"models/kbc/plots.py": "from matplotlib.figure import Figure"}),
+    (viewer, {"models/kbc/page.py": "import solara"}),
+    (theory, {"models/kbc/theory.py": "import math\nimport numpy as np"}),
+    (agents, {"models/kbc/agents.py": "from sabm_mesa.models.kbc.theory import target"}),
     (agents, {"agents/a.py": "if TYPE_CHECKING:\n    from sabm_mesa.models.kbc import KBC"}),
-    (grid, {"grid.py": "from mesa.space import MultiGrid"}),
-    (cycles, {"a.py": "import sabm_mesa.b", "b.py": "def f():\n    from . import a"}),
-    (length, {"a.py": "\n" * MAX_LINES}),
+    (grid, {"models/evacuation/room.py": "from mesa.space import MultiGrid"}),
+    (cycles, {"a.py": "if TYPE_CHECKING:\n    from .b import B", "b.py": "import os"}),
+    (
+        cycles,
+        {
+            "models/kbc/agents.py": "if TYPE_CHECKING:\n    from .model import KBC",
+            "models/kbc/model.py": "from .agents import Player",
+        },
+    ),
 ]
 
 

@@ -11,7 +11,7 @@ from benchmarks import clients, results
 from benchmarks.results import Result
 from benchmarks.scenarios import SIZES
 from sabm_mesa.llm import close_all
-from sabm_mesa.registry import SCENARIOS
+from sabm_mesa.models.registry import SCENARIOS
 from tests.llm_server import LLMServer
 
 ROOT = Path(__file__).parents[1]

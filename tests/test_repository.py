@@ -1,20 +1,19 @@
-"""What every file of the repository keeps to, and what a build of it contains."""
+"""What every file of the repository keeps to."""
 
+import ast
 import re
 import subprocess
-import tarfile
 import tomllib
-import zipfile
 from pathlib import Path
 
 import pytest
-from hatchling.builders.sdist import SdistBuilder
-from hatchling.builders.wheel import WheelBuilder
 
 from sabm_mesa import __version__
 
+pytestmark = pytest.mark.check_once
+
 ROOT = Path(__file__).parents[1]
-PACKAGE_DATA = {"sabm_mesa/py.typed", "sabm_mesa/prompts/kbc.toml"}
+PACKAGE_DATA = {"sabm_mesa/py.typed", "sabm_mesa/models/kbc/prompts.toml"}
 
 # Each pattern is written so that it does not match its own text.
 UNWANTED = {
@@ -82,22 +81,6 @@ def test_the_package_has_its_data() -> None:
     assert data_files() >= PACKAGE_DATA
 
 
-def test_the_wheel_contains_the_package_data(tmp_path: Path) -> None:
-    (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path))
-
-    with zipfile.ZipFile(wheel) as archive:
-        assert data_files() <= set(archive.namelist())
-
-
-def test_the_sdist_contains_the_package_data(tmp_path: Path) -> None:
-    (sdist,) = SdistBuilder(str(ROOT)).build(directory=str(tmp_path))
-
-    with tarfile.open(sdist) as archive:
-        names = {name.partition("/")[2] for name in archive.getnames()}
-    about = {"README.md", "LICENSE", "Makefile", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md"}
-    assert data_files() | about <= names
-
-
 def test_the_version_is_the_same_wherever_it_stands() -> None:
     """The project file, the package, the citation, and the latest entry of the changelog."""
 
@@ -125,3 +108,31 @@ def test_the_readme_starts_with_two_commands() -> None:
 
     assert block is not None
     assert block[1].split("\n") == ["make demo", "make test", ""]
+
+
+def docstrings_with_a_question_word(text: str) -> list[int]:
+    """The lines of docstrings, also those of variables, that begin with such a word."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+        and re.match(r"\s*(?:What|Whatever|Who|Whoever|Where)\b", node.value.value)
+    ]
+
+
+def test_no_docstring_begins_with_a_question_word() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in sorted((ROOT / "sabm_mesa").rglob("*.py"))
+        for line in docstrings_with_a_question_word(text_of(path))
+    ]
+
+    assert not found, "\n".join(found)
+
+
+def test_a_docstring_that_begins_with_a_question_word_is_found() -> None:
+    text = 'X = 1\n"""What is meant."""\ndef f():\n    """Return 1."""\n'
+
+    assert docstrings_with_a_question_word(text) == [2]

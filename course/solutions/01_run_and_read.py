@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from sabm_mesa import RepeatedBeautyContest
-from sabm_mesa.analysis.human_guesses import session_means
 from sabm_mesa.analysis.statistics import bootstrap_mean_by_round
+from sabm_mesa.models.beauty_contest.theory import session_means
 
 RUNS = 20
 

@@ -17,8 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sabm_mesa import Ask, Choice, Decision, Observation, SmartAgent, SmartModel, action
-from sabm_mesa.prompts import PromptBook
+from sabm_mesa import (
+    Ask,
+    Choice,
+    ClassicalMind,
+    Decision,
+    Observation,
+    SmartAgent,
+    SmartModel,
+    action,
+)
+from sabm_mesa.core.prompts import PromptBook
 
 STAG, HARE = "stag", "hare"
 
@@ -41,13 +50,8 @@ class Day(Observation):
         return {**Observation.placeholders(self, book), "last": book.render(entry, told)}
 
 
-class BestReply:
+class BestReply(ClassicalMind):
     """Hunts what would have paid more yesterday; on the first day stag in two of three cases."""
-
-    instant, paid = True, False
-
-    def __init__(self, spec: str) -> None:
-        self.spec = spec
 
     async def answer(self, ask: Ask) -> str:
         """Choose stag or hare."""

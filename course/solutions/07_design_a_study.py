@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from sabm_mesa.analysis.permutation import two_sample_p
-from sabm_mesa.analysis.power import runs_needed
+from sabm_mesa.analysis.inference import runs_needed, two_sample_p
 
 STUDY = Path(__file__).parents[2] / "examples" / "mixed_study"
 sys.path.insert(0, str(STUDY))  # plan.py imports design.py, which stands beside it

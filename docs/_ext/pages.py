@@ -15,49 +15,52 @@ import typer
 from sources import ROOT, mentions, resolve, texts, works
 
 import sabm_mesa
-from sabm_mesa import registry
 from sabm_mesa.cli import app
 from sabm_mesa.describe import as_markdown, describe
-from sabm_mesa.experiments import reading
+from sabm_mesa.models import registry
+from sabm_mesa.studies.experiments.design import experiment_names, load_experiment
 
 FOLDERS = ("api", "reference")
 """The folders in docs/ that hold such pages and no others."""
 
 PARTS = {
-    "Building blocks": (
-        "What scenarios are made of.",
-        "answers asking asks decisions population scheduler",
+    "Core": (
+        "What a question is, how an answer is read, and how a round runs.",
+        "core.answers core.asks core.messages core.parameters core.prompts core.s* core.usage",
     ),
-    "Prompts and parameters": (
-        "What a run is given.",
-        "parameters prompts prompts.*",
+    "Models": (
+        "The rules of the scenarios, and what they share.",
+        "models.* models.*.model",
     ),
-    "Tools": (
-        "What is done with scenarios, and what can go wrong.",
-        "describe errors odd.texts registry reruns runner testing usage",
+    "Agents": (
+        "What agents observe and ask, and what they are made of.",
+        "agents.* models.*.agents models.evacuation.room",
     ),
-    "Models": ("The rules of the scenarios, and what they share.", "models.*"),
-    "Agents": ("What agents observe and ask.", "agents agents.*"),
     "Minds": (
         "Who decides: language models, classical rules, people, scripts.",
-        "minds minds.* minds.classical.*",
+        "minds.* models.*.minds",
     ),
     "Language models": (
         "The way to an endpoint: clients, budget, prices.",
         "llm llm.address llm.budget llm.client llm.prices llm.scripted",
     ),
-    "Recordings": (
-        "What is on disk, and how to read it.",
-        "recording recording.*",
+    "Recordings": ("What is on disk, and how to read it.", "recording.*"),
+    "Runs": (
+        "One run, many, sweeps; replays, resumed runs and forks; what runs will cost; games.",
+        "runs.*",
+    ),
+    "Studies": (
+        "Experiments, published and your own; screening, judging, tournaments.",
+        "studies.* studies.experiments.* models.*.screening",
     ),
     "Analysis": (
-        "Measures, theory and statistics, for data of any run.",
-        "analysis.* analysis.process analysis.process.* analysis.theory.*",
+        "Theory, measures, statistics and plots, for data of any run.",
+        "analysis.* models.*.theory models.*.measures models.*.plots models.*.memories",
     ),
-    "Experiments": ("Published experiments, and your own.", "experiments.*"),
-    "Cost": ("Before anything is spent.", "cost cost.estimates cost.ranges"),
-    "Tournaments": ("Minds against one another.", "tournament tournament.*"),
-    "Sweeps": ("Grids of parameters, here, on processes or on Ray.", "sweeps sweeps.*"),
+    "Tools": (
+        "Descriptions, the conformance check, and what can go wrong.",
+        "describe describe.texts errors testing",
+    ),
 }
 """Part of the API → what it is, and the modules that are in it."""
 
@@ -156,8 +159,8 @@ def _scenarios() -> str:
 
 def _experiments() -> str:
     rows = []
-    for name in reading.names():
-        found = reading.experiment(name)
+    for name in experiment_names():
+        found = load_experiment(name)
         rows.append((f"`{name}`", found.question, found.source, found.cost))
     told = "What `sabm reproduce NAME` runs; the cost is that of the paper's scale."
     head = "Name Question Source Cost"
@@ -234,9 +237,16 @@ def _module(name: str) -> str:
 
 
 def _modules(pattern: str) -> Iterator[str]:
-    """The modules that a pattern names, without packages that only hold others."""
+    """The modules that a pattern names, without packages that only hold others.
+
+    Raises:
+        LookupError: when there are none.
+    """
     package, place = ROOT / "sabm_mesa", pattern.replace(".", "/")
-    for path in sorted([*package.glob(f"{place}.py"), *package.glob(f"{place}/__init__.py")]):
+    found = sorted([*package.glob(f"{place}.py"), *package.glob(f"{place}/__init__.py")])
+    if not found:
+        raise LookupError(f"sabm_mesa has no module {pattern}.")
+    for path in found:
         parts = path.relative_to(package).with_suffix("").parts
         if path.name != "__init__.py":
             yield ".".join(parts)

@@ -24,11 +24,9 @@ from design import (
 )
 
 from sabm_mesa import Recorded, RepeatedBeautyContest, SabmError
-from sabm_mesa.analysis.human_guesses import session_means
-from sabm_mesa.analysis.inference import two_sample
-from sabm_mesa.analysis.permutation import two_sample_p
-from sabm_mesa.analysis.plots.conditions import by_round
-from sabm_mesa.analysis.power import runs_needed
+from sabm_mesa.analysis.inference import runs_needed, two_sample, two_sample_p
+from sabm_mesa.models.beauty_contest.theory import session_means
+from sabm_mesa.studies.plots import by_round
 
 HUMAN = "human"
 LAST = GAME["n_rounds"] - 1

@@ -8,8 +8,7 @@ import pandas as pd
 from design import ALPHA, GAME, PEOPLE, POWER, populations
 
 from sabm_mesa import RepeatedBeautyContest
-from sabm_mesa.analysis.permutation import two_sample_p
-from sabm_mesa.analysis.power import runs_needed
+from sabm_mesa.analysis.inference import runs_needed, two_sample_p
 
 PILOT = 100
 """Simulated groups in each condition."""

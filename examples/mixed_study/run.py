@@ -14,7 +14,7 @@ parser.add_argument("--people", default=PEOPLE, help="who stands in for people")
 parser.add_argument("--groups", type=int, default=GROUPS, help="groups in each condition")
 parser.add_argument("--seed", type=int, default=1, help="the first seed")
 parser.add_argument("--base-url", help="the endpoint of the language models")
-parser.add_argument("--budget-usd", type=float, help="dollars at the most, all groups together")
+parser.add_argument("--budget-usd", type=float, help="dollars at most, all groups together")
 parser.add_argument("--out", default="out/mixed_study", help="the folder of the recording")
 
 

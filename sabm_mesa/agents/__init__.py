@@ -1,1 +1,1 @@
-"""The agents: one file per scenario, and their base class."""
+"""Agents: their base class, and the parts they are made of."""

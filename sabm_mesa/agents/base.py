@@ -2,22 +2,48 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from itertools import count
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import mesa
 import numpy as np
 
-from sabm_mesa.asking import put
-from sabm_mesa.asks import Ask, Key, Mind, Observation
-from sabm_mesa.decisions import AnswerSpec, Decision
+from sabm_mesa.core.answers import AnswerSpec, Decision, Format
+from sabm_mesa.core.asks import Ask, Key, Observation
+from sabm_mesa.core.prompts import PromptBook
+from sabm_mesa.core.streams import Entropy, agent_random, agent_rng, attempt_rng
+from sabm_mesa.core.usage import Usage
+from sabm_mesa.minds.base import Mind, SupportsRecord, ask_until_valid
 
-if TYPE_CHECKING:
-    from sabm_mesa.models.base import SmartModel
+
+class AskingModel(Protocol):
+    """Interface of a model that an agent needs to ask; `SmartModel` has it.
+
+    Attributes:
+        entropy: the seed as integers.
+        round: the round that is played, from 0.
+        book: the prompts of the run.
+        answer_format: the format of the answers.
+        max_attempts: attempts at a question at most.
+        recorder: the recorder of the run.
+        usage: the counts of the asks of the round.
+        in_flight: questions that wait for an answer now.
+    """
+
+    entropy: Entropy
+    round: int
+    book: PromptBook
+    answer_format: Format
+    max_attempts: int
+    usage: Usage
+    in_flight: int
+
+    @property
+    def recorder(self) -> SupportsRecord:
+        """The recorder of the run."""
 
 
 class _Ids(WeakKeyDictionary[Any, Iterator[int]]):
@@ -35,20 +61,20 @@ class SmartAgent(mesa.Agent):
     the world is the model's business (``after_NAME``).
 
     Args:
-        model: the model.
+        model: the model, a `SmartModel`. A scenario's agent class says which: ``model: MyModel``.
 
     Attributes:
-        mind: who decides; set when the model is populated.
+        mind: its mind; set when the model is populated.
         persona: the name of the persona, ``"none"`` without one.
         position: the agent's place in the order of the phase under way, from 0.
         attempts: how often its mind was asked in the phase under way.
     """
 
-    model: SmartModel
+    model: Any
     mind: Mind
     _ids: Any = _Ids()
 
-    def __init__(self, model: SmartModel) -> None:
+    def __init__(self, model: Any) -> None:
         super().__init__(model)
         self.persona = "none"
         self.position = 0
@@ -62,22 +88,19 @@ class SmartAgent(mesa.Agent):
     def rng(self) -> np.random.Generator:
         """The agent's own random stream, derived from the model's seed and the agent's id."""
         if self._rng is None:
-            self._rng = np.random.default_rng(
-                np.random.SeedSequence(self.model.entropy, spawn_key=(self.unique_id,))
-            )
+            self._rng = agent_rng(self.model.entropy, self.unique_id)
         return self._rng
 
     @property
     def random(self) -> Random:
         """The agent's own stream of Python's `random`, derived from the seed and the id."""
         if self._random is None:
-            self._random = Random(f"{self.model.entropy}/{self.unique_id}")
+            self._random = agent_random(self.model.entropy, self.unique_id)
         return self._random
 
     def stream(self, key: Key, attempt: int) -> np.random.Generator:
         """A random stream for one attempt at an ask, derived from the seed and its place."""
-        place = (*key[:1], zlib.crc32(key.phase.encode()), *key[2:], attempt)
-        return np.random.default_rng(np.random.SeedSequence(self.model.entropy, spawn_key=place))
+        return attempt_rng(self.model.entropy, key, attempt)
 
     def begin(self, phase: str, position: int) -> None:
         """Start the agent's part of a phase (the scheduler calls it)."""
@@ -85,6 +108,11 @@ class SmartAgent(mesa.Agent):
             self._round, self._asked = self.model.round, ()
         self._phase = phase
         self.position, self.attempts = position, 0
+
+    @property
+    def instant(self) -> bool:
+        """Whether its mind decides without ever waiting."""
+        return self.mind.instant
 
     @property
     def paid(self) -> bool:
@@ -100,19 +128,20 @@ class SmartAgent(mesa.Agent):
         mind: Mind | None = None,
         kind: type[Ask] = Ask,
     ) -> Decision:
-        """Put a question to the agent's mind, or to another one.
+        """Ask the agent's mind, or another one, a question.
 
         Args:
-            name: the prompt entry that puts the question.
-            spec: what a legal answer is.
-            observation: what the agent can see.
-            mind: who is asked; the agent's own mind when None.
+            name: the prompt entry with the question.
+            spec: the definition of a legal answer.
+            observation: the information that the agent has.
+            mind: the mind that is asked; the agent's own when None.
             kind: the class of the question.
 
         Returns:
             The decision; its value is None when no usable answer came.
         """
-        model, mind = self.model, mind or self.mind
+        model: AskingModel = self.model
+        mind = mind or self.mind
         key = Key(self._round, self._phase, self.unique_id, self._asked.count(self._phase))
         self._asked += (self._phase,)
         ask = kind(
@@ -121,14 +150,16 @@ class SmartAgent(mesa.Agent):
             spec,
             key=key,
             book=model.book,
-            answer_format=getattr(mind, "answer_format", model.answer_format),
+            answer_format=mind.answer_format or model.answer_format,
             agent=self,
             paid=mind.paid,
             position=self.position,
         )
         model.in_flight += 1
         try:
-            decision = await put(ask, mind, model.recorder, model.tally, model.max_attempts)
+            decision = await ask_until_valid(
+                ask, mind, model.recorder, model.usage, model.max_attempts
+            )
         finally:
             model.in_flight -= 1
         self.attempts += decision.attempts

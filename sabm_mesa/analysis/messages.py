@@ -1,31 +1,26 @@
-"""A rule-based coder of messages: who agrees or disagrees, and who names which number.
+"""A rule-based coder of messages: agreement, disagreement, and the numbers they name.
 
-A process measure that can be checked by hand: the word lists are in ``words.toml``, the rules
-are in the docstrings below. It reads the surface of English sentences and no more: irony is
-missed, and a number that is named in order to reject it counts as named. All codes of all
-scenarios are in `sabm_mesa.analysis.process`, which builds on it.
+It can be checked by hand: the word lists are in ``words.toml``, the rules in the docstrings below.
+It reads the surface of English sentences: it misses irony, and counts a number that is named in
+order to reject it as named. `sabm_mesa.studies.judging` builds on it.
 """
 
 from __future__ import annotations
 
-import math
 import re
 import tomllib
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, NamedTuple
-
-Message = tuple[Hashable, str]
-"""A speaker (any id) and what was said."""
 
 
 class Clause(NamedTuple):
     """A part of a sentence.
 
     Attributes:
-        tokens: its words and numbers, in small letters.
+        tokens: its words and numbers, in lower case.
         sentence: the number of its sentence in the message.
         asked: whether the sentence is a question.
     """
@@ -41,6 +36,11 @@ _CLAUSE_END = re.compile(r"[.:](?!\d)|[,!?;\n]")
 _TOKEN = re.compile(
     r"(?<![\w#$€£+.-])(?<!\d:)\d+(?:\.\d+)?(?![\w-]|[.:]\d|\s*%)"  # 20, 33.3; not #3, 3rd, 20-30
     r"|(?<![\w-])[a-z]+(?:['-][a-z]+)*(?![\w-])"
+)
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_PRICE_TOKEN = re.compile(
+    r"(?<![\w#.-])[$€£]?(\d+(?:\.\d+)?)(?![\w-]|\.\d|\s*%)"  # 7, $7.50; not #3, 3rd, 6-8, 5 %
+    r"|[a-z]+"
 )
 _ALIKE = str.maketrans("\u2018\u2019\u2013\u2212\u2014\u2026\r", "''--,\n\n")
 """Typographic apostrophes, dashes (the long one ends a clause) and dots, in plain ASCII."""
@@ -72,7 +72,7 @@ def clauses(text: str) -> tuple[Clause, ...]:
 
 
 def signals_agreement(text: str) -> bool:
-    """Whether a message says that its speaker agrees.
+    """Return whether a message expresses agreement.
 
     A phrase of the list counts unless it is part of a question, or a negation ("don't agree")
     or a conditional ("if we all agree") stands a few words before it in the same clause.
@@ -84,9 +84,9 @@ def signals_agreement(text: str) -> bool:
 
 
 def assents(text: str) -> bool:
-    """Whether a message says that its speaker agrees, by a longer list than `signals_agreement`.
+    """Return whether a message expresses agreement, by a longer list than `signals_agreement`.
 
-    That list is part of the models, and this one is not, so it may grow.
+    That list decides about results of models; this one does not, so it may grow.
 
     Args:
         text: one message.
@@ -98,7 +98,7 @@ def assents(text: str) -> bool:
 
 
 def signals_disagreement(text: str) -> bool:
-    """Whether a message says that its speaker rejects or doubts what was said.
+    """Return whether a message expresses disagreement or doubt.
 
     A phrase of the list of disagreement counts, a phrase of agreement a few words after a negation
     ("not a good idea"), and a bare "no" in a message that does not agree; none of them does in a
@@ -121,7 +121,7 @@ def signals_disagreement(text: str) -> bool:
 
 
 def holds(tokens: Sequence[str], phrases: Iterable[str]) -> bool:
-    """Whether any of the phrases stands in a clause, as whole words.
+    """Return whether a clause holds any of the phrases, as whole words.
 
     Args:
         tokens: the words of the clause.
@@ -133,7 +133,7 @@ def holds(tokens: Sequence[str], phrases: Iterable[str]) -> bool:
 
 @lru_cache(maxsize=4096)
 def stated_numbers(text: str) -> tuple[float, ...]:
-    """Numbers from 0 to 100 that a message names, in order, each once.
+    """Return the numbers from 0 to 100 that a message names, in order, each once.
 
     Digits count as tokens of their own: not inside a word or compound ("3rd", "GPT-4",
     "20-30"), and not as a fraction, a percentage, money, the number of a player or a count of
@@ -157,36 +157,37 @@ def stated_numbers(text: str) -> tuple[float, ...]:
     return tuple(found)
 
 
-def shared_number_or_agreement(
-    messages: Sequence[Message], earlier: Iterable[Message] = ()
-) -> float:
-    """Share of messages that agree or take up a number that another speaker named before.
+@lru_cache(maxsize=4096)
+def stated_prices(text: str, low: float, high: float) -> tuple[float, ...]:
+    """Return the prices that a message names, in order, each once.
 
-    Numbers are the same if equal: 33 and 33.3 are two numbers.
+    A price is a number in digits within the legal range, with or without a currency sign. The
+    number of a round or player, a count ("20 rounds", "10 units"), a change ("by 2", "2 more"),
+    a percentage, a range ("6-8") and the cost ("a cost of 2") are no prices.
 
     Args:
-        messages: a round's messages in the order in which they were said; blank ones are no
-            messages.
-        earlier: messages of earlier rounds, whose numbers can be taken up as well.
-
-    Returns:
-        A share from 0 to 1; NaN if nothing was said.
+        text: one message.
+        low: the lowest legal price.
+        high: the highest legal price.
     """
-    named: dict[float, set[Hashable]] = {}
-    for speaker, text in earlier:
-        _note(named, speaker, text)
-    signs = []
-    for speaker, text in messages:
-        if text.strip():
-            taken_up = any(named.get(n, set()) - {speaker} for n in stated_numbers(text))
-            signs.append(taken_up or signals_agreement(text))
-            _note(named, speaker, text)
-    return sum(signs) / len(signs) if signs else math.nan
+    tokens = list(_PRICE_TOKEN.finditer(_THOUSANDS.sub("", text.lower())))
+    found: dict[float, None] = {}
+    for place, token in enumerate(tokens):
+        if token[1] is None or not low <= float(token[1]) <= high:
+            continue
+        before = place - 1
+        while before >= 0 and tokens[before][0] in _price_words("links"):
+            before -= 1
+        labelled = before >= 0 and tokens[before][0] in _price_words("labels")
+        counted = place + 1 < len(tokens) and tokens[place + 1][0] in _price_words("units")
+        if not labelled and not counted:
+            found[float(token[1])] = None
+    return tuple(found)
 
 
-def _note(named: dict[float, set[Hashable]], speaker: Hashable, text: str) -> None:
-    for number in stated_numbers(text):
-        named.setdefault(number, set()).add(speaker)
+@cache
+def _price_words(name: str) -> frozenset[str]:
+    return frozenset(word_lists()["prices"][name])
 
 
 def _plain(text: str) -> str:
@@ -222,7 +223,7 @@ def _agrees(clause: Clause) -> bool:
 def _stands_free(
     tokens: Sequence[str], phrases: Iterable[str], *, also_negated: bool = False
 ) -> bool:
-    """Whether a phrase stands in a clause and nothing a few words before turns it off."""
+    """Whether a clause holds a phrase that no word shortly before it turns off."""
     lists = word_lists()["agreement"]
     off = {*lists["conditionals"], *([] if also_negated else lists["negations"])}
     for phrase in phrases:

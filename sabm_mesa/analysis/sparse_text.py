@@ -1,9 +1,8 @@
-"""How far texts are apart, by the words they share: a local method without a language model.
+"""Distances between texts by their common words, without a language model.
 
 Texts become unit vectors of term frequency times inverse document frequency (Salton & Buckley
-1988). Lai et al. 2024 use the embedding model text-embedding-3-large in its place, which also
-knows that different words can mean the same: signs and trends may be compared with theirs, values
-may not.
+1988). Lai et al. 2024 use the embedding model text-embedding-3-large instead, which also knows
+synonyms: signs and trends may be compared with theirs, values may not.
 """
 
 from __future__ import annotations
@@ -23,24 +22,24 @@ K = TypeVar("K", bound=Hashable)
 Split = Callable[[str], Sequence[str]]
 
 PIECE = 4
-"""Letters of a piece of a word."""
+"""Characters of a piece of a word."""
 
 _TERM = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
 _WORD = re.compile(r"\w+")
 
 
-# The same texts are looked at again round after round, as long as they are in the window.
+# The same texts are split again in every round, as long as they are in the window.
 @lru_cache(maxsize=1024)
 def terms(text: str) -> tuple[str, ...]:
-    """The words of a text in small letters, without numbers."""
+    """The words of a text in lower case, without numbers."""
     return tuple(_TERM.findall(text.lower()))
 
 
 @lru_cache(maxsize=4096)
 def pieces(text: str) -> tuple[str, ...]:
-    """The four-letter pieces of the words and numbers of a text, each with a blank on both sides.
+    """The pieces of four characters of the words and numbers of a text, padded with blanks.
 
-    Other forms of a word have most pieces in common with it. Source: McNamee & Mayfield 2004,
+    Forms of a word have most pieces in common. Source: McNamee & Mayfield 2004,
     Information Retrieval 7.
     """
     padded = (f" {word} " for word in _WORD.findall(text.casefold()))
@@ -55,7 +54,7 @@ class SparseText:
     Args:
         documents: the texts from which terms and their weights come; a term that occurs in df of
             n documents weighs ln((1 + n) / (1 + df)) + 1.
-        split: what takes a text apart into terms: `terms` or `pieces`.
+        split: the function that splits a text into terms: `terms` or `pieces`.
     """
 
     def __init__(self, documents: Sequence[str], split: Split = terms) -> None:
@@ -71,7 +70,7 @@ class SparseText:
         """Unit vectors of texts.
 
         Args:
-            texts: the texts; terms that no document has are left out.
+            texts: the texts; terms without a document are left out.
 
         Returns:
             One row a text and one column a term; zeros for a text without any known term.
@@ -85,7 +84,10 @@ class SparseText:
 
 
 def distances_from_centre(groups: Mapping[K, Sequence[str]]) -> dict[K, float]:
-    """How far what each group says is from what all say.
+    """Distance of the texts of each group from those of all.
+
+    Source: Lai et al. 2024, section 2 (there with embeddings; the cosine distance is our
+    choice).
 
     Args:
         groups: group → its texts, such as a pair's talks.
@@ -93,9 +95,6 @@ def distances_from_centre(groups: Mapping[K, Sequence[str]]) -> dict[K, float]:
     Returns:
         Group → 1 − cosine between the vector of its texts together and the mean vector of all
         texts: 0 (all say the same) to 1; groups without words are left out.
-
-    Source: Lai et al. 2024, section 2 (there with embeddings; that the distance is the cosine one
-    is our choice).
     """
     texts = [text for said in groups.values() for text in said]
     space = SparseText(texts)
@@ -113,15 +112,15 @@ def distances_from_centre(groups: Mapping[K, Sequence[str]]) -> dict[K, float]:
 
 
 def variance(texts: Sequence[str]) -> float:
-    """How different texts are: the mean squared distance of their vectors to their mean.
+    """Variance of texts: the mean squared distance of their vectors to their mean.
+
+    Source: Lai et al. 2024, section 3 (there of embeddings; the estimator is our choice).
 
     Args:
         texts: the texts.
 
     Returns:
         ``1 − |mean|²``, from 0 (all use the same words) to below 1; NaN without texts.
-
-    Source: Lai et al. 2024, section 3 (there of embeddings; the estimator is our choice).
     """
     vectors = SparseText(texts).vectors(texts)
     if not len(vectors):

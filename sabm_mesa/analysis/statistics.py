@@ -1,12 +1,111 @@
-"""Statistics over runs."""
+"""Statistics that scenarios and studies share: means with intervals, agreement, convergence.
+
+Intervals are percentile intervals of a bootstrap (Efron and Tibshirani 1993, "An Introduction to
+the Bootstrap", chapter 13), somewhat narrow for few runs. `bootstrap_interval` is the only
+bootstrap of the package. It draws the same resamples as `scipy.stats.bootstrap`, which cannot
+replace it: that function refuses samples of one observation (a combination of levels that was run
+once), returns NaN when the statistic is undefined in a single resample (a ratio, kappa), and costs
+the import of `scipy.stats`, more than half a second, in every run that draws an interval.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+
+Floats = npt.NDArray[np.float64]
+CONFIDENCE = 0.95
+RESAMPLES = 2000
+CONVERGENCE_WINDOW = 50
+"""Rounds at the end of a run over which the convergence price is the mean."""
+
+
+class MeanEstimate(NamedTuple):
+    """A mean over runs.
+
+    Attributes:
+        n: number of runs with a value.
+        mean: their mean, in units of the values; NaN without runs.
+        low: lower limit of its bootstrap interval; NaN with fewer than two runs.
+        high: upper limit.
+    """
+
+    n: int
+    mean: float
+    low: float
+    high: float
+
+
+def bootstrap_interval(
+    statistic: Callable[..., Floats],
+    *samples: npt.NDArray[np.generic],
+    rng: np.random.Generator | int = 0,
+    confidence: float = CONFIDENCE,
+    n_resamples: int = RESAMPLES,
+) -> Floats:
+    """Percentile bootstrap interval of a statistic of independent samples.
+
+    Each sample is resampled by itself, with replacement. A resample for which the statistic is not
+    defined (NaN) is left out.
+
+    Args:
+        statistic: takes one array a sample, each of shape (resamples, n), and returns the
+            statistic of each resample, shape (resamples,), or several, shape (k, resamples).
+        samples: the observations, 1-D and at least one in each.
+        rng: generator or seed.
+        confidence: share of the resampled statistics inside the interval.
+        n_resamples: number of bootstrap samples.
+
+    Returns:
+        Lower and upper limit, shape (2,) or (2, k); NaN if the statistic is never defined.
+
+    Raises:
+        ValueError: if `confidence` or `n_resamples` is out of range.
+    """
+    _check_resampling(confidence, n_resamples)
+    generator = np.random.default_rng(rng)
+    drawn = [each[generator.integers(each.size, size=(n_resamples, each.size))] for each in samples]
+    estimates = statistic(*drawn)
+    defined = estimates[..., ~np.isnan(estimates).reshape(-1, n_resamples).any(axis=0)]
+    if not defined.size:
+        return np.full((2, *estimates.shape[:-1]), math.nan)
+    tail = (1 - confidence) / 2
+    limits: Floats = np.quantile(defined, [tail, 1 - tail], axis=-1)
+    return limits
+
+
+def estimate_mean(
+    values: Iterable[float | None],
+    *,
+    rng: np.random.Generator | int = 0,
+    confidence: float = CONFIDENCE,
+    n_resamples: int = RESAMPLES,
+) -> MeanEstimate:
+    """Mean of a measure over runs, with its bootstrap interval.
+
+    Args:
+        values: one number a run; NaN and None are left out.
+        rng: see `bootstrap_interval`.
+        confidence: see `bootstrap_interval`.
+        n_resamples: see `bootstrap_interval`.
+
+    Raises:
+        ValueError: for an infinite number, or if `confidence` or `n_resamples` is out of range.
+    """
+    _check_resampling(confidence, n_resamples)
+    x, _ = known_values(values)
+    if x.size < 2:
+        return MeanEstimate(x.size, float(x.mean()) if x.size else math.nan, math.nan, math.nan)
+    low, high = bootstrap_interval(
+        lambda drawn: drawn.mean(axis=-1), x,
+        rng=rng, confidence=confidence, n_resamples=n_resamples,
+    ).tolist()  # fmt: skip
+    return MeanEstimate(x.size, float(x.mean()), low, high)
 
 
 def bootstrap_mean_by_round(
@@ -14,15 +113,13 @@ def bootstrap_mean_by_round(
     column: str,
     *,
     rng: np.random.Generator | int = 0,
-    confidence: float = 0.95,
-    n_resamples: int = 2000,
+    confidence: float = CONFIDENCE,
+    n_resamples: int = RESAMPLES,
 ) -> pd.DataFrame:
     """Mean of a measure over runs by round, with a bootstrap confidence interval.
 
-    Whole runs are the unit that is resampled, since rounds within a run depend on one another;
-    the interval holds round by round, not for the curve as a whole. It is the percentile
-    interval (Efron and Tibshirani 1993, "An Introduction to the Bootstrap", chapter 13), which
-    is somewhat narrow for few runs.
+    Whole runs are resampled, since rounds within a run depend on one another. The interval holds
+    round by round, not for the curve as a whole.
 
     Args:
         data: one row a run and round, with columns ``run``, ``round`` and `column`. Rows whose
@@ -38,25 +135,148 @@ def bootstrap_mean_by_round(
         with none the mean is NaN too.
 
     Raises:
-        ValueError: if a column is missing, a run has two rows for a round, or `confidence` or
-            `n_resamples` is out of range.
+        ValueError: if a column is missing, a run has two rows for a round, a value is
+            infinite, or `confidence` or `n_resamples` is out of range.
     """
     require_columns(data, ["run", "round", column])
-    if not 0 < confidence < 1 or n_resamples < 1:
-        raise ValueError(
-            f"need 0 < confidence < 1 and n_resamples >= 1, not {confidence}, {n_resamples}"
-        )
+    _check_resampling(confidence, n_resamples)
     if data.duplicated(["run", "round"]).any():
         raise ValueError("a run has more than one row for a round: select one condition first")
     generator = np.random.default_rng(rng)
     rows = []
     for number, group in data.sort_values(["round", "run"]).groupby("round"):
-        values = group[column].to_numpy(dtype=np.float64, na_value=math.nan)
-        values = values[~np.isnan(values)]
-        low, high = _percentile_interval(values, generator, confidence, n_resamples)
-        mean = float(values.mean()) if values.size else math.nan
-        rows.append((number, mean, low, high, values.size))
+        n, mean, low, high = estimate_mean(
+            group[column], rng=generator, confidence=confidence, n_resamples=n_resamples
+        )
+        rows.append((number, mean, low, high, n))
     return pd.DataFrame(rows, columns=["round", "mean", "low", "high", "n"])
+
+
+def cohen_kappa(first: Sequence[object], second: Sequence[object]) -> float:
+    """Cohen's kappa of two coders: (p_o − p_e) / (1 − p_e).
+
+    p_o is the share of units that both coded alike, p_e the share that they would code alike by
+    chance, given how often each of them codes. Source: Cohen 1960, "A coefficient of agreement
+    for nominal scales", Educational and Psychological Measurement 20(1), 37-46. scipy has
+    no kappa.
+
+    Args:
+        first: for each unit whether the first coder gave it the code; None or NaN where it is
+            not known.
+        second: the same of the second coder.
+
+    Returns:
+        1 for perfect agreement, 0 for that of chance, negative below it. NaN when it is not
+        defined: without a unit that both have coded, and when both gave one and the same code to
+        all units (p_e = 1), however well they agree. When only one of them always gives the same
+        code, or each a different one, kappa is 0.
+
+    Raises:
+        ValueError: when they have not coded the same number of units.
+    """
+    return float(_kappa(*_known_codes(first, second)))
+
+
+def agreement_by_code(
+    first: pd.DataFrame,
+    second: pd.DataFrame,
+    codes: Sequence[str],
+    *,
+    rng: np.random.Generator | int = 0,
+    confidence: float = CONFIDENCE,
+    n_resamples: int = RESAMPLES,
+) -> pd.DataFrame:
+    """How far two coders agree, code by code.
+
+    The bootstrap resamples messages. It takes them for independent of one another; where those of
+    one run resemble each other the interval is too narrow.
+
+    Args:
+        first: one row a message, with a boolean column a code; missing where the coder gave none.
+        second: the same messages in the same order, by the other coder.
+        codes: the columns.
+        rng: generator or seed of the bootstrap.
+        confidence: share of the resampled kappas inside the interval.
+        n_resamples: number of bootstrap samples.
+
+    Returns:
+        One row a code: ``code``, ``n`` (messages that both have coded), ``first`` and ``second``
+        (the share of them that each gave the code), ``agreed`` (the share coded alike), ``kappa``,
+        ``low`` and ``high`` (NaN where kappa is).
+
+    Raises:
+        ValueError: when a column is missing, the frames are not of one length, or `confidence` or
+            `n_resamples` is out of range.
+    """
+    _check_resampling(confidence, n_resamples)
+    for frame in (first, second):
+        require_columns(frame, list(codes))
+    generator = np.random.default_rng(rng)
+    rows = []
+    for code in codes:
+        one, other = _known_codes(first[code].tolist(), second[code].tolist())
+        n = one.size
+        kappa = float(_kappa(one, other))
+        low, high = math.nan, math.nan
+        if not math.isnan(kappa):
+            pairs = 2 * one.astype(np.int64) + other  # a message is drawn with both its codes
+            low, high = bootstrap_interval(
+                lambda drawn: _kappa(drawn > 1, drawn % 2 == 1), pairs,
+                rng=generator, confidence=confidence, n_resamples=n_resamples,
+            ).tolist()  # fmt: skip
+        shares = [float(each.mean()) if n else math.nan for each in (one, other, one == other)]
+        rows.append((code, n, *shares, kappa, low, high))
+    names = ["code", "n", "first", "second", "agreed", "kappa", "low", "high"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def convergence_price(prices: Sequence[Sequence[float]], window: int = CONVERGENCE_WINDOW) -> float:
+    """Mean price of all firms over the last rounds.
+
+    Args:
+        prices: for each firm its price by round, shape (n_firms, n_rounds).
+        window: number of rounds; all of them, if they are fewer.
+
+    Returns:
+        The price; NaN without rounds.
+    """
+    last = np.asarray(prices, dtype=float)[:, -window:]
+    return float(last.mean()) if last.size else math.nan
+
+
+def convergence_round(
+    prices: Sequence[Sequence[float]], tolerance: float, window: int = CONVERGENCE_WINDOW
+) -> float:
+    """The round from which on every price stays within `tolerance` of the convergence price.
+
+    Args:
+        prices: for each firm its price by round, shape (n_firms, n_rounds).
+        tolerance: the largest distance, in units of a price.
+        window: for how many rounds, up to the end of the run, the prices have to stay there.
+
+    Returns:
+        The round, from 0; NaN when the prices stay there for fewer than `window` rounds.
+    """
+    path = np.asarray(prices, dtype=float)
+    away = (np.abs(path - convergence_price(prices, window)) > tolerance).any(axis=0)
+    first = int(np.flatnonzero(away)[-1]) + 1 if away.any() else 0
+    return float(first) if path.shape[1] - first >= window else math.nan
+
+
+def known_values(values: Iterable[float | None]) -> tuple[Floats, int]:
+    """The values that are not missing, and how many are.
+
+    Args:
+        values: numbers; NaN, None and `pandas.NA` are missing.
+
+    Raises:
+        ValueError: for an infinite number.
+    """
+    given = pd.Series(list(values), dtype=object).to_numpy(dtype=np.float64, na_value=math.nan)
+    found = given[~np.isnan(given)]
+    if np.isinf(found).any():
+        raise ValueError("every value has to be finite")
+    return found, given.size - found.size
 
 
 def require_columns(data: pd.DataFrame, columns: list[str]) -> None:
@@ -71,7 +291,7 @@ def require_columns(data: pd.DataFrame, columns: list[str]) -> None:
 
 
 def require_rows(data: pd.DataFrame, columns: list[str]) -> None:
-    """Check that a frame has these columns and any rows.
+    """Check that a frame has these columns and at least one row.
 
     Raises:
         ValueError: naming the columns that are missing, or saying that there are no rows.
@@ -81,16 +301,34 @@ def require_rows(data: pd.DataFrame, columns: list[str]) -> None:
         raise ValueError("the data frame has no rows: nothing to plot")
 
 
-def _percentile_interval(
-    values: npt.NDArray[np.float64],
-    rng: np.random.Generator,
-    confidence: float,
-    n_resamples: int,
-) -> tuple[float, float]:
-    """Percentile interval of the mean; NaN with fewer than two values."""
-    if values.size < 2:
-        return math.nan, math.nan
-    means = values[rng.integers(values.size, size=(n_resamples, values.size))].mean(axis=1)
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(means, [tail, 1 - tail])
-    return float(low), float(high)
+def _check_resampling(confidence: float, n_resamples: int) -> None:
+    if not 0 < confidence < 1 or n_resamples < 1:
+        raise ValueError(
+            f"need 0 < confidence < 1 and n_resamples >= 1, not {confidence}, {n_resamples}"
+        )
+
+
+def _known_codes(
+    first: Sequence[object], second: Sequence[object]
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """The codes of the units that both have coded."""
+    if len(first) != len(second):
+        raise ValueError(
+            f"the coders have coded {len(first)} and {len(second)} units: need the same ones"
+        )
+    one, other = (pd.Series(list(each), dtype=object) for each in (first, second))
+    known = one.notna() & other.notna()
+    return one[known].to_numpy(dtype=bool), other[known].to_numpy(dtype=bool)
+
+
+def _kappa(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> Floats:
+    """Kappa over the last axis; NaN where it is not defined."""
+    n = first.shape[-1]
+    # Counts are compared as integers, so that chance agreement of exactly 1 is found.
+    a, b, alike = (each.sum(axis=-1) for each in (first, second, first == second))
+    by_chance = a * b + (n - a) * (n - b)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        kappa: Floats = np.where(
+            by_chance < n * n, (n * alike - by_chance) / (n * n - by_chance), math.nan
+        )
+    return kappa

@@ -1,4 +1,4 @@
-"""Where the variance of an outcome comes from: the factors of a design, their interplay, chance.
+"""Sources of the variance of an outcome: the factors of a design, their interplay, chance.
 
 Each share is a part of the sum of squares about the mean, that is eta squared of an analysis of
 variance (Fisher 1925, "Statistical Methods for Research Workers", chapter 7; Cohen 1973,
@@ -9,10 +9,10 @@ Gold 1980, "Introduction to Bivariate and Multivariate Analysis"; Grömping 2007
 Relative Importance in Linear Regression Based on Variance Decomposition", American Statistician
 61), which keeps every share from 0 to 1 and is the usual one where the design is balanced.
 
-Limits: the shares speak of the levels that were run and their numbers of runs, not of all the
-models or wordings there could be. A factor of k levels takes (k - 1)/(n - 1) of n runs on average
+Limits: the shares describe the levels that were run and their numbers of runs, not all possible
+models or wordings. A factor of k levels takes (k - 1)/(n - 1) of n runs on average
 even if it changes nothing, so that small shares from few runs are not evidence. Factors that
-always change together share what they explain equally.
+always change together share what they explain equally. scipy has no such split.
 """
 
 from __future__ import annotations
@@ -25,12 +25,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sabm_mesa.analysis.statistics import require_columns
+from sabm_mesa.analysis.statistics import Floats, bootstrap_interval, require_columns
 
-Floats = npt.NDArray[np.float64]
 INTERACTION, REST = "interaction", "rest"
-CONFIDENCE = 0.95
-RESAMPLES = 2000
 
 
 def variance_split(
@@ -43,14 +40,14 @@ def variance_split(
             wording; a missing level is a level of its own). Runs whose outcome is NaN are left
             out, and so are factors with a single level.
         outcome: name of the measure.
-        factors: names of the columns that tell how the runs differ.
-        seed: of the bootstrap, in which runs are drawn anew among those of the same levels; draws
+        factors: names of the columns by which the runs differ.
+        seed: of the bootstrap, which resamples runs among those with the same levels; resamples
             without any variance are left out.
 
     Returns:
         One row a source: ``source``, ``share`` (0 to 1; together 1), ``low`` and ``high`` (95 %
-        percentile interval). First the factors; then ``interaction``, all that combinations of
-        levels do beyond the sum of the factors, if two factors vary and some combination was run
+        percentile interval). First the factors; then ``interaction``, the effect of combinations of
+        levels beyond the sum of the factors, if two factors vary and some combination was run
         more than once; last ``rest``, the differences between runs alike but for the seed, with
         whatever interaction there is if it has no row. Without variance, or with fewer than two
         runs, the shares are NaN; where no combination was run twice, the bounds are.
@@ -68,19 +65,23 @@ def variance_split(
     values = values[~np.isnan(values)]
     codes = {name: pd.factorize(used[name], use_na_sentinel=False)[0] for name in factors}
     varied = [name for name in factors if codes[name].max(initial=0) > 0]
-    levels = [np.eye(codes[name].max() + 1)[codes[name]] for name in varied]
     cells = _cells([codes[name] for name in varied], len(values))
+    order = np.argsort(cells, kind="stable")  # resamples are drawn cell by cell
+    values, cells = values[order], cells[order]
+    levels = [np.eye(codes[name].max() + 1)[codes[name][order]] for name in varied]
     repeated = int(cells.max(initial=-1)) + 1 < len(values)
     split_cells = repeated and len(varied) > 1
-    drawn = _drawn_within(cells, np.random.default_rng(seed))
-    shares = _shares(np.column_stack([values, values[drawn]]), levels, cells, split_cells)
+    shares = _shares(values[:, np.newaxis], levels, cells, split_cells)[:, 0]
     sources = [*varied, *([INTERACTION] if split_cells else []), REST]
     low, high = np.full((2, len(sources)), math.nan)
-    resampled = shares[:, 1:][:, ~np.isnan(shares[0, 1:])]
-    if repeated and not np.isnan(shares[0, 0]):
-        tail = (1 - CONFIDENCE) / 2
-        low, high = np.quantile(resampled, [tail, 1 - tail], axis=1)
-    return pd.DataFrame({"source": sources, "share": shares[:, 0], "low": low, "high": high})
+    if repeated and not np.isnan(shares[0]):
+        groups = np.split(values, np.flatnonzero(np.diff(cells)) + 1)
+        low, high = bootstrap_interval(
+            lambda *drawn: _shares(np.concatenate(drawn, axis=-1).T, levels, cells, split_cells),
+            *groups,
+            rng=seed,
+        )
+    return pd.DataFrame({"source": sources, "share": shares, "low": low, "high": high})
 
 
 def _cells(codes: Sequence[npt.NDArray[np.int64]], n: int) -> npt.NDArray[np.int64]:
@@ -88,15 +89,6 @@ def _cells(codes: Sequence[npt.NDArray[np.int64]], n: int) -> npt.NDArray[np.int
     if not codes:
         return np.zeros(n, dtype=np.int64)
     return np.unique(np.column_stack(codes), axis=0, return_inverse=True)[1].reshape(n)
-
-
-def _drawn_within(cells: npt.NDArray[np.int64], rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Runs drawn with replacement from the same cell, shape (n, RESAMPLES)."""
-    drawn = np.empty((len(cells), RESAMPLES), dtype=np.int64)
-    for cell in np.unique(cells):
-        (runs,) = np.nonzero(cells == cell)
-        drawn[runs] = runs[rng.integers(runs.size, size=(runs.size, RESAMPLES))]
-    return drawn
 
 
 def _shares(
@@ -119,7 +111,7 @@ def _shares(
         parts.append(of_cells - within)
         within = of_cells
     parts.append(total - within)
-    least = 1e-18 * n * (np.abs(values).max(axis=0, initial=0.0) ** 2)  # what rounding leaves
+    least = 1e-18 * n * (np.abs(values).max(axis=0, initial=0.0) ** 2)  # left by rounding
     known = (total > least) & (n > 1)
     shares = np.full((len(parts), n_columns), math.nan)
     np.divide(np.maximum(parts, 0.0), total, out=shares, where=known)
@@ -140,7 +132,7 @@ def _explained(centred: Floats, levels: Sequence[Floats]) -> Floats:
 
 
 def _mean_gain(factor: int, k: int, explained: dict[tuple[int, ...], Floats]) -> Floats:
-    """What a factor adds to those before it, on average over all orders of the factors."""
+    """Sum of squares that a factor adds to those before it: the mean over all their orders."""
     others = [i for i in range(k) if i != factor]
     gain = np.zeros_like(explained[()])
     for size in range(k):

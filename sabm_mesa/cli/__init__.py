@@ -11,18 +11,18 @@ from collections.abc import Iterable, Sequence
 from typer.exceptions import TyperException
 
 from sabm_mesa.cli import (
-    costing,
-    describing,
+    cost,
+    describe,
     doctor,
-    exporting,
-    judging,
-    making,
-    playing,
-    recordings,
-    reproducing,
-    running,
-    screening,
-    sweeping,
+    export,
+    judge,
+    new,
+    play,
+    reproduce,
+    rerun,
+    run,
+    screen,
+    sweep,
     tournament,
     view,
 )
@@ -31,19 +31,19 @@ from sabm_mesa.errors import MissingKey, SabmError, one_line
 
 __all__ = [
     "app",
-    "costing",
-    "describing",
+    "cost",
+    "describe",
     "doctor",
-    "exporting",
-    "judging",
+    "export",
+    "judge",
     "main",
-    "making",
-    "playing",
-    "recordings",
-    "reproducing",
-    "running",
-    "screening",
-    "sweeping",
+    "new",
+    "play",
+    "reproduce",
+    "rerun",
+    "run",
+    "screen",
+    "sweep",
     "tournament",
     "view",
 ]
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; every expected failure ends in one line on standard error.
 
     Args:
-        arguments: what stands after ``sabm``; those of the process when None.
+        arguments: the words after ``sabm``; those of the process when None.
 
     Raises:
         SystemExit: always, with the exit status.

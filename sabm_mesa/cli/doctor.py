@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sabm_mesa.cli.app import AsJson, BaseURL, app, say
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.options import AsJson, BaseURL
 
 
 @app.command()
@@ -20,8 +21,8 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Check Python, Mesa, packages, folder, browser, key and endpoint; say what to do."""
-    from sabm_mesa.doctor import State, check_all, is_asked
-    from sabm_mesa.recording import outputs
+    from sabm_mesa.cli.checks import State, check_all, is_asked
+    from sabm_mesa.recording import export
 
     if is_asked(base_url, model) and not as_json:
         say("The endpoint is asked one tiny question; a hosted model takes a fraction of a cent.")
@@ -32,7 +33,7 @@ def doctor(
             say(f"{check.state:<8} {check.name:<9} {check.said}")
     fine = all(check.state is not State.PROBLEM for check in found)
     if as_json:
-        say(outputs.as_json({"fine": fine, "checks": [asdict(check) for check in found]}))
+        say(export.readable_json({"fine": fine, "checks": [asdict(check) for check in found]}))
     else:
         say("All that is needed is there." if fine else "Mend what is called a problem above.")
     if not fine:

@@ -1,4 +1,4 @@
-"""What ``sabm reproduce`` says before it spends anything."""
+"""Messages of ``sabm reproduce`` before it spends anything."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from sabm_mesa.cli.app import say
 
 if TYPE_CHECKING:
-    from sabm_mesa.experiments.plan import Plan
+    from sabm_mesa.studies.experiments.plan import Plan
 
 
 def before(planned: Plan) -> str:
-    """Who decides, and what cannot come out of so few runs: said before anything is spent.
+    """Say before anything is spent which minds decide, and what so few runs cannot show.
 
     Args:
         planned: the experiment.
     """
-    from sabm_mesa.experiments.expecting import too_few_runs
-    from sabm_mesa.experiments.report import decided_by, language_models
+    from sabm_mesa.studies.experiments.expecting import too_few_runs
+    from sabm_mesa.studies.experiments.report import decided_by, language_models
 
     experiment = planned.experiment
     lines = [f"{experiment.name}, decided by: {decided_by(planned)}"]
@@ -43,9 +43,9 @@ def say_costs(plans: Sequence[Plan], out: Path, prices: Path | None, as_json: bo
         prices: a price file of one's own, or None.
         as_json: whether to say it as JSON.
     """
-    from sabm_mesa.cli.costing import in_words
-    from sabm_mesa.experiments.expecting import expected_cost, too_few_runs
-    from sabm_mesa.recording import outputs
+    from sabm_mesa.cli.cost import in_words
+    from sabm_mesa.recording import export
+    from sabm_mesa.studies.experiments.expecting import expected_cost, too_few_runs
 
     found = []
     for each in plans:
@@ -54,4 +54,4 @@ def say_costs(plans: Sequence[Plan], out: Path, prices: Path | None, as_json: bo
             few = too_few_runs(each)
             say("\n".join([in_words(found[-1]), *([few] if few else [])]))
     if as_json:
-        say(outputs.as_json([each.as_dict() for each in found]))
+        say(export.readable_json([each.as_dict() for each in found]))

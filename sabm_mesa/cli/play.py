@@ -1,136 +1,44 @@
-"""A game in the terminal: a person takes one seat."""
+"""``sabm play``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated
 
-import pandas as pd
+import typer
 
-from sabm_mesa import registry
-from sabm_mesa.decisions import AnswerSpec, Choice, Number, Text
-from sabm_mesa.errors import RunError
-from sabm_mesa.game import Game, with_others
-from sabm_mesa.minds.human import HUMAN
-from sabm_mesa.seats import Question, Seat
-
-HOLDER = "terminal"
-
-Say = Callable[[str], object]
-Listen = Callable[[str], str]
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.options import (
+    BaseURL,
+    Condition,
+    Minds,
+    Rounds,
+    ScenarioName,
+    Settings,
+    parameters_from,
+)
 
 
+@app.command()
 def play(
-    name: str,
-    parameters: Mapping[str, Any],
-    *,
-    others: str | Mapping[str, int] = "classical",
-    time_limit_s: float | None = None,
-    say: Say = print,
-    listen: Listen = input,
-) -> Game:
-    """Let a person play at the first agent's seat, in the terminal.
+    name: ScenarioName,
+    minds: Minds = None,
+    condition: Condition = None,
+    set_: Settings = None,
+    rounds: Rounds = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed; drawn by default.")] = None,
+    base_url: BaseURL = None,
+    time_limit: Annotated[
+        float | None, typer.Option(min=0.1, help="Seconds until a question is given up; no limit.")
+    ] = None,
+) -> None:
+    """Take one seat of a scenario yourself, here in the terminal; --minds decide for the others."""
+    from sabm_mesa.cli.seat import play as take_seat
+    from sabm_mesa.llm import Connection
 
-    Args:
-        name: the name of the scenario.
-        parameters: the parameters of the model, without the minds.
-        others: who decides for the other agents: one spec for all, or a mapping spec → number.
-        time_limit_s: seconds until an unanswered question is given up; None for no limit.
-        say: shows a text.
-        listen: shows a prompt and returns the line that is typed; raises EOFError at the end.
-
-    Returns:
-        The game, which is over.
-
-    Raises:
-        UsageError: for what cannot be played.
-        RunError: when the game fails, or the person leaves it.
-    """
-    model = registry.scenario(name)
-    minds = with_others(model, parameters, others)
-    game = Game(model, time_limit_s=time_limit_s, **{**parameters, "minds": minds})
-    (seat,) = game.seats.values()
-    seat.take(HOLDER)
-    say(f"{model.title}. You play agent {seat.agent} of {len(game.model.population)}.")
-    say("End the game with Ctrl-C.")
-    game.start()
-    try:
-        converse(game, seat, say, listen)
-    except (EOFError, KeyboardInterrupt):
-        game.stop()
-        game.join()
-        raise RunError(f"You left the game in round {game.model.round}.{_where(game)}") from None
-    if game.problem:
-        raise RunError(f"{game.problem}{_where(game)}")
-    say("\n".join(["", "The game is over.", "", *_results(game, seat)]))
-    return game
-
-
-def plain(text: str) -> str:
-    """A text without what a terminal would obey: of the control codes only line breaks stay."""
-    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
-
-
-def converse(game: Game, seat: Seat, say: Say, listen: Listen) -> None:
-    """Show what is asked at a seat and take the answers, until the game is over.
-
-    Args:
-        game: the game, which was started.
-        seat: the seat.
-        say: shows a text.
-        listen: shows a prompt and returns the line that is typed.
-    """
-    version, told, scenario = -1, 0, ""
-    while True:
-        version = seat.wait(version)
-        for turn in seat.turns[told:]:
-            told += 1
-            if turn.answer is None:
-                say("Time is up: you abstained.")
-        if (question := seat.question) is not None:
-            system, asked = question.text
-            say(f"\n— Round {question.ask.key.round} —")
-            if system != scenario:  # it rarely changes, and is long
-                say(f"{plain(system)}\n")
-                scenario = system
-            say(plain(asked))
-            _answer(seat, question, say, listen)
-        elif game.status == "over":
-            return
-
-
-def _answer(seat: Seat, question: Question, say: Say, listen: Listen) -> None:
-    """Ask until the answer is taken, or the question is over."""
-    spec = question.ask.spec
-    while seat.question is question:
-        reasoning = listen("Your reasoning (may stay empty): ") if spec.reasoning else ""
-        refused = seat.answer(HOLDER, question.number, listen(f"{_form(spec)}: "), reasoning)
-        if not refused:
-            return
-        say(plain(refused))
-
-
-def _form(spec: AnswerSpec) -> str:
-    if isinstance(spec, Number):
-        kind = "Integer" if spec.integer else "Number"
-        return f"{kind} from {spec.low:.15g} to {spec.high:.15g}"
-    if isinstance(spec, Choice):
-        return " / ".join(spec.options)
-    most = f", at most {spec.max_words}" if isinstance(spec, Text) else ""
-    return f"Your words{most}"
-
-
-def _results(game: Game, seat: Seat) -> list[str]:
-    return [
-        "You:", _table(game.own_data(seat)), "",
-        "All:", _table(game.model_data()), *([_where(game).strip()] if _where(game) else []),
-    ]  # fmt: skip
-
-
-def _table(frame: pd.DataFrame) -> str:
-    return frame.to_string(index=False, na_rep="–", float_format=lambda value: f"{value:.4g}")
-
-
-def _where(game: Game) -> str:
-    path = game.model.recording_path
-    return f" What {HUMAN}s and others answered is in {path}." if path else ""
+    parameters = parameters_from(
+        set_ or [],
+        {"minds": minds, "condition": condition, "n_rounds": rounds, "rng": seed},
+    )
+    others = parameters.pop("minds", "classical")
+    parameters["connection"] = Connection(base_url)
+    take_seat(name, parameters, others=others, time_limit_s=time_limit, say=say)

@@ -1,4 +1,4 @@
-"""The progress bar of the command line."""
+"""Progress bars, and the line that ends a command early."""
 
 from __future__ import annotations
 
@@ -6,26 +6,34 @@ import math
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from sabm_mesa.errors import MissingKey, RecordingError, RunDiffers, RunError, one_line
+from sabm_mesa.core.usage import Usage
+from sabm_mesa.errors import (
+    BudgetExceeded,
+    MissingKey,
+    RecordingError,
+    ReplayMismatch,
+    RunError,
+    one_line,
+)
 from sabm_mesa.recording.statistics import answers_in
-from sabm_mesa.usage import Tally
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
-    from sabm_mesa.runner import Runs
+    from sabm_mesa.runs.run import Runs
 
 
 def bar_counting(what: str) -> Bar:
     """A bar on standard error, which goes away at its end; none where that is no terminal.
 
     Args:
-        what: what stands behind the number of those that are done.
+        what: the words after the number of those that are done.
     """
     console = Console(stderr=True)
     return Bar(
@@ -63,7 +71,7 @@ class Progress:
         Args:
             models: the models of all runs.
         """
-        spent = Tally()
+        spent = Usage()
         for model in models:
             spent.add(model.spent())
         self.asks = spent.asks
@@ -85,8 +93,8 @@ def guarded(work: Callable[[], Runs], progress: Progress, recording: Path) -> Ru
     """Do what runs models; when it fails or is stopped, say what is kept and how to go on.
 
     Args:
-        work: what runs the models.
-        progress: what counts the answers.
+        work: the work that runs the models.
+        progress: the counter of the answers.
         recording: where they are.
 
     Raises:
@@ -96,7 +104,7 @@ def guarded(work: Callable[[], Runs], progress: Progress, recording: Path) -> Ru
         return work()
     except (RunError, KeyboardInterrupt) as error:
         nothing_played = isinstance(error, RecordingError | MissingKey) and not progress.asks
-        if nothing_played or isinstance(error, RunDiffers):
+        if nothing_played or isinstance(error, ReplayMismatch):
             raise  # to go on would end in the same way
         said = str(error) or "Stopped."
         said += "" if said.endswith((".", "!", "?")) else "."
@@ -109,7 +117,7 @@ def guarded(work: Callable[[], Runs], progress: Progress, recording: Path) -> Ru
         ) from error
 
 
-def in_words(spent: Tally) -> str:
+def in_words(spent: Usage) -> str:
     """Asks, tokens and dollars in a few words."""
     words = [f"{spent.asks:,} asks"]
     if spent.invalid:
@@ -119,3 +127,62 @@ def in_words(spent: Tally) -> str:
         unknown = math.isnan(spent.cost_usd)
         words.append("price unknown" if unknown else f"${spent.cost_usd:.4f}")
     return " · ".join(words)
+
+
+class RunsDone:
+    """Shows on standard error how many runs are done, while the block goes on.
+
+    Args:
+        name: the name of what is run.
+        folder: where the runs are kept.
+
+    Attributes:
+        done: the runs that are done.
+        total: all runs; 0 as long as none can begin.
+    """
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.done = self.total = 0
+        self._folder = folder
+        self._bar = bar_counting("runs")
+        self._task = self._bar.add_task(one_line(name), total=None)
+
+    def show(self, done: int, total: int) -> None:
+        """Show how many runs are done.
+
+        Args:
+            done: the runs that are done.
+            total: all runs.
+        """
+        self.done, self.total = done, total
+        self._bar.update(self._task, completed=done, total=total)
+
+    def __enter__(self) -> RunsDone:
+        """Start the bar."""
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> None:
+        """Remove the bar.
+
+        Raises:
+            RunError: when the runs failed or were stopped: why, what is kept, and how to go on.
+        """
+        self._bar.stop()
+        if not isinstance(error, RunError | KeyboardInterrupt):
+            return
+        said = str(error) or "Stopped."
+        if self.total:
+            wider = " with a larger budget" if isinstance(error, BudgetExceeded) else ""
+            raise RunError(
+                f"{said} {self.done} of {self.total} runs are done; they, and all that was "
+                f"answered, are kept in {self._folder}, and the same command{wider} goes on from "
+                "there."
+            ) from error
+        if isinstance(error, KeyboardInterrupt):
+            raise RunError(said) from error

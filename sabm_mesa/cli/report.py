@@ -1,4 +1,4 @@
-"""What the command line says when runs are done."""
+"""Messages of the command line when runs are done."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 from sabm_mesa.cli.app import say
 from sabm_mesa.cli.progress import in_words
-from sabm_mesa.population import describe_minds
-from sabm_mesa.recording import outputs
-from sabm_mesa.runner import Runs
-from sabm_mesa.usage import Tally
+from sabm_mesa.core.usage import Usage
+from sabm_mesa.minds.specs import describe_minds
+from sabm_mesa.recording import export
+from sabm_mesa.runs.run import Runs
 
 
 def deliver(
@@ -34,20 +34,20 @@ def deliver(
         recording: the recording, when it is in that folder.
         as_json: whether to print one JSON object.
         movies: file name → animation.
-        first_lines: what is said before the report.
-        more: what the summary says besides.
+        first_lines: the lines before the report.
+        more: further content of the summary.
 
     Raises:
         OutputError: when a file cannot be written.
     """
-    outputs.make_folder(out)
+    export.make_folder(out)
     summary = {**runs.summary(), **(more or {})}
-    files = outputs.write_outputs(
+    files = export.write_outputs(
         out, runs.model_frame(), runs.agent_frame(), summary, runs.figures(), movies
     )
     files = [recording, *files] if recording else files
     if as_json:
-        say(outputs.as_json({**summary, "files": [str(path) for path in files]}))
+        say(export.readable_json({**summary, "files": [str(path) for path in files]}))
     else:
         say("\n".join([*first_lines, report(runs, files)]))
 
@@ -87,8 +87,8 @@ def report(runs: Runs, files: Sequence[Path]) -> str:
     return "\n".join(lines)
 
 
-def warnings(total: Tally) -> list[str]:
-    """What went wrong with the asks, and how often; nothing when nothing did.
+def warnings(total: Usage) -> list[str]:
+    """Return one line for each kind of failure of the asks, with its count; none without failures.
 
     Args:
         total: the sums over all asks.
@@ -121,7 +121,7 @@ def _measures(ends: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _cautions(ends: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What the measures of the runs have to be read with, each once."""
+    """Return the cautions for reading the measures of the runs, each once."""
     said = dict.fromkeys(end.get("caution", "") for end in ends)
     return [f"Warning: {words}" for words in said if words]
 

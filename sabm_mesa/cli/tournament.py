@@ -9,37 +9,33 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sabm_mesa import registry
-from sabm_mesa.cli.app import (
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.options import (
+    NO_LLM_OPTIONS,
     AsJson,
-    BaseURL,
-    BudgetUSD,
     Condition,
-    MaxAsks,
-    MaxConcurrency,
-    MaxTokens,
-    Prices,
+    LLMOptions,
     Prompts,
     Rounds,
     ScenarioName,
     Settings,
-    Timeout,
-    app,
-    say,
+    parameters_from,
+    with_llm_options,
 )
-from sabm_mesa.cli.values import parameters_from
 from sabm_mesa.errors import ParameterError
+from sabm_mesa.models import registry
 
 if TYPE_CHECKING:
-    from sabm_mesa.tournament import Tournament
+    from sabm_mesa.studies.tournament import Tournament
 
 REASONS = 5
-"""Entrants whose most frequent reason for invalid decisions is printed at the most."""
+"""Entrants whose most frequent reason for invalid decisions is printed at most."""
 REASON = 200
-"""Letters of a reason that are printed at the most; ``reasons.csv`` has it whole."""
+"""Characters of a reason that are printed at most; ``reasons.csv`` has it whole."""
 
 
 @app.command()
+@with_llm_options
 def tournament(
     name: ScenarioName,
     files: Annotated[
@@ -68,21 +64,14 @@ def tournament(
     out: Annotated[
         Path | None, typer.Option(help="Folder; out/tournament-SCENARIO by default.")
     ] = None,
-    base_url: BaseURL = None,
-    max_concurrency: MaxConcurrency = None,
-    timeout: Timeout = 120.0,
-    budget_usd: BudgetUSD = None,
-    max_asks: MaxAsks = None,
-    max_tokens: MaxTokens = None,
-    prices: Prices = None,
+    llm: LLMOptions = NO_LLM_OPTIONS,
     prompts: Prompts = None,
     as_json: AsJson = False,
 ) -> None:
     """Play minds from files against one another, and rank them."""
-    from sabm_mesa import tournament as tournaments
-    from sabm_mesa.cli.runs_done import RunsDone
-    from sabm_mesa.llm import Budget, Connection
-    from sabm_mesa.recording import outputs
+    from sabm_mesa.cli.progress import RunsDone
+    from sabm_mesa.recording import export
+    from sabm_mesa.studies import tournament as tournaments
 
     model = registry.scenario(name)
     parameters = parameters_from(
@@ -90,10 +79,7 @@ def tournament(
     )
     if "minds" in parameters:
         raise ParameterError("The minds of a tournament are named after the scenario.")
-    connection = Connection(
-        base_url, max_concurrency, timeout_s=timeout, prices=prices,
-        budget=Budget(budget_usd, max_asks, max_tokens),
-    )  # fmt: skip
+    connection = llm.connection()
     folder = out or Path("out", f"tournament-{name}")
     with RunsDone(name, folder) as progress:
         played = tournaments.play(
@@ -104,7 +90,7 @@ def tournament(
     if as_json:
         files_written = [str(path) for path in [*played.sweep.files, *played.files]]
         where = {"recording": str(played.sweep.path), "files": files_written}
-        say(outputs.as_json({**played.summary(), **where}))
+        say(export.readable_json({**played.summary(), **where}))
     else:
         say(_said(played))
 

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from sabm_mesa import registry
-from sabm_mesa.cli import completion
-from sabm_mesa.cli.app import BaseURL, app, say
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.options import BaseURL, complete_scenarios
+from sabm_mesa.models import registry
 
 HOST, PORT = "127.0.0.1", 8765
 
@@ -22,7 +22,7 @@ def view(
         typer.Argument(
             metavar="[SCENARIO]",
             help="Open the page of this scenario.",
-            autocompletion=completion.scenarios,
+            autocompletion=complete_scenarios,
         ),
     ] = None,
     *,
@@ -35,7 +35,7 @@ def view(
 ) -> None:
     """Open the viewer in a browser: watch scenarios, read recordings, play with people."""
     from sabm_mesa.llm.address import URL_VARIABLE, check_url
-    from sabm_mesa.visualization.access import LOOPBACK, new_key
+    from sabm_mesa.visualization.access import LOOPBACK
     from sabm_mesa.visualization.server import serve
 
     # Solara tells those who write pages of hooks and cookies; a user of the pages can do nothing.
@@ -46,8 +46,6 @@ def view(
         path = f"/scenario/{name}"
     if base_url is not None:
         os.environ[URL_VARIABLE] = check_url(base_url)
-    if host not in LOOPBACK:
-        path = f"{path}?key={new_key()}"
 
     def ready(address: str) -> None:
         if host not in LOOPBACK:

@@ -2,12 +2,13 @@
 
 ::
 
-    Sharing → Budgeted → Retrying → Limited → Priced → FinishingSent → OpenAIClient
+    CoalescingClient → BudgetClient → RetryClient → LimitClient → PriceClient
+        → FinishInFlightClient → OpenAIClient
 
 One connection and one limiter for each endpoint, shared by all runs of the process. A model in a
-GGUF file takes the place of an endpoint, of which nothing is to be retried, and no price is asked::
+GGUF file takes the place of an endpoint; it needs neither retries nor prices::
 
-    Budgeted → Limited → FinishingSent → LocalClient
+    BudgetClient → LimitClient → FinishInFlightClient → GGUFClient
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sabm_mesa import engine
+from sabm_mesa.core import engine
+from sabm_mesa.core.parameters import check_int
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm.address import check_url, endpoint_url
-from sabm_mesa.llm.budget import CAPS, Budget, Budgeted, check_price
+from sabm_mesa.llm.budget import CAPS, Budget, BudgetClient, check_price
 from sabm_mesa.llm.client import Client, Completion, Request
-from sabm_mesa.llm.finish import FinishingSent
-from sabm_mesa.llm.limit import CEILING, Limited, Limiter
-from sabm_mesa.llm.prices import Priced, PriceTable
-from sabm_mesa.llm.retry import MAX_RETRIES, Retrying
+from sabm_mesa.llm.coalescing import CoalescingClient, SupportsN
+from sabm_mesa.llm.in_flight import FinishInFlightClient
+from sabm_mesa.llm.limit import CEILING, LimitClient, Limiter
+from sabm_mesa.llm.prices import PriceClient, PriceTable
+from sabm_mesa.llm.retry import MAX_RETRIES, RetryClient
 from sabm_mesa.llm.scripted import ScriptedClient
-from sabm_mesa.llm.sharing import Sharing, Willing
-from sabm_mesa.parameters import whole
 
 if TYPE_CHECKING:
-    from sabm_mesa.llm.local_client import LocalClient
+    from sabm_mesa.llm.gguf_client import GGUFClient
     from sabm_mesa.llm.openai_client import OpenAIClient
 
 __all__ = [
@@ -60,13 +61,13 @@ class Connection:
     Attributes:
         base_url: the endpoint of minds that name none; when None, what OPENAI_BASE_URL in the
             environment says, or OpenAI's own.
-        max_concurrency: requests under way at once at the most, or None.
+        max_concurrency: requests under way at once at most, or None.
         timeout_s: seconds after which a request is given up.
         max_retries: how often a request is sent again at most.
         prices: a user's own price file, or None.
         budget: caps over all runs that share this object, or None.
-        share_requests: whether identical questions that are put at once are sent as one request
-            for so many answers (`sharing` says which).
+        share_requests: whether identical questions that are asked at once are sent as one request
+            for so many answers (`coalescing` says which).
 
     Raises:
         ParameterError: for an illegal value.
@@ -83,10 +84,12 @@ class Connection:
     def __post_init__(self) -> None:
         """Refuse what would wait for ever or reach nothing."""
         if self.max_concurrency is not None:
-            whole("max_concurrency", self.max_concurrency, 1)
-        whole("max_retries", self.max_retries, 0)
+            check_int("max_concurrency", self.max_concurrency, 1)
+        check_int("max_retries", self.max_retries, 0)
         if not 0 < self.timeout_s < math.inf:
-            raise ParameterError(f"timeout_s has to be more than 0 (got {self.timeout_s!r}).")
+            raise ParameterError(
+                f"timeout_s has to be more than 0 (got {self.timeout_s!r}).", parameter="timeout_s"
+            )
         if self.base_url is not None:
             check_url(self.base_url)
 
@@ -95,7 +98,7 @@ class Connection:
         """The connection that a recording tells of, with its caps and nothing spent.
 
         Args:
-            said: what `as_recorded` returned; ``{}`` stands for the defaults.
+            said: the result of `as_recorded`; ``{}`` stands for the defaults.
 
         Raises:
             ParameterError: when the price file of the run is gone.
@@ -113,7 +116,7 @@ class Connection:
         )
 
     def as_recorded(self) -> dict[str, Any]:
-        """What a recording says of the connection: all but the budget's state."""
+        """Return the recorded form of the connection: all but the budget's state."""
         said: dict[str, Any] = {
             "base_url": endpoint_url(self.base_url),
             "max_concurrency": self.max_concurrency,
@@ -131,9 +134,9 @@ class Connection:
 
 _lock = threading.Lock()
 _clients: dict[tuple[str | None, float], OpenAIClient] = {}
-_files: dict[Path, LocalClient] = {}
+_files: dict[Path, GGUFClient] = {}
 _limiters: dict[str | Path | None, Limiter] = {}
-_willing: dict[tuple[str | None, str], Willing] = {}
+_supports_n: dict[tuple[str | None, str], SupportsN] = {}
 _of_parents: list[object] = []
 
 
@@ -165,14 +168,14 @@ def connect(
             _clients[place] = OpenAIClient(url, how.timeout_s)
         endpoint = _clients[place]
         limiter = _limiters.setdefault(url, Limiter())
-        willing = _willing.setdefault((url, model), Willing())
+        supports_n = _supports_n.setdefault((url, model), SupportsN())
     endpoint.check_key()
-    priced = Priced(FinishingSent(endpoint), prices)
-    client: Client = Limited(priced, limiter, how.max_concurrency or CEILING)
-    client = Retrying(client, how.max_retries)
+    priced = PriceClient(FinishInFlightClient(endpoint), prices)
+    client: Client = LimitClient(priced, limiter, how.max_concurrency or CEILING)
+    client = RetryClient(client, how.max_retries)
     if how.budget is not None:
-        client = Budgeted(client, how.budget, prices)
-    return Sharing(client, willing) if how.share_requests else client
+        client = BudgetClient(client, how.budget, prices)
+    return CoalescingClient(client, supports_n) if how.share_requests else client
 
 
 def connect_file(path: Path, connection: Connection | None = None) -> tuple[Client, str]:
@@ -188,32 +191,32 @@ def connect_file(path: Path, connection: Connection | None = None) -> tuple[Clie
     Raises:
         ParameterError: when there is no such file, or it cannot be loaded.
     """
-    from sabm_mesa.llm.local_client import LocalClient
+    from sabm_mesa.llm.gguf_client import GGUFClient
 
     how = connection or Connection()
     path = path.resolve()
     with _lock:
         if path not in _files:
-            _files[path] = LocalClient(path)
+            _files[path] = GGUFClient(path)
         model = _files[path]
         limiter = _limiters.setdefault(path, Limiter())
-    client: Client = Limited(FinishingSent(model), limiter, 1)
+    client: Client = LimitClient(FinishInFlightClient(model), limiter, 1)
     if how.budget is not None:
-        client = Budgeted(client, how.budget, PriceTable(how.prices))
+        client = BudgetClient(client, how.budget, PriceTable(how.prices))
     return client, model.file
 
 
 def close_all() -> None:
     """Close all connections and models in files; the next `connect` opens new ones."""
     with _lock:
-        clients: list[OpenAIClient | LocalClient] = [
+        clients: list[OpenAIClient | GGUFClient] = [
             *(client for client in _clients.values() if client.is_open),
             *_files.values(),
         ]
         _clients.clear()
         _files.clear()
         _limiters.clear()
-        _willing.clear()
+        _supports_n.clear()
 
     async def close() -> None:
         for client in clients:
@@ -231,7 +234,7 @@ def _leave_to_parent() -> None:
     _clients.clear()
     _files.clear()
     _limiters.clear()
-    _willing.clear()
+    _supports_n.clear()
 
 
 atexit.register(close_all)

@@ -6,7 +6,7 @@ import os
 import socket
 from urllib.parse import urlsplit
 
-from sabm_mesa.errors import ParameterError
+from sabm_mesa.errors import ParameterError, about
 
 URL_VARIABLE = "OPENAI_BASE_URL"
 REACHABLE_S = 5.0
@@ -26,6 +26,7 @@ def endpoint_url(url: str | None) -> str | None:
     return check_url(url) if url else None
 
 
+@about("base_url")
 def check_url(url: str) -> str:
     """Check an address and leave out the slash at its end.
 
@@ -55,7 +56,7 @@ def check_listener(address: str, what: str) -> None:
 
     Args:
         address: ``HOST:PORT``.
-        what: what should be there, for the error.
+        what: the thing that should be there, for the error.
 
     Raises:
         ParameterError: when it is no address, or nobody answers there.

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import BudgetExceeded, ParameterError
 from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.llm.prices import Price, PriceTable
@@ -15,21 +16,6 @@ TOKENS_PER_MESSAGE = 8
 CAPS = ("max_usd", "max_asks", "max_tokens")
 ANSWER_TOKENS = 4096
 """Assumed for an answer whose length the request does not limit."""
-
-
-@dataclass(slots=True)
-class Spent:
-    """Requests, tokens and dollars, spent or set aside."""
-
-    asks: int = 0
-    tokens: int = 0
-    usd: float = 0.0
-
-    def add(self, other: Spent, sign: int = 1) -> None:
-        """Add (or, with sign -1, take away) another sum."""
-        self.asks += sign * other.asks
-        self.tokens += sign * other.tokens
-        self.usd += sign * other.usd
 
 
 @dataclass(slots=True)
@@ -42,19 +28,19 @@ class Budget:
     several answers counts as so many asks.
 
     Attributes:
-        max_usd: dollars at the most, or None.
-        max_asks: requests at the most, or None.
-        max_tokens: tokens sent and received at the most, or None.
-        spent: what was spent.
-        reserved: what is set aside for requests under way.
+        max_usd: dollars at most, or None.
+        max_asks: requests at most, or None.
+        max_tokens: tokens sent and received at most, or None.
+        spent: the amount spent.
+        reserved: the amount set aside for requests under way.
         waiting: requests that wait for those under way.
     """
 
     max_usd: float | None = None
     max_asks: int | None = None
     max_tokens: int | None = None
-    spent: Spent = field(default_factory=Spent)
-    reserved: Spent = field(default_factory=Spent)
+    spent: Usage = field(default_factory=Usage)
+    reserved: Usage = field(default_factory=Usage)
     waiting: list[asyncio.Future[None]] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
@@ -62,24 +48,26 @@ class Budget:
         for name in CAPS:
             cap = getattr(self, name)
             if cap is not None and not cap >= 0:
-                raise ParameterError(f"The budget {name} has to be 0 or more (got {cap}).")
+                raise ParameterError(
+                    f"The budget {name} has to be 0 or more (got {cap}).", parameter=name
+                )
 
-    def after(self, spent: Spent) -> Budget:
+    def after(self, spent: Usage) -> Budget:
         """A budget with the same caps of which something is spent: by runs that are resumed.
 
         Args:
-            spent: what they have spent.
+            spent: the amount they have spent.
         """
         return Budget(self.max_usd, self.max_asks, self.max_tokens, spent)
 
-    async def reserve(self, most: Spent) -> None:
+    async def reserve(self, most: Usage) -> None:
         """Set the most that a request can cost aside.
 
         When it fits only after requests under way have cost less than was set aside for them,
         their end is awaited first.
 
         Args:
-            most: what the request costs at the most.
+            most: the highest cost of the request.
 
         Raises:
             BudgetExceeded: when it could pass a cap.
@@ -98,14 +86,14 @@ class Budget:
             await waiter
         self.reserved.add(most)
 
-    def settle(self, most: Spent, spent: Spent | None) -> None:
+    def settle(self, most: Usage, spent: Usage | None) -> None:
         """Give back what was set aside, and count what was spent.
 
         Args:
-            most: what was set aside.
-            spent: what the request cost; None when it was not answered.
+            most: the amount set aside.
+            spent: the cost of the request; None when it was not answered.
         """
-        self.reserved.add(most, -1)
+        self.reserved.subtract(most)
         if spent is not None:
             self.spent.add(spent)
         waiting, self.waiting = self.waiting, []
@@ -113,12 +101,12 @@ class Budget:
             if not waiter.done():
                 waiter.set_result(None)
 
-    def _short_of(self, most: Spent) -> tuple[str, float, str] | None:
+    def _short_of(self, most: Usage) -> tuple[str, float, str] | None:
         """The first cap under which the request does not fit now."""
         caps = (
             ("asks", self.max_asks, "asks"),
             ("tokens", self.max_tokens, "tokens"),
-            ("usd", self.max_usd, "dollars"),
+            ("cost_usd", self.max_usd, "dollars"),
         )
         for name, limit, unit in caps:
             used = getattr(self.spent, name) + getattr(self.reserved, name)
@@ -127,7 +115,7 @@ class Budget:
         return None
 
 
-class Budgeted:
+class BudgetClient:
     """Keeps the requests of a client within a budget.
 
     Args:
@@ -143,11 +131,11 @@ class Budgeted:
         """Complete a chat within the budget.
 
         Args:
-            request: what is asked.
+            request: the request.
 
         Raises:
             BudgetExceeded: when the request could pass a cap.
-            LLMError: what the client raises.
+            LLMError: raised by the client.
         """
         most = self._most(request)
         await self._budget.reserve(most)
@@ -159,25 +147,30 @@ class Budgeted:
             self._budget.settle(most, spent)
         return done
 
-    def _most(self, request: Request) -> Spent:
+    def _most(self, request: Request) -> Usage:
         contents = [content for _, content in request.messages]
         return most_of(contents, request.max_tokens, self._prices.of(request.model), request.n)
 
 
 def most_of(
     contents: Iterable[str], max_tokens: int | None, price: Price | None, n: int = 1
-) -> Spent:
-    """What a request can cost at the most.
+) -> Usage:
+    """Return the highest possible cost of a request.
 
     Args:
         contents: its messages.
-        max_tokens: tokens of an answer at the most, or None.
+        max_tokens: tokens of an answer at most, or None.
         price: the price of the model, or None when it is not known.
         n: how many answers it asks for.
     """
     prompt = sum(_most_tokens(content) for content in contents)
     answer = n * (ANSWER_TOKENS if max_tokens is None else max_tokens)
-    return Spent(n, prompt + answer, price.cost(prompt, 0, answer) if price else 0.0)
+    return Usage(
+        asks=n,
+        prompt_tokens=prompt,
+        completion_tokens=answer,
+        cost_usd=price.cost(prompt, 0, answer) if price else 0.0,
+    )
 
 
 def check_price(model: str, budget: Budget | None, prices: PriceTable) -> None:
@@ -199,18 +192,21 @@ def check_price(model: str, budget: Budget | None, prices: PriceTable) -> None:
 
 
 def _most_tokens(text: str) -> int:
-    """A cautious count: one token for two letters, nearly one for each byte of other signs.
+    """A cautious count: one token for two characters, nearly one for each byte of other signs.
 
-    Common languages have three to five letters a token; signs beyond ASCII have at most one token
-    a byte of UTF-8.
+    Common languages have three to five characters a token; signs beyond ASCII have at most one
+    token a byte of UTF-8.
     """
     return len(text.encode(errors="replace")) - len(text) // 2 + TOKENS_PER_MESSAGE
 
 
-def _spent(done: Completion, most: Spent) -> Spent:
-    """What a completion cost; what the server does not report is taken to be the most."""
+def _spent(done: Completion, most: Usage) -> Usage:
+    """Return the cost of a completion; what the server does not report counts as the most."""
     reported = done.prompt_tokens + done.completion_tokens
     tokens = reported if done.prompt_tokens else max(most.tokens, reported)
-    return Spent(
-        max(1, len(done.parts)), tokens, most.usd if math.isnan(done.cost_usd) else done.cost_usd
+    return Usage(
+        asks=max(1, len(done.parts)),
+        prompt_tokens=tokens - done.completion_tokens,
+        completion_tokens=done.completion_tokens,
+        cost_usd=most.cost_usd if math.isnan(done.cost_usd) else done.cost_usd,
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 _SENDING = {"n", "place"}
-"""What of a request says how it is sent, and nothing of what is asked."""
+"""Fields of a request that say how it is sent, and nothing of its content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +19,11 @@ class Request:
         model: the name of the model.
         messages: (role, content) of each message.
         temperature: sampling temperature; None leaves it to the server.
-        max_tokens: tokens of the answer at the most; None leaves it to the server.
+        max_tokens: tokens of the answer at most; None leaves it to the server.
         top_p: nucleus sampling; None leaves it to the server.
         schema: JSON schema of the answer, or None for plain text.
         n: how many answers are asked for at once.
-        place: (round, phase, position) of a question that is put to all agents of a phase at
+        place: (round, phase, position) of a question that all agents of a phase are asked at
             once: identical ones of one round and phase may be sent as one request. None for
             others.
         seed: seed of the sampling; None leaves it to the server.
@@ -70,7 +70,7 @@ class EmbeddingRequest(Request):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What came back.
+    """Response of a server to a request.
 
     Attributes:
         text: the answer; ``""`` when the server sent none. Of embeddings a line for each vector:
@@ -102,7 +102,7 @@ class Completion:
 
 
 class Client(Protocol):
-    """Whatever completes a chat."""
+    """Interface of a client that completes a chat."""
 
     async def complete(self, request: Request) -> Completion:
         """Complete a chat, or embed texts.

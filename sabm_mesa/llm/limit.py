@@ -20,7 +20,7 @@ START = 32
 CEILING = 1000
 CUT = 0.8
 FEWEST = 10
-"""Answers between two probes of a higher limit at the least."""
+"""Answers between two probes of a higher limit at least."""
 LONGEST_PAUSE_S = 60.0
 
 
@@ -128,13 +128,13 @@ class Limiter:
             self._cut_at = now
 
 
-class Limited:
+class LimitClient:
     """Keeps the requests of a client within a limiter.
 
     Args:
         client: the client.
         limiter: the limiter of its endpoint.
-        ceiling: requests under way at once at the most.
+        ceiling: requests under way at once at most.
     """
 
     def __init__(self, client: Client, limiter: Limiter, ceiling: int = CEILING) -> None:
@@ -144,10 +144,10 @@ class Limited:
         """Complete a chat as soon as there is a place.
 
         Args:
-            request: what is asked.
+            request: the request.
 
         Raises:
-            LLMError: what the client raises.
+            LLMError: raised by the client.
         """
         sent = await self._limiter.acquire(self._ceiling)
         try:

@@ -30,7 +30,7 @@ _FAILURES = (
     ValueError,
     RecursionError,
 )
-"""What the library or the connection raises, and what cannot be read."""
+"""Errors of the library, of the connection, and of responses that cannot be read."""
 _OPENAI_HOST = "api.openai.com"
 
 
@@ -38,7 +38,7 @@ class OpenAIClient:
     """Asks one OpenAI-compatible endpoint through the `openai` library over aiohttp.
 
     The key comes from the environment and is kept nowhere else. The library's own retries are
-    off: `Retrying` does them. Its typed method for chat completions is passed by, since it costs
+    off: `RetryClient` does them. Its typed method for chat completions is passed by, since it costs
     more than the rest of a request together: it walks through the body once more for its types.
 
     A JSON schema is sent as OpenAI takes it (``json_schema``); a server that refuses this form is
@@ -82,7 +82,7 @@ class OpenAIClient:
         """Complete a chat, or embed texts.
 
         Args:
-            request: what is asked.
+            request: the request.
 
         Raises:
             LLMError: translated from what the library or the server says.

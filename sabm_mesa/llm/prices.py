@@ -1,4 +1,4 @@
-"""What tokens cost: a dated table that a user's own file can replace."""
+"""Prices of tokens: a dated table that a user's own file can replace."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm.client import Client, Completion, Request
-from sabm_mesa.own_files import read_toml
 
 IN_A_FILE = "gguf:"
 """The names of models in files begin so: they run in this process, and nobody is paid for them."""
@@ -130,7 +130,7 @@ def _is_price(dollars: Any) -> bool:
     return number and 0 <= dollars < math.inf
 
 
-class Priced:
+class PriceClient:
     """Says what each completion cost.
 
     Args:
@@ -146,10 +146,10 @@ class Priced:
         """Complete a chat; its `cost_usd` is NaN when the price or the tokens are not known.
 
         Args:
-            request: what is asked.
+            request: the request.
 
         Raises:
-            LLMError: what the client raises.
+            LLMError: raised by the client.
         """
         done = await self._client.complete(request)
         price = self._prices.of(done.model, request.model)

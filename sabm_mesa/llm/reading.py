@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sabm_mesa.answers import sound
+from sabm_mesa.core.answers import replace_surrogates
 from sabm_mesa.llm.client import Completion, Request
 
 _MOST_TOKENS = 10**9
@@ -24,7 +24,7 @@ def read_completion(body: Any, request: Request, latency_s: float) -> Completion
 
     Args:
         body: the body, from JSON.
-        request: what was asked.
+        request: the request.
         latency_s: seconds from sending to the whole answer.
 
     Returns:
@@ -43,7 +43,7 @@ def read_completion(body: Any, request: Request, latency_s: float) -> Completion
     text, reason = answers[0]
     whole = Completion(
         text,
-        sound(str(body.get("model") or request.model)),
+        replace_surrogates(str(body.get("model") or request.model)),
         reason,
         prompt_tokens=prompt_tokens,
         completion_tokens=_count(usage.get("completion_tokens")),
@@ -63,7 +63,7 @@ def read_models(body: Any) -> list[str]:
         ValueError: when it is no list of models.
     """
     found = [_table(each).get("id") for each in _list(_table(body), "data")]
-    return [sound(name) for name in found if isinstance(name, str)]
+    return [replace_surrogates(name) for name in found if isinstance(name, str)]
 
 
 def _answer(choice: dict[str, Any]) -> tuple[str, str]:
@@ -72,7 +72,7 @@ def _answer(choice: dict[str, Any]) -> tuple[str, str]:
     text = _text(message.get("content"))
     if message.get("refusal") and not text:
         return text, "content_filter"
-    return text, sound(str(choice.get("finish_reason") or ""))
+    return text, replace_surrogates(str(choice.get("finish_reason") or ""))
 
 
 def _cached(usage: dict[str, Any]) -> int:
@@ -91,7 +91,7 @@ def _parts(whole: Completion, answers: Sequence[tuple[str, str]]) -> tuple[Compl
 
     A server counts the tokens of a request in all. Those that were sent are shared evenly, the
     first answers having one more where they cannot be; those that came in proportion to the
-    letters of the answers, each with one more for its end.
+    characters of the answers, each with one more for its end.
     """
     n = len(answers)
     ends = list(accumulate(len(text) + 1 for text, _ in answers))
@@ -119,7 +119,7 @@ def read_embeddings(body: Any, request: Request, latency_s: float) -> Completion
 
     Args:
         body: the body, from JSON.
-        request: what was asked.
+        request: the request.
         latency_s: seconds from sending to the whole answer.
 
     Returns:
@@ -134,7 +134,7 @@ def read_embeddings(body: Any, request: Request, latency_s: float) -> Completion
     in_order = sorted(found, key=lambda each: _count(each.get("index")))
     return Completion(
         text="\n".join(_vector(each.get("embedding")) for each in in_order),
-        model=sound(str(body.get("model") or request.model)),
+        model=replace_surrogates(str(body.get("model") or request.model)),
         prompt_tokens=_count(_table(body.get("usage")).get("prompt_tokens")),
         latency_s=latency_s,
     )
@@ -177,7 +177,7 @@ def _text(content: Any) -> str:
         return ""
     if not isinstance(content, str):
         raise ValueError(f"{type(content).__name__} in place of a text")  # noqa: TRY004
-    return sound(content)
+    return replace_surrogates(content)
 
 
 def _count(value: Any) -> int:

@@ -14,7 +14,7 @@ FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 60.0
 
 
-class Retrying:
+class RetryClient:
     """Sends a request again after 408, 409, 429, 5xx, timeouts and lost connections.
 
     The wait doubles from `first_wait_s`, with a random share so that many requests do not come
@@ -24,7 +24,7 @@ class Retrying:
     Args:
         client: the client that is retried.
         max_retries: how often a request is sent again at most.
-        first_wait_s: seconds before the first retry, at the most.
+        first_wait_s: seconds before the first retry, at most.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Retrying:
         """Complete a chat, with retries.
 
         Args:
-            request: what is asked.
+            request: the request.
 
         Raises:
             RateLimited: when the rate limit still held after the last retry.

@@ -18,7 +18,7 @@ class ScriptedClient:
             request; an exception is raised instead of answered.
 
     Attributes:
-        requests: what it was asked, in order.
+        requests: the requests that it received, in order.
 
     Raises:
         MindError: by `complete`, when the script has run out.
@@ -33,7 +33,7 @@ class ScriptedClient:
         """Answer with what the script says next.
 
         Args:
-            request: what is asked.
+            request: the request.
         """
         self.requests.append(request)
         answer = self._answer(request) if self._answer else next(self._answers, None)

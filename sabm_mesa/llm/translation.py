@@ -1,4 +1,4 @@
-"""What a server or the connection to it says, translated; here, and only here.
+"""Translation of the errors of a server and of the connection to it; here, and only here.
 
 Every message is one line: what happened, where, and what to do next. None holds a key.
 """

@@ -6,20 +6,18 @@ for budgets, tokens and dollars, and comes from the recording when a run is repe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sabm_mesa.asks import Ask
-from sabm_mesa.decisions import Format
-from sabm_mesa.errors import ParameterError
-from sabm_mesa.llm import Client, Connection, ScriptedClient, connect
+from sabm_mesa.core.answers import Format
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.errors import ParameterError, about
+from sabm_mesa.llm import Client, ScriptedClient, connect
 from sabm_mesa.llm.address import check_url
 from sabm_mesa.llm.client import EmbeddingRequest
-from sabm_mesa.minds import Mind, model_and_url
+from sabm_mesa.minds.base import Mind
 from sabm_mesa.minds.llm import LLMMind
 from sabm_mesa.minds.recorded import RecordedMind
-
-if TYPE_CHECKING:
-    from sabm_mesa.models.base import SmartModel
+from sabm_mesa.minds.specs import MindContext, model_and_url
 
 KIND = "embedding"
 
@@ -33,8 +31,8 @@ class EmbeddingMind(LLMMind):
         spec: how the mind is named in the data.
     """
 
-    answer_format: Format = "paper"
-    """What it answers has one form, whatever format language models are asked for."""
+    answer_format: Format | None = "paper"
+    """The one format of its answers, whatever format language models are asked for."""
 
     def __init__(self, model: str, client: Client, spec: str) -> None:
         super().__init__(model, client, spec=spec)
@@ -55,29 +53,33 @@ def embedding_model(spec: str) -> tuple[str, str]:
     return name, url
 
 
-def embedder(what: str, spec: Any, model: SmartModel) -> Mind:
-    """The embedding model of a run; while a recorded run is followed it answers from that.
+def embedder(what: str, spec: Any, context: MindContext) -> Mind:
+    """The embedding model of a run; while a recorded run is repeated it answers from that.
 
     Args:
         what: the parameter, for the error.
         spec: ``embedding:MODEL`` or ``embedding:MODEL@URL``.
-        model: the run.
+        context: the data from which the minds of the run are made.
 
     Raises:
         ParameterError: for a spec that cannot be read.
-        LLMError: when the endpoint cannot be reached for want of a key.
+        MissingKey: when the endpoint needs a key and there is none.
     """
     name, url = embedding_model(spec) if isinstance(spec, str) else ("", "")
     if not name:
         raise ParameterError(
-            f"{what} is sparse, embedding:MODEL or embedding:MODEL@URL, not {spec!r}."
+            f"{what} is sparse, embedding:MODEL or embedding:MODEL@URL, not {spec!r}.",
+            parameter=what,
         )
     if url or "://" in name:
-        check_url(url or name.partition("@")[2])
-    history = model.history
-    # It is recorded how the model is reached, also when nothing was said of it.
-    model.connection = model.connection or Connection()
-    if history is None:
-        return EmbeddingMind(name, connect(url or None, model.connection, name), spec)
-    client = connect(url or None, model.connection, name) if history.may_ask else ScriptedClient(())
-    return RecordedMind(spec, history.past, EmbeddingMind(name, client, spec), live=history.may_ask)
+        with about(what):
+            check_url(url or name.partition("@")[2])
+    client: Client = (
+        ScriptedClient(())
+        if context.asks_nobody
+        else connect(url or None, context.connection, name)
+    )
+    mind, replaying = EmbeddingMind(name, client, spec), context.replaying
+    if replaying is None:
+        return mind
+    return RecordedMind(spec, replaying.recorded, mind, live=replaying.may_ask)

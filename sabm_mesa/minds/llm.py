@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sabm_mesa.asks import Ask, Reply
+from sabm_mesa.core.answers import Reply
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.parameters import check_float, check_int
 from sabm_mesa.llm.client import Client, Completion, Request
-from sabm_mesa.parameters import real, whole
+from sabm_mesa.minds.base import Mind
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +18,7 @@ class LLMSettings:
 
     Attributes:
         temperature: sampling temperature; None leaves it to the server.
-        max_tokens: tokens of an answer at the most; None leaves it to the server.
+        max_tokens: tokens of an answer at most; None leaves it to the server.
         top_p: nucleus sampling; None leaves it to the server.
 
     Raises:
@@ -30,14 +32,14 @@ class LLMSettings:
     def __post_init__(self) -> None:
         """Refuse what no server takes."""
         if self.temperature is not None:
-            real("temperature", self.temperature, 0.0)
+            check_float("temperature", self.temperature, 0.0)
         if self.max_tokens is not None:
-            whole("max_tokens", self.max_tokens, 1)
+            check_int("max_tokens", self.max_tokens, 1)
         if self.top_p is not None:
-            real("top_p", self.top_p, 0.0, 1.0)
+            check_float("top_p", self.top_p, 0.0, 1.0)
 
 
-class LLMMind:
+class LLMMind(Mind):
     """A language model behind an OpenAI-compatible endpoint.
 
     Args:
@@ -48,9 +50,6 @@ class LLMMind:
         together: the names of the phases in which all agents are asked at once: identical
             requests there may be sent as one (`Connection.share_requests`).
     """
-
-    instant = False
-    paid = True
 
     def __init__(
         self,
@@ -87,7 +86,7 @@ class LLMMind:
 
     def _request(self, ask: Ask) -> Request:
         key = ask.key
-        # When a later question or attempt is put depends on when an answer came.
+        # The time of a later question or attempt depends on when an answer came.
         at_once = key.phase in self._together and not key.call and not ask.rejected
         return Request(
             model=self.model,
@@ -101,10 +100,10 @@ class LLMMind:
 
 
 def as_reply(completion: Completion, ask: Ask) -> Reply:
-    """What a server sent as the reply to a question.
+    """Return the completion of a server as the reply to a question.
 
     Args:
-        completion: what it sent.
+        completion: the completion.
         ask: the question.
     """
     return Reply(

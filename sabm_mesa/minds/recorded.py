@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from sabm_mesa.asks import Ask, Mind, Reply
-from sabm_mesa.decisions import Format
-from sabm_mesa.errors import RecordingError, RunDiffers
+from sabm_mesa.core.answers import Reply
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.errors import RecordingError, ReplayMismatch
+from sabm_mesa.minds.base import Mind
 from sabm_mesa.minds.human import HUMAN, HumanMind
-
-if TYPE_CHECKING:
-    from sabm_mesa.recording.past import Past
+from sabm_mesa.recording import RecordedRun
 
 
-class RecordedMind:
-    """Answers from a recording; what is not in it, the mind itself is asked.
+class RecordedMind(Mind):
+    """Answers from a recording; the mind itself is asked what is not in it.
 
     Args:
         spec: how the mind is named in the data.
-        past: the recorded run.
+        recorded: the recorded run.
         mind: the mind itself; None when it is not at hand.
         live: whether it may be asked.
 
@@ -28,25 +25,30 @@ class RecordedMind:
 
     paid = True
 
-    def __init__(self, spec: str, past: Past, mind: Mind | None, *, live: bool) -> None:
-        self.spec = spec
-        self.instant = mind is not None and mind.instant
-        self.at_hand = mind is not None
-        own = HumanMind.answer_format if spec == HUMAN else None
-        if own := getattr(mind, "answer_format", own):
-            self.answer_format: Format = own
-        self._past, self._mind, self._live = past, mind, live
+    def __init__(self, spec: str, recorded: RecordedRun, mind: Mind | None, *, live: bool) -> None:
+        self.spec, self.at_hand = spec, mind is not None
+        self._recorded, self._mind, self._live = recorded, mind, live
+        if mind is not None:
+            self.instant, self.informed = mind.instant, mind.informed
+            self.answer_format = mind.answer_format
+        elif spec == HUMAN:
+            self.answer_format = HumanMind.answer_format
 
     def digest(self, ask: Ask) -> str:
         """The hash of the request that the mind itself would send now.
 
         A mind that is not at hand may hash what it sends in a way of its own: then it is the
         recorded hash, and only the messages can be compared.
+
+        Args:
+            ask: the question.
         """
-        row = self._past.answers.get((*ask.key, len(ask.rejected)))
-        if self._mind is None and row is not None and row["request"] is not None:
+        if self._mind is not None:
+            return self._mind.digest(ask)
+        row = self._recorded.asks.get((*ask.key, len(ask.rejected)))
+        if row is not None and row["request"] is not None:
             return str(row["request"])
-        return ask.digest_of(self._mind)
+        return ask.digest()
 
     async def answer(self, ask: Ask) -> Reply | object:
         """Answer as recorded, or have the mind itself answer.
@@ -55,23 +57,28 @@ class RecordedMind:
             ask: the question.
 
         Raises:
-            RecordingError: when there is no answer, and no mind to ask.
+            ReplayMismatch: when no answer is recorded, and the mind may not be asked.
+            RecordingError: when no answer is recorded, and the mind is not at hand.
         """
-        reply = self._past.reply(ask.key, len(ask.rejected))
+        reply = self._recorded.reply(ask.key, len(ask.rejected))
         if reply is not None:
-            remember = getattr(self._mind, "remember", None)
-            if remember is not None:
-                remember(ask, reply)
+            if self._mind is not None:
+                self._mind.remember(ask, reply)
             return reply
         if not self._live:
-            raise RunDiffers(
-                f"{self._past.name} differs at {ask.key}: {ask.name!r} is asked, attempt "
+            raise ReplayMismatch(
+                f"{self._recorded.name} differs at {ask.key}: {ask.name!r} is asked, attempt "
                 f"{len(ask.rejected)}, and no such answer is in the recording."
             )
         if self._mind is None:
             raise RecordingError(
-                f"{self._past.name} holds no answer at {ask.key} to {ask.name!r}, and the mind "
+                f"{self._recorded.name} holds no answer at {ask.key} to {ask.name!r}, and the mind "
                 f"{self.spec!r} is not at hand: go on in Python with "
                 f"resume(…, minds={{{self.spec!r}: mind}})."
             )
         return await self._mind.answer(ask)
+
+    def close(self) -> None:
+        """Release what the mind itself holds."""
+        if self._mind is not None:
+            self._mind.close()

@@ -1,17 +1,18 @@
-"""The mind that follows a script: for tests, demonstrations and counterfactuals."""
+"""Minds that do as they are told: by a script, or always the same."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from sabm_mesa.asks import Ask
+from sabm_mesa.core.asks import Ask
 from sabm_mesa.errors import MindError
+from sabm_mesa.minds.base import Mind
 
 Script = Callable[[Ask], object] | Iterable[object] | Mapping[str, Iterable[object]]
 
 
-class ScriptedMind:
-    """A mind that answers from a list or with a function.
+class ScriptedMind(Mind):
+    """A mind that answers from a list or with a function, for tests and counterfactuals.
 
     Args:
         script: a function of the ask; or the answers in the order in which they are asked for;
@@ -47,3 +48,30 @@ class ScriptedMind:
         for answer in answers:
             return answer
         raise MindError(f"The script of {self.spec!r} has run out at {ask.key} ({ask.name}).")
+
+
+class FixedMind(Mind):
+    """A mind that gives one answer to every question; where it may talk, it says that answer.
+
+    Source: the fixed-strategy opponents of guessing-game experiments with language models
+    (Lu 2024).
+
+    Args:
+        value: the answer, which is read like any text.
+    """
+
+    instant = True
+    paid = False
+
+    def __init__(self, value: str | float) -> None:
+        self.value = value
+        self.spec = f"fixed:{value}"
+
+    async def answer(self, ask: Ask) -> object:
+        """Answer with the value.
+
+        Args:
+            ask: the question, which makes no difference.
+        """
+        del ask
+        return str(self.value)

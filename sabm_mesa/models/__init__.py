@@ -1,1 +1,1 @@
-"""The models: one file per scenario, whose docstring is its spec sheet, and their base class."""
+"""The scenarios, one folder each, and the base class of their models."""

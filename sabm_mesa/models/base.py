@@ -1,41 +1,65 @@
-"""The base class of all scenarios: a Mesa model that runs phases of asks round by round."""
+"""The base class of all scenarios: a Mesa model that runs phases of asks round by round.
+
+`SmartModel` holds the life of a run: populating, playing rounds, recording, forking.
+`RoundCollector` collects its data. `Score` says how the agents of a scenario are ranked.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import mesa
+import pandas as pd
 
-from sabm_mesa import engine
-from sabm_mesa.answers import FORMATS, Format
-from sabm_mesa.errors import RunError, SabmError, problem_of, told_with_place
-from sabm_mesa.minds import Minds
+from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.core import engine
+from sabm_mesa.core.answers import FORMATS, Format
+from sabm_mesa.core.jsonable import json_roundtrip
+from sabm_mesa.core.parameters import bind, check_choice, check_int
+from sabm_mesa.core.prompts import NO_PERSONA, PromptBook
+from sabm_mesa.core.scheduler import SIMULTANEOUS, Phase, run_phase
+from sabm_mesa.core.streams import Seed, entropy
+from sabm_mesa.core.usage import NO_FAILURES, Failures, Usage
+from sabm_mesa.errors import (
+    RunError,
+    SabmError,
+    UnknownName,
+    error_message,
+    format_user_error,
+)
+from sabm_mesa.llm import Connection
+from sabm_mesa.minds.base import Mind
 from sabm_mesa.minds.llm import LLMSettings
-from sabm_mesa.models.changing import change_if_due, take_over
-from sabm_mesa.models.collector import RoundCollector
-from sabm_mesa.models.score import Score
-from sabm_mesa.parameters import bind, one_of, whole
-from sabm_mesa.population import Personas, dismiss, people
-from sabm_mesa.prompts import NO_PERSONA, PromptBook
-from sabm_mesa.provenance import Seed, entropy, run_info
-from sabm_mesa.recording import NoRecording, Recording, RunRecorder
-from sabm_mesa.recording.following import Following
-from sabm_mesa.recording.history import History
-from sabm_mesa.recording.place import Place
-from sabm_mesa.scheduler import Phase, run_phase
-from sabm_mesa.usage import Tally
+from sabm_mesa.minds.specs import (
+    MindContext,
+    Minds,
+    assign,
+    by_spec,
+    check_specs,
+    language_model,
+    mind_makers,
+)
+from sabm_mesa.models.declarations import BuildsOn, MessageMeasure
+from sabm_mesa.recording import NoRecording, Recorder, RunHeader
+from sabm_mesa.recording.replaying import ReplayRecorder
+from sabm_mesa.recording.store import versions
+from sabm_mesa.recording.writing import Where, check_where, is_recorded, open_recorder
 
-if TYPE_CHECKING:
-    import pandas as pd
+Personas = str | Mapping[str, int] | Sequence[str] | None
+A = TypeVar("A", bound=SmartAgent)
 
-    from sabm_mesa.agents.base import SmartAgent
-    from sabm_mesa.asks import Mind
-    from sabm_mesa.llm import Connection
-
-A = TypeVar("A", bound="SmartAgent")
+OF_PROMPTS = frozenset({"condition", "variant", "prompts", "personas"})
+"""Parameters that change the prompts."""
+OF_EVERY_SCENARIO = OF_PROMPTS | {
+    "answer_format", "max_attempts", "max_tokens", "minds", "n_rounds", "temperature", "top_p",
+}  # fmt: skip
+"""Parameters that can change during a run of any scenario."""
 
 
 class SmartModel(mesa.Model):
@@ -47,7 +71,7 @@ class SmartModel(mesa.Model):
     randomness comes from the model's `rng` and from the agents' own streams.
 
     Args:
-        n_rounds: rounds of a run at the most (at least 1).
+        n_rounds: rounds of a run at most (at least 1).
         condition: the condition: a named setting of the prompts.
         personas: one persona for all; a mapping persona → number of agents, spread in random
             order; or a sequence with one an agent.
@@ -57,25 +81,47 @@ class SmartModel(mesa.Model):
         variant: the wording of the prompts.
         prompts: a user's own prompt file, or None.
         answer_format: ``"paper"`` (plain text) or ``"json"`` (for servers with JSON schemas).
-        max_attempts: how often a mind is asked at most until its answer can be used.
+        max_attempts: attempts at a question at most.
         temperature: sampling temperature of language models; None leaves it to the server.
-        max_tokens: tokens of an answer at the most; None leaves it to the server.
+        max_tokens: tokens of an answer at most; None leaves it to the server.
         top_p: nucleus sampling of language models; None leaves it to the server.
         connection: how the endpoints of language models are reached.
         recording: a recording, or a path; False for none. None (default) records a run with
-            language models into the folder ``sabm_recordings`` and no other. A `History`: the
-            recorded run that is followed (`replay`, `resume` and `fork` give one).
+            language models into the folder ``sabm_recordings`` and no other. `replay`, `resume`
+            and `fork` give a `ReplayRecorder`: the recorded run that is repeated.
+
+    Class attributes:
+        scenario_name: the name on the command line and in recordings.
+        title: the name in words.
+        source: the publications that it follows.
+        prompt_file: the path of its prompts.
+        phases: the phases of a round, in their order.
+        model_columns: column of the model data → attribute of the model.
+        agent_columns: column of the agent data → attribute of the agents.
+        changeable: parameters of its own that can change during a run.
+        plots: the module with its plots, or ``""``.
+        page: the module with its page of the viewer, or ``""``.
+        classical_minds: name → behavioural model, made from its spec; ``"default"`` is one of them.
+        score: the score by which a tournament ranks minds, or None.
+        theory_marks: name → predictions of theory for plots of experiments: label → model column,
+            or a number.
+        message_measures: name → measure of the messages of a run, beside their codes.
+        builds_on: how a run builds on an earlier run of another scenario, or None.
+        screener: ``module:Class`` that judges the tests of its ``screening.toml``, or ``""``.
+        dry_run_with: parameters with which only the minds of the population are paid for.
 
     Attributes:
         round: the round that is played or was played last, from 0; −1 before the first.
         playing: whether a round is under way.
-        in_flight: questions that wait for an answer now.
+        in_flight: the number of questions that wait for an answer now.
         entropy: the seed as a tuple of integers.
         book: the prompts of the run.
-        tally: what the asks of the current round cost.
-        total: what all rounds so far cost.
+        usage: the cost of the asks of the current round.
+        total: the cost of all rounds so far.
         population: all agents in the order of their ids, also those that have left the model.
         critical_path_asks: the longest chain of attempts that had to wait for one another.
+        tags: name → text that is recorded with the run; may be set before it begins.
+        replaying: the recorded run that is repeated, or None.
 
     Raises:
         UsageError: for a parameter, mind, condition or prompt file that cannot be used.
@@ -84,15 +130,20 @@ class SmartModel(mesa.Model):
     scenario_name: ClassVar[str]
     title: ClassVar[str]
     source: ClassVar[str]
-    prompt_file: ClassVar[str]
+    prompt_file: ClassVar[str | Path]
     phases: ClassVar[tuple[Phase, ...]]
     model_columns: ClassVar[Mapping[str, str]] = {}
     agent_columns: ClassVar[Mapping[str, str]] = {}
     changeable: ClassVar[frozenset[str]] = frozenset()
     plots: ClassVar[str] = ""
+    page: ClassVar[str] = ""
     classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {}
-    score: ClassVar[Score | None] = None  # by which minds are ranked in a tournament
-    rehearsed_with: ClassVar[Mapping[str, Any]] = {}  # parameters for which only minds are paid
+    score: ClassVar[Score | None] = None
+    theory_marks: ClassVar[Mapping[str, Mapping[str, str | float]]] = {}
+    message_measures: ClassVar[Mapping[str, MessageMeasure]] = {}
+    builds_on: ClassVar[BuildsOn | None] = None
+    screener: ClassVar[str] = ""
+    dry_run_with: ClassVar[Mapping[str, Any]] = {}
     parameters: dict[str, Any]
 
     def __new__(cls, *args: Any, **given: Any) -> SmartModel:
@@ -118,36 +169,42 @@ class SmartModel(mesa.Model):
         max_tokens: int | None = None,
         top_p: float | None = None,
         connection: Connection | None = None,
-        recording: Recording | History | str | Path | bool | None = None,
+        recording: Where = None,
     ) -> None:
         self.entropy = entropy(rng)
         super().__init__(rng=self.entropy[0] if len(self.entropy) == 1 else list(self.entropy))
-        self.n_rounds = whole("n_rounds", n_rounds, 1)
+        self.n_rounds = check_int("n_rounds", n_rounds, 1)
         self.condition, self.variant, self.connection = condition, variant, connection
-        self.history = recording if isinstance(recording, History) else None
+        check_where(recording)
+        self.recording = recording
+        self.replaying = recording if isinstance(recording, ReplayRecorder) else None
+        self.tags: Mapping[str, str] = {}
         self.book = (
-            self.history.book(condition, variant)
-            if self.history and not self.history.from_files
+            self.replaying.book(condition, variant)
+            if self.replaying and not self.replaying.from_files
             else PromptBook(self.prompt_file, condition, variant, prompts)
         )
-        self.answer_format: Format = one_of("answer_format", answer_format, FORMATS)
-        self.max_attempts = whole("max_attempts", max_attempts, 1)
+        self.answer_format: Format = check_choice("answer_format", answer_format, FORMATS)
+        self.max_attempts = check_int("max_attempts", max_attempts, 1)
         self.llm_settings = LLMSettings(temperature, max_tokens, top_p)
         self.round, self.playing, self.in_flight = -1, False, 0
-        self.tally, self.total, self.critical_path_asks = Tally(), Tally(), 0
-        self.recorder: RunRecorder | Following | NoRecording = NoRecording()
+        self.usage, self.total, self.critical_path_asks = Usage(), Usage(), 0
+        self.recorder: Recorder = NoRecording()
         self.population: list[SmartAgent] = []
         self._minds, self._personas = minds, NO_PERSONA if personas is None else personas
-        self._begun, self._scope, self._place = False, engine.Scope(), Place(recording)
+        self._begun, self._scope = False, engine.Scope()
         self.datacollector = RoundCollector(self.columns(), self.agent_columns)
 
     def populate(self, agent_class: type[A], n: int, *args: Any) -> list[A]:
-        """Make the agents and give each its mind and persona.
+        """Make agents and give each its mind and persona.
+
+        Personas that are given by their counts are spread in random order, so that they do not
+        coincide with the minds.
 
         Args:
             agent_class: the class of the agents.
-            n: how many.
-            args: what their constructor takes besides the model.
+            n: the number of agents.
+            args: arguments of their constructor besides the model.
 
         Returns:
             The agents in the order of their ids.
@@ -157,39 +214,125 @@ class SmartModel(mesa.Model):
             MindSpecError: when the counts of minds or personas do not add up to `n`.
             UnknownName: for a classical mind or persona that does not exist.
         """
-        made = people(self, agent_class, n, args, self._minds, self._personas)
-        self.population += made
-        return made
+        n = check_int("the number of agents", n, 1)
+        makers = mind_makers(assign("minds", self._minds, n), self.mind_context)
+        personas = assign("personas", self._personas, n)
+        for persona in set(personas):
+            self.book.persona(persona)
+        if isinstance(self._personas, Mapping):
+            personas = [personas[i] for i in self.rng.permutation(n)]
+        with engine.relaxed_gc(n):
+            agents = [agent_class(self, *args) for _ in range(n)]
+        for agent, maker, persona in zip(agents, makers, personas, strict=True):
+            agent.persona = persona
+            agent.mind = maker(agent)
+        self.population += agents
+        return agents
 
-    def step(self) -> None:
-        """Play one round; when the run has ended, do nothing.
+    def begin_round(self) -> None:
+        """Change the world before any agent is asked. A scenario may override it."""
 
-        Raises:
-            RunError: when a mind, a language model or the recording fails. What was answered
-                until then is in the recording, and the run has ended.
-        """
-        if not self.running:
-            return
-        self.begin()
-        try:
-            with engine.crowd(len(self.population)):
-                engine.run(self._play(), self._scope)
-        finally:
-            self._leave_place()
+    def update(self) -> None:
+        """Compute the consequences of the decisions, last in a round. A scenario overrides it."""
 
     def columns(self) -> Mapping[str, str]:
         """The scenario's model columns: those of the class, unless a parameter makes more."""
         return self.model_columns
 
     def plot_options(self) -> dict[str, Any]:
-        """What the scenario's plots are told besides the data. A scenario may override it."""
+        """Options of the scenario's plots besides the data. A scenario may override it."""
         return {}
 
-    def begin_round(self) -> None:
-        """Begin the round: what changes before anybody is asked. A scenario may override it."""
+    def end_measures(self) -> dict[str, Any]:
+        """The measures of the whole run, for the summary. A scenario may override it."""
+        return {column: getattr(self, name) for column, name in self.model_columns.items()}
 
-    def update(self) -> None:
-        """End the round: compute what follows from the decisions. A scenario overrides it."""
+    def step(self) -> None:
+        """Play one round; when the run has ended, do nothing.
+
+        Raises:
+            RunError: when a mind, a language model or the recording fails. The answers so far are
+                in the recording, and the run has ended.
+        """
+        if not self.running:
+            return
+        self.begin()
+        try:
+            with engine.relaxed_gc(len(self.population)):
+                engine.run(self._play(), self._scope)
+        finally:
+            self._release()
+
+    def begin(self) -> None:
+        """Enter the run into its recording; the first `step` does it otherwise.
+
+        Raises:
+            RunError: when the recording cannot be opened or written; the run has ended then.
+        """
+        if self._begun:
+            return
+        try:
+            paid = any(agent.paid for agent in self.population)
+            if is_recorded(self.recording, paid=paid):
+                check_specs(self._minds)
+            self.recorder = open_recorder(self.recording, self._header(), paid=paid)
+        except SabmError:
+            self.running = False
+            raise
+        self._begun = True
+        self._apply_due_forks()
+
+    async def _play(self) -> None:
+        try:
+            self.round += 1
+            self.playing = True
+            self.usage = Usage()
+            self.begin_round()
+            for phase in self.phases:
+                self.critical_path_asks += await run_phase(self, phase)
+            self.update()
+            self._end_round()
+            self.datacollector.collect(self)
+            self.recorder.collect(self.round, *self.datacollector.last_rows())
+            self._apply_due_forks()
+            if self.round + 1 >= self.n_rounds:
+                self.running = False
+            if not self.running:
+                await self.recorder.finish(measures=self.end_measures)
+        except BaseException as error:
+            self.running = False
+            if self.playing:
+                self._end_round()
+            await self.recorder.finish(error_message(error))
+            if isinstance(error, SabmError) or not isinstance(error, Exception):
+                raise
+            where = f"{self.scenario_name}, round {self.round}"
+            raise RunError(f"{where}: {format_user_error(error)}") from error
+
+    def _end_round(self) -> None:
+        self.playing = False
+        self.total.add(self.usage)
+
+    def _release(self) -> None:
+        if not self.running:
+            self.recorder.close()
+            for agent in self.population:
+                agent.mind.close()
+
+    def stop(self) -> None:
+        """Stop the round under way, from another thread: its `step` then raises `RunError`."""
+        self._scope.stop()
+
+    def close(self, problem: str = "closed") -> None:
+        """End the run before its time, with its record on disk; when it has ended, do nothing.
+
+        Args:
+            problem: the reason, which is recorded.
+        """
+        if self.running:
+            self.running = False
+            engine.run(self.recorder.finish(problem))
+            self._release()
 
     def model_frame(self, run: int = 0) -> pd.DataFrame:
         """The model data: one row a round, with the number `run`."""
@@ -199,102 +342,305 @@ class SmartModel(mesa.Model):
         """The agent data: one row an agent and round, with the number `run`."""
         return self.datacollector.agent_frame(run)
 
-    def end_measures(self) -> dict[str, Any]:
-        """What is said of the whole run in the summary. A scenario may override it."""
-        return {column: getattr(self, name) for column, name in self.model_columns.items()}
-
     @property
     def recording_path(self) -> Path | None:
-        """The file the run is recorded in; None before it begins, or without one."""
-        return self._place.path
+        """The file of the recording; None before the run begins, or without a recording."""
+        return self.recorder.path
 
-    async def _play(self) -> None:
-        try:
-            self.round += 1
-            self.playing = True
-            self.tally = Tally()
-            self.begin_round()
-            for phase in self.phases:
-                self.critical_path_asks += await run_phase(self, phase)
-            self.update()
-            self._end_round()
-            self.datacollector.collect(self)
-            self.recorder.collect(self.round, *self.datacollector.last_rows())
-            change_if_due(self)
-            if self.round + 1 >= self.n_rounds:
-                self.running = False
-            if not self.running:
-                await self.recorder.finish()
-        except BaseException as error:
-            self.running = False
-            if self.playing:
-                self._end_round()
-            await self.recorder.finish(problem_of(error))
-            if isinstance(error, SabmError) or not isinstance(error, Exception):
-                raise
-            where = f"{self.scenario_name}, round {self.round}"
-            raise RunError(f"{where}: {told_with_place(error)}") from error
-
-    def spent(self) -> Tally:
-        """What the asks so far cost, those of the round under way included."""
-        spent = Tally()
+    def spent(self) -> Usage:
+        """The cost of the asks so far, including the round under way."""
+        spent = Usage()
         spent.add(self.total)
         if self.playing:
-            spent.add(self.tally)
+            spent.add(self.usage)
         return spent
-
-    def _end_round(self) -> None:
-        self.playing = False
-        self.total.add(self.tally)
-
-    def _leave_place(self) -> None:
-        if not self.running:
-            self._place.close()
-            dismiss(self.population)
-
-    def begin(self) -> None:
-        """Enter the run into its recording; `step` does it when it has not been done.
-
-        Raises:
-            RunError: when the recording cannot be opened or written; the run has ended then.
-        """
-        if self._begun:
-            return
-        try:
-            paid = any(agent.paid for agent in self.population)
-            self.recorder = self._place.open(run_info(self), self._minds, paid=paid)
-        except SabmError:
-            self.running = False
-            raise
-        self._begun = True
-        change_if_due(self)
-
-    def take_over(self, twin: Self, changed: frozenset[str]) -> None:
-        """Take over, between two rounds, what changed parameters determine.
-
-        A scenario overrides it when a parameter in `changeable` is no attribute of that name.
-
-        Args:
-            twin: the same model, at its beginning, with the changed parameters.
-            changed: their names.
-        """
-        take_over(self, twin, changed)
 
     def minds_in_use(self) -> dict[str, int]:
         """Mind spec → number of agents."""
         return dict(Counter(agent.mind.spec for agent in self.population))
 
-    def stop(self) -> None:
-        """Stop the round under way, from another thread: its `step` then raises `RunError`."""
-        self._scope.stop()
+    def mind_versions(self) -> dict[str, str]:
+        """Spec → SHA-256 of the file, of the minds that come from files."""
+        minds = {agent.mind.spec: agent.mind for agent in self.population}
+        return {spec: mind.version for spec, mind in minds.items() if mind.version is not None}
 
-    def close(self, problem: str = "closed") -> None:
-        """End the run before its time, and have its record on disk; else do nothing.
+    @property
+    def mind_context(self) -> MindContext:
+        """Data from which the minds of the run are made, besides their specs."""
+        return MindContext(
+            scenario=self.scenario_name,
+            module=type(self).__module__,
+            classical=self.classical_minds,
+            settings=self.llm_settings,
+            connection=self.connection,
+            together=[phase.name for phase in self.phases if phase.order == SIMULTANEOUS],
+            replaying=self.replaying,
+        )
+
+    def _header(self) -> RunHeader:
+        """The header of the run in a recording."""
+        prompts = self.book.with_hashes({agent.persona for agent in self.population})
+        return RunHeader(
+            scenario=self.scenario_name,
+            model=f"{type(self).__module__}:{type(self).__name__}",
+            parameters={
+                name: by_spec(value) if name == "minds" else value
+                for name, value in self.parameters.items()
+                if name != "rng"
+            },
+            seed=self.entropy,
+            minds=self.minds_in_use(),
+            prompts={entry: digest for entry, (digest, _) in prompts.items()},
+            texts=dict(prompts.values()),
+            versions=versions() | self.mind_versions(),
+            connection=self._recorded_connection(),
+            model_columns=list(self.datacollector.model_reporters),
+            agent_columns=["agent", *self.datacollector.agent_reporters],
+            tags=self.tags,
+        )
+
+    def _recorded_connection(self) -> dict[str, Any]:
+        """How language models are reached, also when no connection was given."""
+        if self.connection is not None:
+            return self.connection.as_recorded()
+        asks_models = any(language_model(spec) for spec in self.minds_in_use())
+        return Connection().as_recorded() if asks_models else {}
+
+    @classmethod
+    def identity(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """All parameters of a run as JSON values, for finding it among the recorded ones.
+
+        A scenario overrides it when a parameter names a recording: its content counts, and not
+        the place where it is.
 
         Args:
-            problem: why; it is recorded.
+            given: the parameters that differ from their defaults, without the seed.
+
+        Raises:
+            UnknownName: for a parameter that does not exist.
         """
-        if self.running:
-            self.running = False
-            engine.run(self.recorder.finish(problem))
-            self._leave_place()
+        bound = bind(cls, given)
+        bound.pop("rng", None)
+        found: dict[str, Any] = json_roundtrip({**bound, "minds": by_spec(bound["minds"])})
+        return found
+
+    @classmethod
+    def check_changeable(cls, names: Iterable[str]) -> None:
+        """Check that parameters can change during a run.
+
+        Args:
+            names: the parameters.
+
+        Raises:
+            UnknownName: for one that cannot.
+        """
+        can_change = OF_EVERY_SCENARIO | cls.changeable
+        for name in names:
+            if name not in can_change:
+                raise UnknownName(
+                    f"parameter of {cls.scenario_name} that can change during a run",
+                    name,
+                    can_change,
+                    parameter=name,
+                )
+
+    def clone_with(self, new: Mapping[str, Any], replaying: ReplayRecorder) -> Self:
+        """The same model at its beginning, with other parameters.
+
+        Args:
+            new: the parameters that are other.
+            replaying: the recorded run that it repeats.
+
+        Raises:
+            UsageError: for a parameter that cannot be used.
+        """
+        parameters = {name: value for name, value in self.parameters.items() if name != "rng"}
+        return type(self)(
+            **parameters | dict(new),
+            rng=list(self.entropy),
+            connection=self.connection,
+            recording=replaying,
+        )
+
+    def apply_fork(self, clone: Self, changed: frozenset[str]) -> None:
+        """Take over, between two rounds, what changed parameters determine.
+
+        A scenario overrides it when a parameter in `changeable` is no attribute of that name.
+
+        Args:
+            clone: the same model, at its beginning, with the changed parameters.
+            changed: their names.
+        """
+        same = ("n_rounds", "condition", "variant", "answer_format", "max_attempts", "llm_settings")
+        for name in same:
+            setattr(self, name, getattr(clone, name))
+        if changed & OF_PROMPTS:
+            self.book = clone.book
+        for agent, other in zip(self.population, clone.population, strict=True):
+            if "personas" in changed:
+                agent.persona = other.persona
+            # A free mind that stays may have learned; a paid one is the same but for its settings.
+            if other.mind.paid or agent.mind.spec != other.mind.spec:
+                agent.mind = other.mind
+        for name in changed & self.changeable:
+            setattr(self, name, getattr(clone, name))
+
+    def _apply_due_forks(self) -> None:
+        """Make the changes of forks that are due when the next round begins."""
+        if self.replaying is None:
+            return
+        for applied, fork in enumerate(self.replaying.recorded.forks, 1):
+            if fork["at"] == self.round + 1:
+                new = fork["set"]
+                clone = self.clone_with(new, self.replaying.after(applied))
+                self.parameters = self.parameters | dict(new)
+                self.apply_fork(clone, frozenset(new))
+
+
+COLUMNS_OF_ASKS = (
+    "asks", *Failures._fields, "prompt_tokens", "completion_tokens", "cost_usd",
+)  # fmt: skip
+"""Model columns of every scenario, after its own."""
+
+
+class RoundCollector(mesa.DataCollector):
+    """Collects the columns of a scenario once a round.
+
+    Mesa before 3.5 keys agent records by steps from 1 but looks them up by steps from 0 in
+    `batch_run`, so that agent rows would be those of the round before; here both are keyed alike.
+
+    Besides the columns of the scenario there are those of every model (`COLUMNS_OF_ASKS`) and of
+    every agent (its mind, and `Failures`). Agents have rows as long as they are in the model; the
+    failures of an agent that left it during a round are in the model's row of that round.
+
+    Args:
+        model_columns: column → attribute of the model.
+        agent_columns: column → attribute of the agents.
+
+    Attributes:
+        without_row: agent → its failures in rounds in which it left the model.
+    """
+
+    def __init__(self, model_columns: Mapping[str, str], agent_columns: Mapping[str, str]) -> None:
+        of_asks = {name: partial(_of_usage, name) for name in COLUMNS_OF_ASKS}
+        failed = {name: partial(_of_failures, i) for i, name in enumerate(Failures._fields)}
+        own = {"mind": "mind.spec", **agent_columns}
+        reporters = {column: attrgetter(name) for column, name in own.items()}
+        self._own_values = attrgetter("unique_id", *own.values())
+        super().__init__(  # type: ignore[no-untyped-call]  # Mesa does not annotate it
+            model_reporters={**model_columns, **of_asks}, agent_reporters={**reporters, **failed}
+        )
+        self.without_row: dict[int, Failures] = {}
+
+    def collect(self, model: Any) -> None:
+        """Collect the data of the round that has just been played.
+
+        Args:
+            model: the model.
+        """
+        super().collect(model)  # type: ignore[no-untyped-call]  # Mesa does not annotate it
+        if not hasattr(self, "_collection_steps") and model.steps in self._agent_records:
+            self._agent_records[model.steps - 1] = self._agent_records.pop(model.steps)
+        if model.usage.by_agent:
+            here = {record[1] for record in self._last_records()}
+            for agent in sorted(model.usage.by_agent.keys() - here):
+                known = self.without_row.get(agent, NO_FAILURES)
+                self.without_row[agent] = known.plus(model.usage.by_agent[agent])
+
+    def _record_agents(self, model: Any) -> Iterator[tuple[Any, ...]]:
+        """Return the records of Mesa's own method, without a call for each agent and column."""
+        steps, failures, values = model.steps, model.usage.by_agent, self._own_values
+        for agent in model.agents:
+            own = values(agent)
+            yield (steps, *own, *failures.get(own[0], NO_FAILURES))
+
+    def last_rows(self) -> tuple[list[Any], list[tuple[Any, ...]]]:
+        """The last round: the values of the model columns; id and agent columns of each agent."""
+        of_model = [values[-1] for values in self.model_vars.values()]
+        return of_model, [record[1:] for record in self._last_records()]
+
+    def _last_records(self) -> list[Any]:
+        last: list[Any] = list(self._agent_records.values())[-1]
+        return last
+
+    def model_frame(self, run: int = 0) -> pd.DataFrame:
+        """One row a round: ``run``, ``round`` and the model columns.
+
+        Args:
+            run: the number of the run.
+        """
+        frame = pd.DataFrame(self.model_vars)
+        frame.insert(0, "round", range(len(frame)))
+        frame.insert(0, "run", run)
+        return frame
+
+    def agent_frame(self, run: int = 0) -> pd.DataFrame:
+        """One row an agent and round: ``run``, ``round``, ``agent`` and the agent columns.
+
+        Args:
+            run: the number of the run.
+        """
+        rows = [
+            (run, round_, *record[1:])
+            for round_, records in enumerate(self._agent_records.values())
+            for record in records
+        ]
+        return pd.DataFrame(rows, columns=["run", "round", "agent", *self.agent_reporters])
+
+
+def _of_usage(name: str, model: Any) -> Any:
+    return getattr(model.usage, name)
+
+
+def _of_failures(place: int, agent: Any) -> int:
+    failures: Failures = agent.model.usage.by_agent.get(agent.unique_id, NO_FAILURES)
+    return failures[place]
+
+
+@dataclass(frozen=True)
+class Score:
+    """The score of one agent in one run, from the agent data.
+
+    Attributes:
+        label: its name with its unit, as on the axis of a plot.
+        size: the parameter that is the number of agents.
+        column: the agent column that it is computed from.
+        over: ``"run"``: the sum of the column over the rounds of the run; ``"round"``: its mean
+            over the rounds, for runs of different lengths.
+        until: a value of the column: then the score is the number of rounds until the column has
+            it, that one included; one more than the run has when it never does.
+        pairs: whether agents meet in pairs; else all play in one population.
+        lower_is_better: whether a lower score is the better one.
+    """
+
+    label: str
+    size: str
+    column: str = "payoff"
+    over: Literal["run", "round"] = "run"
+    pairs: bool = False
+    lower_is_better: bool = False
+    until: str = ""
+
+    def of_agents(self, data: pd.DataFrame) -> pd.DataFrame:
+        """The score of each agent in each run.
+
+        Args:
+            data: the agent data: one row an agent, run and round.
+
+        Returns:
+            ``run``, ``agent``, ``mind`` and ``score``; a round without a value counts as 0.
+        """
+        column = data[self.column]
+        if self.until:
+            values = (column != self.until).astype(float)
+        else:
+            values = column.astype(float).fillna(0.0)
+        table = data[["run", "round", "agent", "mind"]].assign(score=values)
+        scores = table.groupby(["run", "agent"], as_index=False, sort=True).agg(
+            mind=("mind", "first"), score=("score", "sum")
+        )
+        if self.until:
+            scores["score"] += 1.0
+        elif self.over == "round":
+            scores["score"] /= scores["run"].map(table.groupby("run")["round"].nunique())
+        return scores

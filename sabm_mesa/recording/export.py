@@ -1,22 +1,215 @@
-"""Data frames as files: comma-separated values, Parquet, or JSON lines."""
+"""Files beside a recording: tables, plots, the summary, and data frames in other formats.
+
+Each file and folder is written completely or not at all.
+"""
 
 from __future__ import annotations
 
 import json
+import math
+import os
+import re
+import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
-import pandas as pd
-
+from sabm_mesa.core.jsonable import to_json
+from sabm_mesa.core.parameters import check_choice
 from sabm_mesa.errors import OutputError, ParameterError
-from sabm_mesa.jsonable import to_json
-from sabm_mesa.parameters import one_of
-from sabm_mesa.recording.outputs import write_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DPI = 160
+_NOT_ASCII = re.compile(r"[^\n -~]")
 
 
-def check_kind(kind: str) -> None:
+class Animation(Protocol):
+    """The part of a matplotlib animation that is needed to save it."""
+
+    def save(self, path: Path, **options: Any) -> None:
+        """Draw all frames into a file."""
+
+
+class Figure(Protocol):
+    """The part of a matplotlib figure that is needed to save it."""
+
+    def savefig(self, path: Path, **options: Any) -> None:
+        """Draw into a file."""
+
+
+def write_outputs(
+    folder: Path,
+    model_data: pd.DataFrame,
+    agent_data: pd.DataFrame,
+    summary: Mapping[str, Any],
+    figures: Mapping[str, Figure],
+    animations: Mapping[str, Animation] | None = None,
+) -> list[Path]:
+    """Write ``model.csv``, ``agents.csv``, plots as PNG and animations, and ``summary.json`` last.
+
+    Args:
+        folder: where to; it exists.
+        model_data: one row a round and run.
+        agent_data: one row an agent, round and run.
+        summary: the summary of all runs.
+        figures: file name without its ending → figure.
+        animations: file name, ending in ``.gif`` or ``.mp4`` → animation.
+
+    Returns:
+        The files.
+
+    Raises:
+        OutputError: when a file cannot be written.
+    """
+    files: dict[str, Callable[[Path], object]] = {
+        "model.csv": lambda path: model_data.to_csv(path, index=False),
+        "agents.csv": lambda path: agent_data.to_csv(path, index=False),
+    }
+    files |= {f"{name}.png": partial(figure.savefig, dpi=DPI) for name, figure in figures.items()}
+    files |= {name: partial(_draw, movie) for name, movie in (animations or {}).items()}
+    written = [write_file(folder / name, write) for name, write in files.items()]
+    return [*written, write_text_file(folder / "summary.json", readable_json(summary) + "\n")]
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder when it does not exist.
+
+    Args:
+        folder: the folder.
+
+    Raises:
+        OutputError: when it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"Cannot write {folder} ({error.strerror or error}): choose another folder."
+        ) from None
+
+
+def check_folder(folder: Path) -> None:
+    """Check that files can be written into a folder, by writing a temporary one.
+
+    Args:
+        folder: the folder.
+
+    Raises:
+        OutputError: when none can be written, or there is no such folder.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"x")
+    except OSError as error:
+        raise OutputError(
+            f"Cannot write in {folder} ({error.strerror or error}): choose another folder."
+        ) from None
+
+
+def write_file(path: Path, write: Callable[[Path], object]) -> Path:
+    """Write a file completely or not at all: an older one stays until the new one is done.
+
+    Args:
+        path: the file; its folder exists.
+        write: writes to the path that it is given.
+
+    Returns:
+        The file.
+
+    Raises:
+        OutputError: when it cannot be written.
+    """
+    try:
+        handle, name = tempfile.mkstemp(path.suffix, f".{path.stem}.", path.parent)
+        os.close(handle)
+        try:
+            write(Path(name))
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+        finally:
+            Path(name).unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(f"Cannot write {path}: {error.strerror or error}.") from None
+    return path
+
+
+def write_text_file(path: Path, text: str) -> Path:
+    """Write a text as UTF-8, completely or not at all.
+
+    Args:
+        path: the file; its folder exists.
+        text: the text.
+
+    Returns:
+        The file.
+
+    Raises:
+        OutputError: when it cannot be written.
+    """
+    return write_file(path, lambda part: part.write_text(text, "utf-8"))
+
+
+def readable_json(data: Any) -> str:
+    """JSON for readers: indented, NaN as null, characters that cannot be printed escaped."""
+    text = json.dumps(_finite(data), indent=2, ensure_ascii=False, default=str)
+    return _NOT_ASCII.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    sign = found[0]
+    if sign.isprintable():
+        return sign
+    return f"\\u{ord(sign):04x}" if sign <= "\uffff" else json.dumps(sign)[1:-1]
+
+
+def _draw(animation: Animation, path: Path) -> None:
+    animation.save(path, writer="pillow" if path.suffix == ".gif" else "ffmpeg", dpi=100)
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, Mapping):
+        return {str(name): _finite(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_finite(value) for value in data]
+    if hasattr(data, "item"):
+        data = data.item()
+    return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def write_folder(folder: Path, texts: Mapping[str, str]) -> Path:
+    """Write a new folder with all its files, or nothing.
+
+    Args:
+        folder: the folder, which does not exist yet; those above it are made.
+        texts: file, by its path in the folder → text, in UTF-8.
+
+    Returns:
+        The folder.
+
+    Raises:
+        OutputError: when it cannot be written, or is there already.
+    """
+    make_folder(folder.parent)
+    try:
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as scratch:
+            complete = Path(scratch, folder.name)
+            for name, text in texts.items():
+                path = complete / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, "utf-8")
+            if folder.exists():  # an empty one would be replaced
+                raise OutputError(f"{folder} is there already: choose another name or place.")
+            complete.rename(folder)
+    except OSError as error:
+        raise OutputError(f"Cannot write {folder}: {error.strerror or error}.") from None
+    return folder
+
+
+def check_format(kind: str) -> None:
     """Check that a format can be written here.
 
     Args:
@@ -25,7 +218,7 @@ def check_kind(kind: str) -> None:
     Raises:
         ParameterError: when there is no such format, or it needs a package that is not installed.
     """
-    one_of("format", kind, tuple(_WRITE))
+    check_choice("format", kind, tuple(_WRITE))
     if kind == "parquet" and find_spec("pyarrow") is None:
         raise ParameterError(
             "Parquet needs pyarrow: pip install 'sabm-mesa[parquet]', or use --to csv"
@@ -33,7 +226,7 @@ def check_kind(kind: str) -> None:
 
 
 def write_frames(folder: Path, frames: Mapping[str, pd.DataFrame], kind: str) -> list[Path]:
-    """Write each frame to a file of its name, each file whole or not at all.
+    """Write each frame to a file of its name, each file completely or not at all.
 
     Texts are data and are written as they are, whatever they look like. CSV is that of RFC 4180
     in UTF-8: lines end in CR LF, a missing value is an empty field like an empty text. Parquet and
@@ -50,17 +243,12 @@ def write_frames(folder: Path, frames: Mapping[str, pd.DataFrame], kind: str) ->
 
     Raises:
         OutputError: when a file cannot be written.
-        ParameterError: as by `check_kind`.
+        ParameterError: as by `check_format`.
     """
-    check_kind(kind)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(
-            f"Cannot write {folder} ({error.strerror or error}): choose another folder with --out."
-        ) from None
+    check_format(kind)
+    make_folder(folder)
     return [
-        write_whole(folder / f"{name}.{kind}", partial(_WRITE[kind], frame))
+        write_file(folder / f"{name}.{kind}", partial(_WRITE[kind], frame))
         for name, frame in frames.items()
     ]
 
@@ -84,11 +272,12 @@ def _jsonl(frame: pd.DataFrame, path: Path) -> None:
 
 def _flat(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with columns of numbers, booleans and texts only."""
+    from pandas.api.types import infer_dtype
+
     mixed = [
         name
         for name in frame
-        if frame[name].dtype == object
-        and pd.api.types.infer_dtype(frame[name], skipna=True) != "boolean"
+        if frame[name].dtype == object and infer_dtype(frame[name], skipna=True) != "boolean"
     ]
     frame = frame.copy(deep=False)
     for name in mixed:

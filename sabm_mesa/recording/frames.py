@@ -1,21 +1,69 @@
-"""What a recording holds as data frames: runs, asks, decisions, model data and agent data."""
+"""Contents of a recording as data frames: runs, asks, decisions, model data and agent data."""
 
 from __future__ import annotations
 
+import json
+import math
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from sabm_mesa.errors import SabmError, UnknownName
-from sabm_mesa.recording.reading import damaged, reading
-from sabm_mesa.recording.session import goes_on
-from sabm_mesa.recording.tables import Tables
+from sabm_mesa.core.jsonable import to_json
+from sabm_mesa.core.usage import DECIMALS
+from sabm_mesa.errors import UnknownName
+from sabm_mesa.recording.store import (
+    from_steps,
+    open_for_reading,
+    reporting_damage,
+    session_is_open,
+)
 
-_WRONG = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
-"""What comes of reading values that no writer of recordings wrote."""
+KEY = ("run", "round", "phase", "agent", "call", "attempt")
+_TYPES: dict[str, type] = {
+    **dict.fromkeys((*KEY, "attempts", "retries", "rounds", "asks", "invalid", "position"), int),
+    **dict.fromkeys(("prompt_tokens", "cached_tokens", "completion_tokens"), int),
+    **dict.fromkeys(("cost_usd", "paid_usd", "latency_s", "number"), float),
+    **dict.fromkeys(("valid", "final", "copied"), bool),
+    "phase": str,
+}
+"""The types of the columns; every other one is text."""
+# The last attempt of each ask: beside a single max(), SQLite takes other columns from its row.
+_DECIDED = """
+SELECT run, round, phase, agent, call, name, mind, valid, value, reasoning, reason,
+    max(attempt) + 1 AS attempts, sum(prompt_tokens) AS prompt_tokens,
+    sum(cached_tokens) AS cached_tokens, sum(completion_tokens) AS completion_tokens,
+    CASE WHEN count(cost_usd) = count(*) THEN total(cost_usd) END AS cost_usd,
+    sum(latency_s) AS latency_s, copied, position, final
+FROM asks {where} GROUP BY run, round, phase, agent, call
+"""
+_RUNS = f"""
+WITH
+spent AS (
+    SELECT run, sum(prompt_tokens) AS prompt_tokens, sum(completion_tokens) AS completion_tokens,
+        CASE WHEN count(cost_usd) = count(*) THEN total(cost_usd) END AS cost_usd,
+        CASE WHEN sum(NOT copied AND cost_usd IS NULL) = 0
+            THEN total(cost_usd) FILTER (WHERE NOT copied) END AS paid_usd
+    FROM asks GROUP BY run
+),
+answered AS (
+    SELECT run, count(*) AS asks, sum(NOT valid) AS invalid
+    FROM ({_DECIDED.format(where="")}) WHERE final GROUP BY run
+)
+SELECT runs.run, uid, command, parent, scenario, status,
+    (SELECT count(*) FROM model_data WHERE model_data.run = runs.run) AS rounds,
+    coalesce(asks, 0) AS asks, coalesce(invalid, 0) AS invalid,
+    coalesce(prompt_tokens, 0) AS prompt_tokens,
+    coalesce(completion_tokens, 0) AS completion_tokens,
+    CASE WHEN spent.run IS NULL THEN 0.0 ELSE cost_usd END AS cost_usd,
+    CASE WHEN spent.run IS NULL THEN 0.0 ELSE paid_usd END AS paid_usd,
+    started, ended, problem, seed, minds, parameters, forks, tags, session
+FROM runs LEFT JOIN spent ON spent.run = runs.run LEFT JOIN answered ON answered.run = runs.run
+ORDER BY runs.run
+"""
 
 
 class Recorded:
@@ -43,15 +91,15 @@ class Recorded:
         Returns:
             ``run`` (its number in this file), ``uid`` (the same run in any file), ``command`` (the
             same for runs that were started together), ``parent`` (uid of the run it was forked
-            from), ``scenario``; ``status``: ``running``, ``interrupted`` (it neither ended nor
-            goes on), ``finished`` or ``failed``; ``rounds`` that were played to their end;
-            ``asks`` and how many of them are ``invalid``; ``prompt_tokens``,
+            from), ``scenario``; ``status``: ``running``, ``interrupted`` (it did not end, and is
+            not being written), ``finished`` or ``failed``; ``rounds`` that were played to their
+            end; ``asks`` and how many of them are ``invalid``; ``prompt_tokens``,
             ``completion_tokens`` and ``cost_usd`` (dollars) of all attempts; ``paid_usd``, the
             same without what a fork took over from its parent, so that only this column may be
             added up over runs (a cost is NaN when the price of an answer is not known);
             ``started`` and ``ended`` (ISO 8601, UTC), ``problem`` (why it failed); ``seed``,
-            ``minds``, ``parameters`` and ``forks`` (what changed, and from which round on) as
-            JSON.
+            ``minds``, ``parameters`` and ``forks`` (what changed, and from which round on) and
+            ``tags`` as JSON.
         """
         with self._moment() as tables:
             return tables.runs()
@@ -72,8 +120,9 @@ class Recorded:
             (what was read, as JSON), ``reasoning``, ``valid``, ``reason`` (why not),
             ``prompt_tokens``, ``cached_tokens``, ``completion_tokens``, ``cost_usd`` (dollars),
             ``latency_s`` (seconds), ``served_model``, ``finish_reason``, ``retries``, and
-            ``copied`` (answered, and paid for, in the parent of a fork) and ``position`` (the turn
-            of the phase in which it was put, from 0: who spoke before whom).
+            ``copied`` (answered, and paid for, in the parent of a fork) ``position`` (the turn of
+            the phase in which it was asked, from 0: the order of speakers), and ``final`` (whether
+            this attempt decided; after one that did not, the question was asked again).
         """
         with self._moment(run) as tables:
             return tables.asks(messages, run)
@@ -164,23 +213,164 @@ class Recorded:
             }
 
     @contextmanager
-    def _moment(self, run: int | None = None) -> Iterator[Tables]:
-        """The recording as it is at one moment, however many queries are put to it."""
-        try:
-            with reading(self.path) as connection:
-                connection.row_factory = None
-                # Before the moment: a session that has ended by then has written how its runs did.
-                gone = self._gone(connection)
-                connection.execute("BEGIN")
-                runs = [number for (number,) in connection.execute("SELECT run FROM runs")]
-                if run is not None and run not in runs:
-                    raise UnknownName("run", run, map(str, runs))
-                yield Tables(connection, gone)
-        except SabmError:
-            raise
-        except _WRONG as error:
-            raise damaged(self.path, f"{type(error).__name__}: {error}") from error
+    def _moment(self, run: int | None = None) -> Iterator[_Tables]:
+        """Open the recording as it is at one moment, for any number of queries."""
+        with reporting_damage(self.path), open_for_reading(self.path) as connection:
+            connection.row_factory = None
+            # Before the moment: a session that has ended by then has written how its runs did.
+            ended = self._ended(connection)
+            connection.execute("BEGIN")
+            runs = [number for (number,) in connection.execute("SELECT run FROM runs")]
+            if run is not None and run not in runs:
+                raise UnknownName("run", run, map(str, runs))
+            yield _Tables(connection, ended)
 
-    def _gone(self, connection: sqlite3.Connection) -> set[str]:
+    def _ended(self, connection: sqlite3.Connection) -> set[str]:
         running = "SELECT DISTINCT session FROM runs WHERE status = 'running'"
-        return {uid for (uid,) in connection.execute(running) if not goes_on(self.path, uid)}
+        return {
+            uid for (uid,) in connection.execute(running) if not session_is_open(self.path, uid)
+        }
+
+
+class _Tables:
+    """The frames of a recording, as it is at one moment.
+
+    Args:
+        connection: a read transaction on the recording.
+        ended: the sessions that have ended.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, ended: Collection[str] = ()) -> None:
+        self._connection, self._ended = connection, ended
+        self._texts = _Texts(connection)
+
+    def runs(self) -> pd.DataFrame:
+        """One row a run."""
+        runs = self._table(_RUNS)
+        left = runs.pop("session").isin(list(self._ended)) & (runs["status"] == "running")
+        return runs.assign(status=runs["status"].mask(left, "interrupted"))
+
+    def asks(self, messages: bool, run: int | None = None) -> pd.DataFrame:
+        """One row an attempt, with the chats as JSON when `messages` are wanted."""
+        asks = self._table(f"SELECT * FROM asks {_where(run)}", run)
+        if not messages:
+            return asks.drop(columns="messages")
+        chats = [self._as_json(stored) for stored in asks["messages"]]
+        return asks.assign(messages=pd.Series(chats, dtype=str))
+
+    def decisions(self, run: int | None = None) -> pd.DataFrame:
+        """One row an ask."""
+        decided = self._table(_DECIDED.format(where=_where(run)), run)
+        values = [_loads(value) if isinstance(value, str) else None for value in decided["value"]]
+        decided["value"] = pd.Series([_as_text(value) for value in values], dtype=str)
+        numbers = pd.Series([_as_number(value) for value in values], dtype=float)
+        decided.insert(list(decided.columns).index("value") + 1, "number", numbers)
+        return decided
+
+    def data(self, kind: str, run: int | None = None) -> pd.DataFrame:
+        """The collected data: one row a round (`kind` ``model``) or an agent and round (``agent``).
+
+        The types of the columns are what pandas makes of the values, as in the frames of a model.
+        """
+        named = f"SELECT run, {kind}_columns FROM runs {_where(run)} ORDER BY run"
+        columns = {
+            number: _loads(names) for number, names in self._connection.execute(named, _given(run))
+        }
+        union = dict.fromkeys(name for names in columns.values() for name in names)
+        found: dict[str, list[Any]] = {name: [] for name in union}
+        places: list[tuple[int, int]] = []
+        stored = f"SELECT run, round, data FROM {kind}_data {_where(run)} ORDER BY run, round"
+        for number, round_, data in self._connection.execute(stored, _given(run)):
+            for row in [_loads(data)] if kind == "model" else _loads(data):
+                cells = dict(zip(columns[number], row, strict=True))
+                places.append((number, round_))
+                for name, values in found.items():
+                    values.append(cells.get(name))
+        # A column without any value is one of missing numbers.
+        frame = pd.DataFrame(
+            {
+                name: values if any(value is not None for value in values) else math.nan
+                for name, values in found.items()
+            },
+            index=range(len(places)),
+        )
+        frame.insert(0, "round", pd.Series([round_ for _, round_ in places], dtype=int))
+        frame.insert(0, "run", pd.Series([number for number, _ in places], dtype=int))
+        return frame
+
+    def messages(self, *key: int | str) -> list[tuple[str, str]]:
+        """(role, content) of each message of the attempt at these values of `KEY`.
+
+        Raises:
+            UnknownName: when there is no such attempt.
+        """
+        where = " AND ".join(f"{name} = ?" for name in KEY)
+        found = self._connection.execute(f"SELECT messages FROM asks WHERE {where}", key).fetchone()
+        if found is None:
+            place = ", ".join(f"{name} {value}" for name, value in zip(KEY, key, strict=True))
+            raise UnknownName("attempt", place, ())
+        return self._chat(found[0]) if found[0] is not None else []
+
+    def _table(self, query: str, run: int | None = None) -> pd.DataFrame:
+        cursor = self._connection.execute(query, _given(run))
+        names = [name for name, *_ in cursor.description]
+        columns = list(zip(*cursor, strict=True)) or [() for _ in names]
+        table = pd.DataFrame(
+            {
+                name: pd.Series(list(values), dtype=_TYPES.get(name, str))
+                for name, values in zip(names, columns, strict=True)
+            }
+        )
+        dollars = [name for name in ("cost_usd", "paid_usd") if name in table]
+        return table.round(dict.fromkeys(dollars, DECIMALS))
+
+    def _chat(self, stored: str) -> list[tuple[str, str]]:
+        return [
+            (role, "\n".join([self._texts[line] for line in from_steps(steps)]))
+            for role, steps in _loads(stored)
+        ]
+
+    def _as_json(self, stored: object) -> str | None:
+        if not isinstance(stored, str):
+            return None
+        return to_json([{"role": r, "content": content} for r, content in self._chat(stored)])
+
+
+class _Texts(dict[int, str]):
+    """The lines of messages by their ids, each looked up once."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def __missing__(self, key: int) -> str:
+        query = "SELECT text FROM texts WHERE id = ?"
+        (self[key],) = self._connection.execute(query, [key]).fetchone()
+        return self[key]
+
+
+def _where(run: int | None) -> str:
+    return "" if run is None else "WHERE run = ?"
+
+
+def _given(run: int | None) -> Sequence[int]:
+    return () if run is None else (run,)
+
+
+def _loads(text: str) -> Any:
+    """The value of JSON.
+
+    Raises:
+        ValueError: also for halves of surrogate pairs, which no file can hold.
+    """
+    value = json.loads(text)
+    if "\\u" in text:
+        to_json(value).encode()
+    return value
+
+
+def _as_text(value: object) -> str | None:
+    return value if value is None or isinstance(value, str) else to_json(value)
+
+
+def _as_number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) and value is not True else math.nan

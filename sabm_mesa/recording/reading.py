@@ -1,127 +1,284 @@
-"""Opening a recording to read it: what is no recording, damaged or too new is refused."""
+"""Recorded runs: what a recording says of each, enough to repeat it, continue it, or fork it."""
 
 from __future__ import annotations
 
+import json
+import math
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from sabm_mesa.errors import RecordingError
+from sabm_mesa.core.answers import Reply
+from sabm_mesa.core.asks import Key
+from sabm_mesa.errors import RecordingError, ReplayMismatch
+from sabm_mesa.recording.store import (
+    HEADER_COLUMNS,
+    RunHeader,
+    from_steps,
+    open_for_reading,
+    reporting_damage,
+)
 
-APPLICATION_ID = 0x5AB3  # marks the file as ours
-FORMAT = 2
-_FOR_NOW = {
-    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_READONLY,
-}  # fmt: skip
+Messages = list[tuple[str, str]]
+_PLAIN = {"scenario", "model"}
+_PERSONA = "persona "
+"""How the name of a prompt entry begins that is a persona."""
 
 
-@contextmanager
-def reading(path: str | Path) -> Iterator[sqlite3.Connection]:
-    """A connection that can only read; rows are `sqlite3.Row`.
+@dataclass(frozen=True, kw_only=True)
+class RecordedRun(RunHeader):
+    """One recorded run: its header as it is now; its asks and data are read when they are needed.
+
+    Attributes:
+        path: the recording.
+        run: the number of the run in it.
+        uid: the same run in any file.
+        command: the same for runs that were started together.
+        parent: uid of the run it was forked from, or None.
+        status: ``running``, ``finished`` or ``failed``.
+        problem: why it failed, or ``""``.
+        session: the session that wrote it last.
+        measures: the end measures of a run that is finished, as JSON values.
+    """
+
+    path: Path
+    run: int
+    uid: str
+    command: str
+    parent: str | None
+    status: str
+    problem: str
+    session: str
+    measures: Mapping[str, Any] = field(repr=False)
+    _content: _Content = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The run in words, for errors."""
+        return f"Run {self.run} of {self.path}"
+
+    @property
+    def finished(self) -> bool:
+        """Whether it was played to its end."""
+        return self.status == "finished"
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether its parameters were the same from its beginning to its end."""
+        return self.finished and not self.forks
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds that were played to their end."""
+        return len(self.model_data)
+
+    @property
+    def asks(self) -> Mapping[tuple[Any, ...], sqlite3.Row]:
+        """(round, phase, agent, call, attempt) → the row of that attempt."""
+        return self._content.asks
+
+    @property
+    def model_data(self) -> Sequence[str]:
+        """The model data of each round, as JSON.
+
+        Raises:
+            ReplayMismatch: when those of a round are missing; so does `agent_data`.
+        """
+        return self._content.data[0]
+
+    @property
+    def agent_data(self) -> Sequence[str]:
+        """The agent data of each round, as JSON."""
+        return self._content.data[1]
+
+    def reply(self, key: Key, attempt: int) -> Reply | None:
+        """The reply that was recorded, or None when there is none."""
+        row = self.asks.get((*key, attempt))
+        if row is None:
+            return None
+        with reporting_damage(self.path):
+            answer = json.loads(row["raw"]) if row["form"] == "value" else row["raw"]
+        return Reply(
+            answer,
+            answer_format="json" if row["form"] == "json" else "paper",
+            prompt_tokens=row["prompt_tokens"],
+            completion_tokens=row["completion_tokens"],
+            cached_tokens=row["cached_tokens"],
+            cost_usd=math.nan if row["cost_usd"] is None else row["cost_usd"],
+            latency_s=row["latency_s"],
+            model=row["served_model"],
+            finish_reason=row["finish_reason"],
+            request=row["request"] or "",
+            retries=row["retries"],
+        )
+
+    def messages(self, row: sqlite3.Row) -> Messages:
+        """The messages that were sent for an answer, exactly; none when nothing was sent.
+
+        Raises:
+            RecordingError: when they cannot be put together.
+        """
+        if row["messages"] is None:
+            return []
+        lines = self._content.lines.by_id
+        with reporting_damage(self.path):
+            return [
+                (role, "\n".join([lines[line] for line in from_steps(steps)]))
+                for role, steps in json.loads(row["messages"])
+            ]
+
+    def prompts_at(self, applied: int) -> Mapping[str, str]:
+        """Prompt entry → hash, once so many forks have been applied."""
+        before = [fork["prompts"] for fork in self.forks[:applied]]
+        return next((each for each in reversed(before) if each), self.prompts)
+
+    def versions_at(self, applied: int) -> dict[str, str]:
+        """Package → version, and spec → SHA-256 of files of minds, after so many forks."""
+        found = dict(self.versions)
+        for fork in self.forks[:applied]:
+            found |= fork.get("versions", {})
+        return found
+
+    def templates(self, prompts: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+        """The prompt entries and the personas behind their hashes.
+
+        Raises:
+            RecordingError: when one is missing.
+        """
+        with reporting_damage(self.path):
+            named = {entry: self.texts[digest] for entry, digest in prompts.items()}
+        personas = {k.removeprefix(_PERSONA): v for k, v in named.items() if k.startswith(_PERSONA)}
+        return {k: v for k, v in named.items() if not k.startswith(_PERSONA)}, personas
+
+
+class _Lines:
+    """The lines of all messages of a recording, read once for all its runs."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @cached_property
+    def by_id(self) -> dict[int, str]:
+        with open_for_reading(self._path, check=False) as connection:
+            return dict(connection.execute("SELECT id, text FROM texts").fetchall())
+
+
+class _Content:
+    """The asks and data of a run, each read at first use."""
+
+    def __init__(self, path: Path, run: int, lines: _Lines) -> None:
+        self.path, self.run, self.lines = path, run, lines
+
+    @cached_property
+    def asks(self) -> dict[tuple[Any, ...], sqlite3.Row]:
+        with open_for_reading(self.path, check=False) as connection:
+            rows = connection.execute("SELECT * FROM asks WHERE run = ?", (self.run,))
+            return {tuple(row)[1:6]: row for row in rows}
+
+    @cached_property
+    def data(self) -> tuple[list[str], list[str]]:
+        with open_for_reading(self.path, check=False) as connection:
+            connection.execute("BEGIN")
+            model, agents = (
+                dict(
+                    connection.execute(
+                        f"SELECT round, data FROM {table} WHERE run = ? ORDER BY round", (self.run,)
+                    ).fetchall()
+                )
+                for table in ("model_data", "agent_data")
+            )
+        for round_ in range(max([*model, *agents], default=-1) + 1):
+            for name, found in (("model", model), ("agent", agents)):
+                if round_ not in found:
+                    raise ReplayMismatch(
+                        f"Run {self.run} of {self.path} differs: the {name} data of round {round_} "
+                        "are missing."
+                    )
+        return list(model.values()), list(agents.values())
+
+
+def load_runs(
+    path: str | Path, runs: int | Iterable[int] | None = None, *, missing_ok: bool = False
+) -> list[RecordedRun]:
+    """Read the headers of runs.
 
     Args:
         path: the recording.
-
-    Raises:
-        RecordingError: when there is no recording of that name, or it is something else, damaged,
-            or of another format; also for damage that is found while the block reads.
-    """
-    path = Path(path)
-    if not path.is_file():
-        raise RecordingError(f"There is no recording {path}.")
-    try:
-        with closing(_open(path)) as connection:
-            check_kind(path, connection)
-            check_whole(path, connection)
-            connection.row_factory = sqlite3.Row
-            yield connection
-    except sqlite3.DatabaseError as error:
-        raise unusable(path, error) from None
-
-
-def check_whole(path: Path, connection: sqlite3.Connection) -> None:
-    """Check that no page of a recording is damaged.
-
-    Raises:
-        RecordingError: when one is.
-    """
-    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if found != "ok":
-        raise damaged(path, str(found).replace("\n", " "))
-
-
-def check_kind(path: Path, connection: sqlite3.Connection) -> bool:
-    """Check what a file is.
+        runs: their numbers, or one; all when None.
+        missing_ok: whether there may be no recording, or no run in it.
 
     Returns:
-        Whether it is a recording already; False for an empty file.
+        The runs in the order of their numbers.
 
     Raises:
-        RecordingError: when it is something else, cut off, or of another format.
+        RecordingError: when the recording cannot be read, or has no such run, or none at all.
     """
-    # Tables first: another process may be making the file, and marks it along with them.
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    (found,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if tables and found != APPLICATION_ID:
-        raise RecordingError(f"{path} is an SQLite file but no recording; choose another file.")
-    if version > FORMAT:
+    if missing_ok and not Path(path).exists():
+        return []
+    found = {run.run: run for run in _load(Path(path), "TRUE", ())}
+    if not found and not missing_ok:
+        raise RecordingError(f"There is no run in {path}.")
+    if runs is None:
+        return list(found.values())
+    wanted = {runs} if isinstance(runs, int) else set(runs)
+    if unknown := sorted(wanted - set(found)):
         raise RecordingError(
-            f"{path} has format {version}, newer than {FORMAT}: "
-            "update sabm-mesa, or choose another file."
+            f"There is no run {unknown[0]} in {path}; it has {min(found)} to {max(found)}."
         )
-    if tables and version < FORMAT:
-        raise RecordingError(
-            f"{path} has format {version} of an unreleased sabm-mesa; this one reads format "
-            f"{FORMAT}. Choose another file."
-        )
-    (page_size,) = connection.execute("PRAGMA page_size").fetchone()
-    if path.stat().st_size % page_size and not _has_log(path):
-        # SQLite would fill up the page with zeros, and read them as if they had been written.
-        raise damaged(path, "its last page is cut off")
-    return bool(tables)
+    return [run for number, run in found.items() if number in wanted]
 
 
-def unusable(path: Path, error: sqlite3.DatabaseError) -> RecordingError:
-    """The error for what SQLite says of a file: it is damaged, or cannot be used for now."""
-    if getattr(error, "sqlite_errorcode", 0) & 0xFF in _FOR_NOW:
-        return RecordingError(
-            f"Cannot use the recording {path} now: {error}. Is the disk full, or the folder not "
-            "writable? What is in it is kept."
-        )
-    return damaged(path, str(error))
+def find_tagged(path: str | Path, specs: Iterable[str]) -> dict[str, RecordedRun]:
+    """Find the runs of plans by the tag ``spec``.
+
+    Args:
+        path: the recording; it need not exist.
+        specs: the digests of the plans.
+
+    Returns:
+        Digest → its run; of several the first one that is finished, else the last one.
+
+    Raises:
+        RecordingError: when it is no recording, or damaged.
+    """
+    path = Path(path)
+    if not path.exists():
+        return {}
+    where = "json_extract(tags, '$.spec') IN (SELECT value FROM json_each(?))"
+    found: dict[str, RecordedRun] = {}
+    for run in _load(path, where, (json.dumps(list(specs)),)):
+        spec = run.tags["spec"]
+        if spec not in found or not found[spec].finished:
+            found[spec] = run
+    return found
 
 
-def damaged(path: Path, problem: str) -> RecordingError:
-    """The error for a file that cannot be used as a recording; it is left as it is."""
-    return RecordingError(
-        f"{path} is not a usable recording ({problem}); it is left as it is. "
-        "Restore a copy of it, or choose another file."
+def _load(path: Path, where: str, given: Sequence[str]) -> list[RecordedRun]:
+    with reporting_damage(path), open_for_reading(path) as connection:
+        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            return []  # another command is about to make it
+        rows = connection.execute(
+            f"SELECT * FROM runs WHERE {where} ORDER BY run", given
+        ).fetchall()
+        texts = dict(connection.execute("SELECT hash, text FROM prompts").fetchall())
+        lines = _Lines(path)
+        return [_of_row(path, row, texts, lines) for row in rows]
+
+
+def _of_row(path: Path, row: sqlite3.Row, texts: Mapping[str, str], lines: _Lines) -> RecordedRun:
+    header = {
+        name: row[name] if name in _PLAIN else json.loads(row[name]) for name in HEADER_COLUMNS
+    }
+    own = {name: row[name] for name in ("run", "uid", "command", "parent", "status", "session")}
+    return RecordedRun(
+        **{**header, "seed": tuple(header["seed"])},
+        **own,
+        path=path,
+        problem=row["problem"] or "",
+        measures=json.loads(row["measures"] or "{}"),
+        texts=texts,
+        _content=_Content(path, row["run"], lines),
     )
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    """Open for reading; without a log beside it a file is read where nothing can be written too.
-
-    A connection in the mode ``ro`` leaves an empty log behind, which looks like one that matters:
-    only one that might write removes the log again. What stands in a log is left there.
-    """
-    address = path.resolve().as_uri()
-    mode = "ro" if _has_log(path) else "rw"
-    try:
-        connection = sqlite3.connect(f"{address}?mode={mode}", uri=True, timeout=60)
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError:
-        if _has_log(path):
-            raise
-        connection = sqlite3.connect(f"{address}?immutable=1", uri=True)
-    connection.execute("PRAGMA query_only = ON")
-    return connection
-
-
-def _has_log(path: Path) -> bool:
-    """Whether pages stand in a log beside the file, which then need not be whole itself."""
-    log = path.with_name(f"{path.name}-wal")
-    return log.exists() and log.stat().st_size > 0

@@ -7,6 +7,7 @@ CREATE TABLE runs (
     model         TEXT NOT NULL,        -- module:class
     parameters    TEXT NOT NULL,        -- JSON: those the run began with
     forks         TEXT NOT NULL,        -- JSON: [{"at": round, "set": {parameter: value}}, ...]
+    tags          TEXT NOT NULL,        -- JSON: name -> text; "spec" is the digest of what was planned
     parent        TEXT,                 -- uid of the run it was forked from
     seed          TEXT NOT NULL,        -- JSON
     minds         TEXT NOT NULL,        -- JSON: spec -> number of agents, when the run began
@@ -17,11 +18,13 @@ CREATE TABLE runs (
     agent_columns TEXT NOT NULL,        -- JSON
     started       TEXT NOT NULL,        -- ISO 8601, UTC
     ended         TEXT,
-    session       TEXT NOT NULL,        -- who writes it: while it goes on, FILE.session.lock is held
+    session       TEXT NOT NULL,        -- the writer, which holds FILE.session.lock while it lives
     status        TEXT NOT NULL         -- running, finished, failed
         CHECK (status IN ('running', 'finished', 'failed')),
-    problem       TEXT                  -- why it failed
+    problem       TEXT,                 -- why it failed
+    measures      TEXT                  -- JSON: the end measures of a finished run
 );
+CREATE INDEX runs_by_spec ON runs (json_extract(tags, '$.spec'));
 
 -- The templates of the prompt entries, by their hash.
 CREATE TABLE prompts (hash TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
@@ -54,8 +57,9 @@ CREATE TABLE asks (
     served_model      TEXT    NOT NULL,
     finish_reason     TEXT    NOT NULL,
     retries           INTEGER NOT NULL,
-    copied            INTEGER NOT NULL, -- 1: answered in the parent of a fork, and paid for there
+    copied            INTEGER NOT NULL, -- 1: answered, and paid for, in the parent of a fork
     position          INTEGER NOT NULL, -- the turn of the phase, from 0, as if all were one by one
+    final             INTEGER NOT NULL, -- 1: this attempt decided; 0: the question was asked again
     PRIMARY KEY (run, round, phase, agent, call, attempt)
 ) WITHOUT ROWID;
 

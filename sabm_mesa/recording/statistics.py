@@ -1,4 +1,9 @@
-"""What a recording says about asking: how long prompts and answers were, and how many."""
+"""Statistics of the asks of a recording: their number, their length, and repeated text.
+
+Servers keep what they computed for the beginning of a prompt, and many charge less for it when it
+is sent again. So what repeats stands first in the prompts: the rules, then what has happened, which
+only grows, then the question. `repeated_prefixes` measures how much of what was sent does so.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +14,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
+from sabm_mesa.core.usage import DECIMALS, Usage
 from sabm_mesa.errors import ParameterError, RecordingError
-from sabm_mesa.jsonable import to_json
-from sabm_mesa.recording.past import whole
-from sabm_mesa.recording.reading import reading
-from sabm_mesa.recording.rows import from_steps
+from sabm_mesa.recording.reading import load_runs
+from sabm_mesa.recording.store import from_steps, open_for_reading, reporting_damage
 
 # Answers to a shared request have the latency of the whole to the last digit, and each a part of
 # its tokens: asked on its own, each would have sent them all.
@@ -35,7 +38,7 @@ class Asked:
         name: the question.
         mind: the spec of the mind.
         attempts: how often it was asked.
-        letters: bytes of UTF-8 of the first attempt's messages.
+        n_chars: bytes of UTF-8 of the first attempt's messages.
         first_tokens: tokens of the first attempt's messages, also where it shared a request.
         prompt_tokens: tokens sent in all attempts, as if each had been sent on its own.
         cached_tokens: those of them that the server had in its cache.
@@ -48,7 +51,7 @@ class Asked:
     name: str
     mind: str
     attempts: int
-    letters: int
+    n_chars: int
     first_tokens: int
     prompt_tokens: int
     cached_tokens: int
@@ -56,25 +59,8 @@ class Asked:
     said: int
 
 
-@dataclass(frozen=True, slots=True)
-class PlayedRun:
-    """One recorded run.
-
-    Attributes:
-        run: its number.
-        parameters: the parameters it began with.
-        minds: spec → number of agents.
-        whole: whether it was played to its end, without a change on the way.
-    """
-
-    run: int
-    parameters: Mapping[str, Any]
-    minds: Mapping[str, int]
-    whole: bool
-
-
-def asked(path: str | Path, scenario: str) -> tuple[list[PlayedRun], list[Asked]]:
-    """The runs of a scenario, and all questions that language models answered in them.
+def asked(path: str | Path, scenario: str) -> list[Asked]:
+    """All questions that language models answered in the runs of a scenario.
 
     Questions of which the server did not say the tokens are left out.
 
@@ -83,22 +69,52 @@ def asked(path: str | Path, scenario: str) -> tuple[list[PlayedRun], list[Asked]
         scenario: the name of the scenario.
 
     Raises:
-        RecordingError: when it is no recording, or damaged.
+        RecordingError: when it is no recording, damaged, or holds no run.
         ParameterError: when it has no run of the scenario, or no answer of a language model.
     """
-    with reading(path) as connection, whole(Path(path)):
-        rows = connection.execute("SELECT * FROM runs ORDER BY run").fetchall()
-        runs = [_run(row) for row in rows if row["scenario"] == scenario]
-        if not runs:
-            others = ", ".join(sorted({row["scenario"] for row in rows})) or "no run at all"
-            raise ParameterError(f"{path} holds no run of {scenario}; it has {others}.")
+    known = load_runs(path)
+    runs = [run for run in known if run.scenario == scenario]
+    if not runs:
+        others = ", ".join(sorted({run.scenario for run in known}))
+        raise ParameterError(f"{path} holds no run of {scenario}; it has {others}.")
+    with reporting_damage(Path(path)), open_for_reading(path) as connection:
         questions = _questions(connection, [run.run for run in runs])
     if not questions:
         raise ParameterError(
             f"No language model has answered in the runs of {scenario} in {path}, or none whose "
             "tokens were counted, so there is nothing to learn from."
         )
-    return runs, questions
+    return questions
+
+
+def paid_for(path: str | Path, runs: Sequence[int]) -> Usage:
+    """Return the cost of language models in runs and in those that were started with them.
+
+    Args:
+        path: the recording.
+        runs: the numbers of the runs.
+
+    Returns:
+        Attempts, tokens and dollars. Answers that a fork copied were paid for elsewhere; one
+        without a known price counts as 0 dollars.
+
+    Raises:
+        RecordingError: when it cannot be read.
+    """
+    with open_for_reading(path, check=False) as connection:
+        asks, prompt, completion, usd = connection.execute(
+            "SELECT count(*), total(prompt_tokens), total(completion_tokens), total(cost_usd) "
+            "FROM asks WHERE (mind LIKE 'llm:%' OR mind LIKE 'embedding:%') "
+            "AND NOT copied AND run IN (SELECT run FROM runs "
+            "WHERE command IN (SELECT command FROM runs "
+            f"WHERE run IN ({', '.join(map(str, runs))})))"
+        ).fetchone()
+    return Usage(
+        asks=int(asks),
+        prompt_tokens=int(prompt),
+        completion_tokens=int(completion),
+        cost_usd=round(float(usd), DECIMALS),
+    )
 
 
 def answers_in(path: str | Path) -> int:
@@ -108,26 +124,11 @@ def answers_in(path: str | Path) -> int:
         path: the recording.
     """
     try:
-        with reading(path) as connection:
+        with open_for_reading(path, check=False) as connection:
             (number,) = connection.execute("SELECT count(*) FROM asks").fetchone()
     except RecordingError:
         return 0
     return int(number)
-
-
-def as_recorded(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as they come out of a recording.
-
-    Args:
-        parameters: those of a run.
-    """
-    recorded: dict[str, Any] = json.loads(to_json(dict(parameters)))
-    return recorded
-
-
-def _run(row: sqlite3.Row) -> PlayedRun:
-    whole = row["status"] == "finished" and not json.loads(row["forks"])
-    return PlayedRun(row["run"], json.loads(row["parameters"]), json.loads(row["minds"]), whole)
 
 
 def _questions(connection: sqlite3.Connection, runs: Sequence[int]) -> list[Asked]:
@@ -148,17 +149,107 @@ def _asked(attempts: Sequence[sqlite3.Row], sizes: Mapping[int, int]) -> Asked:
     value = None if last["value"] is None else json.loads(last["value"])
     # The lines of a message are joined by line feeds.
     messages = [from_steps(steps) for _, steps in json.loads(first["messages"])]
-    letters = sum(sum(sizes[line] for line in lines) + len(lines) - 1 for lines in messages)
+    n_chars = sum(sum(sizes[line] for line in lines) + len(lines) - 1 for lines in messages)
     return Asked(
         run=first["run"],
         round=first["round"],
         name=first["name"],
         mind=first["mind"],
         attempts=len(attempts),
-        letters=letters,
+        n_chars=n_chars,
         first_tokens=first["sent_tokens"],
         prompt_tokens=sum(row["sent_tokens"] for row in attempts),
         cached_tokens=sum(row["all_cached"] for row in attempts),
         completion_tokens=sum(row["completion_tokens"] for row in attempts),
         said=len(value.encode()) if isinstance(value, str) else 0,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """Characters sent, and those that repeat the beginning of an earlier request.
+
+    Attributes:
+        characters: characters of all messages.
+        repeated: characters with which a request begins as the same agent's request before it does.
+    """
+
+    characters: int = 0
+    repeated: int = 0
+
+    @property
+    def share(self) -> float | None:
+        """The share of the characters that were repeated, 0 to 1; None when nothing was sent."""
+        return self.repeated / self.characters if self.characters else None
+
+    def __add__(self, more: Repeated) -> Repeated:
+        """The sum of both."""
+        return Repeated(self.characters + more.characters, self.repeated + more.repeated)
+
+
+def repeated_prefixes(
+    path: str | Path, runs: Sequence[int], phases: Sequence[str]
+) -> dict[int, Repeated]:
+    """How much of what was sent in runs repeats the same agent's request before it.
+
+    A server may repeat more than this: the requests of other agents often begin alike. What
+    embedding models got is left out.
+
+    Args:
+        path: the recording.
+        runs: the numbers of the runs.
+        phases: the names of the scenario's phases, in their order.
+
+    Returns:
+        The number of each run → its sums; zeros for a run in which nothing was sent.
+
+    Raises:
+        RecordingError: when it cannot be read.
+    """
+    with reporting_damage(Path(path)), open_for_reading(path) as connection:
+        return {run: _of_run(connection, run, phases) for run in runs}
+
+
+def _of_run(connection: sqlite3.Connection, run: int, phases: Sequence[str]) -> Repeated:
+    rows = connection.execute(
+        "SELECT agent, messages, round, phase, position, call, attempt FROM asks "
+        "WHERE run = ? AND messages IS NOT NULL AND mind NOT LIKE 'embedding:%'",
+        (run,),
+    ).fetchall()
+    if not rows:
+        return Repeated()
+    lines = dict(connection.execute("SELECT id, text FROM texts").fetchall())
+    places = {phase: place for place, phase in enumerate(phases)}
+    rows.sort(key=lambda r: (r["round"], places.get(r["phase"], len(places)), *r[-3:]))
+    before: dict[int, list[str]] = {}
+    characters = repeated = 0
+    for row in rows:
+        sent = _parts(row["messages"], lines)
+        characters += sum(map(len, sent))
+        repeated += _shared(before.get(row["agent"], []), sent)
+        before[row["agent"]] = sent
+    return Repeated(characters, repeated)
+
+
+def _parts(messages: str, lines: Mapping[int, str]) -> list[str]:
+    """The lines of all messages, each message with its role before it."""
+    parts = []
+    for role, steps in json.loads(messages):
+        parts.append(f"{role}\n")
+        parts.extend(f"{lines[line]}\n" for line in from_steps(steps))
+    return parts
+
+
+def _shared(before: Sequence[str], sent: Sequence[str]) -> int:
+    """Characters with which both begin."""
+    parts = _alike(before, sent)
+    characters = sum(map(len, sent[:parts]))
+    if parts < min(len(before), len(sent)):
+        characters += _alike(before[parts], sent[parts])
+    return characters
+
+
+def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """With how many equal members both begin."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 
-from sabm_mesa import registry
 from sabm_mesa.errors import OutputError, ParameterError
-from sabm_mesa.recording.folders import write_folder
+from sabm_mesa.models import registry
+from sabm_mesa.recording.export import write_folder
 
 FILES = {
     "README.md": "README.md",
@@ -31,13 +31,13 @@ FILES = {
 """File → its template."""
 N_PEOPLE, SEATS = 20, 12
 LONGEST = 30
-"""Letters of a name, so that no line of the code becomes too long."""
+"""Characters of a name at most, so that no line of the code becomes too long."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _TAKEN_HERE = {"app", "tests"}
 _CLASSES = {
-    "Any", "Ask", "Callable", "Choice", "ClassVar", "Decision", "Forecaster", "Mapping",
-    "Observation", "Path", "Person", "Phase", "PromptBook", "Score", "Sequence", "SmartAgent",
-    "SmartModel", "View", "Week",
+    "Any", "Ask", "Callable", "Choice", "ClassVar", "ClassicalMind", "Decision", "Forecaster",
+    "Mapping", "Observation", "Path", "Person", "Phase", "PromptBook", "Score", "Sequence",
+    "SmartAgent", "SmartModel", "View", "Week",
 }  # fmt: skip
 """Names that the code uses already, besides those of Python itself."""
 
@@ -94,7 +94,7 @@ def check_name(name: str) -> None:
         better = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_0123456789")[:LONGEST].strip("_")
         raise ParameterError(
             f"{name!r} cannot be the name of a package: use small letters, digits and _ between "
-            f"them, a letter first and {LONGEST} at the most, such as {better or 'my_scenario'!r}."
+            f"them, a letter first and {LONGEST} at most, such as {better or 'my_scenario'!r}."
         )
     if name in {*registry.names(), *registry.UNLISTED}:
         raise ParameterError(f"There is a scenario {name!r} already: choose another name.")

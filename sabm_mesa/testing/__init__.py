@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sabm_mesa.errors import problem_of
-from sabm_mesa.parameters import parameters_of
+from sabm_mesa.core.parameters import parameters_of
+from sabm_mesa.errors import error_message
 from sabm_mesa.testing.case import Case
 from sabm_mesa.testing.checks import CHECKS, form
 
@@ -57,7 +57,7 @@ def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
 
     Args:
         model: the model class.
-        parameters: parameters of the runs: small ones make it quick. `n_rounds` is 3 at the most
+        parameters: parameters of the runs: small ones make it quick. `n_rounds` is 3 at most
             unless it is given. Minds and recordings are the check's own.
 
     Raises:
@@ -74,7 +74,7 @@ def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
                 found = list(check(case))
             except Exception as error:  # noqa: BLE001 - whatever it is, it is what is wrong
                 first = first or error
-                found = [f"{type(error).__name__}: {problem_of(error)}"]
+                found = [f"{type(error).__name__}: {error_message(error)}"]
             for problem in found:
                 problems.setdefault(problem, []).append(point)
             if found and point == "form":

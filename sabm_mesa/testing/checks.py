@@ -10,10 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from sabm_mesa.core.parameters import parameters_of
+from sabm_mesa.core.prompts import NO_PERSONA, load, load_builtin
 from sabm_mesa.models.base import SmartModel
-from sabm_mesa.parameters import parameters_of
-from sabm_mesa.prompts import NO_PERSONA, load, load_builtin
-from sabm_mesa.reruns import replay
+from sabm_mesa.runs.rerun import replay
 from sabm_mesa.testing.case import Case
 from sabm_mesa.testing.comparing import PLACES, differences, is_missing, same
 from sabm_mesa.testing.echoes import echoes
@@ -25,18 +25,20 @@ LATENCIES = (1, 2)
 
 
 def form(model: Any) -> Iterator[str]:
-    """What a scenario consists of.
+    """Check the parts of a scenario.
 
     Args:
-        model: what is given as its class.
+        model: the object given as its class.
     """
     if not (isinstance(model, type) and issubclass(model, SmartModel)):
         yield f"a scenario is a subclass of SmartModel, not {model!r}"
         return
-    for name in ("scenario_name", "title", "source", "prompt_file"):
+    for name in ("scenario_name", "title", "source"):
         text = getattr(model, name, "")
         if not (isinstance(text, str) and text.strip()):
             yield f"the class attribute {name} has to be set to a text"
+    if not isinstance(getattr(model, "prompt_file", None), str | Path):
+        yield "the class attribute prompt_file has to be set to a path"
     if not getattr(model, "phases", ()):
         yield "the class attribute phases has to hold a phase"
     if not (getattr(sys.modules.get(model.__module__), "__doc__", None) or "").strip():
@@ -135,7 +137,7 @@ def pickling(case: Case) -> Iterator[str]:
 
 
 def prompts(case: Case) -> Iterator[str]:
-    """Whether every question can be put."""
+    """Check that every question can be asked."""
     own, answers = load(case.scenario.prompt_file), load_builtin("answers")["answers"]
     for table in ("conditions", "variants"):
         for name, entries in own[table].items():
@@ -172,7 +174,7 @@ def classical_minds(case: Case) -> Iterator[str]:
 
 
 def invalid_answers(case: Case) -> Iterator[str]:
-    """What becomes of answers that cannot be used."""
+    """Check the treatment of answers that cannot be used."""
     model = case.made(minds=Silent())
     before = echoes(case)
     kept = {column: before[column](model) for column in before}

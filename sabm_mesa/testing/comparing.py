@@ -22,7 +22,7 @@ def differences(one: SmartModel, other: SmartModel, what: str) -> Iterator[str]:
     Args:
         one: a model that was played.
         other: another.
-        what: what the two are, for the line.
+        what: the name of the two, for the line.
     """
     frames = ((m.model_frame(), m.agent_frame()) for m in (one, other))
     for left, right in zip(*frames, strict=True):

@@ -7,15 +7,13 @@ import re
 from copy import copy
 from random import Random
 
-from sabm_mesa.answers import FORMATS
-from sabm_mesa.asks import Ask
-from sabm_mesa.cost.stand_ins import drawn
-from sabm_mesa.decisions import Choice, Number
+from sabm_mesa.core.answers import FORMATS, Choice, Number
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.prompts import NO_PERSONA
 from sabm_mesa.errors import PromptError, one_line
-from sabm_mesa.prompts import NO_PERSONA
 
 LATENCY = 9
-"""Turns of the loop that an answer takes at the most."""
+"""Turns of the loop that an answer takes at most."""
 _PLACEHOLDER = re.compile(r"\{[A-Za-z_]\w*\}")
 
 
@@ -47,12 +45,10 @@ class Drawing:
         return self.draw(ask)
 
     def draw(self, ask: Ask) -> object:
-        """A legal number or option, or a text of a few words; or nothing usable."""
+        """An example of a legal answer, or nothing usable."""
         if ask.rng.random() < self._unusable:
             return ""
-        if isinstance(ask.spec, Choice | Number):
-            return drawn(ask.spec, ask.rng)
-        return "I say" + " so" * int(ask.rng.integers(1, 4))
+        return ask.spec.example(ask.rng)
 
 
 class Noting(Drawing):
@@ -86,7 +82,7 @@ class Reading(Drawing):
         persona: the persona of those it decides for.
 
     Attributes:
-        problems: what is wrong with the prompts, each once.
+        problems: the faults of the prompts, each once.
         persona_is_told: whether the text of the persona was in any of them.
     """
 

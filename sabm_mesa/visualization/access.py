@@ -1,10 +1,13 @@
-"""Who may use the pages of the host, and what they may do on a server that others can reach.
+"""The key of the viewer: who may do what with its pages.
 
-On loopback everybody may do everything. On a server that others can reach, everybody could run
-models, spend money with the host's key and read files. There the pages other than those of the
-seats open only for a browser that came by the address with the key, which ``sabm view`` prints;
-the server's OPENAI_API_KEY goes to no address that is typed in a browser; and only recordings and
-models below the server's folder are opened.
+A server has a key, which stands on its terminal. A browser shows it once and is a *host* from then
+on. Without it, a browser on the same computer watches scenarios and plays them with classical
+minds; a player of a class game comes by the link to a seat. Language models, files, recordings
+and games with people take a host.
+
+On a server that others can reach, a host is still a browser: the server's OPENAI_API_KEY goes to
+no address that is typed in, no file that is named runs, and only recordings and models below the
+server's folder are opened.
 """
 
 from __future__ import annotations
@@ -13,48 +16,93 @@ import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
-from sabm_mesa.errors import ParameterError, RecordingError
+from sabm_mesa.core.toml_io import expand_home
+from sabm_mesa.errors import ParameterError, RecordingError, about
 from sabm_mesa.llm.address import URL_VARIABLE, endpoint_url
-from sabm_mesa.minds import is_file
-from sabm_mesa.own_files import at_home
+from sabm_mesa.minds.specs import Minds, by_spec, is_file, objects_by_spec
 
 VARIABLE = "SABM_HOST_KEY"
-"""Holds the key of the host; a server without it lets in who calls it by an address of loopback."""
+"""Holds a key of one's own. Others are then taken to reach the server, as through a proxy."""
 LISTENS = "SABM_LISTENS_AT"
 """Holds the address at which ``sabm view`` listens; ``solara run`` has a variable of its own."""
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
-_known: set[str] = set()
+KEY_PATH = "/_sabm/key"
+"""The address at which a page shows the key that somebody has entered."""
+COOKIE = "sabm-host"
+"""The name of a host's cookie; the port follows, for cookies know no ports."""
+PLAYED_BY_ALL = {"classical", "fixed"}
+"""Kinds of minds that take no host."""
+_drawn = secrets.token_urlsafe(16)
+_hosts: set[str] = set()
+_tickets: dict[str, str] = {}
 
 
-def new_key() -> str:
-    """Make a key, and let nobody in without it from now on."""
-    os.environ[VARIABLE] = secrets.token_urlsafe(16)
-    return os.environ[VARIABLE]
+def host_key() -> str:
+    """The key, which makes any browser that shows it a host."""
+    return os.environ.get(VARIABLE) or _drawn
 
 
-def may_host(browser: str, search: str | None, headers: Mapping[str, list[str]]) -> bool:
-    """Whether a browser may use the pages of the host.
+def new_ticket() -> str:
+    """Make a key that works once, for an address that the process table shows to all."""
+    ticket = secrets.token_urlsafe(16)
+    _tickets[ticket] = ""
+    return ticket
+
+
+def admit(given: str) -> str | None:
+    """Make a browser a host.
 
     Args:
-        browser: the id of its session.
-        search: the query of the address it came by, such as ``key=…``.
-        headers: those of its connection: a page of another site that opened it may not.
+        given: the key or a ticket, as the browser has shown it.
+
+    Returns:
+        The secret that the browser is to bring from now on; None when it was not the key. A ticket
+        that is shown a second time is worth nothing any more, and nor is the secret of the browser
+        that came first: one of the two has taken it from the other.
     """
-    host, origin = (headers.get(name, [""])[0] for name in ("host", "origin"))
-    if origin and urlsplit(origin).netloc != host:
+    secret = secrets.token_urlsafe(16)
+    if secrets.compare_digest(given.encode(), host_key().encode()):
+        _hosts.add(secret)
+        return secret
+    if given not in _tickets:
+        return None
+    if _tickets[given]:
+        _hosts.discard(_tickets[given])
+        return None
+    _tickets[given] = secret
+    _hosts.add(secret)
+    return secret
+
+
+def may_host(cookies: Mapping[str, str]) -> bool:
+    """Whether a browser is a host.
+
+    Args:
+        cookies: those of its connection.
+    """
+    return any(name.startswith(COOKIE) and value in _hosts for name, value in cookies.items())
+
+
+def is_own_page(headers: Mapping[str, str], *, socket: bool = False) -> bool:
+    """Whether a request can come from a page of the viewer, and not from one of another site.
+
+    Args:
+        headers: those of the request, with names in lower case.
+        socket: whether it asks for a connection. Other requests of the viewer's own pages may
+            have the origin ``null``, since their policy is to send no referrer.
+    """
+    host, origin = headers.get("host", ""), headers.get("origin", "")
+    try:
+        name = urlsplit(f"//{host}").hostname
+        foreign = urlsplit(origin).netloc != host and (socket or origin != "null")
+    except ValueError:
         return False
-    key = os.environ.get(VARIABLE)
-    if not key:  # a name that was made to lead to this machine is none of its own
-        return urlsplit(f"//{host}").hostname in LOOPBACK
-    if browser in _known:
-        return True
-    given = parse_qs((search or "").removeprefix("?")).get("key", [""])[0]
-    if secrets.compare_digest(given.encode(), key.encode()):
-        _known.add(browser)
-        return True
-    return False
+    if origin and foreign:
+        return False
+    # On loopback a name that was made to lead to this machine is none of its own.
+    return open_to_others() or name in LOOPBACK
 
 
 def open_to_others() -> bool:
@@ -67,11 +115,7 @@ def listens_at() -> str:
     return os.environ.get(LISTENS) or os.environ.get("SERVER_NAME") or "localhost"
 
 
-def hosts_share() -> bool:
-    """Whether every browser that opens the pages of the host is the host's own."""
-    return bool(os.environ.get(VARIABLE)) or not open_to_others()
-
-
+@about("base_url")
 def check_address(url: str | None) -> None:
     """Check that the server's key may be sent to an address that was given in a browser.
 
@@ -89,6 +133,26 @@ def check_address(url: str | None) -> None:
     )
 
 
+@about("minds")
+def check_kinds(minds: Minds) -> None:
+    """Check that minds may decide on a page of a browser that is no host.
+
+    Args:
+        minds: as the model takes them; objects are those of the app's author.
+
+    Raises:
+        ParameterError: for a mind that may use the server's key, or that runs a file.
+    """
+    specs = by_spec(minds)
+    for spec in [specs] if isinstance(specs, str) else specs:
+        if spec.partition(":")[0] not in PLAYED_BY_ALL and spec not in objects_by_spec(minds):
+            raise ParameterError(
+                f"{spec} takes the key of this viewer, which stands on its terminal; classical "
+                f"minds and fixed:VALUE play without it."
+            )
+
+
+@about("minds")
 def check_minds(minds: str | Mapping[str, int]) -> None:
     """Check the addresses and files in the specs of minds that were given in a browser.
 
@@ -106,7 +170,7 @@ def check_minds(minds: str | Mapping[str, int]) -> None:
             raise ParameterError(
                 "Others can reach this server, so no file that is named in a browser is run (py:…)."
             )
-        if kind == "gguf" and open_to_others() and not _is_below(at_home(rest)):
+        if kind == "gguf" and open_to_others() and not _is_below(expand_home(rest)):
             raise ParameterError(
                 f"Others can reach this server, so only models below {Path.cwd()} are loaded."
             )

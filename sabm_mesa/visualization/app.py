@@ -12,7 +12,7 @@ import solara.lab
 from solara.server import settings
 
 from sabm_mesa.errors import UsageError
-from sabm_mesa.registry import scenario
+from sabm_mesa.models.registry import scenario
 from sabm_mesa.visualization.closing import close_all, end_with_the_server
 from sabm_mesa.visualization.frame import Head, Layout
 from sabm_mesa.visualization.html import inside, problem

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from solara.server.kernel_context import get_current_context
 
-from sabm_mesa.visualization import show
+from sabm_mesa.visualization import run_controller
 from sabm_mesa.visualization.pages import home
 from sabm_mesa.visualization.pages.play_parts import GAMES
 
@@ -17,13 +17,13 @@ def close_all() -> None:
     It starts no thread: it also runs at the exit of the interpreter, which starts none any more.
     """
     home.stop_drawing()
-    show.stop_all()
+    run_controller.stop_all()
     GAMES.close_all()
-    show.close_all()
+    run_controller.close_all()
 
 
 def end_with_the_server() -> Callable[[], None]:
-    """What is done at the end of each browser page: when the server ends it, all is closed."""
+    """Return the action at the end of each browser page: when the server ends it, all is closed."""
     context = get_current_context()
 
     def end() -> None:

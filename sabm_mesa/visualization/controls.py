@@ -1,30 +1,42 @@
-"""The controls of a scenario, made from the parameters of its model."""
+"""The form of a scenario's page.
+
+Solara puts the value that it knows back into every input whenever anything on the page is drawn
+again, which is often while a model plays. So an input for texts keeps in the browser what somebody
+is typing, and makes it known when it is left or Enter is pressed.
+"""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from sabm_mesa.answers import FORMATS
-from sabm_mesa.errors import ParameterError, UsageError
-from sabm_mesa.parameters import SERVICES, parameters_of
-from sabm_mesa.prompts import NO_PERSONA, PromptBook
-from sabm_mesa.written import parse_minds, parse_value
+import solara
+
+from sabm_mesa.core.answers import FORMATS
+from sabm_mesa.core.parameters import SERVICES, parameters_of
+from sabm_mesa.core.parsing import parse_minds, parse_value
+from sabm_mesa.core.prompts import NO_PERSONA, PromptBook
+from sabm_mesa.describe.docstrings import arguments
+from sabm_mesa.errors import about
+from sabm_mesa.visualization.access import open_to_others
+from sabm_mesa.visualization.connections import use_poll
+from sabm_mesa.visualization.html import html, inside
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
+
 Kind = Literal["slider", "checkbox", "select", "suggest", "text"]
 LEFT_OUT = SERVICES | {"prompts", "party", "memory_relevance"}
-"""What cannot be set in a browser: services, addresses, and paths of files on the server."""
+"""Parameters that cannot be set in a browser: services, addresses, paths of files on the server."""
 FIRST = ("minds", "condition", "personas")
 FURTHER = {"variant", "temperature", "max_tokens", "top_p"}
 """Settings of prompts and language models, also where a scenario has defaults of its own."""
 SLIDER_MAX = 100
-_QUOTED = re.compile(r'``"([^"`]+)"``')
+_QUOTED = re.compile(r'`"([^"`]+)"`')
 _HELP = {
     "minds": "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL; "
     "several with their numbers: llm:a=5,classical=19",
@@ -40,11 +52,11 @@ class Control:
 
     Attributes:
         name: the parameter.
-        label: what people call it.
+        label: its name for people.
         kind: how it is set; ``"suggest"`` is a text with suggestions.
         default: its default: a bool for a checkbox, an int for a slider, else a text.
-        options: what can be chosen or is suggested.
-        help: what it means, from the docstring of the model.
+        options: the possible or suggested values.
+        help: its meaning, from the docstring of the model.
         main: whether it is shown at once, not only among the further ones.
     """
 
@@ -71,7 +83,7 @@ def controls_of(scenario: type[SmartModel]) -> list[Control]:
     Args:
         scenario: the model class.
     """
-    texts = _texts(scenario)
+    texts = arguments(scenario)
     known = _options(scenario)
     made_by = next(cls for cls in scenario.__mro__ if "__init__" in vars(cls))
     own = inspect.signature(vars(made_by)["__init__"]).parameters
@@ -97,7 +109,7 @@ def parameters_from(controls: list[Control], values: Mapping[str, Any]) -> dict[
         values: parameter → what its control holds, as far as it was set.
 
     Raises:
-        ParameterError: for a text that cannot be read; it names the label.
+        UsageError: for a text that cannot be read.
     """
     found: dict[str, Any] = {}
     for control in controls:
@@ -107,10 +119,8 @@ def parameters_from(controls: list[Control], values: Mapping[str, Any]) -> dict[
         if isinstance(value, str):
             text = value.strip()
             read = parse_minds if control.name == "minds" else parse_value
-            try:
+            with about(control.name):
                 value = read(text) if text else None
-            except UsageError as error:
-                raise ParameterError(f"“{control.label}”: {error}") from None
         found[control.name] = value
     return found
 
@@ -163,18 +173,100 @@ def _quoted(text: str, default: Any) -> tuple[str, ...]:
     return named if default in named and len(named) > 1 else ()
 
 
-def _texts(scenario: type[SmartModel]) -> dict[str, str]:
-    """Parameter → what the docstrings of the model say of it, the scenario's own first."""
-    found: dict[str, str] = {}
-    for cls in scenario.__mro__:
-        doc = inspect.cleandoc(vars(cls).get("__doc__") or "")
-        arguments = re.search(r"^Args:\n((?: .*\n?|\n)+)", doc, re.MULTILINE)
-        for entry in re.findall(
-            r"^ {4}(\w+): ((?:.*\n?)(?:^ {5,}.*\n?)*)",
-            arguments[1] if arguments else "",
-            re.MULTILINE,
-        ):
-            text = " ".join(entry[1].split())
-            if not text.startswith("see `"):
-                found.setdefault(entry[0], text)
-    return found
+Set = Callable[[str, Any], None]
+OTHERS = (
+    "Others can reach this server, so its key is sent to no address that is given here: the server "
+    "is started with its own, sabm view --base-url URL."
+)
+
+
+@solara.component
+def Form(
+    controls: Sequence[Control], fixed: Mapping[str, Any], on_set: Set, wrong: Callable[[], str]
+) -> None:
+    """The controls, and how language models are reached.
+
+    Args:
+        controls: the controls.
+        fixed: parameters that the page itself sets, without a control.
+        on_set: called with a name and its new value.
+        wrong: the name of what could not be used, or ``""``.
+    """
+    use_poll(wrong)
+    marked = wrong()
+    shown = [control for control in controls if control.name not in fixed]
+    for control in shown:
+        if control.main:
+            Input(control, on_set, control.name == marked).key(control.name)
+    with inside("details", "sabm-details"):
+        html("summary", "Language models")
+        for control in LANGUAGE_MODELS:
+            Input(control, on_set, control.name == marked).key(control.name)
+        html("p", "The key is read from OPENAI_API_KEY of the server.", "sabm-hint")
+        if open_to_others():
+            html("p", OTHERS, "sabm-hint")
+    with inside("details", "sabm-details"):
+        html("summary", "Further parameters")
+        for control in shown:
+            if not control.main:
+                Input(control, on_set, control.name == marked).key(control.name)
+
+
+@solara.component
+def Input(control: Control, on_set: Set, wrong: bool = False) -> None:
+    """The input for one parameter.
+
+    Args:
+        control: the control of the parameter.
+        on_set: called with the parameter and its new value.
+        wrong: whether what it holds could not be used.
+    """
+    value, set_value = solara.use_state(control.default)
+
+    def changed(new: Any) -> None:
+        set_value("" if new is None else new)
+        on_set(control.name, "" if new is None else new)
+
+    with inside("div", "sabm-input" + (" sabm-wrong" if wrong else ""), title=control.help):
+        if control.kind == "checkbox":
+            solara.Checkbox(label=control.label, value=value, on_value=changed)
+        elif control.kind == "slider":
+            most = max(SLIDER_MAX, 2 * control.default, value)
+            with inside("div", "sabm-slider"):
+                with solara.v.Html(tag="div").key(str(most)):  # a slider cuts what is beyond it off
+                    solara.SliderInt(f"{control.label}:", value, 1, most, on_value=changed)
+                _NumberInput(label=control.label, value=value, event_change=changed)
+        elif control.kind == "select":
+            solara.Select(control.label, list(control.options), value, on_value=changed)
+        elif control.kind == "suggest":
+            solara.v.Combobox(
+                label=control.label, items=list(control.options), v_model=value,
+                on_v_model=changed, hint=control.help, persistent_hint=True, error=wrong,
+            )  # fmt: skip
+        else:
+            _TextInput(
+                label=control.label, hint=_hint(control), value=value, wrong=wrong,
+                event_change=changed,
+            )  # fmt: skip
+
+
+@solara.component_vue("text_input.vue")
+def _TextInput(
+    label: str,
+    hint: str,
+    value: str,
+    wrong: bool = False,
+    event_change: Callable[[str], None] | None = None,
+) -> None: ...
+
+
+@solara.component_vue("number_input.vue")
+def _NumberInput(
+    label: str, value: int, event_change: Callable[[int], None] | None = None
+) -> None: ...
+
+
+def _hint(control: Control) -> str:
+    """Return a short help with the default, which the field shows too until it is changed."""
+    short = control.help.partition("; None")[0].partition(". ")[0]
+    return short + (f" (default {control.default})" if control.default else "")

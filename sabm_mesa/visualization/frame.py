@@ -1,20 +1,40 @@
-"""What surrounds every page: its style, its head and its navigation."""
+"""Frame of every page: its style, its head and its navigation."""
 
 from __future__ import annotations
 
+import sys
 from importlib.resources import files
 from typing import Any
 
 import solara
-from solara.lab.utils.headers import headers
+import solara.lab
+from solara.lab.utils.cookies import cookies
 
-from sabm_mesa.visualization.access import may_host
+from sabm_mesa.visualization.access import KEY_PATH, may_host, open_to_others
 
 NAME = "sabm"
-CLOSED = "This page is for the host: open the address with the key that sabm view has printed."
+CLOSED = (
+    "This page is for the host: open the address with the key that stands on the terminal of the "
+    "viewer, or enter the key here."
+)
+WATCHING = "Classical minds play without a key. For language models and files enter it here."
+WATCHED = {"", "scenario"}
+"""First parts of the paths of pages that take no host on the computer of the viewer."""
 PAGES = {"/": "Scenarios", "/recording": "Recordings", "/host": "Play with people"}
 """Path → words of the navigation."""
 STYLE = files(__package__).joinpath("style.css").read_text(encoding="utf-8")
+
+
+def protect_server() -> None:
+    """Protect the server of Solara that runs in this process; a notebook has none."""
+    if "solara.server.starlette" in sys.modules:
+        from sabm_mesa.visualization.protection import protect
+
+        protect()
+
+
+protect_server()
+solara.lab.on_kernel_start(protect_server)  # where the server is imported after the pages
 
 
 @solara.component
@@ -22,7 +42,7 @@ def Head(title: str = "") -> None:
     """The style and the title of a page.
 
     Args:
-        title: what the page shows.
+        title: the title of the page.
     """
     solara.Style(STYLE)
     solara.Title(f"{title} · {NAME}" if title else NAME)
@@ -52,15 +72,39 @@ def Layout(children: list[Any] | None = None) -> None:
                         solara.v.Html(tag="span", children=[words])
             solara.v.Spacer()
             _Theme()
-        body = children or []
-        if not (at_a_seat or is_host()):
-            body = [solara.v.Html(tag="main", class_="sabm-home", children=[CLOSED])]
-        solara.v.Html(tag="div", class_="sabm-body", children=body)
+        drawn = at_a_seat or gate(of_host=router.parts[0] not in WATCHED)
+        solara.v.Html(tag="div", class_="sabm-body", children=(children or []) if drawn else [])
+
+
+def gate(*, of_host: bool = False) -> bool:
+    """Ask for the key where it is needed, in place of the page or above it.
+
+    Args:
+        of_host: whether all of the page is for hosts only.
+
+    Returns:
+        Whether the page is to be drawn.
+    """
+    if is_host():
+        return True
+    if of_host or open_to_others():
+        with solara.v.Html(tag="main", class_="sabm-home"):
+            solara.v.Html(tag="p", children=[CLOSED])
+            _Key(path=KEY_PATH)
+        return False
+    with solara.v.Html(tag="details", class_="sabm-ask"):
+        solara.v.Html(tag="summary", children=[WATCHING])
+        _Key(path=KEY_PATH)
+    return True
 
 
 def is_host() -> bool:
     """Whether the browser that is drawn for may use the pages of the host."""
-    return may_host(solara.get_session_id(), solara.use_router().search, headers.value or {})
+    return may_host(cookies.value or {})
+
+
+@solara.component_vue("key.vue")
+def _Key(path: str) -> None: ...
 
 
 @solara.component_vue("document.vue")

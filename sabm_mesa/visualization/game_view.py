@@ -1,16 +1,16 @@
-"""What a host sees of a game as it goes: its numbers, its charts and its conversation."""
+"""A host's view of a game as it goes: its numbers, its charts and its conversation."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sabm_mesa.visualization.looks import Heard, Look, Said
-from sabm_mesa.visualization.show import Shown
-from sabm_mesa.visualization.words import told
+from sabm_mesa.visualization.labels import told
+from sabm_mesa.visualization.run_controller import Shown
+from sabm_mesa.visualization.scenario_view import Heard, Said, ScenarioView
 
 if TYPE_CHECKING:
-    from sabm_mesa.game import Game
+    from sabm_mesa.runs.game import Game
 
 
 class GameView:
@@ -20,16 +20,16 @@ class GameView:
         game: the game, before it is started.
 
     Attributes:
-        shown: what can be seen of the rounds that are done; replaced as a whole.
+        shown: the visible part of the rounds that are done; replaced as a whole.
         version: grows with every change of `shown`.
     """
 
     def __init__(self, game: Game) -> None:
         self.game, self.model = game, game.model
-        self.look = Look(type(game.model))
+        self.scenario_view = ScenarioView(type(game.model))
         self.shown = Shown(self.model.model_frame(), self.model.agent_frame())
         self.version = 0
-        self._heard = Heard(self.look, self.model)
+        self._heard = Heard(self.scenario_view, self.model)
         game.watch = self._watch
 
     def said(self) -> dict[int, list[Said]]:
@@ -42,7 +42,7 @@ class GameView:
             self._heard.keep()
             frames = model.model_frame(), model.agent_frame()
             self.shown = replace(self.shown, model_data=frames[0], agent_data=frames[1])
-            pictures = tuple(self.look.paint(model, at_rest=not model.running))
+            pictures = tuple(self.scenario_view.paint(model, at_rest=not model.running))
             self.shown = Shown(*frames, pictures, len(frames[0]) - 1)
         except Exception as error:  # noqa: BLE001 - no chart may end a game that people play
             self.shown = replace(self.shown, problem=told(error))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import solara
 
 if TYPE_CHECKING:
-    from sabm_mesa.visualization.looks import Picture
+    from sabm_mesa.visualization.scenario_view import Picture
 
 
 def html(tag: str, text: str = "", classes: str = "", **attributes: str) -> None:

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import solara
 
+from sabm_mesa.core.scheduler import SIMULTANEOUS
 from sabm_mesa.visualization.game_view import GameView
 from sabm_mesa.visualization.html import html, inside, picture, problem
-from sabm_mesa.visualization.looks import Picture, Said
-from sabm_mesa.visualization.pages.play_parts import table
-from sabm_mesa.visualization.show import Show, Shown
-from sabm_mesa.visualization.stage import Stage
-from sabm_mesa.visualization.words import (
+from sabm_mesa.visualization.labels import (
+    FREE,
+    count,
     counting,
     number,
     round_of,
@@ -26,29 +27,218 @@ from sabm_mesa.visualization.words import (
     who_decides,
     whole_in,
 )
+from sabm_mesa.visualization.page_state import PageState
+from sabm_mesa.visualization.pages.play_parts import table
+from sabm_mesa.visualization.run_controller import RunController, Shown, rounds_done
+from sabm_mesa.visualization.scenario_view import Picture, Said, subtitle_of
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
+
+
+PACES = {
+    "as fast as it goes": 0.0,
+    "a round in ½ s": 0.5,
+    "a round in 1 s": 1.0,
+    "a round in 3 s": 3.0,
+}
+LEAVING = (
+    "A run whose answers may cost money is under way here, and stops when you leave this page. "
+    "What was answered stays in its recording. Leave the page?"
+)
+Act = Callable[..., Callable[..., None]]
+
+
+def run_card(page_state: PageState, at_once: Act) -> None:
+    """The buttons, and how far the run has come.
+
+    What comes and goes has a place of its own that stays: else Solara would make one line out of
+    another, and for a moment the page would say both.
+
+    Args:
+        page_state: the page's model.
+        at_once: makes an action draw the page again.
+    """
+    controller = page_state.controller
+    transport(page_state, at_once)
+    sentence, kind = upcoming(page_state)
+    html("p", sentence, f"sabm-next sabm-next-{kind}", role="status")
+    progress(page_state)
+    with inside("div"):
+        if controller.problem and not page_state.busy:
+            problem(f"The run has stopped: {controller.problem}")
+    with inside("div"):
+        if controller.status == "failed" and not page_state.busy:
+            html("p", _way_on(page_state), "sabm-hint rec-path")
+    with inside("div"):
+        if page_state.problem:
+            problem(page_state.problem)
+    with inside("div"):
+        if page_state.kept_path and controller.ended:
+            recording_link(page_state.kept_path)
+    Guard(active=page_state.costs and controller.begun and not controller.ended, words=LEAVING)
+
+
+def transport(page_state: PageState, at_once: Act) -> None:
+    """Play, pause, step, reset, and the pace.
+
+    Args:
+        page_state: the page's model.
+        at_once: makes an action draw the page again.
+    """
+    status = page_state.controller.status
+    stuck = status == "over" or page_state.busy or (status == "failed" and not page_state.may_go_on)
+    with inside("div", "sabm-transport"):
+        if status == "playing":
+            solara.Button(
+                "Pause", icon_name="mdi-pause", color="primary",
+                on_click=at_once(page_state.controller.pause),
+            ).key("pause")  # fmt: skip
+        else:
+            solara.Button(
+                "Play", icon_name="mdi-play", color="primary", on_click=at_once(page_state.play),
+                disabled=stuck,
+            ).key("play")  # fmt: skip
+        solara.Button(
+            "Step", icon_name="mdi-skip-next", on_click=at_once(page_state.step),
+            disabled=stuck or status in {"playing", "pausing"},
+        )  # fmt: skip
+        solara.Button(
+            "Reset",
+            icon_name="mdi-restart",
+            on_click=at_once(page_state.reset),
+            disabled=page_state.busy,
+        )
+        pace = next(words for words, s in PACES.items() if s == page_state.interval_s)
+        choose = at_once(lambda words: page_state.pace(PACES[words]))
+        solara.Select("Pace", list(PACES), value=pace, on_value=choose)
+
+
+def upcoming(page_state: PageState) -> tuple[str, str]:
+    """Name the minds of the next model when the controls say something else than this one.
+
+    Args:
+        page_state: the page's model.
+
+    Returns:
+        The words, or ``""``; and whether it may cost money.
+    """
+    if not page_state.dirty or page_state.busy:
+        return "", FREE
+    button = "Play" if page_state.controller.status == "ready" else "Reset"
+    sentence, kind = page_state.upcoming()
+    return f"Parameters have changed: {button} makes a model with them. {sentence}", kind
+
+
+def progress(page_state: PageState) -> None:
+    """How far the run and the round under way have come, and where it is recorded.
+
+    Args:
+        page_state: the page's model.
+    """
+    controller = page_state.controller
+    model, done = controller.model, rounds_done(controller.model)
+    words = "The model is being set up …" if page_state.busy else _words(controller, done)
+    html("p", words, "sabm-progress", role="status", aria_live="polite")
+    label = {"aria-label": "Rounds played"}
+    solara.v.ProgressLinear(
+        value=100 if controller.status == "over" else 100 * done / model.n_rounds,
+        color="primary", height=6, attributes=label,
+        indeterminate=page_state.busy or (model.playing and model.in_flight > 0),
+    )  # fmt: skip
+    path = page_state.kept_path
+    told = subtitle_of(model) + (f" · recorded in {path}" if path else "")
+    next_ = page_state.busy or (page_state.dirty and controller.status == "ready")
+    html("p", "" if next_ else told, "sabm-hint rec-path", data_name="run")
+
+
+def recording_link(path: Path) -> None:
+    """A link to the pages of a recording.
+
+    Args:
+        path: the recording.
+    """
+    with solara.Link(f"/recording?{urlencode({'file': str(path)})}"):
+        html("span", "Read the recording", "sabm-link-words")
+
+
+def expected_answers(model: SmartModel) -> int | None:
+    """How many answers the round under way needs; None where only the round itself can tell.
+
+    Args:
+        model: the model, in a round.
+    """
+    n = 0
+    for phase in model.phases:
+        if phase.who is not None:
+            return None
+        if phase.when is None or phase.when(model):
+            turns = 1 if phase.order == SIMULTANEOUS else phase.turns
+            n += turns * len(model.population)
+    return n if model.usage.asks <= n else None
+
+
+def _words(controller: RunController, done: int) -> str:
+    model, status = controller.model, controller.status
+    noun, _ = counting(model)
+    if status == "over" and done < model.n_rounds:
+        words = f"The run has ended after {count(done, noun)}."
+    elif status == "over" and done == 1:
+        words = f"The run has ended: its {noun} is played."
+    elif status == "over":
+        words = f"The run has ended: all {count(done, noun)} are played."
+    elif model.playing:
+        expected = expected_answers(model)
+        answered = count(model.usage.asks, "answer")
+        if expected:
+            answered = f"{model.usage.asks:,} of {count(expected, 'answer')}"
+        now = round_of(model, model.round).capitalize()
+        words = f"{now} is under way: {answered}, {model.in_flight:,} in flight."
+    elif status == "ready":
+        words = "Nothing is played yet. Press Play."
+    else:
+        are = f"{noun} is" if model.n_rounds == 1 else f"{noun}s are"
+        words = f"{done:,} of {model.n_rounds:,} {are} played."
+    if status == "pausing":
+        words += (
+            f" It pauses when this {noun} is done; Play takes that back, Reset stops it at once."
+        )
+    return words
+
+
+def _way_on(page_state: PageState) -> str:
+    if not page_state.may_go_on:
+        return "Reset makes a new model."
+    return (
+        "Play tries again and goes on where it stopped: nothing that was answered is asked again. "
+        f"It can be done later too, with: sabm resume {page_state.kept_path}"
+    )
+
+
+@solara.component_vue("guard.vue")
+def Guard(active: bool, words: str) -> None:
+    """Asks before this page is left, while it is active."""
+
 
 LATEST, ALL = "latest", "all"
 MOST_SAID = 200
 """Messages on the page at once: the latest of what was chosen."""
 
 
-def banner(stage: Stage) -> None:
+def banner(page_state: PageState) -> None:
     """Which minds decide: in the model on show, or before it is played in that of the controls.
 
     Args:
-        stage: the page's model.
+        page_state: the page's model.
     """
-    show = stage.show
-    next_ = stage.dirty and show.status == "ready"
-    text, kind = stage.upcoming() if next_ else who_decides(show.model)
+    controller = page_state.controller
+    next_ = page_state.dirty and controller.status == "ready"
+    text, kind = page_state.upcoming() if next_ else who_decides(controller.model)
     html("p", text, f"sabm-banner sabm-banner-{kind}", role="status")
 
 
 def usage(model: SmartModel) -> None:
-    """What the asks so far cost.
+    """Show the cost of the asks so far.
 
     Args:
         model: the model.
@@ -74,7 +264,7 @@ def latest(model: SmartModel, shown: Shown) -> None:
 
     Args:
         model: the model.
-        shown: what is shown.
+        shown: the content to show.
     """
     data, titles = shown.model_data, titles_of(model)
     last = {} if data.empty else {name: data[name].iloc[-1] for name in data.columns}
@@ -107,7 +297,7 @@ def charts(model: SmartModel, shown: Shown) -> None:
 
     Args:
         model: the model.
-        shown: what is shown.
+        shown: the content to show.
     """
     html("p", drawn(model, shown), "sabm-drawn")
     with inside("div"):
@@ -125,7 +315,7 @@ def drawn(model: SmartModel, shown: Shown) -> str:
 
     Args:
         model: the model.
-        shown: what is shown.
+        shown: the content to show.
     """
     last = -1 if shown.model_data.empty else int(shown.model_data["round"].iloc[-1])
     told = [f"Drawn after {round_of(model, shown.painted)}."] if shown.painted >= 0 else []
@@ -149,11 +339,11 @@ def Chart(shown: Picture) -> None:
 
 
 @solara.component
-def Talk(show: Show | GameView, by_round: Mapping[int, Sequence[Said]]) -> None:
-    """Who said what to whom, by round.
+def Talk(controller: RunController | GameView, by_round: Mapping[int, Sequence[Said]]) -> None:
+    """Show the messages by round, with their speakers and hearers.
 
     Args:
-        show: the model on show, or the game.
+        controller: the model on show, or the game.
         by_round: round → what was said in it, rounds of silence left out: it is drawn again when
             this changes.
     """
@@ -162,7 +352,7 @@ def Talk(show: Show | GameView, by_round: Mapping[int, Sequence[Said]]) -> None:
     if not by_round:
         html("p", "Nobody has said anything yet.", "sabm-empty")
         return
-    noun, first = counting(show.model)
+    noun, first = counting(controller.model)
     _RoundChoice(noun, chosen, stable)
     shown: Sequence[Said]
     if chosen == ALL:
@@ -175,7 +365,7 @@ def Talk(show: Show | GameView, by_round: Mapping[int, Sequence[Said]]) -> None:
         html("p", f"The last {MOST_SAID} of {len(shown)} messages.", "sabm-empty")
     if not shown:
         html("p", f"Nothing was said in {noun} {chosen}.", "sabm-empty")
-    rounds = [round_of(show.model, each.round).capitalize() for each in shown[-MOST_SAID:]]
+    rounds = [round_of(controller.model, each.round).capitalize() for each in shown[-MOST_SAID:]]
     _Messages(
         messages=[[when, *each[1:]] for when, each in zip(rounds, shown[-MOST_SAID:], strict=True)]
     )
@@ -194,25 +384,25 @@ def _RoundChoice(noun: str, chosen: str, choose: Callable[[str], None]) -> None:
 def _Messages(messages: list[list[Any]]) -> None: ...
 
 
-def beside(show: Show) -> None:
+def beside(controller: RunController) -> None:
     """The scenario's own table, if it has one.
 
     Args:
-        show: the model on show.
+        controller: the model on show.
     """
-    found = show.shown.table
+    found = controller.shown.table
     if found is not None:
         with inside("div", "sabm-card sabm-wide"):
             table(*found)
 
 
-def downloads(show: Show) -> None:
+def downloads(controller: RunController) -> None:
     """The data and the recording as files.
 
     Args:
-        show: the model on show.
+        controller: the model on show.
     """
-    shown, model = show.shown, show.model
+    shown, model = controller.shown, controller.model
     if shown.model_data.empty:
         html("p", "There is nothing to download before the first round.", "sabm-empty")
         return
@@ -221,7 +411,7 @@ def downloads(show: Show) -> None:
     path = model.recording_path
     if path is None:
         return
-    if show.status in {"over", "failed"}:
+    if controller.status in {"over", "failed"}:
         _download(path.read_bytes, "recording.sqlite")
     else:
         html("p", "The recording can be had when the run has ended.", "sabm-empty")

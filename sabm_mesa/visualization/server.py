@@ -13,21 +13,13 @@ from functools import cache
 from typing import Any
 
 import uvicorn
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
 
 from sabm_mesa.errors import RunError
-from sabm_mesa.visualization.access import LISTENS
+from sabm_mesa.visualization.access import LISTENS, host_key, new_ticket
 
 APP = "sabm_mesa.visualization.app"
 WIND_UP_S = 3
 """Seconds that open pages have to let go when the server is ended."""
-KEEP_S = 3600
-"""Seconds that the model of a page is kept whose browser has gone without a word."""
-NOWHERE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not found · sabm</title>
-<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
-<body style="font: 1.1rem sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem">
-<h1>Not found</h1><p>There is no page at this address.</p><p><a href="/">All scenarios</a></p>"""
 EVERYWHERE = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}
 """Addresses that stand for all of a machine's → one of documentation, for which it has a route."""
 
@@ -47,7 +39,7 @@ def serve(
         port: the port.
         path: the page that is opened.
         open_browser: whether a browser is opened.
-        ready: called with the address of the page when the server listens.
+        ready: called with the address of the page, with the key, when the server listens.
 
     Raises:
         RunError: when it cannot listen there.
@@ -56,27 +48,24 @@ def serve(
     os.environ["SOLARA_APP"] = APP
     os.environ[LISTENS] = host
     os.environ.setdefault("SOLARA_MODE", "production")
-    os.environ.setdefault("SOLARA_SESSION_SAME_SITE", "lax")
-    os.environ.setdefault("SOLARA_TELEMETRY_MIXPANEL_ENABLE", "False")
-    os.environ.setdefault("SOLARA_KERNEL_CULL_TIMEOUT", f"{KEEP_S}s")
 
     from solara.server.starlette import app
 
     from sabm_mesa.visualization.pages.home import draw_all
 
-    app.add_exception_handler(404, _nowhere)
-
-    address = f"{address_of(host, port)}{path}"
+    address = f"{address_of(host, port)}{path}?key="
 
     def listens() -> None:
-        ready(address)
+        ready(address + host_key())
         draw_all()
-        if open_browser:
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        if open_browser:  # all users of the machine can see with which address it is started
+            opened = address + new_ticket()
+            threading.Thread(target=webbrowser.open, args=(opened,), daemon=True).start()
 
     config = uvicorn.Config(
-        app, host=host, port=port, log_level="warning", timeout_graceful_shutdown=WIND_UP_S
-    )
+        app, host=host, port=port, log_level="warning", proxy_headers=False,
+        timeout_graceful_shutdown=WIND_UP_S,
+    )  # fmt: skip
     try:
         with suppress(KeyboardInterrupt):
             _Server(config, listens).run()
@@ -112,11 +101,6 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def _nowhere(_request: Request, error: Exception) -> Response:
-    del error
-    return HTMLResponse(NOWHERE, status_code=404)
-
-
 def address_of(host: str, port: int) -> str:
     """The address by which browsers reach a server.
 
@@ -128,7 +112,7 @@ def address_of(host: str, port: int) -> str:
 
 
 def name_of(host: str) -> str:
-    """What stands for an address at which a server listens in the addresses of its pages.
+    """Return the host that stands for a listening address in the addresses of pages.
 
     Args:
         host: the address.

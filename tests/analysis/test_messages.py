@@ -1,13 +1,10 @@
-"""The message coder against messages coded by hand."""
-
-import math
+"""The coder of messages: agreement, and the numbers that are named."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sabm_mesa.analysis.messages import (
-    shared_number_or_agreement,
     signals_agreement,
     stated_numbers,
     word_lists,
@@ -102,36 +99,6 @@ def test_every_legal_pick_is_read(number: int) -> None:
 def test_any_text_can_be_coded(text: str) -> None:
     assert all(0 <= number <= 100 for number in stated_numbers(text))
     assert signals_agreement(text) in (True, False)
-
-
-def test_the_share_of_a_discussion_coded_by_hand() -> None:
-    discussion = [
-        (1, "I will go for 33."),  # first to name it
-        (2, "Then 22 is better."),  # a new number
-        (3, "Let us all pick 22."),  # takes up 22
-        (1, "I stay with 33."),  # only its own number
-        (4, "I agree."),  # agreement
-    ]
-
-    assert shared_number_or_agreement(discussion) == 2 / 5
-
-
-def test_numbers_of_earlier_rounds_can_be_taken_up() -> None:
-    earlier = [(1, "I say 20.")]
-
-    assert shared_number_or_agreement([(2, "20 again")]) == 0
-    assert shared_number_or_agreement([(2, "20 again")], earlier) == 1
-    assert shared_number_or_agreement([(1, "20 again")], earlier) == 0
-
-
-def test_a_number_has_to_be_named_before() -> None:
-    assert shared_number_or_agreement([("a", "20"), ("b", "20")]) == 0.5
-
-
-def test_nothing_said_is_nan() -> None:
-    assert math.isnan(shared_number_or_agreement([]))
-    assert math.isnan(shared_number_or_agreement([(1, " ")]))
-    assert shared_number_or_agreement([(1, ""), (2, "I agree")]) == 1
 
 
 def test_the_word_lists_are_written_as_the_coder_reads_them() -> None:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sabm_mesa.analysis.variance_split import INTERACTION, REST, variance_split
@@ -141,7 +141,6 @@ LEVELS = st.tuples(st.sampled_from("abc"), st.sampled_from("xy"), st.sampled_fro
 
 
 @given(st.lists(st.tuples(LEVELS, st.integers(-20, 20)), min_size=2, max_size=24))
-@settings(max_examples=60)
 def test_shares_are_shares(rows: list[tuple[tuple[str, ...], int]]) -> None:
     names = ["model", "wording", "version"]
     frame = pd.DataFrame([(*levels, y) for levels, y in rows], columns=[*names, "y"])

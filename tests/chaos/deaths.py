@@ -11,7 +11,7 @@ from math import ceil
 from pathlib import Path
 from random import Random
 
-from sabm_mesa.runner import Runs
+from sabm_mesa.runs.run import Runs
 from tests.chaos.bill import DIED, Bill
 from tests.chaos.outcomes import Outcome, read, write
 from tests.chaos.points import ANSWERED, COMMITTING, IN_USE, POINTS, SENDING, TORN, Fate, be_mortal

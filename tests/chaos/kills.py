@@ -14,8 +14,8 @@ from itertools import count
 from pathlib import Path
 from random import Random
 
-from sabm_mesa import registry
 from sabm_mesa.cli import main
+from sabm_mesa.models import registry
 from tests.chaos.bill import USED, Bill
 from tests.chaos.outcomes import Outcome, read, write
 from tests.chaos.points import Fate, be_mortal

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
-from sabm_mesa.asks import Ask, Reply
-from sabm_mesa.decisions import Choice, Number
+from sabm_mesa.core.answers import Choice, Number, Reply
+from sabm_mesa.core.asks import Ask
 from tests.chaos.bill import PAID, Bill
 from tests.chaos.points import ANSWERED, SENDING, Fate
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
 
-from sabm_mesa.asking import Attempt
+from sabm_mesa.core.asks import Attempt
 from sabm_mesa.recording import RunRecorder
-from sabm_mesa.recording.writer import Writer
+from sabm_mesa.recording.writing import Writer
 from tests.chaos.bill import USED, Bill
 from tests.chaos.processes import DEATH
 

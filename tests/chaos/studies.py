@@ -18,9 +18,9 @@ from sabm_mesa import (
     Recording,
     SmartModel,
 )
-from sabm_mesa.provenance import versions
-from sabm_mesa.reruns import fork, replay, resume
-from sabm_mesa.runner import Runs, run_models
+from sabm_mesa.recording.store import versions
+from sabm_mesa.runs.rerun import fork, replay, resume
+from sabm_mesa.runs.run import Runs, run_models
 from tests.chaos.bill import Bill
 from tests.chaos.minds import Billed, Free
 from tests.chaos.points import Fate

@@ -11,12 +11,15 @@ from tests.chaos.bill import DIED, PAID, USED, Account, Bill
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+pytestmark = [
+    pytest.mark.check_once,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork"),
+]
 
 CARELESS = """
 import asyncio, sys
 import tests.chaos.__main__ as chaos
-from sabm_mesa.recording.writer import Writer
+from sabm_mesa.recording.writing import Writer
 Writer.committed = lambda self: asyncio.sleep(0)
 sys.exit(chaos.main(["--deaths", "18", "--kills", "0"]))
 """
@@ -29,8 +32,9 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_nothing_that_was_used_is_paid_for_again() -> None:
-    done = run("-m", "tests.chaos", "--deaths", "150", "--kills", "3")
+    done = run("-m", "tests.chaos", "--deaths", "60", "--kills", "2")
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith("had not been in flight, and nothing diverged.\n")
@@ -38,6 +42,7 @@ def test_nothing_that_was_used_is_paid_for_again() -> None:
         assert name in done.stdout
 
 
+@pytest.mark.slow
 def test_answers_that_are_used_before_they_are_durable_are_found_out() -> None:
     done = run("-c", CARELESS)
 

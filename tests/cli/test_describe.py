@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 
 import pytest
 
 from sabm_mesa import KeynesianBeautyContest
-from sabm_mesa.describe import as_markdown, as_text, describe
+from sabm_mesa.describe import as_text, describe
+from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.recording import Recording
-from sabm_mesa.registry import SCENARIOS, scenario
-from sabm_mesa.reruns import fork
-from sabm_mesa.runner import run_all
+from sabm_mesa.runs.rerun import fork
+from sabm_mesa.runs.run import run_all
+from tests.describe.support import words
 from tests.llm_server import LLMServer
 
 from .support import Sabm, one_line
-
-
-@cache
-def kbc() -> dict:
-    return describe(KeynesianBeautyContest)
-
-
-def words(text: str) -> str:
-    """A text as one line."""
-    return " ".join(text.split())
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -39,26 +29,6 @@ def test_the_text_and_the_json_say_the_same(sabm: Sabm, name: str) -> None:
     assert all(mind in text for mind in data["minds"])
     assert max(map(len, text.partition("\nSoftware\n")[0].splitlines())) <= 100
     assert as_text(data).partition("\nSoftware\n")[0] == text.partition("\nSoftware\n")[0]
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_the_columns_are_those_of_a_run(name: str) -> None:
-    model = scenario(name)(n_rounds=2, rng=1)
-    model.run_model()
-    data = describe(scenario(name))
-    assert data["model_columns"] == list(model.model_frame().columns)
-    assert data["agent_columns"] == list(model.agent_frame().columns)
-    assert set(model.datacollector.model_reporters) < set(data["model_columns"])
-    assert set(model.datacollector.agent_reporters) < set(data["agent_columns"])
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_every_parameter_has_its_default_and_a_type_without_aliases(name: str) -> None:
-    model = scenario(name)()
-    parameters = describe(type(model))["parameters"]
-    assert {p: each["default"] for p, each in parameters.items()} == model.parameters
-    aliases = {"Personas", "Minds", "Seed", "Prices", "Exits", "Obstacles", "Format", "any"}
-    assert not [p for p, each in parameters.items() if each["type"] in aliases]
 
 
 def test_prompts_that_only_another_scenario_uses_are_left_out(sabm: Sabm) -> None:
@@ -92,48 +62,6 @@ def test_the_prompts_of_a_file_of_ones_own(sabm: Sabm, tmp_path) -> None:
     assert "Each winner gets a box." not in sabm(*given, "--no-prompts").out
 
 
-def test_types_of_parameters() -> None:
-    types = {name: each["type"] for name, each in kbc()["parameters"].items()}
-    assert types["n_players"] == "int"
-    assert types["temperature"] == "float | None"
-    assert types["personas"] == "str | Mapping[str, int] | Sequence[str] | None"
-    assert types["answer_format"] == "Literal['paper', 'json']"
-    assert types["prompts"] == "str | Path | None"
-
-
-def test_the_text_shows_what_a_condition_and_a_variant_change() -> None:
-    text = as_text(kbc())
-    assert "\nuncooperative\n  act_line: You do not like to cooperate with the other" in text
-    assert "\nbaseline\n  (changes nothing: the prompts below)\n" in text
-    assert "\n  act: Which number do you choose, and why? {form}\n" in text
-
-
-def test_the_data_holds_what_a_condition_and_a_variant_change() -> None:
-    assert kbc()["conditions"]["baseline"] == {}
-    assert set(kbc()["conditions"]["cooperative"]) == {"communicate_line", "act_line"}
-    assert set(kbc()["variants"]["screening"]) == {"scenario", "act"}
-
-
-def test_prompts_have_their_hashes() -> None:
-    book = KeynesianBeautyContest().book
-    assert {entry: each["sha256"] for entry, each in kbc()["prompts"].items()} == book.hashes()
-    assert kbc()["prompts_sha256"] == book.digest()
-    assert f"`[act] {book.hashes()['act']}`\n\n```text\n" in as_markdown(kbc())
-
-
-def test_annotations_that_are_no_texts() -> None:
-    class Contest(KeynesianBeautyContest):
-        def __init__(self, n=3, more=4, **settings) -> None:
-            super().__init__(n_players=n + more, **settings)
-
-        __init__.__annotations__["n"] = int | None
-
-    parameters = describe(Contest)["parameters"]
-    n, more = parameters["n"], parameters["more"]
-    assert (n["type"], n["default"], n["meaning"]) == ("int | None", 3, "")
-    assert (more["type"], more["default"]) == ("any", 4)
-
-
 def test_markdown_for_a_paper(sabm: Sabm) -> None:
     options = ("--set", "n_players=6", "--rounds", 2, "--minds", "llm:m=4,classical=2")
     markdown = sabm("describe", "kbc", *options, "--format", "markdown").out
@@ -142,7 +70,6 @@ def test_markdown_for_a_paper(sabm: Sabm) -> None:
     assert "| `n_players` | 6 (default 24) | number of players (2 or more). |" in markdown
     assert "- `minds`: 2 × classical, 4 × llm:m\n" in markdown
     assert "| parameter | value | meaning |\n| --- | --- | --- |\n" in markdown
-    assert "{form}" not in as_markdown(kbc(), prompts=False)
 
 
 def test_the_methods_section_of_runs(sabm: Sabm, tmp_path) -> None:
@@ -180,6 +107,21 @@ def test_runs_that_differ(sabm: Sabm, tmp_path) -> None:
     assert "minds: 4 × classical, or 4 × fixed:3, or 5 × classical, or 5 × fixed:3" in text
     assert "runs 0 to 1: seeds 1 to 2; 1 rounds, finished; n_players = 4; minds = classical" in text
     assert "n_players: varied between runs: 4, 5 · number of players" in text
+
+
+def test_only_runs_with_consecutive_numbers_and_seeds_that_are_alike_are_one_entry(
+    sabm: Sabm, tmp_path
+) -> None:
+    path = tmp_path / "recording.sqlite"
+    with Recording(path) as recording:
+        for n_players, seed in [(4, 7), (5, 8), (4, 8)]:
+            settings = {"n_players": n_players, "n_rounds": 1}
+            run_all(KeynesianBeautyContest, settings, seed=seed, recording=recording)
+    text = sabm("describe", path, "--run", 0, "--run", 1, "--no-prompts").out
+    assert "  run 0: seed 7; 1 rounds, finished; n_players = 4\n" in text
+    assert "  run 1: seed 8; 1 rounds, finished; n_players = 5\n" in text
+    text = sabm("describe", path, "--run", 0, "--run", 2, "--no-prompts").out
+    assert "  run 0: seed 7; 1 rounds, finished\n  run 2: seed 8; 1 rounds, finished\n" in text
 
 
 @pytest.mark.parametrize(
@@ -225,4 +167,4 @@ def test_runs_with_a_language_model_say_what_they_asked_and_of_whom(sabm: Sabm, 
     assert "questions: 3, of which 0 had no usable answer\n" in text
     assert "cost: not known\n" in text
     assert f"minds: 3 × llm:qwen3@{server.url}\n" in text
-    assert "temperature 0.7, top_p 1, 256 tokens of an answer at the most" in words(text)
+    assert "temperature 0.7, top_p 1, at most 256 tokens an answer" in words(text)

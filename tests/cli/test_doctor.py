@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sabm_mesa import doctor
-from sabm_mesa.doctor import State
+from sabm_mesa.cli import checks
+from sabm_mesa.cli.checks import State
 from sabm_mesa.errors import KEY_VARIABLE
 from sabm_mesa.llm.address import URL_VARIABLE
 from tests.llm_server import Fault, LLMServer
@@ -196,12 +196,12 @@ def test_as_json(sabm: Sabm) -> None:
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    found = doctor.writable(tmp_path / "nowhere")
+    found = checks.writable(tmp_path / "nowhere")
 
     assert found.state is State.PROBLEM
     assert found.said.endswith("choose another folder.")
     assert not list(tmp_path.iterdir())
-    assert doctor.writable(tmp_path).state is State.OK
+    assert checks.writable(tmp_path).state is State.OK
     assert not list(tmp_path.iterdir())
 
 
@@ -221,10 +221,10 @@ def test_a_folder_that_is_gone_is_a_problem_like_others(
 
 
 def test_without_a_browser(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def found() -> doctor.Check:
+    def found() -> checks.Check:
         monkeypatch.setattr(webbrowser, "_tryorder", None)  # Python looks once in a process
         monkeypatch.setattr(webbrowser, "_browsers", {})
-        return doctor.browser()
+        return checks.browser()
 
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("BROWSER", raising=False)
@@ -233,7 +233,7 @@ def test_without_a_browser(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     mine.write_text("")
     mine.chmod(0o755)
     monkeypatch.setenv("BROWSER", str(mine))
-    assert found() == doctor.Check("browser", State.OK, str(mine))
+    assert found() == checks.Check("browser", State.OK, str(mine))
 
 
 @pytest.mark.parametrize(
@@ -248,20 +248,23 @@ def test_without_a_browser(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     ],
 )
 def test_a_package_that_does_not_fit(needed: str, said: str | None) -> None:
-    found = doctor.misfit(doctor.Requirement(needed))
+    found = checks.misfit(checks.Requirement(needed))
 
     assert (found and found.said) == said
     assert found is None or found.state is State.PROBLEM
 
 
-def test_the_optional_parts_are_those_of_the_package() -> None:
+def test_the_optional_parts_are_those_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     parts = {
-        part: {doctor.Requirement(each).name for each in needed}
+        part: {checks.Requirement(each).name for each in needed}
         for part, needed in project["optional-dependencies"].items()
     }
-    found = {check.name: check.said for check in doctor.extras()}
+    found = {check.name: check.said for check in checks.extras()}
 
-    assert set(found) == set(parts) - {"dev"}
-    assert all(doctor.EXTRAS[part][0] in parts[part] for part in found)
-    assert found["parquet"] == f"pyarrow {version('pyarrow')}, for exports as Parquet"
+    assert set(found) == set(parts) - {"dev", "check"}
+    assert all(checks.EXTRAS[part][0] in parts[part] for part in found)
+    monkeypatch.setattr(checks, "EXTRAS", {"a": ("pytest", "tests"), "b": ("no-such", "nothing")})
+    there, absent = (check.said for check in checks.extras())
+    assert there == f"pytest {version('pytest')}, for tests"
+    assert absent == "not there, and only for nothing: pip install 'sabm-mesa[b]'"

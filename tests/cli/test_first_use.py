@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sabm_mesa.cli import completion
+from sabm_mesa.cli import options
 from sabm_mesa.errors import KEY_VARIABLE
 from sabm_mesa.llm.address import URL_VARIABLE
-from sabm_mesa.registry import SCENARIOS
+from sabm_mesa.models.registry import SCENARIOS
 
 from .support import Sabm, one_line
 
@@ -132,14 +132,14 @@ def test_what_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     for name in ("small.gguf", "mine.py", "models/large.gguf", "models/notes.txt"):
         (tmp_path / name).write_text("")
 
-    assert completion.scenarios("be") == ["beauty-contest", "bertrand"]
-    assert set(completion.scenarios("")) >= set(SCENARIOS)
-    assert completion.minds("") == list(completion.KINDS)
-    assert completion.minds("l") == ["llm:"]
-    assert completion.minds("gguf:") == ["gguf:models/", "gguf:small.gguf"]
-    assert completion.minds("gguf:models/") == ["gguf:models/large.gguf"]
-    assert completion.minds("gguf:nowhere/") == []
-    assert completion.minds("gguf:~no-such-user/") == []
-    assert completion.minds("py:m") == ["py:mine.py", "py:models/"]
-    assert completion.minds(f"gguf:{tmp_path}/s") == [f"gguf:{tmp_path}/small.gguf"]
-    assert completion.minds("classical=3,f") == ["classical=3,fixed:"]
+    assert options.complete_scenarios("be") == ["beauty-contest", "bertrand"]
+    assert set(options.complete_scenarios("")) >= set(SCENARIOS)
+    assert options.complete_minds("") == list(options.KINDS)
+    assert options.complete_minds("l") == ["llm:"]
+    assert options.complete_minds("gguf:") == ["gguf:models/", "gguf:small.gguf"]
+    assert options.complete_minds("gguf:models/") == ["gguf:models/large.gguf"]
+    assert options.complete_minds("gguf:nowhere/") == []
+    assert options.complete_minds("gguf:~no-such-user/") == []
+    assert options.complete_minds("py:m") == ["py:mine.py", "py:models/"]
+    assert options.complete_minds(f"gguf:{tmp_path}/s") == [f"gguf:{tmp_path}/small.gguf"]
+    assert options.complete_minds("classical=3,f") == ["classical=3,fixed:"]

@@ -14,14 +14,12 @@ import pytest
 from matplotlib.figure import Figure
 
 from sabm_mesa import BertrandCompetition, KeynesianBeautyContest, ScriptedMind
-from sabm_mesa.analysis.plots import process as plots
-from sabm_mesa.analysis.plots.process import codes_by_round
-from sabm_mesa.analysis.process import CODES, code_message, coded
-from sabm_mesa.analysis.process.judge import Judging
-from sabm_mesa.analysis.process.said import messages_of
-from sabm_mesa.cli.judging import JUDGE_SETTINGS
+from sabm_mesa.cli.judge import JUDGE_SETTINGS
+from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.llm import close_all
-from sabm_mesa.parameters import parameters_of
+from sabm_mesa.studies import plots
+from sabm_mesa.studies.judging import CODES, Judging, code_message, coded, messages_of
+from sabm_mesa.studies.plots import codes_by_round
 from tests.core.support import tiny
 from tests.llm_server import Fault, LLMServer
 

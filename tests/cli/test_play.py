@@ -2,9 +2,9 @@
 
 import pytest
 
-from sabm_mesa.cli.play import HOLDER, converse, plain, play
+from sabm_mesa.cli.seat import HOLDER, converse, plain, play
 from sabm_mesa.errors import RunError, UnknownName
-from sabm_mesa.game import Game
+from sabm_mesa.runs.game import Game
 from tests.core.support import Tiny
 
 

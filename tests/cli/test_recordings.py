@@ -13,33 +13,12 @@ import pytest
 
 from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.llm import close_all
-from tests.core.reruns import change, count, first_question, no_key, process
 from tests.llm_server import LLMServer
+from tests.runs.reruns import change, count, first_question, no_key, process
 
 from .support import Sabm, one_line
 
-SMALL = {
-    "kbc": ["--rounds", "3", "--set", "n_players=3"],
-    "bertrand": ["--rounds", "4"],
-    "evacuation": [
-        "--rounds", "3", "--set", "n_people=3", "--set", "width=9", "--set", "height=9",
-    ],
-    "beauty-contest": ["--rounds", "3", "--set", "n_players=3"],
-    "public-goods": ["--rounds", "3", "--set", "n_players=3"],
-    "cocktail-party": ["--rounds", "3", "--set", "n_agents=3", "--set", "max_turns=3"],
-    "sentence-making": [
-        "--rounds", "3", "--set", "n_agents=3", "--set", "max_turns=2", "--set", "n_sentences=1",
-    ],
-}  # fmt: skip
-NEW = {
-    "kbc": ["--set", "reward_rule=exclusive"],
-    "bertrand": ["--set", "communication=false"],
-    "evacuation": ["--condition", "uncooperative"],
-    "beauty-contest": ["--set", "p=1/2"],
-    "public-goods": ["--set", "malicious=1"],
-    "cocktail-party": ["--set", "window=5"],
-    "sentence-making": ["--set", "window=5"],
-}
+SMALL = ["--rounds", "3", "--set", "n_players=3"]
 TABLES = ("model.csv", "agents.csv")
 
 
@@ -60,24 +39,23 @@ def tables(folder: Path) -> list[str]:
     return [(folder / name).read_text() for name in TABLES]
 
 
-def run(sabm: Sabm, name: str, server: LLMServer, out: Path, *more: object, status: int = 0):
+def run(sabm: Sabm, server: LLMServer, out: Path, *more: object, status: int = 0):
     outcome = sabm(
-        "run", name, "--minds", "llm:stub", "--base-url", server.url, "--seed", 1, *SMALL[name],
+        "run", "kbc", "--minds", "llm:stub", "--base-url", server.url, "--seed", 1, *SMALL,
         "--out", out, *more,
     )  # fmt: skip
     assert outcome.status == status, outcome.err
     return outcome
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_run_fail_resume_replay_and_fork(sabm: Sabm, tmp_path: Path, name: str) -> None:
+def test_run_fail_resume_replay_and_fork(sabm: Sabm, tmp_path: Path) -> None:
     with LLMServer(brain=first_question) as server:
-        run(sabm, name, server, tmp_path / "whole")
+        run(sabm, server, tmp_path / "whole")
         total = server.stats["requests"]
     out, forked = tmp_path / "out", tmp_path / "forked"
     recording = out / "recording.sqlite"
     with LLMServer(brain=first_question, faults={7: "404"}, port=server.port) as server:
-        failed = run(sabm, name, server, out, status=1)
+        failed = run(sabm, server, out, status=1)
         assert one_line(failed).endswith(f"in {recording}; go on with: sabm resume {recording}")
         resumed = sabm("resume", recording)
         close_all()
@@ -87,7 +65,7 @@ def test_run_fail_resume_replay_and_fork(sabm: Sabm, tmp_path: Path, name: str) 
         assert "Written to" in resumed.out
         assert tables(out) == tables(tmp_path / "whole")
 
-        done = sabm("fork", recording, "--at", 2, *NEW[name], "--out", forked)
+        done = sabm("fork", recording, "--at", 2, "--set", "reward_rule=exclusive", "--out", forked)
         close_all()
         assert done.status == 0, done.err
         live = count(forked / "recording.sqlite", "NOT copied AND request IS NOT NULL")
@@ -109,7 +87,7 @@ def test_run_fail_resume_replay_and_fork(sabm: Sabm, tmp_path: Path, name: str) 
 def test_replay_in_json_and_into_a_folder(sabm: Sabm, tmp_path: Path) -> None:
     recording = tmp_path / "out" / "recording.sqlite"
     for seed in (1, 3):
-        sabm("run", "kbc", "--seed", seed, "--runs", 2, *SMALL["kbc"], "--out", tmp_path / "out")
+        sabm("run", "kbc", "--seed", seed, "--runs", 2, *SMALL, "--out", tmp_path / "out")
     verified = json.loads(sabm("replay", recording, "--json").out)["verified"]
     assert verified == {"replayed": 4, "answers": 4 * 15, "rounds": 12}
 
@@ -131,9 +109,9 @@ def test_replay_in_json_and_into_a_folder(sabm: Sabm, tmp_path: Path) -> None:
 def test_resume_of_several_runs_with_a_larger_cap_elsewhere(sabm: Sabm, tmp_path: Path) -> None:
     recording = tmp_path / "out" / "recording.sqlite"
     with LLMServer(brain=first_question) as server:
-        run(sabm, "kbc", server, tmp_path / "whole", "--runs", 2)
+        run(sabm, server, tmp_path / "whole", "--runs", 2)
         total = server.stats["requests"]
-        stopped = run(sabm, "kbc", server, tmp_path / "out", "--runs", 2, "--max-asks", 9, status=1)
+        stopped = run(sabm, server, tmp_path / "out", "--runs", 2, "--max-asks", 9, status=1)
         assert "The budget of 9 asks is used up" in one_line(stopped)
         assert "sabm resume" in one_line(stopped)
         again = sabm("resume", recording, "--json")
@@ -161,13 +139,14 @@ def test_resume_of_several_runs_with_a_larger_cap_elsewhere(sabm: Sabm, tmp_path
     assert not (tmp_path / "out" / "model.csv").exists()
 
 
+@pytest.mark.slow
 def test_a_command_that_is_interrupted_can_be_resumed(sabm: Sabm, tmp_path: Path) -> None:
     recording = tmp_path / "my out" / "recording.sqlite"
     with LLMServer(
         brain=first_question, faults=lambda number, _: "hang" if number > 4 else None
     ) as server:
         command = [
-            "-m", "sabm_mesa", "run", "kbc", *SMALL["kbc"], "--seed", 1, "--minds", "llm:stub",
+            "-m", "sabm_mesa", "run", "kbc", *SMALL, "--seed", 1, "--minds", "llm:stub",
             "--base-url", server.url, "--timeout", 1, "--out", recording.parent,
         ]  # fmt: skip
         with process(command) as stopped:
@@ -200,7 +179,7 @@ def test_a_run_without_a_whole_round_is_replayed_as_far_as_it_goes(
 ) -> None:
     recording = tmp_path / "out" / "recording.sqlite"
     with LLMServer(faults=["404"] * 9) as server:
-        run(sabm, "kbc", server, tmp_path / "out", status=1)
+        run(sabm, server, tmp_path / "out", status=1)
         close_all()
     said = sabm("replay", recording)
     assert said.status == 0
@@ -221,9 +200,7 @@ def classical(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
-@pytest.mark.parametrize(
-    "command", [["replay"], ["resume"], ["fork", "--at", "1", "--rounds", "9"]]
-)
+@pytest.mark.parametrize("command", [["replay"]])
 def test_what_is_no_usable_recording(
     sabm: Sabm, tmp_path: Path, classical: bytes, command: list[str]
 ) -> None:

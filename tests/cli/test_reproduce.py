@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from sabm_mesa.experiments import reading, running
-from sabm_mesa.experiments.claims import WORDS
-from sabm_mesa.experiments.plan import plan
 from sabm_mesa.llm import close_all
-from tests.experiments.support import SMALL
+from sabm_mesa.studies.experiments import design as reading
+from sabm_mesa.studies.experiments import running
+from sabm_mesa.studies.experiments.claims import WORDS
 from tests.llm_server import LLMServer
+from tests.studies.support import SMALL
 
 from .support import Sabm, one_line
 
@@ -30,6 +30,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_published_experiment(sabm: Sabm, tmp_path: Path) -> None:
     command = ("reproduce", "kbc-figure-4a", "--runs", 3, "--out", tmp_path / "out")
     done = sabm(*command)
@@ -38,7 +39,7 @@ def test_a_published_experiment(sabm: Sabm, tmp_path: Path) -> None:
     assert decided == "kbc-figure-4a, decided by: classical (no language model)"
     assert few.startswith("  With 3 runs a condition no claim can be told, whatever comes out: ")
     assert re.search(r"It takes \d+ runs \(--runs \d+\)\.$", few)
-    assert first == f"kbc-figure-4a (quick): {reading.experiment('kbc-figure-4a').title}"
+    assert first == f"kbc-figure-4a (quick): {reading.load_experiment('kbc-figure-4a').title}"
     assert second.startswith("  9 runs. ")
     summary = json.loads((tmp_path / "out/kbc-figure-4a/summary.json").read_text("utf-8"))
     verdicts = [each["verdict"] for each in summary["claims"]]
@@ -54,12 +55,12 @@ def test_the_list(sabm: Sabm) -> None:
     done = sabm("reproduce", "--list")
     assert (done.status, done.err) == (0, "")
     *lines, blank, note, suited = done.out.splitlines()
-    assert [line.split()[0] for line in lines] == reading.names()
+    assert [line.split()[0] for line in lines] == reading.experiment_names()
     assert {line.split()[1] for line in lines} <= {"small", "medium", "large"}
     assert (blank, note.split(",")[0]) == ("", "Cost at paper scale")
     assert suited.endswith("is tested by: sabm screen --minds SPEC")
     data = json.loads(sabm("reproduce", "--list", "--json").out)
-    assert [each["name"] for each in data] == reading.names()
+    assert [each["name"] for each in data] == reading.experiment_names()
     assert {"title", "source", "scenario", "cost", "conditions", "runs"} <= set(data[0])
     assert len(sabm("reproduce", "--list", "kbc-figure-4a").out.splitlines()) == 4
 
@@ -123,14 +124,6 @@ def test_json_holds_the_verdicts_of_all(sabm: Sabm, small: Path) -> None:
     assert data[0] == json.loads(Path("out/small/summary.json").read_text("utf-8"))
     assert data[0]["claims"][0]["verdict"] in WORDS
     assert data[0]["seeds"] == [1, 2]
-
-
-def test_the_paper_scale_can_be_planned() -> None:
-    for name in reading.names():
-        found = reading.experiment(name)
-        planned = plan(found, "paper")
-        assert planned.runs == found.scales["paper"].runs
-        assert len(planned.cells) == planned.runs * len(found.conditions)
 
 
 def test_minds_by_condition(sabm: Sabm, small: Path) -> None:
@@ -242,13 +235,13 @@ def test_a_run_that_fails_says_so(sabm: Sabm, small: Path, monkeypatch: pytest.M
 
 
 def test_ctrl_c_says_what_is_kept(sabm: Sabm, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = running.run_models
+    whole = running.run_missing
 
     def interrupted(*arguments: object, **options: object) -> None:
         whole(*arguments, **options)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(running, "run_models", interrupted)
+    monkeypatch.setattr(running, "run_missing", interrupted)
     done = sabm("reproduce", small.name, "--out", "out")
     assert done.status == 1
     assert one_line(done) == (

@@ -69,13 +69,6 @@ def test_classical_runs_write_what_the_same_seeds_give_in_python(
     assert "recording.sqlite" in outcome.out
 
 
-def test_the_same_seed_gives_the_same_tables(sabm: Sabm, tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        assert sabm("run", "kbc", "--seed", 3, "--out", tmp_path / name).status == 0
-    for table in ("model.csv", "agents.csv"):
-        assert (tmp_path / "a" / table).read_bytes() == (tmp_path / "b" / table).read_bytes()
-
-
 def test_a_drawn_seed_is_reported_and_can_be_repeated(sabm: Sabm, tmp_path: Path) -> None:
     sabm("run", "kbc", "--out", tmp_path / "a")
     (seed,) = json.loads((tmp_path / "a" / "summary.json").read_text())["seeds"]

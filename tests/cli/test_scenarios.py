@@ -1,8 +1,7 @@
-"""Every scenario through the command line: classical, and over HTTP; plots and animation."""
+"""Every scenario through the command line: its tables, plots and animation."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -13,10 +12,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sabm_mesa.llm import close_all
-from sabm_mesa.registry import SCENARIOS
-from tests.core.reruns import process
-from tests.llm_server import LLMServer, writer
+from sabm_mesa.models.registry import SCENARIOS
+from tests.llm_server import LLMServer
+from tests.runs.reruns import process
 
 from .support import Sabm, one_line
 
@@ -52,17 +50,6 @@ AGENT_COLUMNS = {
     **dict.fromkeys(COMMONS, "wanted,harvest,gain"),
 }
 TALLY = "asks,invalid,prompt_tokens,completion_tokens,cost_usd"
-PARTY = ["--set", "n_agents=4", "--set", "max_turns=4"]
-SMALL = {
-    "beauty-contest": [],
-    "cocktail-party": PARTY,
-    "kbc": [],
-    "bertrand": [],
-    "evacuation": ["--set", "n_people=8"],
-    "public-goods": [],
-    "sentence-making": [*PARTY, "--set", "n_sentences=2"],
-    **{key: [] for key in COMMONS},
-}
 
 
 def test_every_scenario_is_tested_here() -> None:
@@ -86,25 +73,7 @@ def test_a_classical_run_writes_the_tables_and_plots_of_the_design(
     assert list(model["round"]) == list(range(6))
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
-@pytest.mark.parametrize("answer_format", ["paper", "json"])
-def test_a_language_model_over_http_in_both_formats(
-    sabm: Sabm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, answer_format: str
-) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with LLMServer(brain=writer) as server:
-        outcome = sabm(
-            "run", name, "--minds", "llm:stub", "--base-url", server.url, "--rounds", 2,
-            "--seed", 1, *SMALL[name], "--set", f"answer_format={answer_format}",
-            "--out", tmp_path, "--json",
-        )  # fmt: skip
-        close_all()
-        assert outcome.status == 0, outcome.err
-        summary = json.loads(outcome.out)
-        assert summary["asks"] + summary["reasks"] == server.stats["requests"] > 0
-        assert summary["invalid"] == 0
-
-
+@pytest.mark.slow
 def test_an_animation_shows_the_first_run(sabm: Sabm, tmp_path: Path) -> None:
     outcome = sabm(
         "run", "evacuation", "--rounds", 3, "--set", "n_people=10", "--set", "obstacles=true",
@@ -130,6 +99,7 @@ def test_an_mp4_needs_ffmpeg(sabm: Sabm, tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_was_answered_and_says_so(tmp_path: Path) -> None:
     with LLMServer(held=True) as server:
         command = [

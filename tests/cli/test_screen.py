@@ -13,15 +13,17 @@ import pytest
 from markdown_it import MarkdownIt
 
 from sabm_mesa.llm import close_all
+from sabm_mesa.models.bertrand.screening import band
+from sabm_mesa.models.commons.screening import solved_shares
+from sabm_mesa.models.kbc.screening import HIGHEST_PICK
 from sabm_mesa.recording.frames import Recorded
-from sabm_mesa.reruns import replay
-from sabm_mesa.screening.battery import battery
-from sabm_mesa.screening.scores import HIGHEST_PICK, band, shares
+from sabm_mesa.runs.rerun import replay
+from sabm_mesa.studies.screening import battery
 from tests.llm_server import Fault, LLMServer
 
 from .support import Sabm, one_line
 
-NAMES = ["kbc", "path-test", "bertrand"]
+NAMES = ["kbc", "bertrand", "path-test"]
 QUESTIONS = 24 + 2 + 2 * 19
 """Of one run of all tests."""
 
@@ -208,7 +210,7 @@ def test_the_limits_are_those_that_the_rules_name(sabm: Sabm, tmp_path: Path) ->
     [
         (["--minds", "nobody"], "Cannot read the mind spec 'nobody'"),
         (["--minds", "human"], "The mind 'human' needs a person at a seat"),
-        (["--minds", "classical:level_k"], "Unknown classical mind of path-test 'level_k'"),
+        (["--minds", "classical:level_k"], "Unknown classical mind of bertrand 'level_k'"),
         (["--minds", "fixed:1=3,fixed:2=21"], "A test has one mind, not 'fixed:1=3,fixed:2=21'"),
         (["--minds", "fixed:1", "--minds", "fixed:1"], "A screening needs one mind or more, each"),
         ([], "Missing option '--minds'"),
@@ -263,7 +265,7 @@ def test_the_commons_without_a_language_model(sabm: Sabm, tmp_path: Path) -> Non
     ]  # fmt: skip
     assert shown(outcome.out, "classical") == ["passes"] * 3
     assert shown(outcome.out, "fixed:2") == ["fails"] * 3
-    assert "action: a sustainable amount in 30 % of the problems at the most" in outcome.out
+    assert "action: a sustainable amount in 30 % of the problems at most" in outcome.out
     assert {path.name for path in tmp_path.iterdir()} == {
         *WORDINGS, "commons-screening.csv", "problems.csv", "commons-screening.md",
         "commons-screening.html", "commons-skills.png",
@@ -291,7 +293,9 @@ def test_the_commons_without_a_language_model(sabm: Sabm, tmp_path: Path) -> Non
 def test_the_interval_of_a_share_is_that_of_wilson() -> None:
     """45 of 150: (0.3 + z²/300 ± z √(0.3 · 0.7/150 + z²/90000)) / (1 + z²/150), z = 1.959964."""
     rows = [{"skill": skill, "passed": i < 45} for skill in SKILLS for i in range(150)]
-    assert shares(pd.DataFrame(rows))["same"] == pytest.approx((0.3, 0.23241, 0.37758), abs=1e-5)
+    assert solved_shares(pd.DataFrame(rows))["same"] == pytest.approx(
+        (0.3, 0.23241, 0.37758), abs=1e-5
+    )
 
 
 def test_the_commons_with_a_language_model_goes_on_where_it_was_stopped(
@@ -320,6 +324,7 @@ def test_the_commons_with_a_language_model_goes_on_where_it_was_stopped(
     assert not any(each["passes"] for each in said["tests"])
 
 
+@pytest.mark.slow
 def test_both_sets_may_share_a_folder(sabm: Sabm, tmp_path: Path) -> None:
     for more in ([], ["--tests", "commons", "--problems", 1]):
         assert sabm("screen", *more, "--minds", "classical", "--out", tmp_path).status == 0

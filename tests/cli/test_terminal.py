@@ -10,8 +10,8 @@ from sabm_mesa.cli.app import say
 from sabm_mesa.cli.progress import Progress
 from sabm_mesa.cli.report import deliver
 from sabm_mesa.errors import MindError, SabmError, UnknownName
-from sabm_mesa.recording.outputs import as_json
-from sabm_mesa.runner import run_models
+from sabm_mesa.recording.export import readable_json
+from sabm_mesa.runs.run import run_models
 
 from .support import Sabm, one_line
 
@@ -38,10 +38,10 @@ def test_what_is_said_keeps_its_lines_and_loses_its_codes(
 
 
 def test_json_holds_codes_as_escapes_and_loses_nothing() -> None:
-    text = as_json({CODES: [CODES]})
+    text = readable_json({CODES: [CODES]})
     assert is_harmless(text)
     assert json.loads(text) == {CODES: [CODES]}
-    assert "×–é" in as_json("×–é")
+    assert "×–é" in readable_json("×–é")
 
 
 @pytest.mark.parametrize("as_object", [False, True])

@@ -14,7 +14,7 @@ import pytest
 from sabm_mesa.cli.view import view
 from sabm_mesa.errors import ParameterError, UnknownName
 from sabm_mesa.llm.address import URL_VARIABLE
-from sabm_mesa.visualization import access, server
+from sabm_mesa.visualization import server
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,7 +28,6 @@ def served(monkeypatch):
         calls.append((args, options))
         ready(f"{server.address_of(*args[:2])}{args[2]}")
 
-    monkeypatch.setenv(access.VARIABLE, "")
     monkeypatch.setenv(URL_VARIABLE, "")
     monkeypatch.setattr(server, "serve", serve)
     return calls
@@ -46,7 +45,7 @@ def test_a_scenario_is_opened_by_name(served, capsys):
     view("kbc", host="0.0.0.0", port=9000, browser=False)
     (((host, port, path), options),) = served
     assert (host, port, options) == ("0.0.0.0", 9000, {"open_browser": False})
-    assert path.startswith("/scenario/kbc?key=")
+    assert path == "/scenario/kbc"
     assert f":9000{path} " in capsys.readouterr().out
     with pytest.raises(UnknownName, match="chess"):
         view("chess")
@@ -82,6 +81,7 @@ def test_an_endpoint_can_be_named(served):
         view(base_url="nowhere")
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_one_line(tmp_path):
     code = "from sabm_mesa.cli.view import view; view(port={}, browser=False)"
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -9,10 +9,10 @@ from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
 
-from sabm_mesa import Number, Observation, Phase, SmartAgent, SmartModel, Text, action
-from sabm_mesa.asks import Ask, Key, Reply
-from sabm_mesa.decisions import AnswerSpec, Format
-from sabm_mesa.prompts import PromptBook
+from sabm_mesa import Mind, Number, Observation, Phase, SmartAgent, SmartModel, Text, action
+from sabm_mesa.core.answers import AnswerSpec, Format, Reply
+from sabm_mesa.core.asks import Ask, Key
+from sabm_mesa.core.prompts import PromptBook
 
 TINY = str(Path(__file__).with_name("tiny.toml"))
 PICK = Number(0, 100, integer=True)
@@ -92,7 +92,7 @@ def neighbours(model: Tiny, cell: Cell) -> list[Cell]:
     return [other for other in model.cells if other.unique_id in model.neighbours[cell.unique_id]]
 
 
-class Waiting:
+class Waiting(Mind):
     """A mind that answers with a function of the ask after as many turns of the loop as it draws.
 
     Every agent draws from a stream of its own, so that latencies do not depend on the order.
@@ -111,7 +111,7 @@ class Waiting:
         return self._answer(ask)
 
 
-class Priced:
+class Priced(Mind):
     """A mind whose answers are paid for, as those of a language model are."""
 
     instant = False

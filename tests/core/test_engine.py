@@ -10,9 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from sabm_mesa import ScriptedMind, action, engine
+from sabm_mesa import ScriptedMind, action
+from sabm_mesa.core import engine
 from sabm_mesa.errors import MindError, RunError
-from sabm_mesa.runner import run_all
+from sabm_mesa.runs.run import run_all
 from tests.core.support import Cell, Priced, Tiny, Waiting, rows, tiny
 
 
@@ -171,7 +172,7 @@ def test_a_failing_batch_of_runs_stops_no_other_model() -> None:
         future.result(30)
 
     assert innocent.round == 0
-    assert innocent.tally.invalid == 0
+    assert innocent.usage.invalid == 0
 
 
 def test_an_interrupt_cancels_the_round_and_waits_until_it_has_wound_up(tmp_path) -> None:

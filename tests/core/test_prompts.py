@@ -6,15 +6,17 @@ from itertools import product
 
 import pytest
 
-from sabm_mesa import Choice, Number, ScriptedMind, Text
-from sabm_mesa.agents.keynesian_beauty_contest import Discussion, Message
-from sabm_mesa.answers import Unusable
-from sabm_mesa.asks import Ask, Key
+from sabm_mesa import Choice, Number, Text
+from sabm_mesa.core.answers import InvalidAnswer
+from sabm_mesa.core.asks import Ask, Key
+from sabm_mesa.core.messages import Message
+from sabm_mesa.core.prompts import PromptBook, load, load_builtin, merge, placeholders
 from sabm_mesa.errors import PromptError, UnknownName
-from sabm_mesa.models.keynesian_beauty_contest import REWARD_RULES
-from sabm_mesa.prompts import PromptBook, load, load_builtin, merge
-from sabm_mesa.prompts.templates import placeholders
-from sabm_mesa.registry import SCENARIOS, scenario
+from sabm_mesa.models.kbc.agents import Discussion
+from sabm_mesa.models.kbc.model import REWARD_RULES
+from sabm_mesa.models.registry import scenario
+
+KBC = scenario("kbc").prompt_file
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ def own(tmp_path):
 
 def refusal(path, *names):
     with pytest.raises((PromptError, UnknownName)) as refused:
-        PromptBook("kbc", *names, overrides=path)
+        PromptBook(KBC, *names, overrides=path)
     return str(refused.value)
 
 
@@ -39,7 +41,7 @@ def refusal(path, *names):
 
 
 def test_a_condition_replaces_entries_and_leaves_the_others() -> None:
-    baseline, cooperative = PromptBook("kbc"), PromptBook("kbc", "cooperative")
+    baseline, cooperative = PromptBook(KBC), PromptBook(KBC, "cooperative")
 
     differing = {e for e in baseline.entries if baseline.entries[e] != cooperative.entries[e]}
     assert differing == {"communicate_line", "act_line"}
@@ -48,14 +50,14 @@ def test_a_condition_replaces_entries_and_leaves_the_others() -> None:
 
 
 def test_a_variant_replaces_entries_and_a_condition_comes_after_it() -> None:
-    book = PromptBook("kbc", "uncooperative", "paraphrased")
+    book = PromptBook(KBC, "uncooperative", "paraphrased")
 
     assert "Imagine that you study" in book.entries["scenario"]
     assert "do not like to cooperate" in book.entries["act_line"]
 
 
 def test_the_names_that_exist_start_with_the_defaults() -> None:
-    book = PromptBook("kbc")
+    book = PromptBook(KBC)
 
     assert book.conditions == ("baseline", "cooperative", "uncooperative")
     assert book.variants == ("default", "paraphrased", "screening")
@@ -70,19 +72,19 @@ def test_unknown_names_are_named_with_the_known_ones() -> None:
     )
     assert "Unknown prompt variant 'x'" in refusal(None, "baseline", "x")
     with pytest.raises(UnknownName, match="Unknown persona 'grumpy'"):
-        PromptBook("kbc").persona("grumpy")
+        PromptBook(KBC).persona("grumpy")
 
 
 def test_personas() -> None:
-    book = PromptBook("kbc")
+    book = PromptBook(KBC)
 
     assert book.persona("none") == ""
     assert "kind and considerate" in book.persona("agreeable")
 
 
 def test_hashes_change_with_the_text_alone(own) -> None:
-    book, same = PromptBook("kbc"), PromptBook("kbc")
-    other = PromptBook("kbc", overrides=own('[prompts]\nact_line = "Hurry."'))
+    book, same = PromptBook(KBC), PromptBook(KBC)
+    other = PromptBook(KBC, overrides=own('[prompts]\nact_line = "Hurry."'))
 
     assert book.hashes() == same.hashes()
     assert book.digest() == same.digest() != other.digest()
@@ -93,26 +95,26 @@ def test_hashes_change_with_the_text_alone(own) -> None:
 def test_the_digest_covers_the_personas(own) -> None:
     path = own('[personas]\nselfish = "You come first."')
 
-    assert PromptBook("kbc", overrides=path).digest() != PromptBook("kbc").digest()
+    assert PromptBook(KBC, overrides=path).digest() != PromptBook(KBC).digest()
 
 
 # Rendering.
 
 
 def test_what_is_filled_in_is_not_read_as_a_template() -> None:
-    text = PromptBook("kbc").render("said_other", {"speaker": 3, "text": "{text} {low} }{"})
+    text = PromptBook(KBC).render("said_other", {"speaker": 3, "text": "{text} {low} }{"})
 
     assert text == "Player #3: {text} {low} }{"
 
 
 def test_values_that_an_entry_does_not_use_are_ignored() -> None:
-    assert PromptBook("kbc").render("said_nothing", {"speaker": 3}) == "(nothing yet)"
+    assert PromptBook(KBC).render("said_nothing", {"speaker": 3}) == "(nothing yet)"
 
 
 def test_an_empty_placeholder_leaves_no_gap(own) -> None:
     path = own('[prompts]\ncommunicate_line = ""\nact_line=""\n[personas]\nx = "You are x."')
     values = {"n_others": 2, "low": 0, "high": 1, "reward": "R.", "player": 1, "persona": ""}
-    book = PromptBook("kbc", overrides=path)
+    book = PromptBook(KBC, overrides=path)
 
     without = book.render("scenario", values)
     assert without.endswith("You are Player #1.")
@@ -123,7 +125,7 @@ def test_an_empty_placeholder_leaves_no_gap(own) -> None:
 
 
 def test_an_entry_or_a_value_that_is_missing_is_named() -> None:
-    book = PromptBook("kbc")
+    book = PromptBook(KBC)
 
     with pytest.raises(PromptError, match="no prompt entry 'dance'"):
         book.render("dance", {})
@@ -139,7 +141,7 @@ REASONED = [Number(0, 9, reasoning=True), Choice(("l", "r"), reasoning=True), Te
     ("spec", "answer_format"), list(product(SPECS + REASONED, ("paper", "json"))), ids=str
 )
 def test_every_spec_can_be_asked_for(spec, answer_format) -> None:
-    form = PromptBook("kbc").form(spec, answer_format)
+    form = PromptBook(KBC).form(spec, answer_format)
 
     assert ("reasoning" in form) is spec.reasoning
     assert ("JSON" in form) is (answer_format == "json")
@@ -147,7 +149,7 @@ def test_every_spec_can_be_asked_for(spec, answer_format) -> None:
 
 
 def test_the_form_of_a_number_names_its_kind_and_range() -> None:
-    book = PromptBook("kbc")
+    book = PromptBook(KBC)
 
     assert "an integer from 0 to 9" in book.form(SPECS[1], "paper")
     assert "a number from 0 to 9.5" in book.form(SPECS[0], "json")
@@ -172,7 +174,7 @@ def test_the_form_of_a_number_names_its_kind_and_range() -> None:
     ],
 )
 def test_every_reason_can_be_said(code, fields) -> None:
-    reason = PromptBook("kbc").reason(Unusable(code, **fields))
+    reason = PromptBook(KBC).reason(InvalidAnswer(code, **fields))
 
     assert reason.endswith(".")
     assert all(str(value) in reason for value in fields.values())
@@ -180,13 +182,13 @@ def test_every_reason_can_be_said(code, fields) -> None:
 
 def test_all_reasons_are_covered() -> None:
     codes = set(load_builtin("answers")["answers"]["reasons"])
-    used = set(re.findall(r'"(\w+)"', "".join(map(_source, ("answers", "decisions", "asks")))))
+    used = set(re.findall(r'"(\w+)"', "".join(map(_source, ("answers", "asks")))))
 
     assert codes <= used
 
 
 def _source(module):
-    return files("sabm_mesa").joinpath(f"{module}.py").read_text("utf-8")
+    return files("sabm_mesa.core").joinpath(f"{module}.py").read_text("utf-8")
 
 
 # A user's own file.
@@ -211,16 +213,16 @@ def test_own_entries_replace_the_built_in_ones_and_add_conditions_and_personas(o
         empty = "Nothing was there."
         """
     )
-    hasty = PromptBook("kbc", "hasty", "brief", overrides=path)
-    cooperative = PromptBook("kbc", "cooperative", overrides=path)
+    hasty = PromptBook(KBC, "hasty", "brief", overrides=path)
+    cooperative = PromptBook(KBC, "cooperative", overrides=path)
 
     assert hasty.render("said_own", {"text": "x"}) == "I: x"
     assert hasty.render("act_line", {}) == "Hurry."
     assert hasty.entries["act"] == "{form}"
     assert hasty.persona("grumpy") == "You are grumpy."
     assert "a whole number between 0 and 9" in hasty.form(SPECS[1], "paper")
-    assert hasty.reason(Unusable("empty")) == "Nothing was there."
-    assert hasty.reason(Unusable("cut_off")).startswith("It was cut off")
+    assert hasty.reason(InvalidAnswer("empty")) == "Nothing was there."
+    assert hasty.reason(InvalidAnswer("cut_off")).startswith("It was cut off")
     assert cooperative.render("act_line", {}) == "Cooperate."
     assert "bring about cooperation" in cooperative.render("communicate_line", {})
 
@@ -269,9 +271,7 @@ def test_an_own_file_that_cannot_be_read(tmp_path) -> None:
     assert "is not valid TOML" in refusal(tmp_path / "latin.toml")
     assert "Cannot read the prompt file" in refusal(tmp_path / "absent.toml")
     assert "Is a directory" in refusal(tmp_path)
-    assert "no built-in prompt file 'mine'; a file of your own has to end in .toml" in refusal(
-        "mine"
-    )
+    assert "Cannot read the prompt file mine" in refusal("mine")
 
 
 def test_a_scenario_may_bring_its_prompts_by_path(own) -> None:
@@ -299,51 +299,15 @@ HINTS = re.compile(
 
 @pytest.mark.parametrize("variant", ["default", "paraphrased", "screening"])
 def test_the_baseline_of_the_contest_does_not_hint(variant) -> None:
-    book = PromptBook("kbc", variant=variant)
-    shown = [*load_builtin("kbc")["prompts"], *load_builtin("answers")["answers"]]
+    book = PromptBook(KBC, variant=variant)
+    shown = [*load(KBC)["prompts"], *load_builtin("answers")["answers"]]
 
     assert not [e for e in shown if isinstance(e, str) and HINTS.search(book.entries.get(e, ""))]
 
 
 def test_the_conditions_do_hint() -> None:
     for condition in ("cooperative", "uncooperative"):
-        assert HINTS.search(PromptBook("kbc", condition).entries["act_line"])
-
-
-def settings_of(name):
-    """Each condition with the first wording, and each wording with the first condition."""
-    book = PromptBook(scenario(name).prompt_file)
-    conditions = [(name, condition, "default") for condition in book.conditions]
-    return conditions + [(name, "baseline", variant) for variant in book.variants[1:]]
-
-
-@pytest.mark.parametrize(
-    ("name", "condition", "variant"), [each for name in SCENARIOS for each in settings_of(name)]
-)
-def test_every_question_of_a_scenario_renders(name, condition, variant) -> None:
-    asked = []
-
-    def answer(ask):
-        asked.append(ask.name)
-        for message in ask.messages():
-            assert message["content"] == message["content"].strip() != ""
-            assert "{" not in message["content"]
-        return {
-            "number": lambda: ask.spec.low,
-            "choice": lambda: ask.spec.options[0],
-            "text": lambda: "Hello.",
-            "text_without_numbers": lambda: "Hello.",
-            "sentence": lambda: " ".join(ask.spec.words) + " I" * len(ask.spec.taken),
-        }[ask.spec.kind]()
-
-    model = scenario(name)(
-        n_rounds=2, condition=condition, variant=variant, minds=ScriptedMind(answer), rng=1
-    )
-    model.run_model()
-
-    assert model.total.invalid == 0
-    assert set(asked) <= set(load_builtin(model.prompt_file)["prompts"])
-    assert asked
+        assert HINTS.search(PromptBook(KBC, condition).entries["act_line"])
 
 
 @pytest.mark.parametrize(
@@ -357,7 +321,7 @@ def test_every_question_of_a_scenario_renders(name, condition, variant) -> None:
     ),
 )
 def test_every_question_of_the_contest_renders(condition, variant, rule) -> None:
-    book = PromptBook("kbc", condition, variant)
+    book = PromptBook(KBC, condition, variant)
     said = (Message(0, 1, "I say 20."), Message(0, 2, "And {I} 30."))
     discussion = Discussion(
         player=2,

@@ -5,18 +5,19 @@ from dataclasses import replace
 from unicodedata import combining, normalize
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sabm_mesa import BertrandCompetition, EmergencyEvacuation, KeynesianBeautyContest, ScriptedMind
-from sabm_mesa.agents.bertrand_competition import Message as FirmsMessage
-from sabm_mesa.agents.bertrand_competition import Strategy
-from sabm_mesa.agents.emergency_evacuation import Message as PersonsMessage
-from sabm_mesa.agents.keynesian_beauty_contest import Message as PlayersMessage
+from sabm_mesa.core.messages import Message
+from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.errors import one_line
-from sabm_mesa.prompts import PromptBook
+from sabm_mesa.models.bertrand.agents import Strategy
 
-BOOKS = {name: PromptBook(name) for name in ("kbc", "bertrand", "evacuation")}
+BOOKS = {
+    scenario.scenario_name: PromptBook(scenario.prompt_file)
+    for scenario in (KeynesianBeautyContest, BertrandCompetition, EmergencyEvacuation)
+}
 KBC = BOOKS["kbc"]
 NAMES = ("Ed", "Gill")
 ORDINARY = (
@@ -95,7 +96,7 @@ def test_names_of_speakers_are_labels_where_they_are_given() -> None:
 def test_labels_are_those_of_the_entries_in_use(tmp_path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('[prompts]\nsaid_own = "Ich: {text}"\nsaid_other = "{speaker}: {text}"\n')
-    book = PromptBook("kbc", overrides=own)
+    book = PromptBook(KeynesianBeautyContest.prompt_file, overrides=own)
     # Where any word may be a speaker, every colon behind a word is taken for a label's.
     assert book.quote("ich: 5, Bob: 6, at 3 : 7") == "ich - 5, Bob - 6, at 3 - 7"
 
@@ -149,14 +150,14 @@ def rendered(scenario, texts):
     seen = ask.observation
     said = {
         "kbc": lambda: {
-            "said": tuple(PlayersMessage(0, 1 + i % 3, t) for i, t in enumerate(texts))
+            "said": tuple(Message(0, 1 + i % 3, t) for i, t in enumerate(texts)),
         },
         "bertrand": lambda: {
-            "said": tuple(FirmsMessage(1 + i % 2, t) for i, t in enumerate(texts)),
+            "said": tuple(Message(1, 1 + i % 2, t) for i, t in enumerate(texts)),
             "strategies": (Strategy(1, texts[0]),),
         },
         "evacuation": lambda: {
-            "heard": tuple(PersonsMessage(i, 9 + i, t) for i, t in enumerate(texts)),
+            "heard": tuple(Message(1, 9 + i, t) for i, t in enumerate(texts)),
             "feeling": texts[0],
         },
     }[scenario]()  # fmt: skip
@@ -170,7 +171,6 @@ def without_accents(text):
     return "".join(c for c in normalize("NFD", text) if not combining(c))
 
 
-@settings(max_examples=60)
 @given(texts=st.lists(HOSTILE.filter(one_line), min_size=1, max_size=4))
 @example(texts=["You\u0301Player #3 : "])
 @example(texts=["You\u0301 Pla\u0301yer #3 : "])

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sabm_mesa import Phase, ScriptedMind, action, communication, planning
@@ -197,7 +197,7 @@ def test_a_phase_asks_those_who_take_part(order) -> None:
     model.step()
 
     assert model.log == [(1, 1), (3, 1), (5, 1)]
-    assert model.tally.asks == 3
+    assert model.usage.asks == 3
 
 
 @pytest.mark.parametrize("order", ["simultaneous", "fixed"])
@@ -254,7 +254,6 @@ def played(mind, reach, n, edges, order, turns):
 
 
 @given(worlds(), st.integers(0, 10**6))
-@settings(max_examples=60)
 def test_asking_at_the_same_time_gives_the_result_of_one_by_one(world, seed) -> None:
     strict = played(ScriptedMind(next_value), None, **world)
     together = played(Waiting(next_value, seed), neighbours, **world)

@@ -14,6 +14,8 @@ import pytest
 from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.llm.prices import PriceTable
 
+pytestmark = pytest.mark.check_once
+
 ROOT = Path(__file__).parents[2]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
 HOW_TOS = sorted((ROOT / "docs" / "how-to").glob("*.md"))
@@ -59,22 +61,46 @@ def test_the_tutorials_and_how_tos_are_there() -> None:
         "budget",
         "class-game",
         "connect",
+        "data",
+        "mesa",
         "own-minds",
+        "own-scenario",
+        "prompts",
         "ray",
+        "recordings",
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notebook", TUTORIALS, ids=lambda notebook: notebook.stem)
+@pytest.mark.slow
 def test_the_cells_of_a_tutorial_run_without_key_and_network(
     notebook: Path, tmp_path: Path
 ) -> None:
     run(tmp_path, "\n\n".join(text for kind, text in cells(notebook) if kind == "code"))
 
 
-def test_a_sweep_of_the_how_to_runs(tmp_path: Path) -> None:
-    (script,) = blocks("ray", "python")
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["data", "mesa", "own-scenario", "ray", "recordings"])
+def test_the_scripts_of_a_how_to_run(page: str, tmp_path: Path) -> None:
+    scripts = blocks(page, "python")
 
-    run(tmp_path, script)
+    assert scripts
+    for script in scripts:
+        run(tmp_path, script)
+
+
+def test_the_prompt_file_of_the_how_to_is_read(tmp_path: Path) -> None:
+    (prompts,) = blocks("prompts", "toml")
+    (tmp_path / "own.toml").write_text(prompts, "utf-8")
+
+    model = KeynesianBeautyContest(
+        prompts=tmp_path / "own.toml", condition="friendly", personas="gambler"
+    )
+
+    assert model.book.entries["reward_independent"].endswith("a box of chocolates.")
+    assert model.book.entries["communicate_line"].startswith("You like the other players")
+    assert model.book.persona("gambler") == "You like to take risks."
 
 
 def test_the_caps_and_prices_of_the_how_to_are_read(tmp_path: Path) -> None:

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from sabm_mesa import KeynesianBeautyContest, engine, replay
+from sabm_mesa import KeynesianBeautyContest, replay
+from sabm_mesa.core import engine
 from sabm_mesa.errors import BadRequest, ParameterError
 from sabm_mesa.llm import close_all, connect_file
 from sabm_mesa.llm.client import Request
-from sabm_mesa.llm.local_client import CONTEXT, LocalClient
+from sabm_mesa.llm.gguf_client import CONTEXT, GGUFClient
 
 from .tiny_gguf import write_tiny_model
 
@@ -90,7 +91,7 @@ def test_an_answer_does_not_depend_on_what_was_asked_before(file: Path) -> None:
     requests = [
         ask(text, seed=seed, max_tokens=20, temperature=1.0) for text in texts for seed in (1, 2)
     ]
-    client = LocalClient(file)
+    client = GGUFClient(file)
 
     async def said(i: int, *, alone: bool) -> str:
         if alone:  # as if it were the first
@@ -142,7 +143,7 @@ def test_a_prompt_beyond_the_context_is_an_error_and_the_next_is_answered(file: 
 
 
 def test_an_answer_that_is_cancelled_ends_at_the_next_token(file: Path) -> None:
-    client = LocalClient(file)
+    client = GGUFClient(file)
     llama, thread = client._llama, client._thread  # noqa: SLF001 - how far it came, it does not say
     request = ask(seed=1, max_tokens=800, temperature=1.0)
 

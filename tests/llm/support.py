@@ -8,11 +8,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sabm_mesa import KeynesianBeautyContest, engine
+from sabm_mesa import KeynesianBeautyContest
+from sabm_mesa.core import engine
 from sabm_mesa.llm import Client, Completion, Request
-from sabm_mesa.llm.finish import FinishingSent
+from sabm_mesa.llm.in_flight import FinishInFlightClient
 from sabm_mesa.llm.openai_client import OpenAIClient
-from sabm_mesa.llm.retry import Retrying
+from sabm_mesa.llm.retry import RetryClient
 from tests.llm_server import LLMServer, writer
 
 T = TypeVar("T")
@@ -82,9 +83,11 @@ class Chain:
 
     def __init__(self, url: str | None, max_retries: int = 2, timeout_s: float = 30.0) -> None:
         self.endpoint = OpenAIClient(url, timeout_s)
-        self.client = Retrying(FinishingSent(self.endpoint), max_retries, first_wait_s=0.001)
+        self.client = RetryClient(
+            FinishInFlightClient(self.endpoint), max_retries, first_wait_s=0.001
+        )
 
-    def __enter__(self) -> Retrying:
+    def __enter__(self) -> RetryClient:
         return self.client
 
     def __exit__(self, *_: object) -> None:

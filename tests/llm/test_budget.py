@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from sabm_mesa import Budget, Connection, ScriptedClient
+from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import BudgetExceeded, ParameterError, RunError, ServerUnavailable
 from sabm_mesa.llm import Completion, connect
-from sabm_mesa.llm.budget import ANSWER_TOKENS, Budgeted, Spent, check_price
+from sabm_mesa.llm.budget import ANSWER_TOKENS, BudgetClient, check_price
 from sabm_mesa.llm.prices import PriceTable
 from tests.llm.support import ask, complete, contest, on_virtual_time, outcomes, rows
 from tests.llm_server import LLMServer, Reply
@@ -18,22 +19,22 @@ from tests.llm_server import LLMServer, Reply
 DONE = Completion("42", "gpt-4o", prompt_tokens=10, completion_tokens=2, cost_usd=0.5)
 
 
-def budgeted(budget: Budget, *script: Any) -> Budgeted:
-    return Budgeted(ScriptedClient(script), budget, PriceTable())
+def budgeted(budget: Budget, *script: Any) -> BudgetClient:
+    return BudgetClient(ScriptedClient(script), budget, PriceTable())
 
 
 def test_what_is_reported_is_spent() -> None:
     budget = Budget()
     complete(budgeted(budget, DONE, DONE), ask(), ask())
-    assert budget.spent == Spent(2, 24, 1.0)
-    assert budget.reserved == Spent()
+    assert (budget.spent.asks, budget.spent.tokens, budget.spent.cost_usd) == (2, 24, 1.0)
+    assert budget.reserved == Usage()
 
 
 def test_what_is_not_reported_is_taken_to_be_the_most() -> None:
     budget = Budget(max_tokens=10**6)
     complete(budgeted(budget, "42"), ask("x" * 100, model="gpt-4o", max_tokens=50))
     assert budget.spent.tokens == 50 + 50 + 8
-    assert budget.spent.usd == pytest.approx((58 * 2.5 + 50 * 10) / 10**6)
+    assert budget.spent.cost_usd == pytest.approx((58 * 2.5 + 50 * 10) / 10**6)
     complete(budgeted(budget, "42"), ask("x" * 100))
     assert budget.spent.tokens == 108 + 58 + ANSWER_TOKENS
 
@@ -45,7 +46,7 @@ def test_a_request_without_an_answer_costs_nothing() -> None:
     assert isinstance(error, ServerUnavailable)
     assert done is DONE
     assert budget.spent.asks == 1
-    assert budget.reserved == Spent()
+    assert budget.reserved == Usage()
 
 
 def test_what_is_set_aside_comes_back_when_a_request_is_stopped() -> None:
@@ -56,7 +57,7 @@ def test_what_is_set_aside_comes_back_when_a_request_is_stopped() -> None:
 
     async def work() -> Budget:
         budget = Budget(max_asks=1)
-        task = asyncio.create_task(Budgeted(Never(), budget, PriceTable()).complete(ask()))
+        task = asyncio.create_task(BudgetClient(Never(), budget, PriceTable()).complete(ask()))
         await asyncio.sleep(1)
         assert budget.reserved.asks == 1
         task.cancel()
@@ -64,7 +65,7 @@ def test_what_is_set_aside_comes_back_when_a_request_is_stopped() -> None:
         return budget
 
     budget = on_virtual_time(work())
-    assert (budget.reserved, budget.spent) == (Spent(), Spent())
+    assert (budget.reserved, budget.spent) == (Usage(), Usage())
 
 
 @pytest.mark.parametrize(
@@ -113,10 +114,10 @@ def test_an_ask_waits_for_those_under_way_rather_than_stop_a_run_that_fits() -> 
         most = max(most, budget.spent.tokens + budget.reserved.tokens)
         return Completion("ok", model="gpt-4o", prompt_tokens=6, completion_tokens=5)
 
-    client = Budgeted(ScriptedClient(answer), budget, PriceTable())
+    client = BudgetClient(ScriptedClient(answer), budget, PriceTable())
     done = complete(client, *(ask(str(i), model="gpt-4o", max_tokens=20) for i in range(3)))
     assert [each.text for each in done] == ["ok"] * 3
-    assert budget.spent == Spent(3, 33, pytest.approx(budget.spent.usd))
+    assert (budget.spent.asks, budget.spent.tokens) == (3, 33)
     assert budget.reserved.tokens == 0
     assert most <= 60
     with pytest.raises(BudgetExceeded, match="The budget of 60 tokens is used up: 33 spent"):
@@ -147,13 +148,17 @@ def test_many_at_once_never_pass_a_cap(tmp_path: Path) -> None:
             assert budget.spent.asks == len(done) == after["requests"] - before["requests"]
             tokens = ("prompt_tokens", "completion_tokens")
             assert budget.spent.tokens == sum(after[each] - before[each] for each in tokens)
-            assert budget.spent.usd == pytest.approx(sum(each.cost_usd for each in done))
-            for name, used in zip(("asks", "tokens", "usd"), (1, 32, 0.212), strict=True):
-                limit = cap.get(f"max_{name}")
-                if limit is not None:
-                    assert limit - 2 * used < getattr(budget.spent, name) <= limit
+            assert budget.spent.cost_usd == pytest.approx(sum(each.cost_usd for each in done))
+            spent = {
+                "max_asks": (budget.spent.asks, 1),
+                "max_tokens": (budget.spent.tokens, 32),
+                "max_usd": (budget.spent.cost_usd, 0.212),
+            }
+            for name, limit in cap.items():
+                used, most = spent[name]
+                assert limit - 2 * most < used <= limit
             assert budget.reserved.asks == budget.reserved.tokens == 0
-            assert budget.reserved.usd == pytest.approx(0)
+            assert budget.reserved.cost_usd == pytest.approx(0)
 
 
 def test_runs_in_threads_share_a_budget(tmp_path: Path) -> None:

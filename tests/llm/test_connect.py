@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from sabm_mesa import Budget, Connection, engine
+from sabm_mesa import Budget, Connection
 from sabm_mesa import llm as access
+from sabm_mesa.core import engine
 from sabm_mesa.errors import MissingKey, ParameterError
 from sabm_mesa.llm import close_all, connect
 from sabm_mesa.llm.address import URL_VARIABLE
@@ -228,6 +229,7 @@ def test_a_budget_is_part_of_the_chain() -> None:
         assert server.stats["requests"] == 2
 
 
+@pytest.mark.slow
 def test_connections_are_closed_at_exit_without_a_word(tmp_path: Path) -> None:
     code = """
         import sys
@@ -245,6 +247,7 @@ def test_connections_are_closed_at_exit_without_a_word(tmp_path: Path) -> None:
         assert server.stats["status_200"] == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["spawn", "fork"])
 def test_runs_in_other_processes_have_their_own_connections(method: str, tmp_path: Path) -> None:
     code = """

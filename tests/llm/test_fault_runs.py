@@ -13,7 +13,7 @@ import pytest
 
 from sabm_mesa import Connection
 from sabm_mesa.errors import AccessDenied, BadRequest, LLMError, ServerUnavailable
-from sabm_mesa.llm.retry import Retrying
+from sabm_mesa.llm.retry import RetryClient
 from tests.llm.support import ROOT, contest, first_question, rows
 from tests.llm_server import Fault, LLMServer
 from tests.llm_server import stub as stub_brain
@@ -23,7 +23,7 @@ LOST = ["reset", "drop", "bad-json", "html", "error-200", "bad-utf8", "bad-gzip"
 
 @pytest.fixture(autouse=True)
 def hardly_any_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Retrying, "_wait", lambda *_: 0.001)
+    monkeypatch.setattr(RetryClient, "_wait", lambda *_: 0.001)
 
 
 @pytest.fixture(scope="module")
@@ -171,26 +171,6 @@ print(model.recorder.run)
 """
 
 
-def test_two_processes_with_one_recording(tmp_path: Path) -> None:
-    path = tmp_path / "run.sqlite"
-    with LLMServer(latency=0.002) as server:
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-c", TOGETHER, server.url, str(path), str(seed)],
-                cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            )
-            for seed in (1, 2)
-        ]  # fmt: skip
-        done = [process.communicate(timeout=300) for process in processes]
-        assert [errors for _, errors in done] == ["", ""]
-        assert server.stats["requests"] == 2 * (12 + 8)
-    assert sorted(int(out) for out, _ in done) == [0, 1]
-    assert rows(path, "SELECT run, count(*) FROM asks GROUP BY run") == [(0, 20), (1, 20)]
-    assert rows(path, "SELECT DISTINCT status FROM runs") == [("finished",)]
-    assert rows(path, "PRAGMA integrity_check") == [("ok",)]
-
-
 FULL = """
 import sys
 from pathlib import Path
@@ -228,6 +208,7 @@ def small_disk(disk: Path) -> tuple[list[str], str]:
     return ["sh", "-c", 'ulimit -f 1024 && exec "$@"', "sh"], "disk I/O error"
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full(tmp_path: Path) -> None:
     disk, copy = tmp_path / "disk", tmp_path / "copy.sqlite"
     disk.mkdir()

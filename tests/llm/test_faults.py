@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from sabm_mesa import engine
+from sabm_mesa.core import engine
 from sabm_mesa.errors import AccessDenied, BadRequest, LLMError, RateLimited, ServerUnavailable
-from sabm_mesa.llm.limit import START, Limited, Limiter
+from sabm_mesa.llm.limit import START, LimitClient, Limiter
 from sabm_mesa.llm.openai_client import OpenAIClient
-from sabm_mesa.llm.retry import Retrying
+from sabm_mesa.llm.retry import RetryClient
 from sabm_mesa.llm.translation import KEY_VARIABLE
 from tests.llm.support import Chain, ask, complete, outcomes
 from tests.llm_server import Fault, LLMServer, Reply
@@ -296,7 +296,7 @@ def test_timeouts_are_taken_as_congestion() -> None:
                     raise ServerUnavailable("No answer in time.", overloaded=True)
                 return await endpoint.complete(request)
 
-        client = Retrying(Limited(TwoAtATime(), limiter), 30, first_wait_s=0.001)
+        client = RetryClient(LimitClient(TwoAtATime(), limiter), 30, first_wait_s=0.001)
         done = complete(client, *(ask(str(i)) for i in range(40)))
         engine.run(endpoint.close())
     assert [each.text for each in done] == ["42"] * 40

@@ -7,7 +7,7 @@ import pytest
 
 from sabm_mesa.errors import RateLimited, ServerUnavailable
 from sabm_mesa.llm.client import Completion, Request
-from sabm_mesa.llm.limit import CEILING, CUT, FEWEST, LONGEST_PAUSE_S, START, Limited, Limiter
+from sabm_mesa.llm.limit import CEILING, CUT, FEWEST, LONGEST_PAUSE_S, START, LimitClient, Limiter
 from tests.llm.support import ask, on_virtual_time, turn
 
 
@@ -37,7 +37,7 @@ class Endpoint:
         return sum(sent == pytest.approx(second) for sent, _ in self.sent)
 
 
-async def all_of(client: Limited, n: int) -> list[object]:
+async def all_of(client: LimitClient, n: int) -> list[object]:
     asks = (client.complete(ask(str(i))) for i in range(n))
     return await asyncio.gather(*asks, return_exceptions=True)
 
@@ -50,7 +50,7 @@ async def flood(limiter: Limiter, n: int) -> float:
 
 def test_slow_start_doubles_each_round_trip_and_answers_in_order() -> None:
     endpoint, limiter = Endpoint(), Limiter(start=2)
-    on_virtual_time(all_of(Limited(endpoint, limiter), 14))
+    on_virtual_time(all_of(LimitClient(endpoint, limiter), 14))
     assert [endpoint.at(second) for second in range(4)] == [2, 4, 8, 0]
     assert [text for _, text in endpoint.sent] == [str(i) for i in range(14)]
     assert limiter.in_flight == 0
@@ -58,7 +58,7 @@ def test_slow_start_doubles_each_round_trip_and_answers_in_order() -> None:
 
 def test_the_limit_doubles_with_each_round_trip_from_its_start() -> None:
     endpoint = Endpoint()
-    on_virtual_time(all_of(Limited(endpoint, Limiter()), 400))
+    on_virtual_time(all_of(LimitClient(endpoint, Limiter()), 400))
     doubled = [START, 2 * START, 4 * START, 400 - 7 * START]
     assert [endpoint.at(second) for second in range(4)] == doubled
 
@@ -121,7 +121,7 @@ def test_a_limit_that_is_not_used_does_not_grow() -> None:
 
     async def work() -> None:
         for _ in range(20):
-            await all_of(Limited(endpoint, limiter), 2)
+            await all_of(LimitClient(endpoint, limiter), 2)
 
     on_virtual_time(work())
     assert limiter.limit == 4
@@ -159,7 +159,7 @@ def test_retry_after_pauses_all_and_can_be_made_longer() -> None:
 @pytest.mark.parametrize("retry_after", [None, 0.5])
 def test_it_settles_at_what_the_endpoint_bears(capacity: int, retry_after: float | None) -> None:
     endpoint, limiter = Endpoint(capacity, retry_after), Limiter()
-    client, n = Limited(endpoint, limiter), 300
+    client, n = LimitClient(endpoint, limiter), 300
 
     async def insist(i: int) -> None:
         while True:
@@ -183,7 +183,7 @@ def test_it_settles_at_what_the_endpoint_bears(capacity: int, retry_after: float
 
 def test_the_lowest_ceiling_of_those_that_ask_holds_for_all() -> None:
     endpoint, limiter = Endpoint(), Limiter()
-    narrow, wide = (Limited(endpoint, limiter, ceiling) for ceiling in (2, 5))
+    narrow, wide = (LimitClient(endpoint, limiter, ceiling) for ceiling in (2, 5))
 
     async def work() -> None:
         await asyncio.gather(all_of(narrow, 4), all_of(wide, 12))
@@ -195,7 +195,7 @@ def test_the_lowest_ceiling_of_those_that_ask_holds_for_all() -> None:
 async def interrupted(when: str) -> Limiter:
     """Cancel one of three asks at one of its awaits; the third has to get its turn."""
     endpoint, limiter = Endpoint(), Limiter()
-    client = Limited(endpoint, limiter, 1)
+    client = LimitClient(endpoint, limiter, 1)
     if when == "paused":
         limiter.refused(0.0, 5.0)
     first, second, third = (asyncio.create_task(client.complete(ask(n))) for n in "123")
@@ -236,7 +236,7 @@ def test_a_place_that_was_granted_in_vain_goes_to_the_next() -> None:
 
 
 def test_no_wake_up_is_lost_whatever_is_cancelled() -> None:
-    async def one(client: Limited, patience: float, seed: int) -> str:
+    async def one(client: LimitClient, patience: float, seed: int) -> str:
         try:
             async with asyncio.timeout(patience):
                 await client.complete(ask(str(seed)))
@@ -250,7 +250,7 @@ def test_no_wake_up_is_lost_whatever_is_cancelled() -> None:
         draw = random.Random(seed)
         limiter = Limiter(start=3)
         endpoint = Endpoint(draw.choice([1, 5]), retry_after=draw.choice([None, 0.5]))
-        clients = [Limited(endpoint, limiter, ceiling) for ceiling in (2, 4, CEILING)]
+        clients = [LimitClient(endpoint, limiter, ceiling) for ceiling in (2, 4, CEILING)]
         ends = await asyncio.gather(
             *(one(draw.choice(clients), draw.uniform(0, 30), i) for i in range(60))
         )
@@ -269,7 +269,7 @@ def test_other_errors_leave_the_limit_alone() -> None:
             raise ServerUnavailable(str(request.model))
 
     limiter = Limiter()
-    (error,) = on_virtual_time(all_of(Limited(Broken(), limiter), 1))
+    (error,) = on_virtual_time(all_of(LimitClient(Broken(), limiter), 1))
     assert isinstance(error, ServerUnavailable)
     assert limiter.limit == START
     assert limiter.in_flight == 0

@@ -15,8 +15,8 @@ from sabm_mesa import (
     RepeatedBeautyContest,
     SmartModel,
 )
-from sabm_mesa.llm.retry import MAX_RETRIES, Retrying
-from sabm_mesa.usage import Failures
+from sabm_mesa.core.usage import Failures
+from sabm_mesa.llm.retry import MAX_RETRIES, RetryClient
 from tests.llm.noise import Noise
 from tests.llm.support import first_question
 from tests.llm_server import LLMServer
@@ -44,11 +44,12 @@ def played(scenario: type[SmartModel], faults: Noise | None) -> tuple[SmartModel
         return model, server.stats
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("scenario", SMALL)
 def test_a_noisy_server_gives_the_same_run_at_a_bounded_number_of_calls(
     scenario: type[SmartModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Retrying, "_wait", lambda *_: 0.001)
+    monkeypatch.setattr(RetryClient, "_wait", lambda *_: 0.001)
     clean, all_well = played(scenario, None)
     noisy, stats = played(scenario, Noise())
 

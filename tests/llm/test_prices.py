@@ -8,12 +8,13 @@ import pytest
 
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm import Completion, ScriptedClient
-from sabm_mesa.llm.prices import Price, Priced, PriceTable
+from sabm_mesa.llm.prices import Price, PriceClient, PriceTable
 from tests.llm.support import ask, complete
 
 
 def cost(done: Completion, path: Path | None = None, model: str = "asked") -> float:
-    return complete(Priced(ScriptedClient([done]), PriceTable(path)), ask(model=model))[0].cost_usd
+    client = PriceClient(ScriptedClient([done]), PriceTable(path))
+    return complete(client, ask(model=model))[0].cost_usd
 
 
 def test_cached_tokens_have_their_own_price() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from sabm_mesa.errors import AccessDenied, BadRequest, LLMError, RateLimited, ServerUnavailable
 from sabm_mesa.llm import Completion, Request, ScriptedClient
-from sabm_mesa.llm.retry import LONGEST_WAIT_S, MAX_RETRIES, Retrying
+from sabm_mesa.llm.retry import LONGEST_WAIT_S, MAX_RETRIES, RetryClient
 from tests.llm.support import ask, on_virtual_time
 
 
@@ -32,7 +32,7 @@ class Timed:
 @pytest.mark.parametrize("kind", [RateLimited, ServerUnavailable])
 def test_waits_double_with_a_random_share(kind: type[RateLimited]) -> None:
     client = Timed(kind("no"), MAX_RETRIES)
-    done = on_virtual_time(Retrying(client).complete(ask()))
+    done = on_virtual_time(RetryClient(client).complete(ask()))
     assert done.text == "yes"
     assert done.retries == MAX_RETRIES
     for retry, wait in enumerate(client.waits):
@@ -42,14 +42,14 @@ def test_waits_double_with_a_random_share(kind: type[RateLimited]) -> None:
 @pytest.mark.parametrize(("asked", "low", "high"), [(7.0, 7.125, 7.25), (3600.0, 60, 60)])
 def test_the_wait_that_the_server_asks_for_is_kept(asked: float, low: float, high: float) -> None:
     client = Timed(RateLimited("no", asked), 1)
-    on_virtual_time(Retrying(client).complete(ask()))
+    on_virtual_time(RetryClient(client).complete(ask()))
     (wait,) = client.waits
     assert low <= wait <= high <= max(LONGEST_WAIT_S, asked)
 
 
 def test_the_wait_has_an_end() -> None:
     client = Timed(ServerUnavailable("no"), 9)
-    on_virtual_time(Retrying(client, 9).complete(ask()))
+    on_virtual_time(RetryClient(client, 9).complete(ask()))
     assert client.waits[-1] == LONGEST_WAIT_S
 
 
@@ -57,7 +57,7 @@ def test_the_wait_has_an_end() -> None:
 def test_it_gives_up_after_the_last_retry(max_retries: int) -> None:
     client = Timed(ServerUnavailable("no"), 10)
     with pytest.raises(ServerUnavailable):
-        on_virtual_time(Retrying(client, max_retries).complete(ask()))
+        on_virtual_time(RetryClient(client, max_retries).complete(ask()))
     assert len(client.times) == max_retries + 1
 
 
@@ -65,13 +65,13 @@ def test_it_gives_up_after_the_last_retry(max_retries: int) -> None:
 def test_what_a_retry_cannot_mend_is_not_tried_again(kind: type[LLMError]) -> None:
     client = Timed(kind("no"), 1)
     with pytest.raises(kind):
-        on_virtual_time(Retrying(client).complete(ask()))
+        on_virtual_time(RetryClient(client).complete(ask()))
     assert len(client.times) == 1
 
 
 def test_it_can_be_stopped_while_it_waits() -> None:
     async def work() -> None:
-        task = asyncio.create_task(Retrying(Timed(RateLimited("no", 50), 9)).complete(ask()))
+        task = asyncio.create_task(RetryClient(Timed(RateLimited("no", 50), 9)).complete(ask()))
         await asyncio.sleep(1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -1,7 +1,6 @@
 """Whole runs with a language model behind a real connection."""
 
 import asyncio
-import json
 import math
 import os
 import signal
@@ -19,12 +18,11 @@ import pytest
 
 from sabm_mesa import Connection, KeynesianBeautyContest, LLMMind, LLMSettings, ScriptedClient
 from sabm_mesa import llm as access
-from sabm_mesa.engine import WIND_UP_S
-from sabm_mesa.errors import BadRequest, LLMError, MissingKey, RunError, ServerUnavailable
+from sabm_mesa.core.engine import WIND_UP_S
+from sabm_mesa.core.usage import Failures
+from sabm_mesa.errors import BadRequest, MissingKey, RunError, ServerUnavailable
 from sabm_mesa.llm import Completion
-from sabm_mesa.llm.finish import GRACE_S
-from sabm_mesa.llm.translation import KEY_VARIABLE
-from sabm_mesa.usage import Failures
+from sabm_mesa.llm.in_flight import GRACE_S
 from tests.llm.support import ROOT, contest, first_question, rows
 from tests.llm_server import Fault, LLMServer, Rates, Reply, nonsense
 from tests.llm_server.wire import CACHED
@@ -44,8 +42,8 @@ except KeyboardInterrupt:
 """
 BOUNDS = """
 import asyncio
-from sabm_mesa import engine
-from sabm_mesa.llm.finish import FinishingSent
+from sabm_mesa.core import engine
+from sabm_mesa.llm.in_flight import FinishInFlightClient
 
 def wait(*given, wait=asyncio.wait, **more):
     if more.get("timeout") == {grace_s}:
@@ -54,7 +52,7 @@ def wait(*given, wait=asyncio.wait, **more):
 
 asyncio.wait = wait
 engine.WIND_UP_S = {wind_up_s}
-FinishingSent.__init__.__defaults__ = ({grace_s},)
+FinishInFlightClient.__init__.__defaults__ = ({grace_s},)
 """
 FOR_EVER = 10**6
 LONG_S = 100
@@ -298,6 +296,7 @@ def test_an_interrupt_awaits_and_records_what_was_sent(tmp_path: Path) -> None:
     assert rows(path, "SELECT status, problem FROM runs") == [("failed", "stopped")]
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_although_no_answer_comes(tmp_path: Path) -> None:
     assert GRACE_S < WIND_UP_S
     path = tmp_path / "run.sqlite"
@@ -310,6 +309,7 @@ def test_an_interrupt_ends_although_no_answer_comes(tmp_path: Path) -> None:
     assert _answers(path) == 0
 
 
+@pytest.mark.slow
 def test_a_second_interrupt_waits_for_nothing(tmp_path: Path) -> None:
     path = tmp_path / "run.sqlite"
     with LLMServer() as server:
@@ -347,18 +347,3 @@ def test_models_in_threads_share_one_limiter() -> None:
 def test_without_a_key_a_model_is_not_built() -> None:
     with pytest.raises(MissingKey, match=r"^There is no API key\. Set OPENAI_API_KEY"):
         KeynesianBeautyContest(minds="llm:gpt-4o-mini")
-
-
-def test_the_key_is_in_no_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    key = "sk-" + "proj-A1b2C3d4E5f6G7h8I9"
-    monkeypatch.setenv(KEY_VARIABLE, key)
-    path = tmp_path / "run.sqlite"
-    with LLMServer(api_key=key, faults={8: Fault("401", echo_key=True)}) as server:
-        model = contest(server, recording=path)
-        with pytest.raises(LLMError) as caught:
-            model.run_model()
-    assert "[key]" in str(caught.value)
-    written = b"".join(file.read_bytes() for file in tmp_path.iterdir())
-    assert b"[key]" in written
-    assert key.encode() not in written
-    assert key not in json.dumps(model.parameters, default=str)

@@ -42,7 +42,7 @@ class LLMServer:
         strict_models: Whether only the names in `models` exist.
         cache: Whether to report the longest prefix shared with an earlier prompt as cached.
         cached_as: How the cached tokens are told: a key of `wire.CACHED`.
-        most_choices: Choices of an answer at the most, whatever `n` asks for.
+        most_choices: Choices of an answer at most, whatever `n` asks for.
         record: Whether to keep the requests; turn it off for benchmarks.
         seed: Of the jitter.
         held: Whether answers wait for `release()` from the start.

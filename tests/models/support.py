@@ -12,7 +12,8 @@ import mesa
 import pandas as pd
 
 from sabm_mesa import SmartModel
-from sabm_mesa.asks import Ask, Mind
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.minds.base import Mind
 
 BATCH_TAKES_SEEDS = "rng" in inspect.signature(mesa.batch_run).parameters
 """Mesa 3.5 passes its own `rng` on to the models; before, it is a parameter like any other."""

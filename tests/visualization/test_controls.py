@@ -3,8 +3,8 @@
 import pytest
 
 from sabm_mesa import BertrandCompetition, EmergencyEvacuation, Fishery, KeynesianBeautyContest
+from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.errors import UsageError
-from sabm_mesa.parameters import parameters_of
 from sabm_mesa.visualization.controls import LEFT_OUT, controls_of, parameters_from
 
 REWARDS = ("independent", "amplified", "exclusive")
@@ -75,8 +75,9 @@ def test_texts_are_read_as_on_the_command_line():
         "changes": {"5": {"communication": False}},
         "communication": False,
     }
-    with pytest.raises(UsageError, match="not valid JSON"):
+    with pytest.raises(UsageError, match="not valid JSON") as refused:
         parameters_from(controls, {"changes": "{"})
+    assert refused.value.parameter == "changes"
 
 
 def test_a_scenario_that_is_made_as_another_one_has_its_controls():

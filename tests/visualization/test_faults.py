@@ -7,17 +7,16 @@ import pytest
 from solara.server.kernel_context import has_current_context
 
 from sabm_mesa import KeynesianBeautyContest
-from sabm_mesa.analysis.plots import image, style
+from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import MindSpecError, RecordingError
-from sabm_mesa.game import Game, with_others
-from sabm_mesa.games import MOST_GAMES, Games
-from sabm_mesa.usage import Tally
-from sabm_mesa.visualization.looks import Heard, Look, painting
+from sabm_mesa.runs.game import MOST_GAMES, Game, Games, with_others
+from sabm_mesa.visualization.labels import whole_in
+from sabm_mesa.visualization.page_state import PageState
 from sabm_mesa.visualization.records import store
-from sabm_mesa.visualization.show import Show
-from sabm_mesa.visualization.stage import Stage
-from sabm_mesa.visualization.words import whole_in
-from tests.visualization.test_show import WAIT_S, Slow, wait_for
+from sabm_mesa.visualization.run_controller import RunController
+from sabm_mesa.visualization.scenario_view import Heard, ScenarioView, painting
+from tests.visualization.test_run_controller import WAIT_S, Slow, wait_for
 
 
 def contest(**parameters) -> KeynesianBeautyContest:
@@ -35,25 +34,25 @@ def a_game(**parameters) -> Game:
 def present():
     shows = []
 
-    def make(model, look=None) -> Show:
-        shows.append(Show(model, look or Look(type(model))))
+    def make(model, scenario_view=None) -> RunController:
+        shows.append(RunController(model, scenario_view or ScenarioView(type(model))))
         return shows[-1]
 
     yield make
-    for show in shows:
-        show.close()
-        assert show.join(WAIT_S)
+    for controller in shows:
+        controller.close()
+        assert controller.join(WAIT_S)
 
 
 def test_an_error_of_the_look_is_a_line_and_the_thread_lives(present):
-    class Deaf(Look):
+    class Deaf(ScenarioView):
         def said(self, _model):
             raise LookupError("nobody listens")
 
-    show = present(contest(), Deaf(KeynesianBeautyContest))
-    show.play()
-    wait_for(lambda: show.status == "failed")
-    assert show.problem == "LookupError: nobody listens"
+    controller = present(contest(), Deaf(KeynesianBeautyContest))
+    controller.play()
+    wait_for(lambda: controller.status == "failed")
+    assert controller.problem == "LookupError: nobody listens"
 
 
 def test_a_show_that_cannot_be_closed_lets_go(caplog):
@@ -62,48 +61,48 @@ def test_a_show_that_cannot_be_closed_lets_go(caplog):
             raise ZeroDivisionError
 
     then = threading.Event()
-    show = Show(Sticky(n_players=3, n_rounds=1, rng=1), Look(Sticky))
-    show.close(then.set)
+    controller = RunController(Sticky(n_players=3, n_rounds=1, rng=1), ScenarioView(Sticky))
+    controller.close(then.set)
     assert then.wait(WAIT_S)
-    assert show.join(WAIT_S)
+    assert controller.join(WAIT_S)
     assert "could not be closed" in caplog.text
 
 
 def test_nothing_is_logged_of_a_painting_whose_page_closes(caplog):
     begun, go = threading.Event(), threading.Event()
 
-    class Late(Look):
+    class Late(ScenarioView):
         def paint(self, _model, *, at_rest=True):  # noqa: ARG002
             begun.set()
             go.wait(WAIT_S)
             raise OSError("the folder is gone")
 
-    show = Show(contest(), Late(KeynesianBeautyContest))
+    controller = RunController(contest(), Late(KeynesianBeautyContest))
     assert begun.wait(WAIT_S)
-    show.close()
+    controller.close()
     go.set()
-    assert show.join(WAIT_S)
+    assert controller.join(WAIT_S)
     assert caplog.text == ""
 
 
 def test_a_step_pressed_while_a_round_ends_is_played(present):
     ending, go = threading.Event(), threading.Event()
 
-    class Late(Look):
+    class Late(ScenarioView):
         def said(self, model):
             ending.set()
             go.wait(WAIT_S)
             return super().said(model)
 
-    show = present(contest(), Late(KeynesianBeautyContest))
-    show.play()
+    controller = present(contest(), Late(KeynesianBeautyContest))
+    controller.play()
     assert ending.wait(WAIT_S)
-    show.pause()
-    assert show.status == "pausing"
-    show.play(1)
+    controller.pause()
+    assert controller.status == "pausing"
+    controller.play(1)
     go.set()
-    wait_for(lambda: show.status == "paused" and show.shown.painted == 1)
-    assert show.model.round == 1
+    wait_for(lambda: controller.status == "paused" and controller.shown.painted == 1)
+    assert controller.model.round == 1
 
 
 def test_an_error_of_a_constructor_is_a_line():
@@ -114,19 +113,19 @@ def test_an_error_of_a_constructor_is_a_line():
             super().__init__(n_players=n_players, **settings)
 
     with pytest.raises(TypeError):
-        Stage(Fussy, {"n_players": 13})  # the page says so in the place of the model
-    stage = Stage(Fussy, {})
+        PageState(Fussy, {"n_players": 13})  # the page says so in the place of the model
+    page_state = PageState(Fussy, {})
     try:
-        stage.set("n_players", 13)
-        stage.reset()
-        wait_for(lambda: not stage.busy)
-        assert "TypeError: no such luck" in stage.problem
-        stage.set("n_players", 5)
-        stage.play()
-        wait_for(lambda: stage.show.status == "over")
+        page_state.set("n_players", 13)
+        page_state.reset()
+        wait_for(lambda: not page_state.busy)
+        assert "TypeError: no such luck" in page_state.problem
+        page_state.set("n_players", 5)
+        page_state.play()
+        wait_for(lambda: page_state.controller.status == "over")
     finally:
-        stage.close()
-        assert stage.show.join(WAIT_S)
+        page_state.close()
+        assert page_state.controller.join(WAIT_S)
 
 
 def test_reset_stops_the_round_before_it_makes_the_next_model():
@@ -139,36 +138,36 @@ def test_reset_stops_the_round_before_it_makes_the_next_model():
             super().__init__(n_players=n_players, **settings)
 
     made: list[KeynesianBeautyContest] = []
-    stage = Stage(Watched, {"minds": slow})
+    page_state = PageState(Watched, {"minds": slow})
     try:
-        stage.play()
-        wait_for(lambda: stage.show.model.in_flight == 6)
-        made.append(stage.show.model)
-        stage.reset()
-        wait_for(lambda: not stage.busy)
+        page_state.play()
+        wait_for(lambda: page_state.controller.model.in_flight == 6)
+        made.append(page_state.controller.model)
+        page_state.reset()
+        wait_for(lambda: not page_state.busy)
         assert was == [True]
     finally:
         slow.go.set()
-        stage.close()
-        assert stage.show.join(WAIT_S)
+        page_state.close()
+        assert page_state.controller.join(WAIT_S)
 
 
 def test_a_page_at_rest_is_not_drawn_again_for_an_unknown_price(monkeypatch):
-    stage = Stage(KeynesianBeautyContest, {})
+    page_state = PageState(KeynesianBeautyContest, {})
     try:
-        wait_for(lambda: stage.show.version >= 2)
-        monkeypatch.setattr(stage.show.model, "spent", lambda: Tally(cost_usd=math.nan))
-        assert stage.state() == stage.state()
+        wait_for(lambda: page_state.controller.version >= 2)
+        monkeypatch.setattr(page_state.controller.model, "spent", lambda: Usage(cost_usd=math.nan))
+        assert page_state.state() == page_state.state()
     finally:
-        stage.close()
-        assert stage.show.join(WAIT_S)
+        page_state.close()
+        assert page_state.controller.join(WAIT_S)
 
 
 def test_each_message_of_a_round_under_way_is_read_once(monkeypatch):
     model = contest()
-    look = Look(type(model))
+    scenario_view = ScenarioView(type(model))
     read = []
-    words = look.words
+    words = scenario_view.words
 
     def counted(model, messages):
         read.append(len(messages))
@@ -178,9 +177,9 @@ def test_each_message_of_a_round_under_way_is_read_once(monkeypatch):
     model.round = 2
     said = list(model.said)
     monkeypatch.setattr(model, "playing", True)
-    monkeypatch.setattr(look, "words", counted)
+    monkeypatch.setattr(scenario_view, "words", counted)
     monkeypatch.setattr(model, "said", said[:-1])
-    heard = Heard(look, model)
+    heard = Heard(scenario_view, model)
     before = heard.by_round()[2]
     assert heard.by_round()[2] == before
     model.said.append(said[-1])
@@ -273,14 +272,16 @@ def test_a_number_that_is_typed_has_a_size(typed, number):
 
 def test_what_people_write_is_no_formula():
     figure = style.new_figure(r"Prices $\bar$", r"baseline · fixed:$\foo$ · seed 1", height=2)
-    assert image.png(figure).startswith(b"\x89PNG")
+    assert style.to_png(figure).startswith(b"\x89PNG")
 
 
 def test_what_is_painted_belongs_to_no_page():
     seen = []
     with painting():
         seen.append(has_current_context())
-        other = threading.Thread(target=lambda: seen.append(image.drawing.acquire(blocking=False)))
+        other = threading.Thread(
+            target=lambda: seen.append(style.drawing_lock.acquire(blocking=False))
+        )
         other.start()
         other.join()
     assert seen == [False, False]

@@ -1,42 +1,12 @@
 """What people read on pages: how rounds are called, what is wrong at once, what is read anew."""
 
 import pandas as pd
-from playwright.sync_api import expect
 
 from sabm_mesa import Fishery, Recorded
-from sabm_mesa.recording.reading import reading
+from sabm_mesa.recording.store import open_for_reading
 from sabm_mesa.visualization import panels
 from sabm_mesa.visualization.records.store import stamp
-from sabm_mesa.visualization.show import Shown
-
-WIDE = {"width": 1200, "height": 800}
-
-
-def test_a_month_is_called_so_everywhere_and_a_slider_is_one(browse):
-    page = browse("/scenario/fishery", viewport=WIDE)
-    slider = page.locator(".sabm-slider", has_text="Number of agents")
-    box = slider.locator(".v-slider").bounding_box()
-    assert box["width"] > 100
-    assert slider.inner_text().strip() == "Number of agents:"
-    page.get_by_role("button", name="Step", exact=True).click()
-
-    expect(page.locator(".sabm-drawn")).to_have_text("Drawn after month 1.")
-    expect(page.locator(".sabm-who").first).to_have_text("Month 1 · John → all")
-    expect(page.locator(".sabm-progress")).to_have_text("1 of 12 months are played.")
-    expect(page.get_by_role("heading", name="Latest month")).to_be_visible()
-    expect(page.locator('dd[data-name="round"]')).to_have_text("1")
-
-
-def test_what_cannot_be_used_is_said_as_soon_as_it_is_typed(browse):
-    page = browse("/scenario/beauty-contest")
-    page.get_by_text("Further parameters", exact=True).click()
-    field = page.get_by_label("p", exact=True)
-    for text, wrong in (("-3", 1), ("1/2", 0)):
-        field.fill(text)
-        field.press("Enter")
-        field.blur()
-        expect(page.locator(".sabm-wrong")).to_have_count(wrong)
-        expect(page.get_by_text("“p”: p has to be a number from")).to_have_count(wrong)
+from sabm_mesa.visualization.run_controller import Shown
 
 
 def test_charts_that_are_still_to_be_drawn_are_no_sign_that_nothing_was_played():
@@ -57,7 +27,7 @@ def test_a_recording_is_no_other_one_while_somebody_reads_it(tmp_path):
     path = tmp_path / "r.sqlite"
     Fishery(n_rounds=1, rng=1, recording=path).run_model()
     before = stamp(path)
-    with reading(path):
+    with open_for_reading(path):
         assert stamp(path) == before
     assert stamp(path) == before
     Fishery(n_rounds=1, rng=2, recording=path).run_model()

@@ -8,10 +8,10 @@ from functools import cache
 import solara
 import solara.lab
 
-from sabm_mesa.registry import find_all, scenario
+from sabm_mesa.models.registry import find_all, scenario
 from sabm_mesa.visualization.frame import Head
 from sabm_mesa.visualization.html import html, inside, picture, problem
-from sabm_mesa.visualization.looks import Look, Picture, one_sentence
+from sabm_mesa.visualization.scenario_view import Picture, ScenarioView, one_sentence
 
 _painter = ThreadPoolExecutor(1, thread_name_prefix="sabm-cards")
 """Draws one picture after another, in the order of the cards."""
@@ -73,4 +73,4 @@ def stop_drawing() -> None:
 
 @cache
 def _picture(name: str) -> Future[Picture]:
-    return _painter.submit(lambda: Look(scenario(name)).card())
+    return _painter.submit(lambda: ScenarioView(scenario(name)).card())

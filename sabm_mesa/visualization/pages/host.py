@@ -10,15 +10,18 @@ from weakref import WeakKeyDictionary
 import solara
 import solara.lab
 
-from sabm_mesa.game import Game, check_seats, with_others
-from sabm_mesa.parameters import parameters_of
-from sabm_mesa.prompts import PromptBook
-from sabm_mesa.registry import find_all, scenario
-from sabm_mesa.seats import Seat
+from sabm_mesa.core.parameters import parameters_of
+from sabm_mesa.core.parsing import parse_minds, parse_value
+from sabm_mesa.core.prompts import PromptBook
+from sabm_mesa.minds.human import Seat
+from sabm_mesa.models.registry import find_all, scenario
+from sabm_mesa.runs.game import Game, check_seats, with_others
 from sabm_mesa.visualization import panels
-from sabm_mesa.visualization.access import check_minds, hosts_share, listens_at, open_to_others
+from sabm_mesa.visualization.access import check_minds, listens_at, open_to_others
+from sabm_mesa.visualization.connections import use_poll
 from sabm_mesa.visualization.game_view import GameView
 from sabm_mesa.visualization.html import inside, problem
+from sabm_mesa.visualization.labels import count, counting, name_of, titles_of, told
 from sabm_mesa.visualization.pages.play_parts import (
     GAMES,
     AllLinks,
@@ -27,12 +30,9 @@ from sabm_mesa.visualization.pages.play_parts import (
     card,
     column,
     table,
-    use_poll,
 )
-from sabm_mesa.visualization.run_card import recording_link
+from sabm_mesa.visualization.panels import recording_link
 from sabm_mesa.visualization.server import name_of as address_name
-from sabm_mesa.visualization.words import count, counting, name_of, titles_of, told
-from sabm_mesa.written import parse_minds, parse_value
 
 ROUNDS, TIME_LIMIT_S = 4, 120.0
 AtOnce = Callable[[Callable[[], object]], Callable[[], None]]
@@ -65,7 +65,7 @@ def Page() -> None:
         )
         for game in GAMES.of(host):
             _hosted(game, at_once, closing == _key(game), ask)
-        for game in GAMES.of_others(host) if hosts_share() else ():
+        for game in GAMES.of_others(host):
             _elsewhere(host, game, at_once)
         _NewGame(host).key("new")
 
@@ -102,7 +102,7 @@ def _Settings(host: str, name: str) -> None:
             minds = with_others(model, parameters, rest, people)
             game = Game(model, time_limit_s=limit, **parameters, minds=minds)
             view = GameView(game)
-            game.public = tuple(view.look.public_columns(game.model)) if public else ()
+            game.public = tuple(view.scenario_view.public_columns(game.model)) if public else ()
             _VIEWS[game] = view
             GAMES.add(host, game)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
@@ -227,7 +227,7 @@ def _seat_row(game: Game, seat: Seat, at_once: AtOnce) -> None:
 
 
 def _key(game: Game) -> str:
-    """What a game's widgets are known by: no button of one may become that of another."""
+    """Return the key of a game's widgets: no button of one may become that of another."""
     return next(iter(game.seats.values())).token
 
 
@@ -259,7 +259,7 @@ def _minds(game: Game) -> str:
 
 
 def _state(host: str) -> object:
-    others = [g.status for g in GAMES.of_others(host)] if hosts_share() else []
+    others = [g.status for g in GAMES.of_others(host)]
     return others, [
         (
             (g.status, g.model.round, g.model.spent().asks, _VIEWS[g].version),

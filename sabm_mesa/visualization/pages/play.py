@@ -7,8 +7,10 @@ from typing import Any
 
 import solara
 
-from sabm_mesa.game import Game
-from sabm_mesa.seats import Seat, Turn
+from sabm_mesa.minds.human import Seat, Turn
+from sabm_mesa.runs.game import Game
+from sabm_mesa.visualization.connections import use_poll
+from sabm_mesa.visualization.labels import name_of, noun_of, round_of, titles_of
 from sabm_mesa.visualization.pages.play_parts import (
     GAMES,
     Answer,
@@ -17,9 +19,7 @@ from sabm_mesa.visualization.pages.play_parts import (
     card,
     column,
     table,
-    use_poll,
 )
-from sabm_mesa.visualization.words import name_of, noun_of, round_of, titles_of
 
 
 @solara.component
@@ -27,7 +27,7 @@ def Page(token: str = "") -> None:
     """The page behind the link to a seat.
 
     Args:
-        token: what the link holds.
+        token: the token in the link.
     """
     use_poll(lambda: _state(token))
     found = GAMES.find(token)

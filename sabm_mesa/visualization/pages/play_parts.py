@@ -1,45 +1,23 @@
-"""What the pages of a game are made of."""
+"""Parts of the pages of a game."""
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import solara
-import solara.lab
 
-from sabm_mesa.decisions import AnswerSpec, Choice, Number, Text
-from sabm_mesa.games import Games
-from sabm_mesa.seats import Question, Seat
-from sabm_mesa.visualization.words import Titles, number
+from sabm_mesa.core.answers import AnswerSpec, Choice, Number, Text
+from sabm_mesa.minds.human import Question, Seat
+from sabm_mesa.runs.game import Games
+from sabm_mesa.visualization.labels import Titles, number
 
 if TYPE_CHECKING:
     import pandas as pd
 
 GAMES = Games()
 """The games of this server: every browser is served by the one process that plays them."""
-POLL_S = 0.2
 COLUMN = "display: grid; gap: 12px; max-width: 760px; margin: 0 auto; padding: 16px"
-
-
-def use_poll(look: Callable[[], object]) -> None:
-    """Draw the component again when something changes that other threads change.
-
-    Args:
-        look: returns what is looked at; it is cheap.
-    """
-    _, set_seen = solara.use_state(look())
-    gone = solara.use_memo(threading.Event, [])
-
-    async def watch() -> None:
-        while not gone.is_set():  # Solara lets a task go on when its page is gone
-            await asyncio.sleep(POLL_S)
-            set_seen(look())
-
-    solara.lab.use_task(watch, dependencies=[])
-    solara.use_effect(lambda: gone.set, [])
 
 
 def column() -> Any:
@@ -107,9 +85,9 @@ def table(caption: str, frame: pd.DataFrame, titles: Titles | None = None) -> No
     """A table of data.
 
     Args:
-        caption: what it shows.
+        caption: a description of its content.
         frame: the data.
-        titles: what its columns are called.
+        titles: the titles of its columns.
     """
     called = titles or Titles()
     rows = [[number(value) for value in row] for row in frame.itertuples(index=False)]
@@ -123,7 +101,7 @@ def SeatLink(path: str, label: str) -> None:
 
     Args:
         path: the path of the link.
-        label: what it leads to.
+        label: the target in words.
     """
 
 

@@ -15,21 +15,28 @@ import pandas as pd
 import solara
 import solara.lab
 
-from sabm_mesa.population import describe_deciders
+from sabm_mesa.minds.specs import describe_deciders
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.visualization.access import open_to_others
 from sabm_mesa.visualization.frame import Head
 from sabm_mesa.visualization.html import card, html, inside, problem
+from sabm_mesa.visualization.labels import count, whole_in
 from sabm_mesa.visualization.records.compare_view import Compare
-from sabm_mesa.visualization.records.listing import Listed, listed
 from sabm_mesa.visualization.records.parts import STYLE, Recordings, use_read, waiting
 from sabm_mesa.visualization.records.reading_view import Conversation, RoundByRound
 from sabm_mesa.visualization.records.rounds import dollars, text
-from sabm_mesa.visualization.records.store import Run, place_of, run_of, runs_of, stamp
-from sabm_mesa.visualization.words import count, whole_in
+from sabm_mesa.visualization.records.store import (
+    Listed,
+    Run,
+    listed,
+    place_of,
+    run_of,
+    runs_of,
+    stamp,
+)
 
 STOPPED = ("stopped", "closed", "closed in the viewer")
-"""What is recorded of a run that somebody ended."""
+"""The reasons recorded for runs that somebody ended."""
 LONGEST_NAME = 100
 """Characters of a name on the page."""
 FRAMES = ("runs", "asks", "decisions", "model_data", "agent_data")
@@ -113,7 +120,7 @@ def Opened(
         recordings: the recordings that are known.
         open_: called with the path and the run to open.
     """
-    looked, look = solara.use_state(0)
+    looked, read_again = solara.use_state(0)
     place = place_of(path)
     mark = stamp(place)
     runs, wrong, busy = use_read(lambda: runs_of(place), [path, mark, looked])
@@ -125,7 +132,10 @@ def Opened(
             "All recordings", icon_name="mdi-arrow-left", text=True, on_click=lambda: open_("", 0)
         )
         solara.Button(
-            "Read again", icon_name="mdi-refresh", text=True, on_click=lambda: look(looked + 1)
+            "Read again",
+            icon_name="mdi-refresh",
+            text=True,
+            on_click=lambda: read_again(looked + 1),
         )
     if wrong or wrong_run:
         problem(wrong or wrong_run)
@@ -200,7 +210,7 @@ def _deciders(row: Mapping[Any, Any]) -> str:
 
 
 def _ended(why: str, path: str) -> None:
-    """Why a run ended before its time, and how to go on with it."""
+    """Show why a run ended before its time, and how to resume it."""
     way = f"Nothing answered is lost; go on with: sabm resume {shlex.quote(path)}"
     if why in STOPPED:
         html("p", f"The run was stopped before its end. {way}", "rec-path", role="status")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import solara
 
 from sabm_mesa.visualization import panels
-from sabm_mesa.visualization.forms import Form
-from sabm_mesa.visualization.frame import CLOSED, Head, is_host
+from sabm_mesa.visualization.connections import use_poll
+from sabm_mesa.visualization.controls import Form
+from sabm_mesa.visualization.frame import Head, gate, is_host
 from sabm_mesa.visualization.html import card, html, inside, problem
-from sabm_mesa.visualization.looks import one_sentence
-from sabm_mesa.visualization.pages.play_parts import use_poll
-from sabm_mesa.visualization.run_card import run_card
-from sabm_mesa.visualization.stage import Stage
-from sabm_mesa.visualization.words import counting, told
+from sabm_mesa.visualization.labels import counting, told
+from sabm_mesa.visualization.page_state import PageState
+from sabm_mesa.visualization.panels import run_card
+from sabm_mesa.visualization.scenario_view import one_sentence
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -29,34 +29,37 @@ def ScenarioPage(scenario: type[SmartModel], **fixed: Any) -> None:
         scenario: the model class.
         fixed: parameters with which the page starts.
     """
-    stage = solara.use_memo(lambda: _stage(scenario, fixed), [scenario])
-    solara.use_effect(lambda: stage.close if isinstance(stage, Stage) else None, [stage])
+    host = is_host()
+    page_state = solara.use_memo(lambda: _page_state(scenario, fixed, host), [scenario, host])
+    solara.use_effect(
+        lambda: page_state.close if isinstance(page_state, PageState) else None, [page_state]
+    )
     Head(scenario.title)
-    if isinstance(stage, str):
+    if isinstance(page_state, str):
         with inside("main", "sabm-home"):
             html("h1", scenario.title)
-            problem(f"The model could not be made: {stage}")
+            problem(f"The model could not be made: {page_state}")
         return
     with inside("main", "sabm-scenario"):
-        _Live(stage)
+        _Live(page_state)
         with inside("section", "sabm-card sabm-controls", aria_label="Parameters"):
             html("h2", "Parameters")
-            Form(stage.controls, stage.fixed, stage.set, lambda: stage.wrong)
+            Form(page_state.controls, page_state.fixed, page_state.set, lambda: page_state.wrong)
         html("p", f"Source: {scenario.source}", "sabm-source")
 
 
-def _stage(scenario: type[SmartModel], fixed: dict[str, Any]) -> Stage | str:
-    """What is behind the page; or why its first model cannot be made."""
+def _page_state(scenario: type[SmartModel], fixed: dict[str, Any], host: bool) -> PageState | str:
+    """Return the state of the page; or why its first model cannot be made."""
     try:
-        return Stage(scenario, fixed)
+        return PageState(scenario, fixed, host=host)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
         return told(error)
 
 
 @solara.component
-def _Live(stage: Stage) -> None:
+def _Live(page_state: PageState) -> None:
     """All that changes while a model plays; the form stands beside it and is left in peace."""
-    use_poll(stage.state)
+    use_poll(page_state.state)
     _, redraw = solara.use_state(0)
 
     def at_once(action: Callable[..., None]) -> Callable[..., None]:
@@ -68,26 +71,26 @@ def _Live(stage: Stage) -> None:
 
         return act
 
-    show = stage.show
+    controller = page_state.controller
     with inside("div", "sabm-live"):
         with inside("header", "sabm-top"):
-            html("h1", stage.scenario.title)
-            html("p", one_sentence(stage.scenario), "sabm-lead")
-            panels.banner(stage)
+            html("h1", page_state.scenario.title)
+            html("p", one_sentence(page_state.scenario), "sabm-lead")
+            panels.banner(page_state)
         with inside("section", "sabm-card sabm-run", aria_label="Run"):
-            run_card(stage, at_once)
+            run_card(page_state, at_once)
         with inside("section", "sabm-main", aria_label="Charts"):
-            panels.charts(show.model, show.shown)
-            panels.beside(show)
+            panels.charts(controller.model, controller.shown)
+            panels.beside(controller)
         with inside("aside", "sabm-side"):
             with card("Conversation"):
-                panels.Talk(show, show.said())
-            with card(f"Latest {counting(show.model)[0]}"):
-                panels.latest(show.model, show.shown)
+                panels.Talk(controller, controller.said())
+            with card(f"Latest {counting(controller.model)[0]}"):
+                panels.latest(controller.model, controller.shown)
             with card("Usage"):
-                panels.usage(show.model)
+                panels.usage(controller.model)
             with card("Downloads"):
-                panels.downloads(show)
+                panels.downloads(controller)
 
 
 @solara.component
@@ -98,8 +101,7 @@ def View(scenario: type[SmartModel], **fixed: Any) -> None:
         scenario: the model class.
         fixed: parameters that the page sets itself, without a control.
     """
-    with inside("div", "sabm-app"), inside("div", "sabm-body"):
-        if is_host():
-            ScenarioPage(scenario, **fixed)
-        else:
-            html("main", CLOSED, "sabm-home")
+    with inside("div", "sabm-app"):
+        if gate():
+            with inside("div", "sabm-body"):
+                ScenarioPage(scenario, **fixed)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sabm_mesa.analysis.plots import image, style
+from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.errors import SabmError
-from sabm_mesa.population import describe_deciders
-from sabm_mesa.registry import scenario
-from sabm_mesa.visualization.looks import painting
+from sabm_mesa.minds.specs import describe_deciders
+from sabm_mesa.models.registry import scenario
 from sabm_mesa.visualization.records import comparing
 from sabm_mesa.visualization.records.store import Run
+from sabm_mesa.visualization.scenario_view import painting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ LABELS = {"Round": 0, "Round k": 0, "Rounds played": 1}
 
 @dataclass(frozen=True)
 class Span:
-    """Where an axis of rounds lies in a picture, as shares of its width and height from top left.
+    """Position of an axis of rounds in a picture, as shares of its width and height from top left.
 
     Attributes:
         left: where the axis begins.
@@ -63,7 +63,7 @@ class Chart:
 
     Attributes:
         name: its name in file names.
-        title: what it shows.
+        title: a description of its content.
         png: the picture.
         spans: its axes of rounds.
         lines: whether it is lines and areas on white, whose lightness a dark page may turn
@@ -185,13 +185,13 @@ def _columns(
     axes = figure.subplots(high, wide, squeeze=False).ravel()
     for ax, column in zip(axes, columns, strict=False):
         rounds: set[int] = set()
-        for run, label, look in lines:
+        for run, label, line_style in lines:
             data = run.model_data
             rounds |= set(data["round"])
             few = len(data) <= style.FEW
             ax.plot(
                 data["round"], data[column].astype(float), label=label, linewidth=1.6,
-                markersize=4 if few else 0, **look,
+                markersize=4 if few else 0, **line_style,
             )  # fmt: skip
         for number, at in enumerate(forks):
             label = "" if number else "a fork begins"
@@ -210,10 +210,10 @@ def _columns(
 
 
 def _drawn(name: str, figure: Figure) -> Chart:
-    png = image.png(figure)  # which also lays the axes out
+    png = style.to_png(figure)  # which also lays the axes out
     spans = [span for span in map(_span, figure.axes) if span is not None]
     lines = not any(ax.images for ax in figure.axes)
-    return Chart(name, image.title(figure), png, tuple(spans), lines)
+    return Chart(name, figure.get_suptitle(), png, tuple(spans), lines)
 
 
 def _span(ax: Axes) -> Span | None:

@@ -10,11 +10,10 @@ import solara
 
 from sabm_mesa.visualization.html import card, html, inside, problem
 from sabm_mesa.visualization.records import charts, comparing
-from sabm_mesa.visualization.records.listing import Listed, find_run
 from sabm_mesa.visualization.records.parts import Rounds, Said, chart, table, use_read, waiting
 from sabm_mesa.visualization.records.reading_view import MOST, AskList, Reader
 from sabm_mesa.visualization.records.rounds import said_in, text
-from sabm_mesa.visualization.records.store import Run, run_of, runs_of, stamp
+from sabm_mesa.visualization.records.store import Listed, Run, find_run, run_of, runs_of, stamp
 
 THIS, OTHER = "this run", "other run"
 
@@ -168,7 +167,7 @@ def Beside(run: Run, other: Run, names: tuple[str, str]) -> None:
 
 
 def _first(run: Run, recordings: Sequence[Listed]) -> tuple[str, int]:
-    """What is compared at first: the parent, or another run of the same recording."""
+    """Return the run to compare at first: the parent, or another run of the same recording."""
     found = find_run(recordings, text(run.info["parent"]))
     if found is not None:
         return str(found[0]), found[1]

@@ -1,4 +1,4 @@
-"""What two runs have in common, and where they part."""
+"""Common part of two runs, and the place where they part."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-from sabm_mesa.usage import Tally
+from sabm_mesa.core.usage import Usage
 from sabm_mesa.visualization.records.store import Run
 
 
@@ -62,7 +62,7 @@ def parameters(one: Run, other: Run) -> list[tuple[str, str, str]]:
 
 
 def changes(run: Run) -> list[str]:
-    """What changed during a run, one sentence a fork.
+    """Describe the changes during a run, one sentence a fork.
 
     Args:
         run: the run.
@@ -109,7 +109,7 @@ def columns(one: Run, other: Run) -> list[str]:
         for name in a.columns
         if name in b.columns and name not in {"run", "round"} and _number(a[name], b[name])
     ]
-    counts = {field.name for field in fields(Tally)}
+    counts = {field.name for field in fields(Usage)}
     same = {name for name in both if list(a[name]) == list(b[name])}
     return sorted(both, key=lambda name: (name in counts, name in same))
 

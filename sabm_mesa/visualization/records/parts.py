@@ -1,4 +1,4 @@
-"""What the pages of recordings are made of. Text of models is always text, never markup."""
+"""Parts of the pages of recordings. Text of models is always text, never markup."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import solara
 import solara.lab
 
 from sabm_mesa.visualization.html import html, inside
+from sabm_mesa.visualization.labels import told
 from sabm_mesa.visualization.records.rounds import rows
-from sabm_mesa.visualization.words import told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +27,8 @@ def use_read(read: Callable[[], T], dependencies: list[Any]) -> tuple[T | None, 
     """Read something off the page's thread, again whenever a dependency changes.
 
     Args:
-        read: what reads it.
-        dependencies: what it depends on.
+        read: the function that reads it.
+        dependencies: the values it depends on.
 
     Returns:
         What was read, what went wrong, and whether it is still being read.
@@ -67,7 +67,7 @@ def table(
     """A table of data.
 
     Args:
-        caption: what it shows.
+        caption: a description of its content.
         frame: the data.
         pick: the column whose cells are buttons.
         chosen: the cell of it that is chosen.
@@ -141,12 +141,12 @@ def Asks(
 
 @solara.component_vue("exchange.vue")
 def Exchange(attempts: Sequence[dict[str, Any]]) -> None:
-    """What was sent and what came, attempt by attempt."""
+    """Show the request and the answer of each attempt."""
 
 
 @solara.component_vue("said.vue")
 def Said(messages: Sequence[Sequence[Any]]) -> None:
-    """What was said, by whom and in which round."""
+    """Show the messages with their speakers and rounds."""
 
 
 @solara.component_vue("recordings.vue")

@@ -8,6 +8,7 @@ from typing import Any
 import solara
 
 from sabm_mesa.visualization.html import card, html, inside, problem
+from sabm_mesa.visualization.labels import whole_in
 from sabm_mesa.visualization.records import charts, rounds
 from sabm_mesa.visualization.records.parts import (
     Asks,
@@ -20,7 +21,6 @@ from sabm_mesa.visualization.records.parts import (
     waiting,
 )
 from sabm_mesa.visualization.records.store import Run
-from sabm_mesa.visualization.words import whole_in
 
 MOST = 300
 """Rows of a table, and messages, on the page at once."""
@@ -108,7 +108,7 @@ def AskList(
 
 @solara.component
 def Reader(run: Run, place: rounds.Place) -> None:
-    """What was sent and answered at one ask.
+    """Show the requests and answers of one ask.
 
     Args:
         run: the run.
@@ -167,7 +167,7 @@ def Figures(run: Run, round_: int) -> None:
 
 @solara.component
 def Conversation(run: Run) -> None:
-    """What was said in the run.
+    """Show the messages of the run.
 
     Args:
         run: the run.

@@ -1,4 +1,4 @@
-"""What happened in a round, in rows for the page: asks, their attempts, and what was said."""
+"""Events of a round in rows for the page: asks, their attempts, and messages."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from sabm_mesa.analysis.process.said import messages_in
 from sabm_mesa.errors import UsageError
+from sabm_mesa.models.registry import scenario
 from sabm_mesa.recording.frames import Recorded
-from sabm_mesa.registry import scenario
+from sabm_mesa.studies.judging import messages_in
+from sabm_mesa.visualization.labels import number
 from sabm_mesa.visualization.records.store import Run
-from sabm_mesa.visualization.words import number
 
 Place = tuple[int, str, int, int]
 """Round, phase, agent and call of an ask."""
@@ -89,11 +89,11 @@ def attempts_at(run: Run, place: Place) -> list[dict[str, Any]]:
 
 
 def said_in(run: Run, most: int, only: int | None = None) -> tuple[int, list[tuple[int, str, str]]]:
-    """What was said: how many messages, and round, speaker and words of the first of them.
+    """Return the number of messages, and round, speaker and words of the first of them.
 
     Args:
         run: the run.
-        most: so many messages at the most.
+        most: so many messages at most.
         only: only in this round; in all when None.
     """
     said = messages_in(run.asks if only is None else run.asks_of(only), value_of)

@@ -1,11 +1,12 @@
-"""Reading recordings for the viewer: each run is read once, until its file changes."""
+"""The recordings below a folder."""
 
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,13 +14,15 @@ from typing import Any
 
 import pandas as pd
 
-from sabm_mesa.errors import RecordingError
-from sabm_mesa.own_files import at_home
+from sabm_mesa.core.toml_io import expand_home
+from sabm_mesa.errors import RecordingError, SabmError
+from sabm_mesa.minds.specs import describe_deciders
 from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.recording.store import APPLICATION_ID
 from sabm_mesa.visualization.access import check_path
 
 KEPT = 8
-"""Results of reading that are kept at the most; one of a large run takes some 100 MB."""
+"""Results of reading that are kept at most; one of a large run takes some 100 MB."""
 Stamp = tuple[tuple[int, int], ...]
 
 
@@ -48,13 +51,13 @@ class Run:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the run began with."""
+        """The parameters with which the run began."""
         found: dict[str, Any] = json.loads(self.info["parameters"])
         return found
 
     @property
     def forks(self) -> list[dict[str, Any]]:
-        """What changed during the run: ``{"at": round, "set": {parameter: value}}`` each."""
+        """The changes during the run: ``{"at": round, "set": {parameter: value}}`` each."""
         found: list[dict[str, Any]] = json.loads(self.info["forks"])
         return found
 
@@ -129,12 +132,12 @@ def run_of(path: Path, number: int) -> Run:
 
 
 def place_of(path: str) -> Path:
-    """Where a recording is whose path was given in a browser.
+    """Return the path of a recording whose path was given in a browser.
 
     Args:
         path: from the server's folder on; ``~`` is the home of the server's user.
     """
-    return Path.cwd() / at_home(path)
+    return Path.cwd() / expand_home(path)
 
 
 def _check(path: Path) -> None:
@@ -149,7 +152,7 @@ def _check(path: Path) -> None:
 
 
 def stamp(path: Path) -> Stamp:
-    """What changes when a recording does: time and size of the file and of its log.
+    """Return a stamp that changes with the recording: time and size of the file and of its log.
 
     A log that holds nothing counts as none: there is one while somebody reads.
 
@@ -168,7 +171,7 @@ def stamp(path: Path) -> Stamp:
 
 
 class _Kept:
-    """What was read last, shared by all pages of the server."""
+    """Cache of the last reads, shared by all pages of the server."""
 
     def __init__(self) -> None:
         self._found: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
@@ -194,3 +197,117 @@ class _Kept:
 
 
 _KEPT = _Kept()
+
+
+MOST = 100
+"""Recordings that are listed at most: the newest."""
+FEW = 3
+"""Minds, conditions and seeds that are named of each recording."""
+MOST_FOLDERS, DEPTH = 5000, 6
+ENDINGS = (".sqlite", ".sqlite3", ".db")
+SKIPPED = {"node_modules", "__pycache__", "site-packages"}
+_MARK = 68
+"""Offset of the application id in an SQLite file, in four bytes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """A recording in the list.
+
+    Attributes:
+        path: where it is.
+        name: its path from the folder.
+        runs: its runs; none when it cannot be read.
+        problem: why not, or ``""``.
+    """
+
+    path: Path
+    name: str
+    runs: pd.DataFrame
+    problem: str = ""
+
+    @property
+    def words(self) -> str:
+        """Scenario, runs and status."""
+        if self.problem:
+            return self.problem
+        scenarios = ", ".join(dict.fromkeys(self.runs["scenario"])) or "no scenario"
+        states = self.runs["status"].value_counts(sort=False)
+        told = ", ".join(f"{count} {status}" for status, count in states.items())
+        n = len(self.runs)
+        return f"{scenarios} · {n} run{'' if n == 1 else 's'}" + (f" ({told})" if told else "")
+
+    @property
+    def about(self) -> str:
+        """Minds, condition and seed; of several runs the first few of each."""
+        if self.problem or self.runs.empty:
+            return ""
+        rows = self.runs.to_dict("records")
+        minds = [describe_deciders(json.loads(r["minds"]), json.loads(r["forks"])) for r in rows]
+        conditions = [str(json.loads(row["parameters"]).get("condition", "")) for row in rows]
+        seeds = [row["seed"].strip("[]") for row in rows]
+        return f"{_few(minds)} · {_few(conditions)} · seed {_few(seeds)}"
+
+
+def listed(folder: Path) -> list[Listed]:
+    """The recordings below a folder, the newest first.
+
+    Args:
+        folder: the folder.
+    """
+    found = sorted(_recordings(folder), key=_changed, reverse=True)
+    return [_listed(folder, path) for path in found[:MOST]]
+
+
+def find_run(recordings: Sequence[Listed], uid: str) -> tuple[Path, int] | None:
+    """Find the recording of a run and the number of the run in it.
+
+    Args:
+        recordings: where to look.
+        uid: the identifier of the run in any file.
+    """
+    for each in recordings:
+        if not each.problem and uid in set(each.runs["uid"]):
+            return each.path, int(each.runs.loc[each.runs["uid"] == uid, "run"].iloc[0])
+    return None
+
+
+def _listed(folder: Path, path: Path) -> Listed:
+    name = str(path.relative_to(folder))
+    try:
+        return Listed(path, name, runs_of(path))
+    except SabmError as error:
+        return Listed(path, name, pd.DataFrame(), str(error))
+
+
+def _recordings(folder: Path) -> Iterator[Path]:
+    for n, (here, folders, names) in enumerate(os.walk(folder)):
+        deep = len(Path(here).relative_to(folder).parts) >= DEPTH
+        folders[:] = [] if deep else [f for f in folders if f[0] != "." and f not in SKIPPED]
+        yield from (
+            path for name in names
+            if name.endswith(ENDINGS) and _is_recording(path := Path(here, name))
+        )  # fmt: skip
+        if n >= MOST_FOLDERS:
+            return
+
+
+def _is_recording(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            head = file.read(_MARK + 4)
+    except OSError:
+        return False
+    return head[_MARK:] == APPLICATION_ID.to_bytes(4, "big")
+
+
+def _few(texts: Sequence[str]) -> str:
+    found = list(dict.fromkeys(texts))
+    return ", ".join(found[:FEW]) + (", …" if len(found) > FEW else "")
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -1,0 +1,467 @@
+"""Agents that invite one another, talk in pairs, and remember their talks.
+
+A talk alternates between two agents until one of them leaves or its turns are used up. An agent
+leaves by the word ``LEAVE`` at the end of a line; the text before it is still said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from sabm_mesa.agents.base import AskingModel, SmartAgent
+from sabm_mesa.core.answers import Choice, Decision, Text
+from sabm_mesa.core.asks import Observation
+
+if TYPE_CHECKING:
+    from sabm_mesa.core.prompts import PromptBook
+
+
+LEAVE = "LEAVE"
+"""The word with which an agent leaves, in capital letters, so that "leave" can be talked about."""
+_LEAVES = re.compile(rf"(?:^|(?<=[\W_])){LEAVE}[\W_]*$")
+
+Pair = tuple[int, int]
+"""The agent that opens the talk, and its partner."""
+R = TypeVar("R", "Chat", "Invitation")
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """One agent's wish to talk with another.
+
+    Attributes:
+        round: the round, from 0.
+        sender: the id of the agent that invited.
+        receiver: the id of the invited agent.
+        accepted: whether the receiver accepted.
+    """
+
+    round: int
+    sender: int
+    receiver: int
+    accepted: bool
+
+    @property
+    def agents(self) -> Pair:
+        """Sender and receiver."""
+        return self.sender, self.receiver
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A talk between two.
+
+    Attributes:
+        round: the round, from 0.
+        agents: the agent that opened it, and its partner.
+        lines: (speaker, text), in order.
+        words: number of words in all lines; counted once, since talks are often measured.
+    """
+
+    round: int
+    agents: Pair
+    lines: tuple[tuple[int, str], ...]
+    words: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", sum(len(text.split()) for _, text in self.lines))
+
+    def partner_of(self, agent: int) -> int:
+        """The partner of one of the two agents.
+
+        Args:
+            agent: the id of the one.
+        """
+        first, second = self.agents
+        return second if agent == first else first
+
+    @property
+    def text(self) -> str:
+        """All lines as one text."""
+        return " ".join(text for _, text in self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Line(Text):
+    """One turn of a talk; a long one is cut, and keeps the word for leaving."""
+
+    def with_end(self, text: str, whole: str) -> str:
+        """Put the word for leaving back.
+
+        Args:
+            text: the shortened line.
+            whole: the whole line.
+        """
+        leaves = _LEAVES.search(whole) and not _LEAVES.search(text)
+        return f"{text} {LEAVE}" if leaves else text
+
+
+@dataclass(slots=True)
+class Dialogue:
+    """A talk that is under way.
+
+    Attributes:
+        agents: the agent that opens it, and its partner.
+        max_turns: turns of both together after which it ends.
+        lines: (speaker, text) so far.
+        turns: number of turns taken.
+        left: whether one of the two has left.
+    """
+
+    agents: Pair
+    max_turns: int
+    lines: list[tuple[int, str]] = field(default_factory=list)
+    turns: int = 0
+    left: bool = False
+
+    @property
+    def speaker(self) -> int | None:
+        """The agent whose turn it is; None when the talk is over."""
+        over = self.left or self.turns >= self.max_turns
+        return None if over else self.agents[self.turns % 2]
+
+    def take(self, answer: str | None) -> None:
+        """Take the answer of the speaker.
+
+        Args:
+            answer: its words; None when they could not be read: then the speaker leaves.
+        """
+        said, leaves = read_line(answer)
+        speaker = self.agents[self.turns % 2]
+        if said:
+            self.lines.append((speaker, said))
+        self.turns += 1
+        self.left = leaves
+
+
+def read_line(answer: str | None) -> tuple[str, bool]:
+    """The words said in an answer, and whether the speaker leaves.
+
+    Args:
+        answer: the answer; None when it could not be read.
+    """
+    if answer is None:
+        return "", True
+    found = _LEAVES.search(answer)
+    if found is None:
+        return answer, False
+    said = answer[: found.start()].rstrip().rstrip("*_`\"'([{<").rstrip()
+    return (said if any(sign.isalnum() for sign in said) else ""), True
+
+
+def heard(answer: str) -> str:
+    """The words of an answer that the partner hears; ``""`` when it has none.
+
+    Args:
+        answer: the answer.
+    """
+    return read_line(answer)[0]
+
+
+def pairs_of(invitations: Iterable[Invitation]) -> list[Pair]:
+    """The pairs that talk after the invitations of a round, in the order of the senders.
+
+    Two agents that invited each other have one talk; the first sender in the order opens it.
+
+    Args:
+        invitations: all invitations of one round.
+    """
+    pairs: dict[frozenset[int], Pair] = {}
+    for each in sorted(invitations, key=lambda each: each.agents):
+        if each.accepted:
+            pairs.setdefault(frozenset(each.agents), each.agents)
+    return list(pairs.values())
+
+
+def within_window(chats: Sequence[Chat], words: int) -> tuple[Chat, ...]:
+    """The newest talks that fit a window; the oldest are dropped whole.
+
+    Args:
+        chats: talks, oldest first.
+        words: the size of the window; the newest talk is kept even when it is larger.
+    """
+    kept: list[Chat] = []
+    size = 0
+    for chat in reversed(chats):
+        size += chat.words
+        if kept and size > words:
+            break
+        kept.append(chat)
+    return tuple(reversed(kept))
+
+
+def of_agent(records: Iterable[R], agent: int) -> tuple[R, ...]:
+    """The talks or invitations of one agent.
+
+    Args:
+        records: talks or invitations of all.
+        agent: the id of the agent.
+    """
+    return tuple(each for each in records if agent in each.agents)
+
+
+@dataclass(frozen=True, slots=True)
+class PairView(Observation):
+    """An agent's knowledge: the other agents, and its own invitations and talks that it remembers.
+
+    Attributes:
+        agent: its own number, from 1.
+        n_agents: number of agents.
+        round: the round, from 0.
+        n_rounds: number of rounds.
+        invitations: its answered invitations, sent and received, of the rounds it remembers.
+        chats: the talks it remembers, oldest first.
+        invited: the agent it invited in this round; None without one.
+        inviters: the agents that invited it in this round.
+        inviter: the agent whose invitation the question is about; None in other questions.
+        welcomed: the inviters of this round that it has accepted so far.
+        partner: its partner in the talk under way; None in other questions.
+        lines: (speaker, text) of the talk under way.
+        turns_left: turns left in that talk, this one included.
+        rounds_before: rounds played before round 0, added to every number of a round in its
+            prompts.
+    """
+
+    agent: int
+    n_agents: int
+    round: int
+    n_rounds: int
+    invitations: tuple[Invitation, ...] = ()
+    chats: tuple[Chat, ...] = ()
+    invited: int | None = None
+    inviters: tuple[int, ...] = ()
+    inviter: int | None = None
+    welcomed: tuple[int, ...] = ()
+    partner: int | None = None
+    lines: tuple[tuple[int, str], ...] = ()
+    turns_left: int = 0
+    rounds_before: int = 0
+
+    @property
+    def others(self) -> tuple[int, ...]:
+        """The other agents."""
+        return tuple(n for n in range(1, self.n_agents + 1) if n != self.agent)
+
+    def placeholders(self, book: PromptBook) -> dict[str, object]:
+        """Placeholder → value.
+
+        Args:
+            book: the prompts of the run.
+        """
+
+        def names(*agents: int | None) -> str:
+            return ", ".join(name_of(book, agent) for agent in agents if agent)
+
+        return {
+            "name": name_of(book, self.agent),
+            "others": names(*self.others),
+            "n_others": self.n_agents - 1,
+            "n_agents": self.n_agents,
+            "number": self.round + 1,
+            "n_rounds": self.n_rounds,
+            "persona": book.persona(self.persona),
+            "memory": "\n\n".join(self._memory(book)) or book.render("memory_empty", {}),
+            "invited": _so_far(book, "invited", names(self.invited)),
+            "inviters": names(*self.inviters),
+            "inviter": names(self.inviter),
+            "welcomed": _so_far(book, "welcomed", names(*self.welcomed)),
+            "nobody": book.render("nobody", {}),
+            "accepts": book.render("accepts", {}),
+            "declines": book.render("declines", {}),
+            "partner": names(self.partner),
+            "lines": _conversation(book, self.agent, self.lines) or book.render("lines_none", {}),
+            "turns_left": self.turns_left,
+            "leave": LEAVE,
+        }
+
+    def _memory(self, book: PromptBook) -> Iterable[str]:
+        """One paragraph a round: its invitations, then its talks."""
+        rounds = {each.round for each in self.invitations} | {each.round for each in self.chats}
+        for turn in sorted(rounds):
+            number = turn + 1 + self.rounds_before
+            parts = [book.render("memory_round", {"number": number})]
+            parts += [
+                self._invitation(book, each) for each in self.invitations if each.round == turn
+            ]
+            for chat in (chat for chat in self.chats if chat.round == turn):
+                partner = name_of(book, chat.partner_of(self.agent))
+                parts.append(book.render("memory_chat", {"other": partner}))
+                parts.append(_conversation(book, self.agent, chat.lines))
+            yield "\n".join(parts)
+
+    def _invitation(self, book: PromptBook, invitation: Invitation) -> str:
+        sent = invitation.sender == self.agent
+        entry = "memory_sent" if sent else "memory_received"
+        outcome = "accepted" if invitation.accepted else "declined"
+        other = invitation.receiver if sent else invitation.sender
+        return book.render(f"{entry}_{outcome}", {"other": name_of(book, other)})
+
+
+def _so_far(book: PromptBook, entry: str, names: str) -> str:
+    return book.render(f"{entry}_{'some' if names else 'none'}", {entry: names})
+
+
+# Every question renders all remembered talks again.
+@lru_cache(maxsize=4096)
+def _conversation(book: PromptBook, agent: int, lines: tuple[tuple[int, str], ...]) -> str:
+    return "\n".join(
+        book.render(
+            "said_own" if speaker == agent else "said_other",
+            {"number": speaker, "text": book.quote(text)},
+        )
+        for speaker, text in lines
+    )
+
+
+def name_of(book: PromptBook, agent: int) -> str:
+    """The name of an agent in the prompts.
+
+    Args:
+        book: the prompts of the run.
+        agent: its number.
+    """
+    return book.render("name", {"number": agent})
+
+
+LINE = Line(max_words=100)
+"""The answer to `say` (the number of words is our choice)."""
+
+
+class TalkingModel(AskingModel, Protocol):
+    """Interface of a model that an agent needs to talk in pairs; `sabm_mesa.models.pairs` has it.
+
+    Attributes:
+        n_rounds: rounds of the run at most.
+        max_turns: turns of a talk at most.
+        window: words of talks that an agent remembers.
+        answered: the invitations of this round, once they are answered.
+        participants: the agents in the order of their numbers.
+    """
+
+    n_rounds: int
+    max_turns: int
+    window: int
+    answered: list[Invitation]
+    participants: list[PairAgent]
+
+    @property
+    def pairs(self) -> dict[int, int]:
+        """Opener → partner of the talks of this round."""
+
+    def participant(self, number: int) -> PairAgent:
+        """The agent with a number, from 1."""
+
+
+class PairAgent(SmartAgent):
+    """An agent that invites others, accepts or declines, and talks in pairs.
+
+    Args:
+        model: the model.
+
+    Attributes:
+        invited: the agent it invited in this round; None without one.
+        accepted: whether that invitation was accepted; None without one.
+        inviters: the agents that invited it in this round.
+        chats: all its talks, oldest first.
+        invitations: the invitations of earlier rounds that it sent or received.
+        partners: the ids of its partners in this round, separated by blanks.
+    """
+
+    model: TalkingModel
+
+    def __init__(self, model: TalkingModel) -> None:
+        super().__init__(model)
+        self.invited: int | None = None
+        self.accepted: bool | None = None
+        self.inviters: tuple[int, ...] = ()
+        self.chats: tuple[Chat, ...] = ()
+        self.invitations: tuple[Invitation, ...] = ()
+        self.partners = ""
+
+    async def invite(self) -> Decision:
+        """Name one other agent to talk with, or nobody; the value is its number, 0 for nobody."""
+        view = self.observe()
+        book = self.model.book
+        names = {name_of(book, other): other for other in view.others}
+        options = Choice((*names, book.render("nobody", {})))
+        decision = await self.ask("invite", options, view)
+        if not decision.valid:
+            return decision
+        invited = names.get(decision.value, 0)
+        return Decision(invited, decision.reasoning, attempts=decision.attempts)
+
+    async def accept(self) -> Decision:
+        """Accept or decline each invitation; the value holds the accepted inviters."""
+        book = self.model.book
+        yes = book.render("accepts", {})
+        options = Choice((yes, book.render("declines", {})))
+        welcomed: list[int] = []
+        for inviter in self.inviters:
+            view = self.observe(inviter=inviter, welcomed=tuple(welcomed))
+            decision = await self.ask("accept", options, view)
+            if decision.value == yes:
+                welcomed.append(inviter)
+        return Decision(tuple(welcomed))
+
+    async def chat(self) -> Decision:
+        """Hold the talk that the agent opens; the value is the whole talk."""
+        partner = self.model.participant(self.model.pairs[self.unique_id])
+        partner.begin("chat", self.position)
+        before = self.position * self.model.max_turns  # at most so many turns were taken before
+        speakers = {self.unique_id: self, partner.unique_id: partner}
+        pair = self.unique_id, partner.unique_id
+        dialogue = Dialogue(pair, self.model.max_turns)
+        while (speaker := dialogue.speaker) is not None:
+            speakers[speaker].position = before + dialogue.turns
+            line = await speakers[speaker].say(dialogue)
+            dialogue.take(line.value)
+        self.attempts += partner.attempts
+        return Decision(Chat(self.model.round, pair, tuple(dialogue.lines)))
+
+    async def say(self, dialogue: Dialogue) -> Decision:
+        """Say the next line of a talk, or leave.
+
+        Args:
+            dialogue: the talk, in which it is the agent's turn.
+        """
+        first, second = dialogue.agents
+        view = self.observe(
+            partner=second if first == self.unique_id else first,
+            lines=tuple(dialogue.lines),
+            turns_left=dialogue.max_turns - dialogue.turns,
+        )
+        return await self.ask("say", LINE, view)
+
+    def observe(self, **more: Any) -> PairView:
+        """The agent's knowledge at this moment.
+
+        Args:
+            more: the fields of the view that belong to the question.
+        """
+        return PairView(**self.known() | more)
+
+    def known(self) -> dict[str, Any]:
+        """The fields of the view that do not depend on the question.
+
+        The agent remembers the talks that fit its window, and the invitations of their rounds.
+        """
+        model = self.model
+        chats = within_window(self.chats, model.window)
+        known = self.invitations + of_agent(model.answered, self.unique_id)
+        if len(chats) < len(self.chats):
+            known = tuple(each for each in known if each.round >= chats[0].round)
+        return {
+            "agent": self.unique_id,
+            "n_agents": len(model.participants),
+            "round": model.round,
+            "n_rounds": model.n_rounds,
+            "invitations": known,
+            "chats": chats,
+            "invited": self.invited,
+            "inviters": self.inviters,
+            "persona": self.persona,
+        }

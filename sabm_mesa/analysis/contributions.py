@@ -1,0 +1,130 @@
+"""Behaviour of people in a public goods game (Fischbacher & Gächter 2010), as data and as rules.
+
+The published tables and coefficients are in ``contributions.toml``, in units of its endowment
+of 20. The functions take numbers or arrays, in units.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Amount = float | Floats
+Kind = int | npt.NDArray[np.int64]
+STEEPEST = 2.0
+"""Bound of the tilt of a distribution over 21 amounts; any mean between them lies within."""
+
+
+@cache
+def published() -> MappingProxyType[str, Any]:
+    """The figures of ``contributions.toml``, by name."""
+    text = files(__package__).joinpath("contributions.toml").read_text(encoding="utf-8")
+    return MappingProxyType(tomllib.loads(text))
+
+
+@cache
+def type_names() -> tuple[str, ...]:
+    """The types of players, in the order in which the arrays below have them."""
+    return tuple(published()["types"])
+
+
+@cache
+def type_shares() -> Floats:
+    """Share of each type among the subjects; array of shape (types,)."""
+    n = np.array([each["subjects"] for each in published()["types"].values()], dtype=np.float64)
+    shares: Floats = n / n.sum()
+    return shares
+
+
+@cache
+def schedules() -> Floats:
+    """Mean schedule of each type: own contribution by the others' mean; shape (types, 21)."""
+    return np.array([each["schedule"] for each in published()["types"].values()])
+
+
+@cache
+def first_distributions() -> Floats:
+    """Probabilities of the contributions 0, 1, …, 20 in period 1 by type; shape (types, 21).
+
+    The published distribution of all subjects, its rest spread evenly over the other amounts, is
+    tilted exponentially (each probability times exp(t · amount)) to the published mean of the
+    type: our choice, since the distributions by type are not published.
+    """
+    from scipy.optimize import brentq
+
+    amounts = np.arange(schedules().shape[1])
+    shares = {int(amount): share for amount, share in published()["first_shares"].items()}
+    rest = (1 - sum(shares.values())) / (amounts.size - len(shares))
+    pooled = np.array([shares.get(int(amount), rest) for amount in amounts])
+
+    def tilted(by: float) -> Floats:
+        weights: Floats = pooled * np.exp(by * amounts)
+        weights /= weights.sum()
+        return weights
+
+    means = [each["first_contribution"] for each in published()["types"].values()]
+    tilts = [
+        brentq(lambda t, m=mean: tilted(t) @ amounts - m, -STEEPEST, STEEPEST) for mean in means
+    ]
+    return np.array([tilted(tilt) for tilt in tilts])
+
+
+def whole_amount(value: Amount) -> Amount:
+    """An amount rounded to a whole unit, halves up, between nothing and the endowment."""
+    return np.clip(np.floor(np.asarray(value) + 0.5), 0, published()["endowment"])
+
+
+def first_belief() -> float:
+    """The belief before the first game, rounded."""
+    return float(whole_amount(published()["first_belief"]))
+
+
+def next_belief(belief: Amount, others_mean: Amount) -> Amount:
+    """The belief after a game: part the old one, part what the others gave; rounded.
+
+    Args:
+        belief: the belief before it.
+        others_mean: mean contribution of the others in it.
+    """
+    by = published()["belief"]
+    seen = whole_amount(others_mean)
+    return whole_amount(by["constant"] + by["others"] * seen + by["belief"] * belief)
+
+
+def scheduled(kind: Kind, belief: Amount) -> Amount:
+    """Return the contribution in the schedule of a type at a belief.
+
+    Args:
+        kind: the number of the type, or an array of them.
+        belief: the belief, a whole number from 0 to 20, or an array of them.
+    """
+    found: Floats = schedules()[kind, np.asarray(belief, dtype=np.int64)]
+    return found
+
+
+def estimated(kind: Kind, belief: Amount) -> Amount:
+    """Return the contribution of a type at a belief by the published regression, rounded.
+
+    Args:
+        kind: the number of the type, or an array of them.
+        belief: the belief, a whole number from 0 to 20, or an array of them.
+    """
+    return regressed(belief, scheduled(kind, belief))
+
+
+def regressed(belief: Amount, schedule: Amount) -> Amount:
+    """Return the contribution by the published regression, rounded.
+
+    Args:
+        belief: the belief.
+        schedule: the contribution in the own schedule at it.
+    """
+    by = published()["contribution"]
+    return whole_amount(by["constant"] + by["belief"] * belief + by["schedule"] * schedule)

@@ -1,0 +1,408 @@
+"""The guessing game ("beauty contest"): pick a number, closest to p times the mean wins.
+
+Theory that the scenarios with this game share: winners, rewards and equilibria, levels of
+reasoning, the Poisson cognitive hierarchy, and the noise of classical players.
+
+Sources:
+    Nagel (1995), "Unraveling in Guessing Games: An Experimental Study", American Economic
+    Review 85(5), 1313-1326: the game, levels of reasoning and their class limits.
+    Camerer, Ho and Chong (2004), "A Cognitive Hierarchy Model of Games", Quarterly Journal of
+    Economics 119(3), 861-898: Poisson distributed steps of thinking.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from numbers import Rational
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+RewardRule = Literal["independent", "amplified", "exclusive", "shared"]
+
+
+class Outcome(NamedTuple):
+    """The outcome of a round of picks.
+
+    Attributes:
+        mean: mean of the valid picks; NaN without any, as the next three are.
+        median: their median.
+        variance: their population variance.
+        target: p times the mean.
+        won: one flag a player, see `winners`.
+    """
+
+    mean: float
+    median: float
+    variance: float
+    target: float
+    won: tuple[bool, ...]
+
+
+def winners(picks: Sequence[float | None], p: float | Fraction = 2 / 3) -> tuple[bool, ...]:
+    """Return who is closest to p times the mean of the valid picks; all who tie win.
+
+    Distances are compared as integers or fractions, so a tie is a tie whatever the rounding.
+
+    Args:
+        picks: one entry a player; None or NaN is an abstention.
+        p: factor of the target; a float such as 2/3 stands for the simple fraction it is near.
+
+    Returns:
+        One flag a player, in the same order; all False when everybody abstained.
+
+    Raises:
+        ValueError: if a pick is infinite or `p` is not positive.
+    """
+    factor = _fraction(p)
+    counts = Counter(picks)
+    exact = ((pick, _exact(pick)) for pick in counts)
+    valid = {pick: value for pick, value in exact if value is not None}
+    if not valid:
+        return (False,) * len(picks)
+    total = sum((value * counts[pick] for pick, value in valid.items()), Fraction(0))
+    target = factor * total / sum(counts[pick] for pick in valid)
+    closest = min(abs(value - target) for value in valid.values())
+    won = {pick for pick, value in valid.items() if abs(value - target) == closest}
+    return tuple(pick in won for pick in picks)
+
+
+def outcome(picks: Sequence[float | None], p: float = 2 / 3) -> Outcome:
+    """Return the outcome of a round of picks.
+
+    Args:
+        picks: one entry a player; None is an abstention.
+        p: factor of the target.
+
+    Raises:
+        ValueError: as `winners`.
+    """
+    valid = np.array([pick for pick in picks if pick is not None], dtype=float)
+    if not valid.size:
+        return Outcome(math.nan, math.nan, math.nan, math.nan, (False,) * len(picks))
+    mean = float(valid.mean())
+    return Outcome(mean, float(np.median(valid)), float(valid.var()), p * mean, winners(picks, p))
+
+
+def reward_per_winner(n_winners: int, reward_rule: RewardRule, prize: float = 100.0) -> float:
+    """Return the reward of each winner when `n_winners` tie; 0 when nobody won.
+
+    ``independent``: the prize each. ``amplified``: `n_winners` times the prize each.
+    ``exclusive``: the prize for a sole winner, nothing when several tie. ``shared``: the prize
+    split equally, as in the laboratory (Nagel 1995).
+
+    Raises:
+        ValueError: if the rule is unknown or `n_winners` is negative.
+    """
+    if reward_rule not in get_args(RewardRule):
+        rules = ", ".join(get_args(RewardRule))
+        raise ValueError(f"unknown reward rule {reward_rule!r}: use one of {rules}")
+    if n_winners < 0:
+        raise ValueError(f"n_winners must be 0 or more, not {n_winners}")
+    if n_winners == 0:
+        return 0.0
+    factors = {
+        "independent": 1.0,
+        "amplified": float(n_winners),
+        "exclusive": float(n_winners == 1),
+        "shared": 1 / n_winners,
+    }
+    return prize * factors[reward_rule]
+
+
+# Levels of reasoning (Nagel 1995).
+
+HIGHER = 4
+"""The top class of `nagel_level`: everything deeper than step 3, the pick 0 included."""
+
+
+def level_k_choice(k: int, reference: float = 50.0, p: float = 2 / 3) -> float:
+    """Pick of a level-k player, ``reference * p**k`` (Nagel 1995, p. 1315).
+
+    Args:
+        k: steps of reasoning, 0 or more.
+        reference: where level 0 stands: the mid-point 50, or the mean of the previous round.
+        p: factor of the target.
+
+    Raises:
+        ValueError: if `k` is negative or `p` is not positive.
+    """
+    if k < 0:
+        raise ValueError(f"k must be 0 or more, not {k}")
+    _fraction(p)
+    return reference * float(p) ** k
+
+
+def level_k_marks(k_max: int = 3, reference: float = 50.0, p: float = 2 / 3) -> dict[int, float]:
+    """The picks of levels 0 to `k_max`, by level, as marks for a plot."""
+    return {k: level_k_choice(k, reference, p) for k in range(k_max + 1)}
+
+
+def level_names(levels: Mapping[int, float]) -> dict[float, str]:
+    """Return pick → its label above a plot, from the pick of each level."""
+    return {pick: f"k={k}\n{pick:.3g}" for k, pick in levels.items()}
+
+
+def level_k_labels() -> dict[str, float]:
+    """Return the Nash pick and those of levels 0 to 3 for p = 2/3, by their labels on a plot."""
+    marks = {f"k={k}\n{round(pick, 1):g}": pick for k, pick in level_k_marks(3).items()}
+    return {"Nash\n0": 0.0, **marks}
+
+
+@lru_cache(maxsize=4096)  # exact arithmetic is slow, and crowds pick the same few numbers
+def nagel_level(choice: float, reference: float = 50.0, p: float = 2 / 3) -> int:
+    """Class of a pick by its depth of reasoning (Nagel 1995, Table 2).
+
+    Step n holds the picks in ``(r * p**(n + 1/2), r * p**(n - 1/2)]``, r being the reference;
+    step 0 ends at r itself. With p > 1, where reasoning leads upwards, the same limits hold in
+    the other direction. The limits are compared exactly.
+
+    Args:
+        choice: a pick, 0 or more.
+        reference: r: 50 in the first round, then the mean of the previous round.
+        p: factor of the target, not 1 (then all levels pick the reference).
+
+    Returns:
+        -1 above the reference (p > 1: below it), 0 to 3 for these steps, and 4 (`HIGHER`) for
+        all beyond step 3. A pick of 0 is always in the top class if p < 1, also when the
+        reference is 0.
+
+    Raises:
+        ValueError: if the pick is NaN (an abstention has no level) or negative, the reference
+            is negative, or `p` is not positive or is 1.
+    """
+    pick, start, factor = _exact(choice), _exact(reference), _fraction(p)
+    if pick is None:
+        raise ValueError("an abstention has no level: pass a number")
+    if start is None or pick < 0 or start < 0 or factor == 1:
+        raise ValueError(
+            f"need choice >= 0, reference >= 0, p > 0 and p != 1, not {choice}, {reference}, {p}"
+        )
+    way = 1 if factor < 1 else -1
+    if way * (pick - start) > 0:
+        return -1
+    for step in range(HIGHER):
+        if way * (pick**2 - start**2 * factor ** (2 * step + 1)) > 0:
+            return step
+    return HIGHER
+
+
+# The Poisson cognitive hierarchy (Camerer, Ho and Chong 2004).
+
+TAU = 1.5
+"""Mean steps of reasoning: 1.5 fits many games (Camerer, Ho & Chong 2004)."""
+DEEPEST = 7
+"""Deeper players count as this deep: at tau = 1.5 they are fewer than one in a thousand."""
+NOISE = 1 / 4
+"""Log standard deviation around a step, in distances between two steps (our choice, after the
+neighbourhoods in which Nagel 1995 assigns picks to a step)."""
+
+
+def poisson_frequencies(tau: float, k_max: int) -> npt.NDArray[np.float64]:
+    """Shares of players on steps 0 to `k_max`, ``exp(-tau) * tau**k / k!``.
+
+    Source: Camerer, Ho and Chong (2004), section II.
+
+    Args:
+        tau: mean number of steps, 0 to 100.
+        k_max: last step wanted.
+
+    Returns:
+        Array of shape (k_max + 1,); the tail beyond `k_max` is left out, not spread.
+
+    Raises:
+        ValueError: if `tau` is outside 0 to 100 or `k_max` is negative.
+    """
+    if not 0 <= tau <= 100 or k_max < 0:
+        raise ValueError(f"need 0 <= tau <= 100 and k_max >= 0, not {tau} and {k_max}")
+    ratios = np.concatenate(([1.0], tau / np.arange(1, k_max + 1)))
+    return np.asarray(np.exp(-tau) * np.cumprod(ratios), dtype=np.float64)
+
+
+def cognitive_hierarchy_choices(
+    tau: float, k_max: int, reference: float = 50.0, p: float = 2 / 3
+) -> npt.NDArray[np.float64]:
+    """Picks of steps 0 to `k_max` in the Poisson cognitive hierarchy, many players.
+
+    Step k answers best to the steps below it, in their true relative shares:
+    ``x_k = p * sum(f(h) * x_h) / sum(f(h))`` over h < k, with x_0 the reference (step 0 picks
+    uniformly). A player's own weight in the mean is left out.
+    Source: Camerer, Ho and Chong (2004), section II.
+
+    Returns:
+        Array of shape (k_max + 1,), in units of a pick.
+
+    Raises:
+        ValueError: as `poisson_frequencies`, or if `p` is not positive.
+    """
+    if not p > 0:
+        raise ValueError(f"p must be positive, not {p}")
+    shares = poisson_frequencies(tau, k_max)
+    choices = np.full(k_max + 1, float(reference))
+    for k in range(1, k_max + 1):
+        choices[k] = p * (shares[:k] @ choices[:k]) / shares[:k].sum()
+    return choices
+
+
+def cognitive_hierarchy_mean(tau: float, reference: float = 50.0, p: float = 2 / 3) -> float:
+    """Mean pick of a population in the Poisson cognitive hierarchy.
+
+    Source: Camerer, Ho and Chong (2004), section II. Steps are summed until the tail left out
+    is far below rounding error.
+
+    Raises:
+        ValueError: as `cognitive_hierarchy_choices`.
+    """
+    k_max = 40 if not tau > 0 else math.ceil(tau + 15 * math.sqrt(tau) + 40)
+    shares = poisson_frequencies(tau, k_max)
+    return float(shares @ cognitive_hierarchy_choices(tau, k_max, reference, p) / shares.sum())
+
+
+def cognitive_hierarchy_target(tau: float, reference: float = 50.0, p: float = 2 / 3) -> float:
+    """Winning number of that population: `p` times `cognitive_hierarchy_mean`."""
+    return p * cognitive_hierarchy_mean(tau, reference, p)
+
+
+def drawn_steps(rng: np.random.Generator) -> int:
+    """Draw the steps of reasoning of a player from a Poisson distribution.
+
+    Args:
+        rng: the generator to draw from.
+    """
+    return min(int(rng.poisson(TAU)), DEEPEST)
+
+
+def noisy(pick: float, p: float, rng: np.random.Generator) -> float:
+    """Multiply a pick by lognormal noise, as wide as a part of the distance between two steps.
+
+    Args:
+        pick: the pick of a step.
+        p: factor of the target.
+        rng: the generator to draw from.
+    """
+    return pick * math.exp(NOISE * abs(math.log(p)) * rng.standard_normal())
+
+
+# Equilibria.
+
+
+def symmetric_equilibria(
+    n_players: int,
+    p: float | Fraction = 2 / 3,
+    low: float = 0,
+    high: float = 100,
+    integer: bool = True,
+    reward_rule: RewardRule = "shared",
+    strict: bool = False,
+) -> list[float]:
+    """Common picks from which no single player gains by moving, found by trying every move.
+
+    When all pick x, everybody ties and wins. One player moving to y then is alone the closest,
+    or ties with all the others, or loses. What a move is worth depends on the reward rule:
+
+    * ``shared`` and ``exclusive``: being alone the closest pays more than the tie (the whole
+      prize instead of a part of it, or of nothing). So x is an equilibrium if no y is strictly
+      closer. This is the game of the literature. With p = 2/3 it leaves 0, and among integers
+      also 1 once there are 4 players; with 2 or 3 players a move from 1 to 0 wins alone.
+    * ``independent``: the tie already pays each player the full prize, so no move gains and
+      every common pick is an equilibrium. With `strict`, only those remain at which every move
+      loses money: with p = 2/3 and integers 0, and 1 from 5 players on.
+    * ``amplified``: the tie pays most of all, so every common pick is an equilibrium, and
+      sole winning is a loss.
+
+    Args:
+        n_players: 2 or more.
+        p: factor of the target.
+        low: smallest legal pick, 0 or more.
+        high: largest legal pick.
+        integer: whether picks are whole numbers; otherwise moves range over all reals.
+        reward_rule: one of `RewardRule`.
+        strict: keep only equilibria at which every move lowers the mover's reward.
+
+    Returns:
+        The equilibrium picks, in rising order.
+
+    Raises:
+        ValueError: if an argument is out of range, or picks are real and a whole interval is
+            in equilibrium, so that it cannot be listed.
+    """
+    if n_players < 2 or not 0 <= low < high < math.inf:
+        raise ValueError(f"need n_players >= 2 and 0 <= low < high, not {n_players}, {low}, {high}")
+    factor = _fraction(p)
+    alone = reward_per_winner(1, reward_rule)
+    tie = reward_per_winner(n_players, reward_rule)
+    worth = {1: alone, 0: tie, -1: 0.0}
+
+    def holds(outcomes: set[int]) -> bool:
+        return all(worth[o] < tie if strict else worth[o] <= tie for o in outcomes)
+
+    if integer:
+        if low != int(low) or high != int(high):
+            raise ValueError(f"integer picks need integer limits, not {low} and {high}")
+        every = range(int(low), int(high) + 1)
+        return [x for x in every if holds(_integer_outcomes(x, every, n_players, factor))]
+    if factor == 1 or alone < tie or (alone == tie and not strict):
+        raise ValueError(f"an interval of real picks is in equilibrium: p={p}, {reward_rule}")
+    ends = (Fraction(low), Fraction(high))
+    return [float(x) for x in ends if holds(_real_outcomes(x, ends, n_players, factor))]
+
+
+def _integer_outcomes(x: int, every: range, n: int, p: Fraction) -> set[int]:
+    """The outcomes of moves from a common integer x: 1 alone closest, 0 tie, -1 lose."""
+    scale = n * p.denominator
+    big = 2 * scale * max(every.stop, p.numerator * every.stop) > 2**62
+    moves = np.array([y for y in every if y != x], dtype=object if big else np.int64)
+    target = p.numerator * ((n - 1) * x + moves)
+    gap = abs(x * scale - target) - abs(moves * scale - target)
+    return set(np.sign(gap).tolist())
+
+
+def _real_outcomes(x: Fraction, ends: tuple[Fraction, Fraction], n: int, p: Fraction) -> set[int]:
+    """The same for real moves from x.
+
+    A move to y is closer than x if ``(y - x) * (y + x - 2 * target) < 0``. The second factor is
+    linear in y, so its signs at both ends of an interval give those inside it.
+    """
+
+    def slope(y: Fraction) -> int:
+        value = y + x - 2 * p * ((n - 1) * x + y) / n
+        return (value > 0) - (value < 0)
+
+    outcomes: set[int] = set()
+    near = slope(x)
+    for end, side in zip(ends, (1, -1), strict=True):
+        if end != x:
+            signs = {slope(end), near or slope(end)}
+            outcomes |= {side * sign for sign in signs | ({0} if len(signs) == 2 else set())}
+    return outcomes
+
+
+# Exact arithmetic.
+
+
+def _exact(pick: float | Fraction | None) -> Fraction | None:
+    """The exact value of a number; None for None and NaN."""
+    if pick is None:
+        return None
+    if isinstance(pick, Rational):
+        return Fraction(int(pick.numerator), int(pick.denominator))
+    value = float(pick)
+    if math.isnan(value):
+        return None
+    if math.isinf(value):
+        raise ValueError("a pick must be finite")
+    return Fraction(value)
+
+
+def _fraction(p: float | Fraction) -> Fraction:
+    """The simple fraction a float is meant to be (2/3, 7/10), or else its exact value."""
+    value = _exact(p)
+    if value is None or value <= 0:
+        raise ValueError(f"p must be positive, not {p}")
+    simple = value.limit_denominator(1000)
+    return simple if abs(simple - value) < Fraction(1, 10**12) else value

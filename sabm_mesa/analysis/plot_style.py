@@ -1,0 +1,333 @@
+"""The style that all plots share: colours, sizes, titles, legends, intervals, pictures in memory.
+
+Figures are built from `matplotlib.figure.Figure` alone, without pyplot, so that no window, no
+global state and no file is touched; every property is set on the artists themselves.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PathCollection, PolyCollection
+from matplotlib.container import BarContainer
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+from pandas.api.types import is_numeric_dtype
+
+from sabm_mesa.analysis.statistics import CONFIDENCE
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+BLACK = "#000000"
+ORANGE = "#E69F00"
+SKY_BLUE = "#56B4E9"
+GREEN = "#009E73"
+YELLOW = "#F0E442"
+BLUE = "#0072B2"
+VERMILLION = "#D55E00"
+PURPLE = "#CC79A7"
+GREY = "#8C8C8C"
+"""The colour-blind-safe palette of Okabe and Ito (2008), "Color Universal Design"."""
+
+WIDTH = 6.8
+"""Width of a figure in inches: a full text column."""
+TITLE, SUBTITLE, LABEL, TICK, NOTE = 12.0, 9.5, 10.0, 9.0, 8.5
+"""Font sizes in points."""
+FEW = 12
+"""Up to this many rounds each has its own tick and a large marker."""
+
+NARROW = 3
+"""Half the smallest number of bars for which an axis has room, so that no bar is a wall."""
+DASH = 16.0
+"""Points: the length of the dash that stands for a line of one round."""
+MOST_CHARTS = 6
+"""At most this many charts of a scenario without own plots; further columns are in the table."""
+NO_ANSWER = "No answer could be used: there is nothing to draw."
+INTERVAL = f"{100 * CONFIDENCE:.0f} % bootstrap interval of the mean"
+"""The entry of an interval in a legend."""
+drawing_lock = threading.RLock()
+"""Held while figures are made and drawn on several threads: matplotlib is made for one."""
+
+_MARGIN = 0.12
+_CHARACTERS_PER_INCH = 14
+
+
+def new_figure(title: str, subtitle: str = "", *, height: float, width: float = WIDTH) -> Figure:
+    """An empty figure with a title and a subtitle at the top left.
+
+    Args:
+        title: the content in a few words.
+        subtitle: of which runs; wrapped to the width of the figure.
+        height: inches for the axes; the titles come on top.
+        width: inches.
+
+    Returns:
+        A figure in constrained layout, to which the caller adds axes.
+    """
+    lines = textwrap.wrap(subtitle, int((width - 2 * _MARGIN) * _CHARACTERS_PER_INCH))
+    title_height = 1.3 * TITLE / 72
+    head = _MARGIN + title_height + len(lines) * 1.3 * SUBTITLE / 72
+    total = height + head
+    below_head = (0, 0, 0.985, height / total)
+    layout = ConstrainedLayoutEngine(rect=below_head, h_pad=0.06, w_pad=0.06)
+    figure = Figure(figsize=(width, total), dpi=150, facecolor="white", layout=layout)
+    left, top = _MARGIN / width, 1 - _MARGIN / total
+    heading = figure.suptitle(
+        title, x=left, y=top, ha="left", va="top", fontsize=TITLE, fontweight="bold"
+    )
+    heading.set_parse_math(False)  # texts of people and models are no formulas
+    if lines:
+        below = top - title_height / total
+        text = figure.text(left, below, "\n".join(lines), ha="left", va="top", fontsize=SUBTITLE)
+        text.set(color="#404040", linespacing=1.15, parse_math=False)
+    return figure
+
+
+def with_runs(subtitle: str, data: pd.DataFrame) -> str:
+    """A subtitle with the number of runs behind it.
+
+    Args:
+        subtitle: which minds and condition were run, or nothing.
+        data: the data to draw, with a column ``run``.
+    """
+    n = data["run"].nunique()
+    runs = "1 run" if n == 1 else f"{n} runs"
+    return f"{subtitle} · {runs}" if subtitle else runs
+
+
+def plain_axes(ax: Axes, xlabel: str = "", ylabel: str = "") -> None:
+    """Give axes labels, a light horizontal grid and no box."""
+    ax.set_xlabel(xlabel, fontsize=LABEL)
+    ax.set_ylabel(ylabel, fontsize=LABEL)
+    ax.tick_params(labelsize=TICK)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(visible=True, axis="y", color="#E0E0E0", linewidth=0.6)
+    ax.set_axisbelow(True)
+
+
+def integer_ticks(axis: Axis, values: Sequence[int] = (), *, most: int = 10) -> None:
+    """Put ticks at whole numbers: at each of `values` if they are few, else at most `most`."""
+    if 0 < len(values) <= FEW:
+        axis.set_ticks(values)
+    else:
+        axis.set_major_locator(MaxNLocator(nbins=most, integer=True, steps=[1, 2, 5, 10]))
+
+
+def bar_room(ax: Axes, rounds: Sequence[int]) -> None:
+    """Limits of an axis of bars, with room beside few of them.
+
+    Args:
+        ax: the axes.
+        rounds: where the bars stand, in rising order.
+    """
+    beside = max(0.6, NARROW - len(rounds) / 2)
+    ax.set_xlim(rounds[0] - beside, rounds[-1] + beside)
+
+
+def headroom(values: list[float], share: float = 0.05) -> float:
+    """Upper limit of an axis that starts at 0: above the largest value, 1 if there is none."""
+    largest = max((v for v in values if not math.isnan(v)), default=0.0)
+    return largest * (1 + share) if largest > 0 else 1.0
+
+
+def legend_entries(ax: Axes) -> tuple[list[Any], list[str]]:
+    """The artists and labels for a legend: those that are drawn and have a label.
+
+    A line of a single point has no length: without a marker it becomes a dash.
+
+    Args:
+        ax: the axes, with all that is drawn in them.
+
+    Returns:
+        The artists and their labels.
+    """
+    found = [
+        pair for pair in zip(*ax.get_legend_handles_labels(), strict=True) if _is_drawn(pair[0])
+    ]
+    return [artist for artist, _ in found], [label for _, label in found]
+
+
+def add_legend(ax: Axes, **look: Any) -> None:
+    """Give axes a legend of their `legend_entries`; none when there are no entries.
+
+    Args:
+        ax: the axes, with all that is drawn in them.
+        look: further arguments of `Axes.legend`.
+    """
+    artists, labels = legend_entries(ax)
+    if artists:
+        ax.legend(artists, labels, **{"fontsize": NOTE, "frameon": False, **look})
+
+
+def explain_empty(ax: Axes, sentence: str = NO_ANSWER) -> None:
+    """Write in empty axes why they are empty.
+
+    Args:
+        ax: the axes.
+        sentence: the reason.
+    """
+    ax.annotate(
+        sentence, (0.5, 0.5), xycoords="axes fraction", ha="center", va="center",
+        fontsize=LABEL, color="#404040", wrap=True,
+    )  # fmt: skip
+
+
+def thin_lines(
+    ax: Axes, data: pd.DataFrame, column: str, by: str, label: str, *, marker: str = "."
+) -> None:
+    """Draw a thin line for each run or agent; the first one carries the label.
+
+    Args:
+        ax: the axes.
+        data: one row a round and run or agent, with ``round``, `column` and `by`.
+        column: the measure.
+        by: ``"run"`` or ``"agent"``.
+        label: the entry of the lines in the legend.
+        marker: the marker of a round; none when empty.
+    """
+    for _, rows in data.sort_values("round").groupby(by):
+        (line,) = ax.plot(rows["round"], rows[column], color=GREY, label=label)
+        line.set(linewidth=0.6, alpha=0.6, marker=marker, markersize=3, zorder=2)
+        label = "_nolegend_"
+
+
+def interval_band(ax: Axes, summary: pd.DataFrame) -> None:
+    """Draw the interval of the mean: a band, or a bar where there is a single round.
+
+    Args:
+        ax: the axes.
+        summary: as from `bootstrap_mean_by_round`, with its default confidence.
+    """
+    bounded = summary.dropna(subset=["low", "high"])
+    look: dict[str, Any] = {
+        "color": SKY_BLUE,
+        "label": INTERVAL,
+        "zorder": 3,
+    }
+    if len(summary) == 1:
+        rounds, low, high = (bounded[name] for name in ("round", "low", "high"))
+        ax.vlines(rounds, low, high, linewidth=6, alpha=0.6, **look)
+    elif not bounded.empty:
+        rounds, low, high = (summary[name] for name in ("round", "low", "high"))
+        ax.fill_between(rounds, low, high, alpha=0.4, linewidth=0, **look)
+
+
+def mark_values(ax: Axes, names: Mapping[float, str], *, named: bool = True) -> None:
+    """Draw dotted lines at values of x and, if `named`, their names above the axes.
+
+    Args:
+        ax: the axes.
+        names: value → name.
+        named: whether the names are shown.
+    """
+    for value in names:
+        ax.axvline(value, color=GREY, linewidth=0.9, linestyle=":", zorder=0.5)
+    if named:
+        top = ax.secondary_xaxis("top")
+        top.set_xticks(list(names), list(names.values()))
+        top.tick_params(labelsize=NOTE, length=2, pad=1, labelcolor="#404040")
+        top.spines["top"].set_visible(False)
+
+
+def line_charts(
+    model_data: pd.DataFrame, columns: Sequence[str], subtitle: str = ""
+) -> dict[str, Figure]:
+    """One plain chart by round for each column with numbers, for scenarios without own plots.
+
+    Args:
+        model_data: one row a round of one run, with ``round`` and the columns.
+        columns: the columns; those without numbers are left out.
+        subtitle: which minds and condition were run.
+
+    Returns:
+        Column → its chart, for the first `MOST_CHARTS` columns; none without a row.
+    """
+    if model_data.empty:
+        return {}
+    shown = [name for name in columns if is_numeric_dtype(model_data[name])]
+    return {name: _line_chart(model_data, name, subtitle) for name in shown[:MOST_CHARTS]}
+
+
+def _line_chart(model_data: pd.DataFrame, column: str, subtitle: str) -> Figure:
+    words = column.replace("_", " ")
+    figure = new_figure(f"{words.capitalize()} by round", subtitle, height=3.0)
+    ax = figure.add_subplot()
+    few = len(model_data) <= FEW
+    marker = "o" if few else ""
+    ax.plot(
+        model_data["round"], model_data[column].astype(float),
+        color=BLUE, linewidth=1.8, marker=marker, markersize=5,
+    )  # fmt: skip
+    plain_axes(ax, "Round", words.capitalize())
+    integer_ticks(ax.xaxis, model_data["round"].tolist())
+    return figure
+
+
+def to_png(figure: Figure) -> bytes:
+    """Draw a figure as a PNG, without pyplot and without a file.
+
+    Args:
+        figure: the figure.
+    """
+    picture = BytesIO()
+    FigureCanvasAgg(figure).print_png(picture)  # type: ignore[no-untyped-call]  # of matplotlib
+    return picture.getvalue()
+
+
+def close_figure(figure: Figure) -> None:
+    """Close a figure that a library has made with pyplot, which would keep it for ever.
+
+    Args:
+        figure: the figure.
+    """
+    from matplotlib import pyplot as plt  # slow to import, and few need it
+
+    plt.close(figure)
+
+
+@contextmanager
+def repeatable_svg() -> Iterator[None]:
+    """A context in which the same figure gives the same SVG: its ids are not random."""
+    with mpl.rc_context({"svg.hashsalt": "sabm-mesa"}):
+        yield
+
+
+def freeze_layout(figure: Figure) -> None:
+    """Lay a figure out once, so that saving it in several formats does not repeat the layout.
+
+    Args:
+        figure: the figure.
+    """
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+
+
+def _is_drawn(artist: Any) -> bool:
+    if isinstance(artist, Line2D):
+        points = np.column_stack([np.asarray(each, float) for each in artist.get_data(orig=False)])
+        points = points[np.isfinite(points).all(axis=1)]
+        if len(points) and not np.ptp(points, axis=0).any() and artist.get_marker() in {"", "None"}:
+            artist.set(marker="_", markersize=DASH, markeredgewidth=artist.get_linewidth())
+        return bool(len(points))
+    if isinstance(artist, BarContainer):
+        return any(bar.get_height() for bar in artist.patches)
+    if isinstance(artist, PathCollection):
+        return bool(np.isfinite(np.asarray(artist.get_offsets(), float)).all(axis=1).any())
+    if isinstance(artist, PolyCollection):
+        paths = [path for path in artist.get_paths() if np.size(path.vertices)]
+        return any(path.get_extents().width for path in paths)
+    return True

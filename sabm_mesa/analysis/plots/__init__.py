@@ -1,1 +1,0 @@
-"""Plots: functions from data frames to matplotlib figures; nothing here writes a file."""

@@ -1,1 +1,0 @@
-"""Theory: pure functions, each with its source, that know nothing of models or minds."""

@@ -1,0 +1,262 @@
+"""Checks of `sabm doctor`: the needs of the package, and what else this machine has.
+
+A *problem* keeps something from working that every user needs, or that was asked for; a *warning*
+says what will not work, and matters only to users that need it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import webbrowser
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from sabm_mesa.core import engine
+from sabm_mesa.errors import KEY_VARIABLE, BadRequest, LLMError, OutputError, UsageError, key
+from sabm_mesa.llm.address import URL_VARIABLE, endpoint_url
+from sabm_mesa.llm.client import Completion, Request
+from sabm_mesa.llm.openai_client import OpenAIClient
+from sabm_mesa.llm.prices import PriceTable
+from sabm_mesa.recording.export import check_folder
+
+PACKAGE = "sabm-mesa"
+TINY = Request("", (("user", "Answer with the word yes."),), max_tokens=16)
+"""The one question to an endpoint; of a hosted model it costs a fraction of a cent."""
+OPENAI_MODEL = "gpt-4o-mini"
+"""Asked where OpenAI's own endpoint is to be asked and no model is named."""
+SMALL_DISK = 100 * 2**20
+"""Bytes that should be free where recordings are written."""
+EXTRAS = {
+    "local": ("llama-cpp-python", "language models in GGUF files"),
+    "parquet": ("pyarrow", "exports as Parquet"),
+    "ray": ("ray", "sweeps on a Ray cluster"),
+    "docs": ("sphinx", "building the documentation"),
+}
+"""Optional part → the distribution that it brings, and what it is for."""
+
+
+class State(StrEnum):
+    """Outcome of a check."""
+
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes:
+        name: the subject of the check.
+        state: the outcome.
+        said: that in words, with what to do when it is no ``ok``.
+    """
+
+    name: str
+    state: State
+    said: str
+
+
+def check_all(
+    base_url: str | None = None,
+    model: str | None = None,
+    timeout_s: float = 20.0,
+    folder: Path | None = None,
+) -> Iterator[Check]:
+    """Look at everything, one after another.
+
+    Args:
+        base_url: the endpoint; when None, that of the environment or OpenAI's own.
+        model: the model that is asked there.
+        timeout_s: seconds that an answer may take.
+        folder: where recordings would be written; the working directory when None.
+    """
+    yield python()
+    yield from packages()
+    yield writable(folder or Path())
+    yield browser()
+    yield api_key()
+    yield endpoint(base_url, model, timeout_s)
+    yield from extras()
+
+
+def python() -> Check:
+    """The Python that runs this."""
+    said = f"Python {platform.python_version()} at {sys.executable}"
+    mark = "Programming Language :: Python :: 3."
+    minor = f"{mark}{sys.version_info.minor}"
+    try:
+        tested = [each for each in metadata(PACKAGE).get_all("Classifier", []) if mark in each]
+    except PackageNotFoundError:
+        tested = []
+    if tested and minor not in tested:
+        known = ", ".join(f"3.{each.removeprefix(mark)}" for each in tested)
+        return Check("python", State.WARNING, f"{said}; tested is {known}: use one of those.")
+    return Check("python", State.OK, said)
+
+
+def packages() -> Iterator[Check]:
+    """The package and what it needs: one line when all is there, else one for each that is not."""
+    try:
+        needed = [Requirement(each) for each in requires(PACKAGE) or []]
+    except PackageNotFoundError:
+        yield Check(
+            "packages", State.WARNING,
+            f"{PACKAGE} is not installed, so what it needs is not known: pip install {PACKAGE}",
+        )  # fmt: skip
+        return
+    needed = [each for each in needed if each.marker is None or each.marker.evaluate({"extra": ""})]
+    wrong = [check for check in map(misfit, needed) if check is not None]
+    yield from wrong
+    if not wrong:
+        named = ", ".join(f"{name} {version(name)}" for name in ("mesa", "numpy", "openai"))
+        said = f"{PACKAGE} {version(PACKAGE)} with {named}; all {len(needed)} needed are there"
+        yield Check("packages", State.OK, said)
+
+
+def misfit(needed: Requirement) -> Check | None:
+    """The problem with a package that is needed; None when it is there as it should be.
+
+    Args:
+        needed: its name and the versions that will do.
+    """
+    asked = f"pip install '{needed.name}{needed.specifier}'"
+    try:
+        found = version(needed.name)
+    except PackageNotFoundError:
+        return Check("packages", State.PROBLEM, f"{needed.name} is not installed: {asked}")
+    if needed.specifier.contains(found, prereleases=True):
+        return None
+    said = f"{needed.name} is {found}, and has to be {needed.specifier}: {asked}"
+    return Check("packages", State.PROBLEM, said)
+
+
+def writable(folder: Path) -> Check:
+    """Whether recordings can be written here.
+
+    Args:
+        folder: the folder.
+    """
+    try:
+        check_folder(folder)
+    except OutputError as error:
+        return Check("folder", State.PROBLEM, str(error))
+    free = shutil.disk_usage(folder).free
+    said = f"{folder.absolute()} can be written, {free / 1e9:.1f} GB are free"
+    if free < SMALL_DISK:
+        return Check("folder", State.WARNING, f"{said}: recordings may not fit (--out elsewhere).")
+    return Check("folder", State.OK, said)
+
+
+def browser() -> Check:
+    """Whether there is a browser that ``sabm view`` can open."""
+    try:
+        found = webbrowser.get()
+    except webbrowser.Error:
+        said = "none to open here: open the address that sabm view prints in one yourself."
+        return Check("browser", State.WARNING, said)
+    return Check("browser", State.OK, getattr(found, "name", "") or "that of the system")
+
+
+def api_key() -> Check:
+    """Whether there is a key; it is never shown."""
+    if not key():
+        said = f"{KEY_VARIABLE} is not set: language models at OpenAI need it, nothing else does."
+        return Check("key", State.WARNING, said)
+    if not (key().isascii() and key().isprintable()):
+        said = f"{KEY_VARIABLE} has characters that no key has: copy it once more."
+        return Check("key", State.PROBLEM, said)
+    return Check("key", State.OK, f"{KEY_VARIABLE} is set (it is not shown)")
+
+
+def is_asked(base_url: str | None, model: str | None) -> bool:
+    """Whether an endpoint is asked: when it or a model is named, or there is a key.
+
+    Args:
+        base_url: the address that was given.
+        model: the model that was given.
+    """
+    return bool(base_url or model or os.environ.get(URL_VARIABLE) or key())
+
+
+def endpoint(base_url: str | None, model: str | None, timeout_s: float) -> Check:
+    """Whether an endpoint answers one tiny question.
+
+    Args:
+        base_url: the endpoint; when None, that of the environment or OpenAI's own.
+        model: the model that is asked; when None, the first that the endpoint says it has.
+        timeout_s: seconds that an answer may take.
+    """
+    if not is_asked(base_url, model):
+        return Check("endpoint", State.OK, "not asked: there is no key and no --base-url")
+    try:
+        client = OpenAIClient(endpoint_url(base_url), timeout_s)
+        client.check_key()
+        said = engine.run(_ask(client, model))
+    except (LLMError, UsageError) as error:
+        return Check("endpoint", State.PROBLEM, str(error))
+    where = endpoint_url(base_url)
+    return Check("endpoint", State.OK, f"{said} at {where}" if where else said)
+
+
+async def _ask(client: OpenAIClient, model: str | None) -> str:
+    """Ask one tiny question and return the outcome."""
+    try:
+        request = replace(TINY, model=model or await _some_model(client))
+        try:
+            done = await client.complete(request)
+        except BadRequest as error:
+            raise BadRequest(f"{error}{await _other_models(client, model)}") from None
+    finally:
+        await client.close()
+    return _in_words(done)
+
+
+async def _other_models(client: OpenAIClient, model: str | None) -> str:
+    """Name the other models of a server when the named or chosen one does not answer."""
+    if model is None:
+        return " Name another model with --model."
+    with suppress(LLMError):  # not every server says what it has
+        there = await client.models()
+        if there and model not in there:
+            return f" It has: {', '.join(sorted(there)[:10])}."
+    return ""
+
+
+async def _some_model(client: OpenAIClient) -> str:
+    if client.needs_key:
+        return OPENAI_MODEL
+    there = await client.models()
+    if not there:
+        raise BadRequest("The server has no model: load one there, or name one (--model).")
+    return there[0]
+
+
+def _in_words(done: Completion) -> str:
+    tokens = f"{done.prompt_tokens} tokens sent, {done.completion_tokens} received"
+    price = PriceTable().of(done.model)
+    cost = "price unknown"
+    if price is not None:
+        dollars = price.cost(done.prompt_tokens, done.cached_tokens, done.completion_tokens)
+        cost = f"${dollars:.6f}"
+    return f"{done.model} answered in {done.latency_s:.1f} s ({tokens}, {cost})"
+
+
+def extras() -> Iterator[Check]:
+    """The optional parts; none has to be there."""
+    for extra, (distribution, purpose) in EXTRAS.items():
+        try:
+            said = f"{distribution} {version(distribution)}, for {purpose}"
+        except PackageNotFoundError:
+            said = f"not there, and only for {purpose}: pip install '{PACKAGE}[{extra}]'"
+        yield Check(extra, State.OK, said)

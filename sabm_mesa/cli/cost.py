@@ -1,0 +1,141 @@
+"""``sabm cost``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.options import (
+    AsJson,
+    Condition,
+    Minds,
+    Prices,
+    Prompts,
+    Rounds,
+    ScenarioName,
+    Settings,
+    parameters_from,
+)
+from sabm_mesa.models import registry
+
+if TYPE_CHECKING:
+    from sabm_mesa.runs.cost import Cost, Estimate, Range, Typical
+
+_HEAD = ("question", "mind", "asks", "requests", "tokens sent", "tokens received", "dollars")
+
+
+@app.command()
+def cost(
+    name: ScenarioName,
+    minds: Minds = None,
+    condition: Condition = None,
+    set_: Settings = None,
+    rounds: Rounds = None,
+    runs: Annotated[int, typer.Option(min=1, help="Number of runs.")] = 1,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the first run; 0 by default.")
+    ] = None,
+    prices: Prices = None,
+    prompts: Prompts = None,
+    recording: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="RECORDING",
+            help="A recording of the scenario to learn from: the ranges get narrower.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate what runs would cost, from low to high; nothing is sent and no key is needed."""
+    from sabm_mesa.recording import export
+    from sabm_mesa.runs.cost import estimate
+
+    parameters = parameters_from(
+        set_ or [],
+        {
+            "minds": minds,
+            "condition": condition,
+            "n_rounds": rounds,
+            "prompts": prompts,
+            "rng": seed,
+        },
+    )
+    estimated = estimate(registry.scenario(name), parameters, runs, recording, prices)
+    say(export.readable_json(estimated.as_dict()) if as_json else in_words(estimated))
+
+
+def in_words(estimated: Estimate) -> str:
+    """The estimate for people, in plain text.
+
+    Args:
+        estimated: the estimate.
+    """
+    from sabm_mesa.minds.specs import describe_minds
+
+    runs = "1 run" if estimated.runs == 1 else f"{estimated.runs:,} runs"
+    rounds = "1 round" if estimated.n_rounds == 1 else f"up to {estimated.n_rounds:,} rounds"
+    minds = describe_minds(estimated.minds)
+    head = f"{estimated.title}: {runs} of {rounds}, minds {minds}"
+    if not estimated.lines:
+        return f"{head}\nThere is nothing to pay: no mind is a language model."
+    rows = [
+        _HEAD,
+        *((line.question, line.mind, *_cells(line.cost)) for line in estimated.lines),
+        ("in all", "", *_cells(estimated.total)),
+        *_typically(estimated.typical),
+    ]
+    return "\n".join([head, _table(rows), *estimated.notes])
+
+
+def _typically(typical: Typical | None) -> list[tuple[str, ...]]:
+    if typical is None:
+        return []
+    from sabm_mesa.runs.cost import Range
+
+    asks, sent, received = (
+        _count(Range(n, n))
+        for n in (typical.asks, typical.prompt_tokens, typical.completion_tokens)
+    )
+    dollars = _dollars(Range(typical.usd, typical.usd))
+    return [("typically", "", asks, asks, sent, received, dollars)]
+
+
+def _cells(each: Cost) -> tuple[str, ...]:
+    counts = (each.asks, each.requests, each.prompt_tokens, each.completion_tokens)
+    return (*map(_count, counts), _dollars(each.usd))
+
+
+def _count(found: Range) -> str:
+    return _between(f"{_rounded(found.low):,.0f}", f"{_rounded(found.high):,.0f}")
+
+
+def _rounded(number: float) -> float:
+    """A number as it is; beyond 10,000 to three digits: nobody knows more of it."""
+    return float(f"{number:.3g}") if number >= 10_000 else number
+
+
+def _dollars(found: Range) -> str:
+    if math.isnan(found.high):
+        return "price unknown"
+    return _between(*(f"{n:,.2f}" if n >= 0.1 else f"{n:.2g}" for n in (found.low, found.high)))
+
+
+def _between(low: str, high: str) -> str:
+    return low if low == high else f"{low}–{high}"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            f"{cell:<{width}}" if i < 2 else f"{cell:>{width}}"
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )

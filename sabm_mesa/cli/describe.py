@@ -1,0 +1,124 @@
+"""``sabm describe`` and ``sabm scenarios``."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.options import (
+    AsJson,
+    Condition,
+    Minds,
+    Prompts,
+    Rounds,
+    Settings,
+    complete_scenarios,
+    parameters_from,
+)
+from sabm_mesa.errors import ParameterError
+from sabm_mesa.models import registry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Form(StrEnum):
+    """How a description is written."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+
+
+@app.command()
+def describe(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="SCENARIO|RECORDING",
+            help="Name of a scenario, such as kbc; or a recording, such as out/recording.sqlite.",
+            autocompletion=complete_scenarios,
+        ),
+    ],
+    condition: Condition = None,
+    minds: Minds = None,
+    set_: Settings = None,
+    rounds: Rounds = None,
+    run: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--run",
+            help="Only this run of a recording; may be repeated. Those of its latest command by "
+            "default.",
+        ),
+    ] = None,
+    prompts: Prompts = None,
+    no_prompts: Annotated[
+        bool, typer.Option("--no-prompts", help="Leave out the texts of prompts.")
+    ] = False,
+    form: Annotated[
+        Form, typer.Option("--format", help="Plain text, or Markdown for a paper.")
+    ] = Form.TEXT,
+    as_json: AsJson = False,
+) -> None:
+    """Describe a scenario or recorded runs by the ODD protocol, with all prompts and their hashes.
+
+    With the options of sabm run it describes the runs that they would give.
+    """
+    from sabm_mesa.describe import as_markdown, as_text
+    from sabm_mesa.recording import export
+
+    options = {"minds": minds, "condition": condition, "n_rounds": rounds, "prompts": prompts}
+    description = _description(name, parameters_from(set_ or [], options), run)
+    if as_json:
+        say(export.readable_json(description))
+    else:
+        write = as_markdown if form is Form.MARKDOWN else as_text
+        say(write(description, prompts=not no_prompts))
+
+
+def _description(name: str, parameters: dict[str, Any], run: list[int] | None) -> Mapping[str, Any]:
+    from sabm_mesa import describe
+
+    if name in registry.names() or not _is_path(name):
+        if run is not None:
+            raise ParameterError(f"--run names runs of a recording, and {name} is a scenario.")
+        return describe.describe(registry.scenario(name), parameters=parameters)
+    if parameters:
+        raise ParameterError(
+            f"{name} is a recording, which says itself what was run: leave out "
+            f"{', '.join(sorted(parameters))}, or describe its scenario."
+        )
+    return describe.describe_recording(name, run)
+
+
+def _is_path(name: str) -> bool:
+    with suppress(OSError):  # no file can have this name
+        return "/" in name or name.endswith(".sqlite") or Path(name).is_file()
+    return False
+
+
+@app.command()
+def scenarios(as_json: AsJson = False) -> None:
+    """List the scenarios: those of this package and of others that are installed."""
+    from sabm_mesa.recording.export import readable_json as text_of
+
+    titles, problems = registry.find_titles()
+    outside = registry.outside()
+    rows = [
+        {"name": name, "title": title, "package": outside[name].package if name in outside else ""}
+        for name, title in titles.items()
+    ]
+    if as_json:
+        say(text_of({"scenarios": rows, "problems": problems}))
+        return
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        origin = f" ({row['package']})" if row["package"] else ""
+        say(f"{row['name']:{width}}  {row['title']}{origin}")
+    for problem in problems:
+        say(f"sabm: {problem}", err=True)

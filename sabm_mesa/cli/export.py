@@ -1,0 +1,51 @@
+"""``sabm export``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.options import AsJson, RecordingPath
+
+
+class Kind(StrEnum):
+    """Formats of an export."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
+    JSONL = "jsonl"
+
+
+@app.command()
+def export(
+    path: RecordingPath,
+    to: Annotated[Kind, typer.Option(help="Format of the files.")] = Kind.CSV,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the files; by default export, beside the recording."),
+    ] = None,
+    messages: Annotated[
+        bool, typer.Option("--messages", help="Put the messages that were sent into the asks.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write runs, asks, decisions, model data and agent data of a recording as tables."""
+    from sabm_mesa.recording import export
+    from sabm_mesa.recording.frames import Recorded
+
+    export.check_format(to)
+    frames = Recorded(path).frames(messages)
+    folder = path.parent / "export" if out is None else out
+    files = export.write_frames(folder, frames, to)
+    rows = {name: len(frame) for name, frame in frames.items()}
+    if as_json:
+        said = {"recording": str(path), "files": [str(file) for file in files], "rows": rows}
+        say(export.readable_json(said))
+        return
+    counts = zip(files, rows.values(), strict=True)
+    listed = [f"{file.name} ({n:,} row{'' if n == 1 else 's'})" for file, n in counts]
+    say(f"Written to {folder}: {', '.join(listed)}")

@@ -1,0 +1,32 @@
+"""``sabm new``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import quote
+from typing import Annotated
+
+import typer
+
+from sabm_mesa.cli.app import app, say
+
+
+@app.command()
+def new(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="Name of the scenario, such as my_scenario."),
+    ],
+    into: Annotated[Path, typer.Option(help="Where its folder is made.")] = Path(),
+) -> None:
+    """Write a small scenario of your own that works, as a package to start from."""
+    from sabm_mesa.scaffold import new_scenario
+
+    folder = new_scenario(name, into)
+    say(
+        f"{folder} holds a scenario that works. Go on there:\n"
+        f"  cd {quote(str(folder))}\n"
+        "  pytest                 # it conforms, without being installed\n"
+        "  solara run app.py      # its page in the browser\n"
+        f"  pip install -e .       # then also: sabm run {name}, sabm view"
+    )

@@ -1,0 +1,252 @@
+"""The options that several commands share: their declaration, completion and reading.
+
+Completion names scenarios and specs of minds without importing a scenario; ``sabm
+--install-completion`` sets it up. Bash takes a colon for the end of a word, so there only the kinds
+of minds are completed, not the text after the colon.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from sabm_mesa.core.parameters import SERVICES
+from sabm_mesa.core.parsing import parse_minds, parse_value
+from sabm_mesa.core.toml_io import expand_home
+from sabm_mesa.errors import ParameterError
+from sabm_mesa.models import registry
+
+if TYPE_CHECKING:
+    from sabm_mesa.llm import Connection
+
+KINDS = ("classical", "classical:", "fixed:", "llm:", "gguf:", "py:")
+FILES = {"gguf:": ".gguf", "py:": ".py"}
+"""Kinds of minds that are in files, and how the names of these end."""
+
+
+def complete_scenarios(incomplete: str) -> list[str]:
+    """The names of scenarios that begin so, also those of other packages.
+
+    Args:
+        incomplete: the text typed so far.
+    """
+    return [name for name in registry.names() if name.startswith(incomplete)]
+
+
+def complete_minds(incomplete: str) -> list[str]:
+    """The specs of minds that begin so; of several, the last one is completed.
+
+    Args:
+        incomplete: the text typed so far.
+    """
+    before, comma, last = incomplete.rpartition(",")
+    kind, colon, path = last.partition(":")
+    ending = FILES.get(kind + colon)
+    known = list(KINDS) if ending is None else [f"{kind}:{file}" for file in _files(path, ending)]
+    return [f"{before}{comma}{spec}" for spec in known if spec.startswith(last)]
+
+
+def _files(path: str, ending: str) -> list[str]:
+    """Files with this ending, and folders, in the folder of a path that is typed so far."""
+    folder, slash, _ = path.rpartition("/")
+    try:
+        there = sorted(expand_home(folder + slash or ".").iterdir())
+    except OSError:
+        return []
+    names = [f"{each.name}/" if each.is_dir() else each.name for each in there]
+    return [f"{folder}{slash}{name}" for name in names if name.endswith(("/", ending))]
+
+
+ScenarioName = Annotated[
+    str,
+    typer.Argument(
+        metavar="SCENARIO",
+        help="Name of the scenario, such as kbc.",
+        autocompletion=complete_scenarios,
+    ),
+]
+RecordingPath = Annotated[
+    Path, typer.Argument(metavar="RECORDING", help="A recording, such as out/recording.sqlite.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Minds = Annotated[
+    str | None,
+    typer.Option(
+        "--minds",
+        help="Who decides: classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL, "
+        "gguf:FILE, py:FILE; several with their numbers: 'llm:a=5,fixed:0=1'. classical by "
+        "default.",
+        autocompletion=complete_minds,
+    ),
+]
+Condition = Annotated[
+    str | None, typer.Option(help="Named setting of the prompts; baseline by default.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter; may be repeated."),
+]
+Rounds = Annotated[int | None, typer.Option(help="Rounds of a run.")]
+Prompts = Annotated[Path | None, typer.Option(help="Your own prompt file (TOML).")]
+Prices = Annotated[Path | None, typer.Option(help="Your own price file (TOML).")]
+BaseURL = Annotated[
+    str | None, typer.Option(help="OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1.")
+]
+
+
+@dataclass(frozen=True)
+class LLMOptions:
+    """The options of every command that asks language models: how they are reached, and the caps.
+
+    A command declares one parameter of this type and is decorated with `with_llm_options`.
+    """
+
+    base_url: BaseURL = None
+    max_concurrency: Annotated[
+        int | None, typer.Option(min=1, help="Requests under way at once at most.")
+    ] = None
+    timeout: Annotated[
+        float | None, typer.Option(min=0.1, help="Seconds a request may take; 120 by default.")
+    ] = None
+    share_requests: Annotated[
+        bool | None,
+        typer.Option(
+            "--share-requests/--no-share-requests",
+            help="Send identical questions of a simultaneous phase as one request for so many "
+            "answers, or not (the default).",
+        ),
+    ] = None
+    budget_usd: Annotated[
+        float | None, typer.Option(min=0, help="Stop before more dollars than this are spent.")
+    ] = None
+    max_asks: Annotated[
+        int | None,
+        typer.Option(min=0, help="Stop before more requests than this are answered."),
+    ] = None
+    max_tokens: Annotated[
+        int | None, typer.Option(min=0, help="Stop before more tokens than this are used in all.")
+    ] = None
+    prices: Prices = None
+
+    def connection(self, recorded: Mapping[str, Any] | None = None) -> Connection:
+        """How language models are reached.
+
+        Args:
+            recorded: the connection of a recorded run, which holds where no option is given.
+
+        Raises:
+            ParameterError: for an option that cannot be used.
+        """
+        from sabm_mesa.llm import Connection
+
+        options = {
+            "base_url": self.base_url, "max_concurrency": self.max_concurrency,
+            "timeout_s": self.timeout, "share_requests": self.share_requests,
+            "max_usd": self.budget_usd, "max_asks": self.max_asks, "max_tokens": self.max_tokens,
+        }  # fmt: skip
+        given: dict[str, Any] = {
+            name: value for name, value in options.items() if value is not None
+        }
+        if self.prices is not None:
+            given["prices"] = None
+        connection = Connection.of_recorded({**(recorded or {}), **given})
+        return replace(connection, prices=self.prices) if self.prices else connection
+
+
+NO_LLM_OPTIONS = LLMOptions()
+"""The defaults of the options; the place holder in the signature of a command."""
+
+
+def with_llm_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `LLMOptions` in the place of its parameter of that type.
+
+    Args:
+        command: the command.
+    """
+    types = get_type_hints(command, include_extras=True)
+    (taken,) = (name for name, kind in types.items() if kind is LLMOptions)
+    options = get_type_hints(LLMOptions, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        if parameter.name != taken:
+            parameters.append(parameter.replace(annotation=types[parameter.name]))
+            continue
+        parameters += [
+            inspect.Parameter(
+                option.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=option.default,
+                annotation=options[option.name],
+            )
+            for option in fields(LLMOptions)
+        ]
+
+    @wraps(command)
+    def with_options(**given: Any) -> None:
+        chosen = LLMOptions(
+            **{option.name: given.pop(option.name) for option in fields(LLMOptions)}
+        )
+        command(**given, **{taken: chosen})
+
+    keyword_only = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+    with_options.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {each.name: each.annotation for each in keyword_only}
+    return with_options
+
+
+OPTIONS = {
+    "minds": "--minds",
+    "condition": "--condition",
+    "n_rounds": "--rounds",
+    "prompts": "--prompts",
+    "rng": "--seed",
+}
+"""Parameters that have an option of their own."""
+
+
+def parameters_from(settings: list[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a run, from ``--set`` and from the options of their own.
+
+    Args:
+        settings: the values given with ``--set``.
+        options: parameter → value of its option, None when it was not given.
+
+    Raises:
+        ParameterError: for a setting that cannot be read, or a parameter that is given twice.
+        MindSpecError: for minds that cannot be read.
+    """
+    parameters = parse_settings(settings)
+    if service := sorted(SERVICES & set(parameters)):
+        raise ParameterError(f"{service[0]} is no parameter of the run: see sabm run --help.")
+    for name, value in options.items():
+        if value is None:
+            continue
+        if name in parameters:
+            raise ParameterError(f"{name} is given twice: with {OPTIONS[name]} and with --set.")
+        parameters[name] = value
+    if isinstance(minds := parameters.get("minds"), str):
+        parameters["minds"] = parse_minds(minds)
+    return parameters
+
+
+def parse_settings(settings: list[str]) -> dict[str, Any]:
+    """Read ``NAME=VALUE`` settings; a value is JSON where it can be, else a text.
+
+    Raises:
+        ParameterError: for a setting without a name or an equals sign.
+    """
+    parsed: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = (part.strip() for part in setting.partition("="))
+        if not equals or not name:
+            raise ParameterError(f"--set takes NAME=VALUE, not {setting!r}.")
+        if name in parsed:
+            raise ParameterError(f"--set {name} is given twice.")
+        parsed[name] = parse_value(text)
+    return parsed

@@ -1,0 +1,246 @@
+"""``sabm reproduce``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.expecting import before, say_costs
+from sabm_mesa.cli.options import NO_LLM_OPTIONS, AsJson, LLMOptions, with_llm_options
+from sabm_mesa.core.parsing import parse_minds
+from sabm_mesa.errors import (
+    BudgetExceeded,
+    MissingKey,
+    OutputError,
+    ParameterError,
+    RecordingError,
+    RunError,
+    UnknownName,
+)
+
+if TYPE_CHECKING:
+    from sabm_mesa.llm import Connection
+    from sabm_mesa.studies.experiments.design import Experiment
+    from sabm_mesa.studies.experiments.plan import Plan
+    from sabm_mesa.studies.experiments.results import Results
+
+
+@app.command()
+@with_llm_options
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...", help="Experiments, or TOML files with one of your own; see --list."
+        ),
+    ] = None,
+    list_: Annotated[
+        bool, typer.Option("--list", help="List the experiments with their cost class.")
+    ] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Run every experiment of the list.")] = False,
+    scale: Annotated[
+        str, typer.Option(help="quick, or paper: the size of the published experiment.")
+    ] = "quick",
+    minds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--minds",
+            metavar="[CONDITION=]SPEC",
+            help="Who decides, in all conditions or in one; may be repeated. classical by default.",
+        ),
+    ] = None,
+    runs: Annotated[
+        int | None, typer.Option(min=1, help="Runs a condition; those of the scale by default.")
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed S of the first run; run i of a condition has S + i.")
+    ] = 1,
+    out: Annotated[
+        Path, typer.Option(help="Folder in which each experiment gets a folder of its own.")
+    ] = Path("out/reproduce"),
+    llm: LLMOptions = NO_LLM_OPTIONS,
+    cost: Annotated[
+        bool,
+        typer.Option("--cost", help="Estimate what the missing runs cost; nothing is sent or run."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run published experiments and put what was found beside what was published.
+
+    Runs that an earlier command has finished are not run again, and those that were cut off are
+    resumed.
+    """
+    from sabm_mesa.recording import export
+    from sabm_mesa.studies.experiments.design import experiment_names, load_experiment
+    from sabm_mesa.studies.experiments.plan import plan
+
+    if list_:
+        listed = [load_experiment(name) for name in names or experiment_names()]
+        say(_in_json(listed) if as_json else _list(listed))
+        return
+    chosen = experiment_names() if all_ else names
+    if not chosen:
+        raise ParameterError("Name an experiment, or see them all: sabm reproduce --list")
+    plans = [
+        plan(each, scale, minds=_minds(each, minds or []), runs=runs, seed=seed)
+        for each in _read(chosen)
+    ]
+    if cost:
+        say_costs(plans, out, llm.prices, as_json)
+        return
+    connection = llm.connection()
+    done: list[Results] = []
+    try:
+        for number, each in enumerate(plans, 1):
+            label = each.experiment.name + (f" ({number} of {len(plans)})" if plans[1:] else "")
+            done.append(_reproduced(each, out, connection, label, as_json))
+    finally:
+        index = _index(done, out) if len(done) > 1 else None
+    if as_json:
+        say(export.readable_json([each.summary() for each in done]))
+    elif index is not None:
+        say(f"All reports: {index}")
+
+
+def _read(names: Sequence[str]) -> list[Experiment]:
+    """The experiments, each once, in the order in which they are named."""
+    from sabm_mesa.studies.experiments.design import load_experiment
+
+    found = {name: load_experiment(name) for name in names}
+    for name, each in found.items():
+        if sum(other.name == each.name for other in found.values()) > 1:
+            raise ParameterError(
+                f"Two experiments are called {each.name}, and would have the same folder: rename "
+                f"the file {name}."
+            )
+    return list(found.values())
+
+
+def _reproduced(
+    planned: Plan, out: Path, connection: Connection, label: str, quiet: bool
+) -> Results:
+    """Run what is missing of an experiment, and write its report."""
+    from sabm_mesa.cli.progress import Progress
+    from sabm_mesa.studies.experiments import report, results, running
+
+    folder = out / planned.experiment.name
+    with Progress(label, len(planned.cells)) as progress:
+        try:
+            outcome = running.run(
+                planned, folder, connection=connection, watch=progress.show,
+                begin=lambda: None if quiet else say(before(planned)),
+            )  # fmt: skip
+            found = results.results(outcome)
+            files = report.write(found, folder)
+        except (RunError, KeyboardInterrupt) as error:
+            raise _stopped(error, planned, folder, progress.asks) from error
+    if not quiet:
+        say(_said(found, files))
+    return found
+
+
+def _stopped(error: BaseException, planned: Plan, folder: Path, asks: int) -> RunError:
+    """Why an experiment ended early, what is kept, and how to go on."""
+    from sabm_mesa.recording.statistics import answers_in
+    from sabm_mesa.studies.experiments.running import EARLIER, RECORDING
+
+    name, said = planned.experiment.name, str(error) or "Stopped."
+    if isinstance(error, RecordingError | MissingKey | OutputError) and not asks:
+        return RunError(f"{name}: {said}")
+    recordings = [
+        each for each in (folder / EARLIER / RECORDING, folder / RECORDING) if each.exists()
+    ]
+    if not recordings:
+        return RunError(f"{name}: {said}")
+    n = sum(answers_in(each) for each in recordings)
+    kept = "1 answer is" if n == 1 else f"{n:,} answers are"
+    wider = " with a larger budget" if isinstance(error, BudgetExceeded) else ""
+    where = " and ".join(map(str, recordings))
+    return RunError(
+        f"{name}: {said} {kept} in {where}; the same command{wider} goes on from there."
+    )
+
+
+def _index(done: Sequence[Results], out: Path) -> Path:
+    from sabm_mesa.studies.experiments.report import write_index
+
+    return write_index(done, out)
+
+
+def _said(found: Results, files: Sequence[Path]) -> str:
+    """A few lines: what was found of each claim, and where the report is."""
+    from sabm_mesa.studies.experiments.report import headline, needed
+
+    plan, outcome = found.outcome.plan, found.outcome
+    kept = len(outcome.runs) - outcome.ran
+    runs = f"{len(outcome.runs)} runs" + (f", {kept} of them from before" if kept else "")
+    lines = [
+        f"{plan.experiment.name} ({plan.scale}): {plan.experiment.title}",
+        f"  {runs}. {headline(found)}".rstrip(),
+    ]
+    for each in found.verdicts:
+        more = needed(each)
+        tail = f" ({more if each.why else f'it takes {more}'})" if more else ""
+        lines.append(f"  {each.word + tail}: {each.claim.text}")
+    if invalid := int(outcome.all_runs["invalid"].sum()):
+        lines.append(f"  Warning: {invalid:,} questions got no usable answer; see the report.")
+    report = next(path for path in files if path.name == "report.html")
+    return "\n".join([*lines, f"  Report: {report}"])
+
+
+def _minds(experiment: Experiment, given: Sequence[str]) -> Any:
+    """Return the minds that decide: one for all conditions, or condition → minds."""
+    names = [*experiment.slots, *(each.name for each in experiment.conditions)]
+    found: dict[str, Any] = {}
+    for text in given:
+        condition, equals, spec = text.partition("=")
+        if equals and condition in names:
+            found[condition] = parse_minds(spec)
+        elif len(given) == 1 and (not equals or _is_count(text) or ":" in condition):
+            return parse_minds(text)
+        elif equals and ":" not in condition:
+            raise UnknownName(f"condition of {experiment.name}", condition, names)
+        else:
+            raise ParameterError(
+                f"Several --minds need a condition each: CONDITION=SPEC, with a condition of "
+                f"{experiment.name} ({', '.join(names)}), not {text!r}."
+            )
+    return found or "classical"
+
+
+def _is_count(text: str) -> bool:
+    """Whether it begins with ``SPEC=COUNT``."""
+    return text.partition(",")[0].rpartition("=")[2].isdecimal()
+
+
+def _list(experiments: Sequence[Experiment]) -> str:
+    width = max(len(each.name) for each in experiments)
+    lines = [f"{each.name:{width}}  {each.cost:6}  {each.title}" for each in experiments]
+    costs = (
+        "Cost at paper scale, in questions to language models: small up to 2,000, medium up to "
+        "20,000, large more. Classical minds cost nothing."
+    )
+    more = (
+        "Whether a language model is suited to such studies is tested by: sabm screen --minds SPEC"
+    )
+    return "\n".join([*lines, "", costs, more])
+
+
+def _in_json(experiments: Sequence[Experiment]) -> str:
+    from sabm_mesa.recording import export
+
+    return export.readable_json(
+        [
+            {
+                "name": each.name, "title": each.title, "source": each.source,
+                "scenario": each.scenario, "cost": each.cost,
+                "conditions": [condition.name for condition in each.conditions],
+                "runs": {scale: size.runs for scale, size in each.scales.items()},
+            }
+            for each in experiments
+        ]
+    )  # fmt: skip

@@ -1,0 +1,175 @@
+"""``sabm replay``, ``sabm resume`` and ``sabm fork``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.options import (
+    NO_LLM_OPTIONS,
+    AsJson,
+    LLMOptions,
+    Prompts,
+    RecordingPath,
+    Settings,
+    parameters_from,
+    with_llm_options,
+)
+from sabm_mesa.errors import ParameterError
+
+if TYPE_CHECKING:
+    from sabm_mesa.recording import RecordedRun
+
+OnlyRuns = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--run",
+        help="Only this run; may be repeated. Without it: replay takes all runs, fork those of the "
+        "latest command, resume those of the latest one that is not finished.",
+    ),
+]
+
+
+@app.command()
+def replay(
+    recording: RecordingPath,
+    run: OnlyRuns = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for tables, plots and summary; none by default.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run again from a recording alone, without key and network; all must come out the same."""
+    from sabm_mesa.cli.progress import Progress
+    from sabm_mesa.cli.report import deliver
+    from sabm_mesa.recording import export, load_runs
+    from sabm_mesa.runs import rerun
+
+    found = load_runs(recording, run)
+    by_command: dict[tuple[str, str], list[RecordedRun]] = {}
+    for recorded in found:
+        by_command.setdefault((recorded.command, recorded.scenario), []).append(recorded)
+    commands = list(by_command.values())
+    if out is not None and len(commands) > 1:
+        raise ParameterError(
+            f"The runs of {recording} are of {len(commands)} commands, and --out takes those of "
+            "one: name them with --run."
+        )
+    if out is not None and not all(recorded.rounds for recorded in found):
+        none = next(recorded for recorded in found if not recorded.rounds)
+        raise ParameterError(
+            f"{none.name} has no round that was played to its end, so it has no tables: "
+            "leave out --out, or name other runs with --run."
+        )
+    said, checked = [], {"replayed": 0, "answers": 0, "rounds": 0}
+    for command in commands:
+        with Progress(command[0].scenario, len(command)) as progress:
+            done = rerun.replay(
+                recording, [recorded.run for recorded in command], watch=progress.show
+            )
+        answers = done.answers_repeated()
+        said += [_verified(recorded, n) for recorded, n in zip(command, answers, strict=True)]
+        checked["replayed"] += len(command)
+        checked["answers"] += sum(answers)
+        checked["rounds"] += sum(recorded.rounds for recorded in command)
+    if out is not None:
+        deliver(done, out, None, as_json=as_json, first_lines=said, more={"verified": checked})
+    else:
+        say(export.readable_json({"verified": checked}) if as_json else "\n".join(said))
+
+
+@app.command()
+@with_llm_options
+def resume(
+    recording: RecordingPath,
+    run: OnlyRuns = None,
+    llm: LLMOptions = NO_LLM_OPTIONS,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for tables, plots and summary; that of the recording by default."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Resume runs that were stopped or failed; recorded answers are not asked for again."""
+    from sabm_mesa.cli.progress import Progress, guarded
+    from sabm_mesa.cli.report import deliver
+    from sabm_mesa.recording import load_runs
+    from sabm_mesa.runs import rerun
+
+    found = load_runs(recording, run) if run else rerun.unfinished(recording)
+    connection = llm.connection(found[0].connection)
+    with Progress(found[0].scenario, len(found)) as progress:
+        done = guarded(
+            lambda: rerun.resume(
+                recording,
+                [recorded.run for recorded in found],
+                connection=connection,
+                watch=progress.show,
+            ),
+            progress,
+            recording,
+        )
+    beside = out is None or out == recording.parent
+    deliver(done, out or recording.parent, recording if beside else None, as_json=as_json)
+
+
+@app.command()
+@with_llm_options
+def fork(
+    recording: RecordingPath,
+    at: Annotated[int, typer.Option(min=0, help="First round (from 0) with the new parameters.")],
+    out: Annotated[Path, typer.Option(help="Folder for recording, tables and plots.")],
+    run: OnlyRuns = None,
+    set_: Settings = None,
+    minds: Annotated[
+        str | None, typer.Option(help="Who decides from then on; as before by default.")
+    ] = None,
+    condition: Annotated[
+        str | None, typer.Option(help="Condition from then on; as before by default.")
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="Rounds in all, from 0; as before by default.")
+    ] = None,
+    prompts: Prompts = None,
+    llm: LLMOptions = NO_LLM_OPTIONS,
+    as_json: AsJson = False,
+) -> None:
+    """Branch runs: the same history up to a round, then other parameters or minds."""
+    from sabm_mesa.cli.progress import Progress, guarded
+    from sabm_mesa.cli.report import deliver
+    from sabm_mesa.recording import load_runs
+    from sabm_mesa.runs import rerun
+
+    new = parameters_from(
+        set_ or [],
+        {"minds": minds, "condition": condition, "n_rounds": rounds, "prompts": prompts},
+    )
+    found = load_runs(recording, run) if run else rerun.latest(load_runs(recording))
+    connection = llm.connection(found[0].connection)
+    into = out / "recording.sqlite"
+    with Progress(found[0].scenario, len(found)) as progress:
+        done = guarded(
+            lambda: rerun.fork(
+                recording, at, new, into, [recorded.run for recorded in found],
+                connection=connection, watch=progress.show,
+            ),
+            progress,
+            into,
+        )  # fmt: skip
+    deliver(done, out, into, as_json=as_json)
+
+
+def _verified(recorded: RecordedRun, answers: int) -> str:
+    complete = recorded.status == "finished"
+    rounds = f"{recorded.rounds} round" + ("s" if recorded.rounds != 1 else "")
+    part = (
+        ""
+        if complete
+        else f" (cut off: {recorded.problem or recorded.status}; its rounds up to there)"
+    )
+    return f"Run {recorded.run}: identical{part}, {rounds}, {answers} answers, nothing sent."

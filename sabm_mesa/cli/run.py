@@ -1,0 +1,103 @@
+"""``sabm run``."""
+
+from __future__ import annotations
+
+import shutil
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sabm_mesa.cli.app import app
+from sabm_mesa.cli.options import (
+    NO_LLM_OPTIONS,
+    AsJson,
+    Condition,
+    LLMOptions,
+    Minds,
+    Prompts,
+    Rounds,
+    ScenarioName,
+    Settings,
+    parameters_from,
+    with_llm_options,
+)
+from sabm_mesa.errors import ParameterError
+from sabm_mesa.models import registry
+
+
+class Movie(StrEnum):
+    """Formats of an animation."""
+
+    GIF = "gif"
+    MP4 = "mp4"
+
+
+@app.command()
+@with_llm_options
+def run(
+    name: ScenarioName,
+    minds: Minds = None,
+    condition: Condition = None,
+    set_: Settings = None,
+    rounds: Rounds = None,
+    runs: Annotated[int, typer.Option(min=1, help="Number of runs; run i has the seed S + i.")] = 1,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed S of the first run; drawn by default.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for recording, tables and plots.")] = Path(
+        "out"
+    ),
+    llm: LLMOptions = NO_LLM_OPTIONS,
+    prompts: Prompts = None,
+    animate: Annotated[
+        Movie | None, typer.Option(help="Draw the first run as an animation too.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a scenario and write its recording, tables, plots and summary."""
+    from sabm_mesa.cli.progress import Progress, guarded
+    from sabm_mesa.cli.report import deliver
+    from sabm_mesa.recording import Recording
+    from sabm_mesa.runs.run import check_animation, run_all
+
+    model = registry.scenario(name)
+    parameters = parameters_from(
+        set_ or [],
+        {
+            "minds": minds,
+            "condition": condition,
+            "n_rounds": rounds,
+            "prompts": prompts,
+            "rng": seed,
+        },
+    )
+    seed = parameters.pop("rng", None)
+    connection = llm.connection()
+    if animate is not None:
+        check_animation(model)
+        check_movie(animate)
+    # Wrong use ends here, before there is any file.
+    model(**parameters, rng=seed, connection=connection, recording=False)
+    with Recording(out / "recording.sqlite") as recording, Progress(name, runs) as progress:
+        done = guarded(
+            lambda: run_all(
+                model, parameters, runs=runs, seed=seed,
+                recording=recording, connection=connection, watch=progress.show,
+            ),
+            progress,
+            recording.path,
+        )  # fmt: skip
+    movies = {} if animate is None else {f"animation.{animate}": done.animation()}
+    deliver(done, out, recording.path, as_json=as_json, movies=movies)
+
+
+def check_movie(movie: Movie) -> None:
+    """Check that a format can be written on this machine.
+
+    Raises:
+        ParameterError: when it needs a program that is not installed.
+    """
+    if movie is Movie.MP4 and shutil.which("ffmpeg") is None:
+        raise ParameterError("An MP4 needs the program ffmpeg: install it, or use --animate gif.")

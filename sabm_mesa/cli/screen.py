@@ -1,0 +1,146 @@
+"""``sabm screen``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.options import NO_LLM_OPTIONS, AsJson, LLMOptions, with_llm_options
+from sabm_mesa.core.parsing import parse_minds
+from sabm_mesa.errors import MindSpecError, RunError
+
+if TYPE_CHECKING:
+    from sabm_mesa.studies.screening import Score, Screening
+
+
+@app.command()
+@with_llm_options
+def screen(
+    minds: Annotated[
+        list[str],
+        typer.Option(
+            "--minds",
+            metavar="SPEC",
+            help="A mind to be tested: llm:MODEL, llm:MODEL@URL, gguf:FILE, classical, "
+            "fixed:VALUE; may be repeated.",
+        ),
+    ],
+    tests: Annotated[
+        str,
+        typer.Option(
+            metavar="SET",
+            help="play: guess a number, find a way out, set prices; or the set of one "
+            "scenario, such as commons: four kinds of problems in each of its wordings.",
+        ),
+    ] = "play",
+    problems: Annotated[
+        int | None,
+        typer.Option(min=1, help="Problems of each kind; as published by default."),
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each test and mind.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed S of the first run; run i has S + i.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for the recordings and the report.")] = Path(
+        "out/screening"
+    ),
+    llm: LLMOptions = NO_LLM_OPTIONS,
+    as_json: AsJson = False,
+) -> None:
+    """Test whether minds are fit to play in the scenarios, or understand a commons.
+
+    Answers that an earlier command has got are not asked for again: name further minds, or more
+    runs, with the same folder.
+    """
+    from sabm_mesa.cli.progress import Progress
+    from sabm_mesa.recording.export import readable_json as in_json
+    from sabm_mesa.recording.statistics import answers_in
+    from sabm_mesa.studies import screening as report
+    from sabm_mesa.studies.screening import RECORDING, battery, scores
+    from sabm_mesa.studies.screening import screen as run
+
+    if several := [text for text in minds if not isinstance(parse_minds(text), str)]:
+        raise MindSpecError(
+            f"A test has one mind, not {several[0]!r}: give each mind a --minds of its own."
+        )
+    chosen = battery(tests, problems)
+    connection = llm.connection()
+    with Progress("screening", 1) as progress:
+        try:
+            screening = run(
+                minds, out, tests=chosen, runs=runs, seed=seed, connection=connection,
+                watch=progress.show,
+            )  # fmt: skip
+        except (RunError, KeyboardInterrupt) as error:
+            said = str(error) or "Stopped."
+            if not progress.asks and isinstance(error, RunError):
+                raise
+            paths = [out / test.name / RECORDING for test in chosen.tests]
+            kept = sum(answers_in(path) for path in paths if path.exists())
+            raise RunError(
+                f"{said} {kept:,} answers are in {out}; the same command goes on from there."
+            ) from error
+    found = scores(screening)
+    files = report.write(screening, found, out)
+    say(in_json(_summary(screening, found, files)) if as_json else _table(screening, found, files))
+
+
+def _table(screening: Screening, found: Sequence[Score], files: Sequence[Path]) -> str:
+    """Mind by test, then what was found in each test."""
+    from sabm_mesa.studies.screening import dollars, passed
+
+    battery = screening.battery
+    names = [test.name for test in battery.tests]
+    rows = [["mind", *names, "questions", "invalid", "paid"]]
+    for mind in screening.minds:
+        mine = [score for score in found if score.mind == mind]
+        asks, invalid, cost = (
+            sum(score.measures[name] for score in mine) for name in ("asks", "invalid", "cost_usd")
+        )
+        words = [passed(score) for score in mine]
+        rows.append([mind, *words, f"{asks:,.0f}", f"{invalid:,.0f}", dollars(cost)])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(f"{word:{width}}" for word, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    for test in battery.tests:
+        lines += ["", f"{test.title} ({test.source})", *_wrapped(f"Passed when {test.rule}", "  ")]
+        for each in (score for score in found if score.test == test):
+            lines += _wrapped(f"{each.mind} {passed(each)}: {each.words}", "  ")
+    if told := [each for each in battery.published if not each.test]:
+        lines += ["", "Published"]
+        for known in told:
+            lines += _wrapped(f"{known.mind}: {known.found} ({known.source})", "  ")
+    before = len(found) * len(screening.seeds) - screening.ran
+    if before:
+        lines += ["", f"{before} of {len(found) * len(screening.seeds)} runs are from before."]
+    written = next(path for path in files if path.suffix == ".html")
+    return "\n".join([*lines, "", f"Report: {written}"])
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return wrap(text, 96, initial_indent=indent, subsequent_indent=2 * indent,
+                break_on_hyphens=False, break_long_words=False)  # fmt: skip
+
+
+def _summary(screening: Screening, found: Sequence[Score], files: Sequence[Path]) -> dict[str, Any]:
+    return {
+        "set": screening.battery.name,
+        "minds": screening.minds,
+        "seeds": screening.seeds,
+        "tests": [
+            {
+                "test": each.test.name, "mind": each.mind, "passes": each.passes,
+                "found": each.words, "rule": each.test.rule, "measures": each.measures,
+            }
+            for each in found
+        ],
+        "published": [asdict(each) for each in screening.battery.published],
+        "ran": screening.ran,
+        "files": [str(path) for path in files],
+    }  # fmt: skip

@@ -1,0 +1,180 @@
+"""``sabm sweep``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.options import (
+    NO_LLM_OPTIONS,
+    AsJson,
+    Condition,
+    LLMOptions,
+    Prompts,
+    Rounds,
+    ScenarioName,
+    Settings,
+    parameters_from,
+    with_llm_options,
+)
+from sabm_mesa.core.parsing import parse_minds, parse_value
+from sabm_mesa.errors import ParameterError
+from sabm_mesa.models import registry
+
+if TYPE_CHECKING:
+    from sabm_mesa.runs.sweep import Sweep
+
+COMBINATIONS, MEASURES = 20, 6
+"""Combinations, and measures of each, that are printed at most."""
+
+
+@app.command()
+@with_llm_options
+def sweep(
+    name: ScenarioName,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=A,B,…",
+            help="Vary a parameter; may be repeated for a grid. Values with commas of their own: "
+            "NAME=[…], a list in JSON.",
+        ),
+    ] = None,
+    minds: Annotated[
+        list[str] | None,
+        typer.Option("--minds", help="Who decides; repeated: to be varied. classical by default."),
+    ] = None,
+    condition: Condition = None,
+    set_: Settings = None,
+    rounds: Rounds = None,
+    runs: Annotated[
+        int, typer.Option(min=1, help="Runs a combination; run i of each has the seed S + i.")
+    ] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed S of the first run.")] = 1,
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="here|processes|ray",
+            help="Where free runs are played: one after another, on processes, or on Ray. Runs "
+            "with language models are played here, all at the same time.",
+        ),
+    ] = "here",
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; as many as there are cores by default.")
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(help="A Ray cluster: HOST:PORT, or auto; by default Ray is started here."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the sweep; out/sweep-SCENARIO by default.")
+    ] = None,
+    llm: LLMOptions = NO_LLM_OPTIONS,
+    prompts: Prompts = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a grid of parameters, minds and seeds; write one row a run, and one a run and round.
+
+    The same command again runs only what is missing.
+    """
+    from sabm_mesa.cli.progress import RunsDone
+    from sabm_mesa.recording import export
+    from sabm_mesa.runs.sweep import sweep as run_sweep
+
+    registry.scenario(name)
+    varied, who = _varied(vary or [], minds or [])
+    parameters = parameters_from(
+        set_ or [], {"minds": who, "condition": condition, "n_rounds": rounds, "prompts": prompts}
+    )
+    connection = llm.connection()
+    folder = out or Path("out", f"sweep-{name}")
+    with RunsDone(name, folder) as progress:
+        done = run_sweep(
+            name, varied, folder=folder, parameters=parameters, runs=runs, seed=seed, on=on,
+            workers=workers, address=address, connection=connection, watch=progress.show,
+        )  # fmt: skip
+    say(export.readable_json(_summary(done)) if as_json else _said(done))
+
+
+def _varied(vary: Sequence[str], minds: Sequence[str]) -> tuple[dict[str, list[Any]], str | None]:
+    """The parameters that are varied with their values, and the minds when they are not."""
+    varied: dict[str, list[Any]] = {}
+    for text in vary:
+        name, equals, values = (part.strip() for part in text.partition("="))
+        if not equals or not name or not values:
+            raise ParameterError(f"--vary takes NAME=A,B,…, not {text!r}.")
+        if name == "minds":
+            raise ParameterError("To vary the minds, give --minds several times.")
+        if name in varied:
+            raise ParameterError(f"--vary {name} is given twice.")
+        varied[name] = _values(values)
+    if len(minds) > 1:
+        varied["minds"] = [parse_minds(spec) for spec in minds]
+    return varied, minds[0] if len(minds) == 1 else None
+
+
+def _values(text: str) -> list[Any]:
+    if text.startswith("["):
+        found: list[Any] = parse_value(text)
+        return found
+    return [parse_value(part.strip()) for part in text.split(",")]
+
+
+def _summary(done: Sweep) -> dict[str, Any]:
+    grid = done.grid
+    return {
+        "scenario": grid.model.scenario_name,
+        "varied": {name: list(values) for name, values in grid.varied.items()},
+        "parameters": dict(grid.parameters),
+        "seeds": list(grid.seeds),
+        "runs": len(grid.cells),
+        "ran": done.ran,
+        "invalid": int(done.runs["invalid"].sum()),
+        "cost_usd": float(done.runs["cost_usd"].sum(skipna=False)),
+        "wall_s": round(done.wall_s, 3),
+        "recording": str(done.path),
+        "files": [str(path) for path in done.files],
+    }
+
+
+def _said(done: Sweep) -> str:
+    """A few lines: what was run, the means of each combination, where the tables are."""
+    grid = done.grid
+    varied = ", ".join(f"{name} ({len(values)})" for name, values in grid.varied.items())
+    kept = len(grid.cells) - done.ran
+    before = f", {kept} of them from before" if kept else ""
+    seeds = f"seeds {grid.seeds[0]}–{grid.seeds[-1]}" if grid.seeds[1:] else f"seed {grid.seeds[0]}"
+    head = f"{grid.model.title}: {len(grid.cells)} runs{before}; varied: {varied or 'nothing'}"
+    lines = [f"{head}; {seeds}; {done.wall_s:.1f} s", *_means(done)]
+    if invalid := int(done.runs["invalid"].sum()):
+        lines.append(f"Warning: {invalid:,} questions got no usable answer.")
+    dollars = float(done.runs["cost_usd"].sum(skipna=False))
+    if math.isnan(dollars):
+        lines.append("The price of a model is not known: list it in a price file (--prices).")
+    elif dollars:
+        lines.append(f"Spent on these runs in all: ${dollars:.4f}")
+    files = [done.path.name, *(path.name for path in done.files)]
+    return "\n".join([*lines, f"Written to {done.path.parent}: {', '.join(files)}"])
+
+
+def _means(done: Sweep) -> list[str]:
+    """The first measures of each combination, as means over its runs."""
+    runs, n = done.runs, len(done.grid.seeds)
+    measures = list(runs.columns)[list(runs.columns).index("cost_usd") + 1 :]
+    lines = []
+    for start in range(0, min(len(runs), COMBINATIONS * n), n):
+        mean = runs.iloc[start : start + n].mean(numeric_only=True)
+        shown = {k: mean[k] for k in measures if isinstance(mean.get(k), Real)}
+        known = [f"{k} {v:.4g}" for k, v in shown.items() if not math.isnan(v)][:MEASURES]
+        values = done.grid.cells[start].values
+        combination = ", ".join(f"{name} {value}" for name, value in values.items())
+        lines.append(f"  {combination or 'all'}: {', '.join(known)}")
+    if len(runs) > COMBINATIONS * n:
+        lines.append(f"  … ({len(runs) // n - COMBINATIONS} more in runs.csv)")
+    return lines

@@ -1,0 +1,475 @@
+"""Legal answers, and outcomes of questions.
+
+An answer spec says what a legal answer is and reads one strictly; no spec ever guesses a value. A
+text that is not exactly what was asked for raises `InvalidAnswer` with a code, which the prompt
+book turns into the reason that the mind is told when it is asked again. A mind sends a `Reply`; a
+`Reading` is what was read from it; a `Decision` is the outcome of the question.
+
+There are two formats: ``"paper"`` (plain text, as in the published studies) and ``"json"`` (an
+object with the field ``answer`` and, where reasoning is asked for, ``reasoning``).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from sabm_mesa.errors import ParameterError, one_line
+
+__all__ = [
+    "AnswerSpec",
+    "Choice",
+    "Decision",
+    "Format",
+    "InvalidAnswer",
+    "Number",
+    "Reading",
+    "Reply",
+    "Text",
+]
+
+Format = Literal["paper", "json"]
+FORMATS: tuple[Format, ...] = ("paper", "json")
+
+BY_FILTER, BY_LENGTH = "content_filter", "length"
+"""Reasons to finish with which a server says that an answer was refused or is not complete."""
+ABSTAINED = "abstained"
+"""The reason to finish of a reply without an answer: nobody answered in time."""
+FAILED = "failed"
+"""The reason to finish of a reply without an answer: the mind failed, and the reply says why."""
+
+SPACE = re.compile(r"\s+")
+DRESS = " \t\"'`*_"
+"""Characters that may surround a bare answer without changing it: quotes, emphasis, blanks."""
+_FENCE = re.compile(r"\s*```[ \t]*\w*[ \t]*\n(?P<inside>(?:(?!```).)*)```\s*", re.DOTALL)
+_NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)"
+_NUMBER_ALONE = re.compile(rf"{_NUMBER}\Z")
+_NUMBER_ANYWHERE = re.compile(_NUMBER)
+_CUT = " […]"
+FARTHEST = 1e9
+"""Stands for an infinite end of a range when a number is drawn."""
+
+
+class InvalidAnswer(ValueError):
+    """An answer that cannot be read or is not legal.
+
+    Attributes:
+        code: an entry of ``[answers.reasons]`` in the prompt file.
+        fields: the placeholders of that entry.
+    """
+
+    def __init__(self, code: str, **fields: object) -> None:
+        super().__init__(code)
+        self.code, self.fields = code, fields
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSpec(ABC):
+    """Definition of a legal answer; the base class of `Number`, `Choice` and `Text`.
+
+    Attributes:
+        reasoning: whether one sentence of private reasoning comes before the answer.
+    """
+
+    reasoning: bool = field(default=False, kw_only=True)
+
+    kind: ClassVar[str]
+    json_type: ClassVar[type | tuple[type, ...]]
+
+    @abstractmethod
+    def check(self, value: Any) -> Any:
+        """Return the legal value in its canonical type.
+
+        Raises:
+            InvalidAnswer: when the value is not legal.
+        """
+
+    @abstractmethod
+    def placeholders(self) -> dict[str, Any]:
+        """Return the values for the entries under ``[answers]`` that describe this spec."""
+
+    @abstractmethod
+    def example(self, rng: np.random.Generator) -> Any:
+        """Return a legal answer, drawn at random.
+
+        Args:
+            rng: the stream it is drawn from.
+        """
+
+    def read(self, text: str, answer_format: Format = "paper") -> Reading:
+        """Read a text that was written by a mind.
+
+        Args:
+            text: the whole answer.
+            answer_format: ``"paper"`` or ``"json"``.
+
+        Raises:
+            InvalidAnswer: when the text is not exactly what was asked for, or not legal.
+        """
+        text = strip_code_fence(text)
+        if not text.strip():
+            raise InvalidAnswer("empty")
+        if answer_format == "json":
+            return self._read_json(text)
+        lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+        reasoning = ""
+        if self.reasoning and len(lines) > 1:
+            reasoning = SPACE.sub(" ", " ".join(lines[:-1]))
+            lines = lines[-1:]
+        return Reading(self._read_plain(lines), reasoning)
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of an answer in the ``"json"`` format."""
+        properties: dict[str, Any] = {"reasoning": {"type": "string"}} if self.reasoning else {}
+        properties["answer"] = self._value_schema()
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
+
+    @abstractmethod
+    def _value_schema(self) -> dict[str, Any]:
+        """The JSON schema of the field ``answer``."""
+
+    def _read_plain(self, lines: list[str]) -> Any:
+        if len(lines) > 1:
+            raise InvalidAnswer("one_line")
+        return self.check(strip_decoration(lines[0]))
+
+    def _read_json(self, text: str) -> Reading:
+        try:
+            found = json.loads(text, object_pairs_hook=_no_field_twice)
+        except (ValueError, RecursionError):
+            raise InvalidAnswer("not_json") from None
+        wanted = {"answer", "reasoning"} if self.reasoning else {"answer"}
+        if not isinstance(found, dict) or not wanted <= set(found):
+            raise InvalidAnswer("not_json")
+        reasoning = found.get("reasoning", "")
+        if not isinstance(reasoning, str):
+            raise InvalidAnswer("not_json")
+        if not isinstance(found["answer"], self.json_type):
+            raise InvalidAnswer("not_json")
+        answer = found["answer"]
+        value = self.check(replace_surrogates(answer) if isinstance(answer, str) else answer)
+        return Reading(value, SPACE.sub(" ", replace_surrogates(reasoning)).strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Number(AnswerSpec):
+    """A number in a closed interval.
+
+    Attributes:
+        low: the smallest legal value.
+        high: the largest legal value.
+        integer: whether only integers are legal.
+
+    Raises:
+        ParameterError: when the interval is empty.
+    """
+
+    low: float
+    high: float
+    integer: bool = False
+
+    kind = "number"
+    json_type = (int, float)
+
+    def __post_init__(self) -> None:
+        """Refuse an empty interval."""
+        if not self.low <= self.high:
+            raise ParameterError(f"A number needs low <= high (got {self.low} and {self.high}).")
+
+    def check(self, value: Any) -> int | float:
+        """Return an int (``integer``) or a float inside the interval."""
+        number = self._number(value)
+        if not math.isfinite(number):
+            raise InvalidAnswer("not_a_number", found=shorten(str(value)))
+        if self.integer and number != math.floor(number):
+            raise InvalidAnswer("not_an_integer", found=shorten(str(value)))
+        if not self.low <= number <= self.high:
+            raise InvalidAnswer("out_of_range", found=shorten(str(value)), **self._range())
+        return int(number) if self.integer else float(number)
+
+    def placeholders(self) -> dict[str, Any]:
+        """The entry that names the kind of number, and its range."""
+        return {"number": "integer" if self.integer else "real", **self._range()}
+
+    @property
+    def finite(self) -> tuple[float, float]:
+        """Both ends; a thousand million stands for an infinite one."""
+        return max(self.low, -FARTHEST), min(self.high, FARTHEST)
+
+    def example(self, rng: np.random.Generator) -> int | float:
+        """Return a number between the finite ends, each equally likely."""
+        low, high = self.finite
+        if self.integer:
+            return int(rng.integers(math.ceil(low), math.floor(high) + 1))
+        return float(rng.uniform(low, high))
+
+    def _range(self) -> dict[str, str]:
+        return {"low": f"{self.low:.15g}", "high": f"{self.high:.15g}"}
+
+    def _number(self, value: Any) -> float:
+        if isinstance(value, bool):
+            raise InvalidAnswer("not_a_number", found=str(value))
+        if isinstance(value, str):
+            if not _NUMBER_ALONE.match(value):
+                several = len(_NUMBER_ANYWHERE.findall(value)) > 1
+                raise InvalidAnswer(
+                    "several_numbers" if several else "not_a_number", found=shorten(value)
+                )
+            return float(value)
+        try:
+            return float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise InvalidAnswer("not_a_number", found=shorten(str(value))) from None
+
+    def _value_schema(self) -> dict[str, Any]:
+        low, high = (int(self.low), int(self.high)) if self.integer else (self.low, self.high)
+        kind = "integer" if self.integer else "number"
+        return {"type": kind, "minimum": low, "maximum": high}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(AnswerSpec):
+    """One of several options.
+
+    Case does not matter, nor do blanks, quotes, emphasis and a period around an option.
+
+    Attributes:
+        options: the legal answers, different also without all that.
+
+    Raises:
+        ParameterError: when there is no option or two are the same.
+    """
+
+    options: tuple[str, ...]
+
+    kind = "choice"
+    json_type = str
+
+    def __post_init__(self) -> None:
+        """Refuse an empty or ambiguous list of options."""
+        bare = {_bare(option) for option in self.options if option.isprintable()}
+        if not bare or "" in bare or len(bare) != len(self.options):
+            raise ParameterError(
+                f"A choice needs different options of one line each (got {self.options})."
+            )
+
+    def check(self, value: Any) -> str:
+        """Return the option as it stands in `options`."""
+        text = str(value)
+        if text in self.options:
+            return text
+        found = _bare(text)
+        for option in self.options:
+            if _bare(option) == found:
+                return option
+        raise InvalidAnswer("not_an_option", found=shorten(text))
+
+    def example(self, rng: np.random.Generator) -> str:
+        """Return an option, each equally likely."""
+        return self.options[int(rng.integers(len(self.options)))]
+
+    def placeholders(self) -> dict[str, Any]:
+        """The options, comma-separated."""
+        return {"options": ", ".join(self.options)}
+
+    def _value_schema(self) -> dict[str, Any]:
+        return {"type": "string", "enum": list(self.options)}
+
+
+@dataclass(frozen=True, slots=True)
+class Text(AnswerSpec):
+    """A text on one line.
+
+    Line breaks and runs of blanks become one blank, so that a message cannot pose as another
+    line of a prompt. A longer text is cut at `max_words` words and `max_chars` characters and
+    marked with ``[…]``: it was paid for, and it can be read.
+
+    Attributes:
+        max_words: the number of words after which a text is cut.
+        max_chars: the number of characters after which a text is cut.
+        numbers: whether digits are allowed; without them a text that holds any is refused.
+
+    Raises:
+        ParameterError: when nothing would be left of a text.
+    """
+
+    max_words: int = 60
+    max_chars: int = 1000
+    numbers: bool = True
+
+    json_type = str
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]  # of the class in the other specs
+        """Which entries say how the text is to be written."""
+        return "text" if self.numbers else "text_without_numbers"
+
+    def __post_init__(self) -> None:
+        """Refuse limits that leave nothing of a text."""
+        if self.max_words < 1 or self.max_chars <= len(_CUT):
+            raise ParameterError(
+                f"A text needs at least 1 word and {len(_CUT) + 1} characters "
+                f"(got {self.max_words} and {self.max_chars})."
+            )
+
+    def check(self, value: Any) -> str:
+        """Return the text on one line, cut where it is too long."""
+        if not isinstance(value, str):
+            raise InvalidAnswer("not_text")
+        text = one_line(value)
+        if not text:
+            raise InvalidAnswer("empty")
+        if not self.numbers and any(map(str.isdigit, text)):
+            raise InvalidAnswer("has_numbers")
+        words = text.split(" ")
+        if len(words) > self.max_words:
+            text = " ".join(words[: self.max_words]) + _CUT
+        if len(text) > self.max_chars:
+            text = text[: self.max_chars - len(_CUT)].rstrip() + _CUT
+        return self.with_end(text, value)
+
+    def example(self, rng: np.random.Generator) -> str:
+        """Return a few words."""
+        return "I say" + " so" * int(rng.integers(1, 4))
+
+    def with_end(self, text: str, whole: str) -> str:
+        """Return a text that was cut or filled, with an end that must not be lost.
+
+        Args:
+            text: the text after cutting or filling.
+            whole: the whole text before.
+
+        Returns:
+            `text` as it is; a spec whose texts may end with a word that has a meaning of its own
+            puts that word back.
+        """
+        del whole
+        return text
+
+    def placeholders(self) -> dict[str, Any]:
+        """The number of words."""
+        return {"max_words": self.max_words}
+
+    def _value_schema(self) -> dict[str, Any]:
+        return {"type": "string"}
+
+    def _read_plain(self, lines: list[str]) -> str:
+        return self.check(" ".join(lines))
+
+
+@dataclass(slots=True)
+class Reply:
+    """Answer of a mind, with its cost.
+
+    Attributes:
+        answer: a text to be read strictly, or a value to be checked.
+        answer_format: the format in which a text is read: ``"paper"`` or ``"json"``.
+        prompt_tokens: tokens sent.
+        completion_tokens: tokens received.
+        cached_tokens: tokens sent that the server had in its prompt cache.
+        cost_usd: dollars; NaN when the price is not known.
+        latency_s: seconds from sending to the whole answer.
+        model: the model the server says it used.
+        finish_reason: why the model stopped, as the server says it.
+        request: hash of the exact request; for paid minds it is filled in when they are asked.
+        retries: how often the request had to be sent again.
+        stopped: whether the run was stopped while the answer was under way: the answer is
+            recorded, since it is paid for, and then the run stops.
+    """
+
+    answer: object
+    answer_format: Format = "paper"
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float = 0.0
+    latency_s: float = 0.0
+    model: str = ""
+    finish_reason: str = ""
+    request: str = ""
+    retries: int = 0
+    stopped: bool = False
+
+    @property
+    def final(self) -> bool:
+        """Whether asking again is pointless: nobody answered in time, or the mind failed."""
+        return self.finish_reason in {ABSTAINED, FAILED}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Content of one usable answer.
+
+    Attributes:
+        value: the legal value: a number, an option, or a text.
+        reasoning: the private reasoning that came with it, or ``""``.
+    """
+
+    value: Any
+    reasoning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The outcome of an ask: a validated value, or an honest None.
+
+    Attributes:
+        value: the legal value, or None when no usable answer came within the allowed attempts.
+        reasoning: the private reasoning that came with it, or ``""``.
+        reason: why the decision is invalid, or ``""``.
+        attempts: how often the mind was asked (at least 1).
+    """
+
+    value: Any
+    reasoning: str = ""
+    reason: str = ""
+    attempts: int = 1
+
+    @property
+    def valid(self) -> bool:
+        """Whether there is a usable value."""
+        return not self.reason
+
+
+def strip_code_fence(text: str) -> str:
+    """Take a code fence from around a whole answer: many models put one there."""
+    fence = _FENCE.fullmatch(text) if "```" in text else None
+    return fence["inside"] if fence else text
+
+
+def strip_decoration(text: str) -> str:
+    """Take the quotes, emphasis and blanks from around a bare answer."""
+    return text.strip(DRESS).removesuffix(".").strip(DRESS)
+
+
+def replace_surrogates(text: str) -> str:
+    """Put "?" for halves of surrogate pairs, which can be neither sent nor recorded."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _no_field_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a field stands there twice")
+    return found
+
+
+def shorten(text: str, limit: int = 60) -> str:
+    """Return a text in quotes, on one line and cut at `limit` characters: for a reason."""
+    text = one_line(text)
+    return f'"{text if len(text) <= limit else text[:limit] + "…"}"'
+
+
+def _bare(option: str) -> str:
+    return SPACE.sub(" ", option.strip(DRESS + ".")).casefold()

@@ -1,0 +1,246 @@
+"""Asks: what an agent observes, the question to its mind, and the attempts at an answer.
+
+An ask carries the observation, the prompt that is rendered from it and the answer spec, and
+nothing else of the model: every mind decides on the same information.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from sabm_mesa.core.answers import (
+    ABSTAINED,
+    BY_FILTER,
+    BY_LENGTH,
+    FAILED,
+    AnswerSpec,
+    Format,
+    InvalidAnswer,
+    Reading,
+    Reply,
+    Text,
+)
+from sabm_mesa.core.prompts import PromptBook
+
+TRUNCATED = " […]"
+"""Marks a text that the model did not finish, or of which only the beginning is repeated."""
+REPEATED = 4000
+"""Characters of a rejected answer that are sent back at most: each of them is paid for again."""
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Information that an agent has at the moment of an ask; each scenario has its own subclasses.
+
+    The prompt is rendered from it, a classical mind reads it, a human's page shows it: every mind
+    decides on the same information. Fields that are texts or numbers are the placeholders of the
+    prompt entries by their names; a subclass with lists overrides `placeholders`.
+
+    Attributes:
+        persona: the name of the persona of the agent, ``"none"`` without one.
+    """
+
+    persona: str = field(default="none", kw_only=True)
+
+    def placeholders(self, book: PromptBook) -> dict[str, object]:
+        """Placeholder → value for the prompt entries.
+
+        Args:
+            book: the prompts of the run, for texts that a placeholder stands for.
+        """
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain = {
+            name: value for name, value in values.items() if isinstance(value, str | int | float)
+        }
+        return {**plain, "persona": book.persona(self.persona)}
+
+
+class Key(NamedTuple):
+    """Position of an ask in a run.
+
+    Attributes:
+        round: the round, from 0.
+        phase: the name of the phase.
+        agent: the agent's unique id.
+        call: which ask of this agent in this phase of this round, from 0.
+    """
+
+    round: int
+    phase: str
+    agent: int
+    call: int
+
+    def __str__(self) -> str:
+        """Name the place in words."""
+        return f"round {self.round}, {self.phase}, agent {self.agent}"
+
+
+class HasStreams(Protocol):
+    """Something with random streams of its own: an agent."""
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The stream of the whole run."""
+
+    def stream(self, key: Key, attempt: int) -> np.random.Generator:
+        """The stream of one attempt at an ask."""
+
+
+class Ask:
+    """One question to a mind.
+
+    Args:
+        name: the prompt entry that puts the question.
+        observation: the information that the agent has.
+        spec: the definition of a legal answer.
+        key: where in the run the question stands.
+        book: the prompts of the run.
+        answer_format: ``"paper"`` or ``"json"``.
+        agent: the agent whose random streams the mind may use.
+        paid: whether the mind is paid, so that every attempt has a stream of its own.
+        position: the turn of the phase in which it is asked, from 0, as if all were one by one.
+
+    Attributes:
+        rejected: (answer, reason) of the attempts so far that could not be used.
+    """
+
+    __slots__ = (
+        "_agent",
+        "_paid",
+        "_question",
+        "_streams",
+        "answer_format",
+        "book",
+        "key",
+        "name",
+        "observation",
+        "position",
+        "rejected",
+        "spec",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        observation: Observation,
+        spec: AnswerSpec,
+        *,
+        key: Key,
+        book: PromptBook,
+        answer_format: Format,
+        agent: HasStreams,
+        paid: bool = False,
+        position: int = 0,
+    ) -> None:
+        self.name, self.observation, self.spec = name, observation, spec
+        self.position = position
+        self.key, self.book, self.answer_format = key, book, answer_format
+        self.rejected: tuple[tuple[str, str], ...] = ()
+        self._agent, self._paid = agent, paid
+        self._streams: dict[int, np.random.Generator] | None = None
+        self._question: tuple[str, str] | None = None
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The only randomness a mind may use.
+
+        A mind whose answers are free uses the stream of the agent. A mind that is paid has a stream
+        for each attempt: an answer that is in a recording is not asked for again, and the draws of
+        others must not depend on that.
+        """
+        if not self._paid:
+            return self._agent.rng
+        attempt = len(self.rejected)
+        if self._streams is None:
+            self._streams = {}
+        if attempt not in self._streams:
+            self._streams[attempt] = self._agent.stream(self.key, attempt)
+        return self._streams[attempt]
+
+    @property
+    def question(self) -> tuple[str, str]:
+        """The scenario text and the question, rendered from the observation when first read."""
+        if self._question is None:
+            values: Mapping[str, object] = {
+                **self.observation.placeholders(self.book),
+                "form": self.book.form(self.spec, self.answer_format),
+            }
+            texts = self.book.render("scenario", values), self.book.render(self.name, values)
+            self._question = texts
+        return self._question
+
+    def forget_question(self) -> None:
+        """Let go of the rendered texts; they are rendered again when they are read again."""
+        self._question = None
+
+    def messages(self) -> list[dict[str, str]]:
+        """The chat messages of this attempt: what never changes first, then what was rejected."""
+        system, question = self.question
+        chat = [("system", system), ("user", question)]
+        for answer, reason in self.rejected:
+            form = self.book.form(self.spec, self.answer_format)
+            again = self.book.render("again", {"reason": reason, "form": form})
+            repeated = answer if len(answer) <= REPEATED else answer[:REPEATED] + TRUNCATED
+            chat += [("assistant", repeated), ("user", again)]
+        return [{"role": role, "content": content} for role, content in chat]
+
+    def digest(self) -> str:
+        """The hash of the messages of this attempt and the form of the answer."""
+        parts = [self.messages(), self.answer_format, self.spec.schema()]
+        return hashlib.sha256(_canonical(parts).encode()).hexdigest()
+
+    def read(self, reply: Reply) -> Reading:
+        """Read a reply strictly.
+
+        Raises:
+            InvalidAnswer: when it cannot be used.
+        """
+        if reply.finish_reason == ABSTAINED:
+            raise InvalidAnswer("no_answer", seconds=f"{reply.latency_s:.3g}")
+        if reply.finish_reason == FAILED:
+            raise InvalidAnswer("failed", problem=reply.answer)
+        if not isinstance(reply.answer, str):
+            return Reading(self.spec.check(reply.answer))
+        empty = not reply.answer.strip()
+        if reply.finish_reason == BY_FILTER and empty:
+            raise InvalidAnswer("refused")
+        cut_off = reply.finish_reason == BY_LENGTH
+        if cut_off and (empty or not self._readable_in_part(reply.answer_format)):
+            raise InvalidAnswer("cut_off")
+        reading = self.spec.read(reply.answer, reply.answer_format)
+        if not cut_off:
+            return reading
+        return Reading(reading.value.removesuffix(TRUNCATED) + TRUNCATED)
+
+    def _readable_in_part(self, answer_format: Format) -> bool:
+        plain_text = isinstance(self.spec, Text) and answer_format == "paper"
+        return plain_text and not self.spec.reasoning
+
+
+class Attempt(NamedTuple):
+    """One attempt at an ask, as it is recorded.
+
+    Attributes:
+        ask: the question; its `rejected` are the attempts before this one.
+        number: the number of the attempt, from 0.
+        mind: the spec of the mind.
+        reply: its answer.
+        reading: the content that was read, or None.
+        reason: why nothing could be read, or ``""``.
+        final: whether it decides; otherwise the question is asked again.
+    """
+
+    ask: Ask
+    number: int
+    mind: str
+    reply: Reply
+    reading: Reading | None
+    reason: str
+    final: bool

@@ -1,0 +1,109 @@
+"""Embeddings as questions: a question holds nothing but texts, and its answer their vectors.
+
+So they are asked, recorded, counted and repeated like every other question.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sabm_mesa.core.answers import AnswerSpec, InvalidAnswer
+from sabm_mesa.core.asks import Ask, Observation
+
+Vector = npt.NDArray[np.float64]
+
+TEXT = "input"
+"""The role of a text that is embedded, among the messages of a request."""
+_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Texts(Observation):
+    """Texts that are to be embedded.
+
+    Attributes:
+        texts: the texts, none of them empty.
+    """
+
+    texts: tuple[str, ...]
+
+
+class TextsAsk(Ask):
+    """A question that holds nothing but texts.
+
+    Asked again the same texts are sent: an embedding model cannot be told what was wrong.
+    """
+
+    def messages(self) -> list[dict[str, str]]:
+        """The texts of the observation, one message each."""
+        assert isinstance(self.observation, Texts)
+        return [{"role": TEXT, "content": text} for text in self.observation.texts]
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors(AnswerSpec):
+    """A vector for each text, all of the same length and none of them zero.
+
+    Each is one word, as it is recorded: 32-bit floats, little-endian, in base64.
+
+    Attributes:
+        n: number of texts.
+        length: numbers in a vector, as in those that are known already; None when none are.
+    """
+
+    n: int
+    length: int | None = None
+
+    kind = "vectors"
+    json_type = list
+
+    def check(self, value: Any) -> tuple[str, ...]:
+        """Return the vectors, each as one word."""
+        words = tuple(value) if isinstance(value, Sequence) else ()
+        found = [_decoded(word) for word in words if isinstance(word, str)]
+        lengths = {self.length or found[0].size, *(each.size for each in found)} if found else {0}
+        whole = all(np.isfinite(each).all() and each.any() for each in found)
+        if not len(found) == len(words) == self.n or len(lengths) > 1 or not whole:
+            raise InvalidAnswer("not_vectors", n=self.n)
+        return words
+
+    def placeholders(self) -> dict[str, Any]:
+        """Nothing: an embedding model is told no form."""
+        return {}
+
+    def example(self, rng: np.random.Generator) -> tuple[str, ...]:
+        """Return vectors in random directions."""
+        found = rng.normal(size=(self.n, self.length or 2)).astype("<f4")
+        return tuple(base64.b64encode(vector.tobytes()).decode() for vector in found)
+
+    def _value_schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "string"}}
+
+    def _read_plain(self, lines: list[str]) -> tuple[str, ...]:
+        return self.check(lines)
+
+
+def unit(word: str) -> Vector:
+    """The direction of a vector: it has the length 1.
+
+    Args:
+        word: the vector, as `Vectors` reads it.
+    """
+    vector = _decoded(word)
+    return vector / np.linalg.norm(vector)
+
+
+def _decoded(word: str) -> Vector:
+    """The numbers of a vector; none when it cannot be read."""
+    try:
+        raw = base64.b64decode(word, validate=True)
+    except (binascii.Error, ValueError):
+        raw = b""
+    return np.frombuffer(raw[: len(raw) // _BYTES * _BYTES], dtype="<f4").astype(np.float64)

@@ -1,0 +1,217 @@
+"""The one event loop of the process, on a thread of its own.
+
+`model.step()` is a plain function that works in scripts, in `mesa.batch_run`, in notebooks and
+inside a running event loop alike: the round runs as a coroutine on this loop while the caller
+waits. One loop for all models means that they share connections and limits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import math
+import os
+import threading
+import time
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
+
+from sabm_mesa.errors import RunError
+
+T = TypeVar("T")
+
+WIND_UP_S = 15.0
+"""Seconds that interrupted work may take to wind up: longer than the grace for a sent request."""
+
+LOOK_S = 1.0
+"""Seconds after which a waiting thread checks for an interrupt that came just before the wait."""
+MANY_AGENTS = 10_000
+"""The number of agents from which on the GC threshold is raised."""
+_OBJECTS = 10
+"""Objects an agent has while it waits for an answer, roughly."""
+
+
+class _Job(Generic[T]):
+    """A coroutine on the engine's loop; its outcome is there once it has wound up."""
+
+    def __init__(self, work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> None:
+        self.outcome: Future[T] = Future()
+        self._work, self._loop = work, loop
+        self._task: asyncio.Task[T] | None = None
+        self._cancelled = False
+
+    def start(self) -> None:
+        """Start the work, from any thread; a second time changes nothing."""
+        self._loop.call_soon_threadsafe(self._start)
+
+    def cancel(self) -> None:
+        """Cancel the work, from any thread, also before it was started."""
+        self._loop.call_soon_threadsafe(self._cancel)
+
+    def _start(self) -> None:
+        if self._task is None:
+            self._task = self._loop.create_task(self._work)
+            self._task.add_done_callback(self._ended)
+            _under_way.add(self)
+            if self._cancelled:
+                self._task.cancel()
+
+    def _cancel(self) -> None:
+        self._cancelled = True
+        if self._task is not None:
+            self._task.cancel()
+
+    def _ended(self, task: asyncio.Task[T]) -> None:
+        _under_way.discard(self)
+        if task.cancelled():
+            self.outcome.set_exception(RunError("The run was stopped."))
+        elif (error := task.exception()) is not None:
+            self.outcome.set_exception(error)
+        else:
+            self.outcome.set_result(task.result())
+
+
+_under_way: set[_Job[Any]] = set()
+"""Jobs that have not ended: the loop alone holds a task only weakly."""
+
+
+class Scope:
+    """Work that can be stopped together, such as all that a model does.
+
+    Attributes:
+        stopped: whether it was stopped: then nothing new begins in it.
+    """
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._jobs: set[_Job[Any]] = set()
+        self._lock = threading.Lock()
+
+    def stop(self) -> None:
+        """Cancel the work, from any thread: every waiting `run` raises `RunError` at its end."""
+        with self._lock:
+            self.stopped = True
+            for job in self._jobs:
+                job.cancel()
+
+    def enter(self, job: _Job[Any]) -> None:
+        """Add a job; when the scope was stopped, cancel it at once."""
+        with self._lock:
+            self._jobs.add(job)
+            if self.stopped:
+                job.cancel()
+
+    def leave(self, job: _Job[Any]) -> None:
+        """Remove a job."""
+        with self._lock:
+            self._jobs.discard(job)
+
+    def __reduce__(self) -> tuple[type[Scope], tuple[()]]:
+        """Cross process borders as a new scope: jobs stay where they run."""
+        return Scope, ()
+
+
+class _Engine:
+    """A started event loop; made anew in a forked process."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self._go_round, name="sabm-engine", daemon=True)
+        self.thread.start()
+
+    def _go_round(self) -> None:
+        """Run the loop, also after an exit in a job: the caller of the job gets that exit."""
+        while True:
+            try:
+                self.loop.run_forever()
+            except (SystemExit, KeyboardInterrupt):
+                continue
+            return
+
+
+_lock = threading.Lock()
+_current: _Engine | None = None
+_relaxed_for: list[int] = []
+_thresholds = gc.get_threshold()
+
+
+@contextmanager
+def relaxed_gc(n: int) -> Iterator[None]:
+    """Raise the GC threshold with the number of agents while the block runs.
+
+    By default Python collects whenever 700 objects have been added, and looks at all objects when
+    they have become a quarter more: with many agents that wait, it would do little else.
+
+    Args:
+        n: the number of agents.
+    """
+    global _thresholds  # noqa: PLW0603 - what it was, for when nobody is at work any more
+    if n < MANY_AGENTS or not gc.get_threshold()[0]:
+        yield
+        return
+    with _lock:
+        if not _relaxed_for:
+            _thresholds = gc.get_threshold()
+        _relaxed_for.append(n)
+        gc.set_threshold(max(_thresholds[0], _OBJECTS * max(_relaxed_for)), *_thresholds[1:])
+    try:
+        yield
+    finally:
+        with _lock:
+            _relaxed_for.remove(n)
+            first = _OBJECTS * max(_relaxed_for, default=0)
+            gc.set_threshold(max(_thresholds[0], first), *_thresholds[1:])
+
+
+def _engine() -> _Engine:
+    global _current  # noqa: PLW0603 - the loop is the process's one resource, like asyncio's own
+    with _lock:
+        if _current is None or _current.pid != os.getpid():
+            _current = _Engine()
+        return _current
+
+
+def _wait_for(outcome: Future[Any], most_s: float = math.inf) -> None:
+    """Wait in short spans: Python does not see an interrupt between its last look and the wait."""
+    until = time.monotonic() + most_s
+    while not outcome.done() and (left_s := until - time.monotonic()) > 0:
+        wait([outcome], timeout=min(LOOK_S, left_s))
+
+
+def run(work: Coroutine[Any, Any, T], scope: Scope | None = None) -> T:
+    """Run a coroutine on the engine's loop and wait for its result.
+
+    An interrupt of the waiting thread cancels the work and waits until it has ended, so that
+    nothing goes on in the background; so does `Scope.stop`.
+
+    Args:
+        work: the coroutine.
+        scope: the scope with which it can be stopped.
+
+    Raises:
+        RunError: when called from the loop itself, or when the work was stopped.
+    """
+    engine = _engine()
+    if threading.current_thread() is engine.thread:
+        work.close()
+        raise RunError("A model cannot be stepped from inside another model's round.")
+    scope = scope or Scope()
+    if scope.stopped:
+        work.close()
+        raise RunError("The run was stopped.")
+    job = _Job(work, engine.loop)
+    try:
+        scope.enter(job)
+        job.start()
+        _wait_for(job.outcome)
+        return job.outcome.result()
+    except KeyboardInterrupt:
+        job.start()  # the interrupt may have come before it
+        job.cancel()
+        _wait_for(job.outcome, WIND_UP_S)
+        raise
+    finally:
+        scope.leave(job)

@@ -1,0 +1,60 @@
+"""Values as JSON, as they stand in a recording."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_ROWS = 10_000
+"""Rows that are turned into JSON at a time."""
+
+
+def to_json(value: Any) -> str:
+    """JSON of a value or of rows of values; NaN becomes null, what JSON lacks becomes text."""
+    return _dumped(value)
+
+
+def rows_to_json(rows: Sequence[Any]) -> str:
+    """JSON of many rows: as `to_json` makes it, with less memory."""
+    parts = [_dumped(rows[i : i + _ROWS])[1:-1] for i in range(0, len(rows), _ROWS)]
+    return f"[{','.join(parts)}]"
+
+
+def json_roundtrip(value: Any) -> Any:
+    """A value as it comes out of its JSON."""
+    return value if type(value) in {int, str, bool} else json.loads(_dumped(value))
+
+
+def _dumped(value: Any) -> str:
+    if type(value) is int:
+        return repr(value)
+    try:
+        return _encoded(value)
+    except (TypeError, ValueError):  # a key that JSON lacks, or a number
+        return _encoded_legal(_legal(value))
+
+
+def _plain(value: Any) -> Any:
+    return _legal(value.tolist()) if hasattr(value, "tolist") else str(value)
+
+
+def _legal(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {_key(name): _legal(each) for name, each in value.items()}
+    return [_legal(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _key(name: Any) -> Any:
+    return name if isinstance(name, str | int | float | None) else str(name)
+
+
+_encoded, _encoded_legal = (
+    json.JSONEncoder(
+        ensure_ascii=False, separators=(",", ":"), allow_nan=allow_nan, default=_plain
+    ).encode
+    for allow_nan in (False, True)
+)

@@ -1,0 +1,496 @@
+"""Prompts: texts as data, the book that renders them, and how the words of others are quoted.
+
+A scenario's file ``prompts.toml`` holds
+
+- ``[prompts]``: the entries, with placeholders in braces; the baseline condition;
+- ``[conditions.NAME]`` and ``[variants.NAME]``: entries that replace those of ``[prompts]``;
+- ``[personas]``: the scenario's own personas (``core/personas.toml`` holds the general ones).
+
+``core/answers.toml`` says how an answer has to be written. A user's own file has the same form:
+what it defines replaces the built-in text, and it may add conditions, variants and personas.
+
+Quoting: a text on one line can still try to be more than a message: the line of another speaker
+("… Player #3: I choose 0"), a role or a mark of the chat ("System: …", ``<|im_start|>``,
+``[INST]``), or a part of the prompt's form (a code fence, a heading, a list). The signs that make
+it look so are replaced by similar ones: the colon of a label becomes a dash, the brackets of a mark
+become round ones. Any other text stays exactly as it is. Labels are what the lines of the prompt
+entries write before a colon, whatever stands in their placeholders. They are found without regard
+to case, blanks, ``#``, emphasis, accents, invisible signs, and letters and colons of other scripts
+that look alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import string
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, cached_property, lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from sabm_mesa.core.answers import AnswerSpec, Format, InvalidAnswer
+from sabm_mesa.core.toml_io import read_toml
+from sabm_mesa.errors import PromptError, UnknownName, about, one_line
+
+NO_PERSONA = "none"
+_TABLES = ("prompts", "conditions", "variants", "personas", "answers")
+
+
+class PromptBook:
+    """The prompt entries of one run: one scenario, condition and variant.
+
+    Args:
+        source: the path of the scenario's prompt file.
+        condition: the condition; its entries replace those of ``[prompts]``.
+        variant: the wording; its entries replace those of ``[prompts]``.
+        overrides: a user's own prompt file, or None.
+
+    Attributes:
+        entries: entry → template.
+        personas: persona → text.
+        conditions: the names of the conditions.
+        variants: the names of the variants.
+
+    Raises:
+        UnknownName: for a condition or variant that does not exist.
+        PromptError: for a file that cannot be read or has unknown or missing placeholders.
+    """
+
+    def __init__(
+        self,
+        source: str | Path,
+        condition: str = "baseline",
+        variant: str = "default",
+        overrides: str | Path | None = None,
+    ) -> None:
+        book = merge(load_builtin("answers"), load_builtin("personas"), load(source))
+        if overrides is not None:
+            with about("prompts"):
+                own = load(overrides)
+                check_overrides(book, own, str(overrides))
+            book = merge(book, own)
+        self.conditions = ("baseline", *(c for c in book["conditions"] if c != "baseline"))
+        self.variants = ("default", *(v for v in book["variants"] if v != "default"))
+        if condition not in self.conditions:
+            raise UnknownName("condition", condition, self.conditions, parameter="condition")
+        if variant not in self.variants:
+            raise UnknownName("prompt variant", variant, self.variants, parameter="variant")
+        self.personas: dict[str, str] = {NO_PERSONA: "", **book["personas"]}
+        self.entries: dict[str, str] = {
+            **{name: text for name, text in book["answers"].items() if isinstance(text, str)},
+            **{f"reason_{code}": text for code, text in book["answers"]["reasons"].items()},
+            **book["prompts"],
+            **book["variants"].get(variant, {}),
+            **book["conditions"].get(condition, {}),
+        }
+        _ = self._pieces  # a template that cannot be read is refused at once
+
+    @cached_property
+    def _pieces(self) -> dict[str, list[tuple[str, str | None]]]:
+        return {name: parse(text) for name, text in self.entries.items()}
+
+    @cached_property
+    def _fixed(self) -> dict[str, str]:
+        """The entries without placeholders, as they are rendered."""
+        plain = {e: pieces for e, pieces in self._pieces.items() if not any(p for _, p in pieces)}
+        return {e: _tidy("".join(text for text, _ in pieces)) for e, pieces in plain.items()}
+
+    @classmethod
+    def recorded(
+        cls, entries: Mapping[str, str], personas: Mapping[str, str], condition: str, variant: str
+    ) -> PromptBook:
+        """The book of a run that was recorded: its entries, and the personas it used.
+
+        Args:
+            entries: entry → template.
+            personas: persona → text.
+            condition: the condition it is the book of.
+            variant: the variant it is the book of.
+        """
+        book = cls.__new__(cls)
+        book.conditions, book.variants = (condition,), (variant,)
+        book.entries, book.personas = dict(entries), {NO_PERSONA: "", **personas}
+        return book
+
+    def render(self, entry: str, values: Mapping[str, object]) -> str:
+        """Fill one entry.
+
+        Args:
+            entry: the name of the entry.
+            values: placeholder → value; values that the entry does not use are ignored.
+
+        Raises:
+            PromptError: for an entry that does not exist or a placeholder without a value.
+        """
+        fixed = self._fixed.get(entry)
+        if fixed is not None:
+            return fixed
+        try:
+            pieces = self._pieces[entry]
+        except KeyError:
+            raise PromptError(
+                f"There is no prompt entry {entry!r}; the prompt file needs it."
+            ) from None
+        try:
+            parts = [text if name is None else text + str(values[name]) for text, name in pieces]
+        except KeyError as missing:
+            raise PromptError(
+                f"The prompt entry {entry!r} uses the placeholder {{{missing.args[0]}}}, which is "
+                f"not known there. Known: {', '.join(sorted(values))}."
+            ) from None
+        return _tidy("".join(parts))
+
+    def quote(self, text: str, names: Sequence[str] = ()) -> str:
+        """Return a mind's text as others may read it: no label of a speaker, no mark of a prompt.
+
+        A scenario passes every text of a mind that it shows in a prompt through it, and keeps the
+        text itself; see "Quoting" in `sabm_mesa.core.prompts`.
+
+        Args:
+            text: the text that was said.
+            names: names of speakers that stand in no entry.
+        """
+        return quoted(text, self._labels, tuple(names))
+
+    @cached_property
+    def _labels(self) -> str:
+        return labels_of(self.entries)
+
+    def persona(self, name: str) -> str:
+        """The text of a persona.
+
+        Raises:
+            UnknownName: for a persona that does not exist.
+        """
+        if name not in self.personas:
+            raise UnknownName("persona", name, self.personas, parameter="personas")
+        return self.personas[name]
+
+    def form(self, spec: AnswerSpec, answer_format: Format) -> str:
+        """The words that say how an answer to `spec` has to be written."""
+        values = spec.placeholders()
+        if "number" in values:
+            values["number"] = self.render(values["number"], values)
+        reasoned = "_reasoned" if spec.reasoning else ""
+        return self.render(f"{spec.kind}{reasoned}_{answer_format}", values)
+
+    def reason(self, problem: InvalidAnswer) -> str:
+        """Why an answer could not be used, in words."""
+        return self.render(f"reason_{problem.code}", problem.fields)
+
+    def hashes(self) -> dict[str, str]:
+        """Entry → the first 12 hexadecimal digits of its SHA-256."""
+        return {name: _digest(text) for name, text in sorted(self.entries.items())}
+
+    def with_hashes(self, personas: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """Entry → (hash, text), with the personas in use as entries ``persona NAME``.
+
+        Args:
+            personas: the names of the personas in use.
+        """
+        used = {f"persona {name}": self.persona(name) for name in sorted(personas)}
+        return {name: (_digest(text), text) for name, text in (self.entries | used).items()}
+
+    def digest(self, personas: Iterable[str] | None = None) -> str:
+        """One hash over all entries, and over the personas.
+
+        Args:
+            personas: the names of those in use; all when None.
+        """
+        used = self.personas if personas is None else personas
+        texts = sorted((name, self.persona(name)) for name in used)
+        return _digest(repr((sorted(self.entries.items()), texts)))
+
+
+# Prompt files
+
+
+@cache
+def load_builtin(name: str) -> dict[str, Any]:
+    """Read texts that all scenarios share: ``"answers"`` or ``"personas"``."""
+    text = files(__package__).joinpath(f"{name}.toml").read_text("utf-8")
+    return _tables(tomllib.loads(text), name)
+
+
+def load(source: str | Path) -> dict[str, Any]:
+    """Read a prompt file.
+
+    Raises:
+        PromptError: when it cannot be read or holds unknown tables.
+    """
+    if not isinstance(source, str | Path):
+        raise PromptError(f"A prompt file is given by its path, not as {source!r}.")
+    return _tables(read_toml(source, "prompt file", PromptError), str(source))
+
+
+def _tables(raw: dict[str, Any], source: str) -> dict[str, Any]:
+    if unknown := sorted(set(raw) - set(_TABLES)):
+        raise PromptError(f"{source}: unknown table [{unknown[0]}]; known: {', '.join(_TABLES)}.")
+    return {table: mapping(raw.get(table, {}), f"{source} [{table}]") for table in _TABLES}
+
+
+def merge(*books: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay tables over one another; of two entries with one name the later one holds."""
+    merged: dict[str, Any] = {}
+    for book in books:
+        for name, value in book.items():
+            both = isinstance(value, Mapping) and isinstance(merged.get(name), Mapping)
+            merged[name] = merge(merged[name], value) if both else value
+    return merged
+
+
+def check_overrides(book: Mapping[str, Any], own: Mapping[str, Any], source: str) -> None:
+    """Check a user's file against the built-in entries.
+
+    ``[prompts]`` and ``[answers]`` must use exactly the placeholders of the entry they replace;
+    a condition or variant may leave some out.
+
+    Raises:
+        PromptError: naming the entry and the unknown or missing placeholder.
+    """
+    known: dict[str, str] = book["prompts"]
+    reasons, where = book["answers"]["reasons"], f"{source} [answers.reasons]"
+    _check_table(book["answers"], own["answers"], f"{source} [answers]", exact=True)
+    _check_table(reasons, mapping(own["answers"].get("reasons", {}), where), where, exact=True)
+    _check_table(known, own["prompts"], f"{source} [prompts]", exact=True)
+    for table in ("conditions", "variants"):
+        for name, entries in own[table].items():
+            where = f"{source} [{table}.{name}]"
+            usable = {**known, **book[table].get(name, {})}
+            _check_table(usable, mapping(entries, where), where, exact=False)
+    _check_text(own["personas"], f"{source} [personas]")
+
+
+def mapping(entries: Any, where: str) -> Mapping[str, Any]:
+    """The entries of a table.
+
+    Args:
+        entries: the entries that were found.
+        where: where it was found, for the error.
+
+    Raises:
+        PromptError: when it is no table.
+    """
+    if not isinstance(entries, Mapping):
+        raise PromptError(f"{where} has to be a table of entries.")
+    return entries
+
+
+def _check_text(entries: Mapping[str, Any], where: str) -> None:
+    for name, text in entries.items():
+        if not isinstance(text, str):
+            raise PromptError(f"{where}: {name!r} has to be a text.")
+
+
+def _check_table(
+    known: Mapping[str, Any], own: Mapping[str, Any], where: str, *, exact: bool
+) -> None:
+    texts = {name: text for name, text in own.items() if not isinstance(known.get(name), Mapping)}
+    _check_text(texts, where)
+    for name, text in texts.items():
+        if name not in known:
+            raise PromptError(
+                f"{where}: unknown entry {name!r}; known: {', '.join(sorted(known))}."
+            )
+        used, expected = placeholders(text), placeholders(known[name])
+        if extra := used - expected:
+            raise PromptError(
+                f"{where}: {name!r} has the unknown {_braced(extra)}; known: {_braced(expected)}."
+            )
+        if exact and (missing := expected - used):
+            raise PromptError(f"{where}: {name!r} lacks {_braced(missing)}.")
+
+
+# Templates
+
+
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
+
+
+def placeholders(text: str) -> set[str]:
+    """The names in braces in a template.
+
+    Raises:
+        PromptError: for unbalanced braces or a placeholder that is not a plain name.
+    """
+    return {name for _, name in parse(text) if name is not None}
+
+
+def parse(text: str) -> list[tuple[str, str | None]]:
+    """The pieces of a template: a literal text and the placeholder behind it, or None.
+
+    Raises:
+        PromptError: for unbalanced braces or a placeholder that is not a plain name.
+    """
+    try:
+        pieces = list(string.Formatter().parse(text))
+    except ValueError as error:
+        raise PromptError(f"A prompt has unbalanced braces ({error}): {text[:60]!r}.") from None
+    for _, name, form, conversion in pieces:
+        if name is not None and (form or conversion or not name.isidentifier()):
+            found = name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
+            raise PromptError(
+                f"A placeholder has to be a name in braces, not {{{found}}}: {text[:60]!r}."
+            )
+    return [(literal, name) for literal, name, _, _ in pieces]
+
+
+def _tidy(text: str) -> str:
+    """A rendered text without blanks around it, and with one blank line where there are several."""
+    if "\n" not in text:
+        return text.strip()
+    text = _BLANK_LINES.sub("\n\n", text)
+    while " \n\n" in text or "\t\n\n" in text:
+        text = text.replace(" \n\n", "\n\n").replace("\t\n\n", "\n\n")
+    return text.strip()
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _braced(names: Iterable[str]) -> str:
+    return "placeholder " + (", ".join(f"{{{name}}}" for name in sorted(names)) or "(none)")
+
+
+# Quoting
+
+
+ROLES = (
+    "system", "assistant", "user", "human", "developer", "tool", "function", "instruction",
+    "instructions", "prompt",
+)  # fmt: skip
+"""Names of the speakers in chats."""
+_LONGEST_LABEL = 10
+"""Words of a label at most; more of them before a colon are a sentence."""
+_REMEMBERED = 8192
+"""Quotations that are kept: in every round each message enters the prompts of many."""
+
+_ALIKE = (
+    ("\u2236\u02d0\u02f8\ua789\u05c3\u0589\u1803\u1809\u0703\u0704\u205a", ":" * 11),
+    ("\u3010\u3014\u27e6\u3011\u3015\u27e7", "[[[]]]"),
+    # Cyrillic and Greek letters; small ones stand for those whose capitals are alike, too.
+    ("\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442", "abekmhopct"),
+    ("\u0443\u0445\u0455\u0456\u0458\u04bb\u04cf\u0501\u051b\u051d", "yxsijhldqw"),
+    ("\u03b1\u03b2\u03b5\u03b7\u03b9\u03ba\u03bc\u03bd\u03bf\u03c1", "abehikmnop"),
+    ("\u03c4\u03c5\u03c7\u0131\u0251\u0261", "tyxiag"),
+)
+_LOOK_ALIKE = {
+    sign: latin for signs, latins in _ALIKE for sign, latin in zip(signs, latins, strict=True)
+}
+_INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+"""Characters that show nothing; other invisible signs are not printable or marks."""
+
+_BETWEEN = r"[\W_]*"
+"""Pattern of the characters between the words of a label."""
+_BEFORE = r"(?:[\s#]+|(?=\d))"
+"""Pattern of the characters before the place of a placeholder."""
+_PLACE = r"[^\s:]+(?:\s[^\s:]+){0,2}"
+"""Pattern of the value of a placeholder: up to three words."""
+_COLON = r"[\s\"'*_`~)\]}>\u2019\u201d\u00bb]*?(?P<colon>\s*:[:\s]*)"
+"""The colon of a label, and what may stand before it."""
+_MARK = "|".join((*ROLES, "inst", "sys", "tools", "available_tools", "tool_calls", "tool_results"))
+_TAG = r"[/|!?]*\s*[a-z][\w|:.\-]*(?:\s+[\w\-]+\s*=[^<>]*)?\s*[/|?]*\s*"
+_MARKS = (
+    # what is found, and by its group what is put in its place
+    re.compile(rf"(?P<open><+)\s*{_TAG}(?P<close>>+)"),
+    re.compile(rf"(?P<open>\[)\s*/?\s*(?:{_MARK})\s*(?P<close>\])"),
+    re.compile(r"(?P<open><+)(?=\||/\D)"),
+    re.compile(r"(?<=\|)(?P<close>>+)"),
+    re.compile(r"(?P<fence>`{3,}|~{3,})"),
+    re.compile(r"(?P<hash>#{2,})"),
+    re.compile(r"\A(?P<nothing>(?:[-*+\u2022>#]\s+)+)(?=\S)"),
+)
+_INSTEAD = {
+    "colon": " - ", "open": "(", "close": ")", "fence": "'''", "hash": "#", "nothing": "",
+}  # fmt: skip
+
+
+def labels_of(entries: Mapping[str, str]) -> str:
+    """Return the regular expression that finds the labels of prompt entries in a folded text.
+
+    Args:
+        entries: entry → template. Those named ``classical_…`` are messages of classical minds.
+    """
+    roles = {*ROLES, *(f"{role}{_BETWEEN}(?:prompt|message)" for role in ROLES)}
+    templates = [text for name, text in entries.items() if not name.startswith("classical_")]
+    labels = roles.union(*map(_labels, templates))
+    return "|".join(sorted(labels, key=lambda label: (-len(label), label)))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def quoted(text: str, labels: str, names: tuple[str, ...] = ()) -> str:
+    """A text on one line that holds no label and no mark.
+
+    Args:
+        text: the text that was said.
+        labels: the result of `labels_of`.
+        names: names of speakers, each of them a label too.
+    """
+    own = _pattern(labels, names)
+    text = one_line(text)
+    while (changed := _replaced(text, own)) != text:
+        text = changed  # what was taken away may have kept apart what is a label together
+    return text
+
+
+def _replaced(text: str, labels: re.Pattern[str]) -> str:
+    seen, places = _folded(text)
+    for pattern in (labels, *_MARKS):
+        all_found = list(pattern.finditer(seen))
+        for found in reversed(all_found):
+            for name in sorted(found.groupdict(), key=found.start, reverse=True):
+                start, end = found.span(name)
+                after = places[end - 1] + 1
+                text = text[: places[start]] + _INSTEAD[name] + text[after:]
+        if all_found:
+            text = one_line(text)
+            seen, places = _folded(text)
+    return text
+
+
+@lru_cache(maxsize=64)
+def _pattern(labels: str, names: tuple[str, ...]) -> re.Pattern[str]:
+    named = [rf"{words}(?:\s[^\s:]+)?" for words in map(_words, names) if words]
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join([*named, labels])}){_COLON}")
+
+
+def _labels(template: str) -> Iterable[str]:
+    """The labels of an entry: what stands before the first colon of each of its lines."""
+    for line in template.splitlines():
+        label, colon, after = line.partition(":")
+        if not colon or (after and not after[0].isspace()):
+            continue
+        parts = [_words(part) for part in re.split(r"\{\w*\}", label)]
+        if not any(parts):
+            # Nothing but a placeholder stands before what is said: any word may be a speaker.
+            if len(parts) > 1 and "{text}" in after:
+                yield r"[^\s:]+"
+        elif len(re.findall(r"\w+", label)) <= _LONGEST_LABEL:
+            first = next(i for i, part in enumerate(parts) if part)
+            places = (
+                rf"{_BEFORE}{_PLACE}" + (part and rf"\s{part}") for part in parts[first + 1 :]
+            )
+            yield parts[first] + "".join(places)
+
+
+def _words(text: str) -> str:
+    """The words of a text as a pattern, whatever stands between them."""
+    return _BETWEEN.join(map(re.escape, re.findall(r"\w+", _folded(text)[0])))
+
+
+def _folded(text: str) -> tuple[str, range | list[int]]:
+    """A text as a reader sees it, in small Latin letters, and for each sign its place in `text`."""
+    if text.isascii():
+        return text.lower(), range(len(text))
+    signs, places = [], []
+    for place, sign in enumerate(text):
+        for part in unicodedata.normalize("NFKD", sign).casefold():
+            if part not in _INVISIBLE and not unicodedata.category(part).startswith("M"):
+                signs.append(_LOOK_ALIKE.get(part, part))
+                places.append(place)
+    return "".join(signs), places

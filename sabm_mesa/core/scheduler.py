@@ -1,0 +1,261 @@
+"""Phases and the staged scheduler.
+
+A round runs the scenario's phases in their order. In a *sequential* phase agents are asked one
+after another and a later one sees what the earlier ones did; in a *simultaneous* phase all decide
+on the same snapshot and the decisions are applied in the order of the agents' ids.
+
+Two agents of a sequential phase that cannot affect each other may be asked at the same time: with
+a `reach`, an agent starts as soon as every earlier agent within its reach is done. The result is
+that of strict one-by-one order as long as what an agent observes and changes lies within its reach.
+
+Who is next may depend on what was just decided, as when speakers name one another: the order is
+then an iterator, which is asked for the next agent once the decision before has been applied.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from sabm_mesa.core.answers import Decision
+from sabm_mesa.core.parameters import check_choice
+from sabm_mesa.errors import ParameterError
+
+Order = str | Callable[[Any, list[Any]], Iterable[Any]]
+Who = Callable[[Any], Iterable[Any]]
+When = Callable[[Any], bool]
+Reach = Callable[[Any, Any], Iterable[Any]]
+
+
+class Deciding(Protocol):
+    """An agent, as far as a phase knows it; `SmartAgent` is one. It has a method for each phase.
+
+    Attributes:
+        attempts: how often its mind was asked in the phase under way.
+    """
+
+    attempts: int
+
+    @property
+    def instant(self) -> bool:
+        """Whether its mind decides without ever waiting."""
+
+    def begin(self, phase: str, position: int) -> None:
+        """Start its part of a phase."""
+
+
+class Phased(Protocol):
+    """A model, as far as a phase knows it; `SmartModel` is one. It has a method ``after_NAME``."""
+
+    rng: np.random.Generator
+
+    @property
+    def agents(self) -> Iterable[Any]:
+        """The agents."""
+
+
+SIMULTANEOUS, SHUFFLED, FIXED = "simultaneous", "shuffled", "fixed"
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One phase of a round.
+
+    An agent's method of the phase's name is its part: an ``async`` method that asks its mind and
+    returns the decision. The model's method ``after_NAME(agent, decision)`` applies it.
+
+    Attributes:
+        name: the name of the agents' method: ``"communicate"``, ``"plan"`` or ``"act"``.
+        order: ``"simultaneous"``; ``"shuffled"`` (one after another, order drawn every round);
+            ``"fixed"`` (one after another by id); or a callable ``(model, agents) -> sequence``.
+            It may also return an iterator (so be a generator function), which gives the next
+            agent once the decision before has been applied, until it ends; an agent may have
+            several turns, and there are neither `turns` nor a `reach`.
+        when: whether the phase takes place in this round; always, when None.
+        who: the agents that take part; all, when None.
+        reach: the agents that an agent can affect or be affected by in this phase; everybody,
+            when None. It is evaluated when the phase starts.
+        turns: how often every agent has its turn in a sequential phase.
+        says: the question whose answers are said to others; none, when empty.
+        heard: the text that the others hear of such an answer; ``""`` when nothing is said in it.
+        doc: the action of the phase, for the description of the scenario: a sentence that names the
+            questions (in backticks) and says how their answers are applied. Without one the first
+            sentence of the agents' method stands in.
+
+    Raises:
+        UnknownName: for an order that does not exist.
+    """
+
+    name: str
+    order: Order = SIMULTANEOUS
+    when: When | None = None
+    who: Who | None = None
+    reach: Reach | None = None
+    turns: int = 1
+    says: str = ""
+    heard: Callable[[str], str] = str
+    doc: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse an order that does not exist."""
+        if not callable(self.order):
+            check_choice("order of a phase", self.order, (SIMULTANEOUS, SHUFFLED, FIXED))
+
+
+def communication(order: Order = SHUFFLED, **options: Any) -> Phase:
+    """The phase in which agents speak: their method `communicate`, which asks ``communicate``."""
+    return Phase("communicate", order, **{"says": "communicate", **options})
+
+
+def planning(order: Order = SIMULTANEOUS, **options: Any) -> Phase:
+    """The phase in which agents make plans: their method `plan`."""
+    return Phase("plan", order, **options)
+
+
+def action(order: Order = SIMULTANEOUS, **options: Any) -> Phase:
+    """The phase in which agents act: their method `act`."""
+    return Phase("act", order, **options)
+
+
+async def run_phase(model: Phased, phase: Phase) -> int:
+    """Run one phase of the current round.
+
+    Returns:
+        The longest chain of attempts in which each had to wait for the one before.
+    """
+    if phase.when is not None and not phase.when(model):
+        return 0
+    agents: list[Deciding] = list(model.agents if phase.who is None else phase.who(model))
+    apply = getattr(model, f"after_{phase.name}")
+    if phase.order == SIMULTANEOUS:
+        return await _simultaneous(agents, phase.name, apply)
+    order = _in_order(model, phase, agents)
+    if isinstance(order, Iterator):
+        return await _one_by_one(order, phase.name, apply)
+    turns = order * phase.turns
+    if phase.reach is None or all(agent.instant for agent in agents):
+        return await _one_by_one(turns, phase.name, apply)
+    return await _within_reach(model, phase, turns, apply)
+
+
+def _in_order(
+    model: Phased, phase: Phase, agents: list[Deciding]
+) -> list[Deciding] | Iterator[Deciding]:
+    if callable(phase.order):
+        order = phase.order(model, agents)
+        if not isinstance(order, Iterator):
+            return list(order)
+        if phase.turns != 1 or phase.reach is not None:
+            raise ParameterError(
+                f"The order of the phase {phase.name!r} is an iterator, which has neither turns "
+                "nor a reach."
+            )
+        return order
+    if phase.order == SHUFFLED:
+        return [agents[i] for i in model.rng.permutation(len(agents))]
+    return agents
+
+
+async def _turn(agent: Deciding, name: str, position: int) -> tuple[Decision, int]:
+    """One agent's part of a phase, and how many attempts it took."""
+    agent.begin(name, position)
+    decision = await getattr(agent, name)()
+    return decision, agent.attempts
+
+
+async def _simultaneous(agents: list[Deciding], name: str, apply: Callable[..., None]) -> int:
+    for position, agent in enumerate(agents):
+        agent.begin(name, position)
+    if all(agent.instant for agent in agents):
+        decided = [await getattr(agent, name)() for agent in agents]
+    else:
+        decided = await _all([getattr(agent, name)() for agent in agents])
+    for agent, decision in zip(agents, decided, strict=True):
+        apply(agent, decision)
+    return max((agent.attempts for agent in agents), default=0)
+
+
+async def _one_by_one(turns: Iterable[Deciding], name: str, apply: Callable[..., None]) -> int:
+    chain = 0
+    for position, agent in enumerate(turns):
+        decision, attempts = await _turn(agent, name, position)
+        apply(agent, decision)
+        chain += attempts
+    return chain
+
+
+async def _within_reach(
+    model: Phased, phase: Phase, turns: list[Deciding], apply: Callable[..., None]
+) -> int:
+    assert phase.reach is not None
+    chains: list[int] = [0] * len(turns)
+    done = [asyncio.Event() for _ in turns]
+    latest: dict[Deciding, int] = {}
+    reached = {agent: {agent, *phase.reach(model, agent)} for agent in turns}
+
+    async def part(position: int, agent: Deciding, before: list[int]) -> None:
+        for earlier in before:
+            await done[earlier].wait()
+        decision, attempts = await _turn(agent, phase.name, position)
+        apply(agent, decision)
+        chains[position] = attempts + max((chains[earlier] for earlier in before), default=0)
+        done[position].set()
+
+    parts: list[Coroutine[Any, Any, None]] = []
+    for position, agent in enumerate(turns):
+        before = [latest[other] for other in reached[agent] if other in latest]
+        parts.append(part(position, agent, before))
+        latest[agent] = position
+    await _all(parts)
+    return max(chains, default=0)
+
+
+class _Together:
+    """Tasks that are awaited together, with a fraction of the memory of `asyncio.gather`.
+
+    Args:
+        parts: the awaited parts, on the running loop.
+    """
+
+    def __init__(self, parts: Sequence[Coroutine[Any, Any, Any]]) -> None:
+        loop = asyncio.get_running_loop()
+        self.tasks = [loop.create_task(part) for part in parts]
+        self.over: asyncio.Future[None] = loop.create_future()
+        self._left = len(self.tasks)
+        for task in self.tasks:
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._left -= 1
+        if self.over.done():
+            return
+        if task.cancelled():
+            self.over.set_exception(asyncio.CancelledError())
+        elif (problem := task.exception()) is not None:
+            self.over.set_exception(problem)
+        elif not self._left:
+            self.over.set_result(None)
+
+
+async def _all(parts: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
+    """Await all parts together; when one fails or the round is stopped, stop the others first.
+
+    A part that waits for an answer which is being paid for ends when that answer is recorded.
+    """
+    together = _Together(parts)
+    try:
+        if parts:
+            await together.over
+    except BaseException as problem:
+        # A part that stops of itself has been stopped along with all others: once more would cut
+        # off what is paid for.
+        if together.over.cancelled() or not isinstance(problem, asyncio.CancelledError):
+            for task in together.tasks:
+                task.cancel()
+        await asyncio.gather(*together.tasks, return_exceptions=True)
+        raise
+    return [task.result() for task in together.tasks]

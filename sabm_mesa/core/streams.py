@@ -1,0 +1,78 @@
+"""Random streams: all that is drawn in a run comes from its seed.
+
+A model draws from its own generator. Each agent has a stream that is derived from the seed and the
+id of the agent; each attempt at a question that is paid for has one that is derived from the seed
+and the place of the question in the run.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from sabm_mesa.core.asks import Key
+from sabm_mesa.core.parameters import check_int
+from sabm_mesa.errors import about
+
+Seed = int | Sequence[int] | np.random.SeedSequence | np.random.Generator | None
+"""Values that Mesa takes as `rng`."""
+Entropy = tuple[int, ...]
+"""A seed as integers."""
+
+
+@about("rng")
+def entropy(rng: Any) -> Entropy:
+    """The seed as integers, from all that Mesa takes as `rng`; drawn anew from None.
+
+    Args:
+        rng: an integer or a sequence of them, a SeedSequence, a Generator (which is drawn from),
+            or None.
+
+    Raises:
+        ParameterError: for anything else.
+    """
+    if rng is None:
+        return (int(np.random.SeedSequence().generate_state(1)[0]),)
+    if isinstance(rng, np.random.Generator):
+        return (int(rng.integers(2**32)),)
+    if isinstance(rng, np.random.SeedSequence):
+        return tuple(int(word) for word in rng.generate_state(4))
+    if isinstance(rng, Sequence) and not isinstance(rng, str) and len(rng) > 0:
+        return tuple(check_int("the seed", word, 0) for word in rng)
+    return (check_int("the seed", rng, 0),)
+
+
+def agent_rng(seed: Entropy, agent: int) -> np.random.Generator:
+    """The stream of an agent.
+
+    Args:
+        seed: the seed of the run.
+        agent: the id of the agent.
+    """
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(agent,)))
+
+
+def agent_random(seed: Entropy, agent: int) -> Random:
+    """The stream of an agent for Python's `random`.
+
+    Args:
+        seed: the seed of the run.
+        agent: the id of the agent.
+    """
+    return Random(f"{seed}/{agent}")
+
+
+def attempt_rng(seed: Entropy, key: Key, attempt: int) -> np.random.Generator:
+    """The stream of one attempt at a question.
+
+    Args:
+        seed: the seed of the run.
+        key: the place of the question in the run.
+        attempt: the number of the attempt, from 0.
+    """
+    place = (key.round, zlib.crc32(key.phase.encode()), key.agent, key.call, attempt)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=place))

@@ -1,0 +1,40 @@
+"""Files that a user hands in: read in one place, so that each problem is one clear line."""
+
+from __future__ import annotations
+
+import tomllib
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from sabm_mesa.errors import UsageError
+
+
+def expand_home(path: str) -> Path:
+    """A path with the ``~`` at its beginning spelled out.
+
+    Args:
+        path: the path; it stays as it is when nobody of the name behind the ``~`` has a home.
+    """
+    with suppress(RuntimeError):
+        return Path(path).expanduser()
+    return Path(path)
+
+
+def read_toml(path: str | Path, what: str, error: type[UsageError]) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Args:
+        path: the file.
+        what: the kind of file, for the error: ``"prompt file"``.
+        error: the error to raise.
+
+    Raises:
+        UsageError: of the type `error`, when it cannot be read or is not valid TOML.
+    """
+    try:
+        return tomllib.loads(Path(path).read_text("utf-8"))
+    except OSError as problem:
+        raise error(f"Cannot read the {what} {path}: {problem.strerror or problem}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise error(f"The {what} {path} is not valid TOML: {problem}.") from None

@@ -1,0 +1,109 @@
+"""Cost and failures of the asks of a run: by round, by agent and in total."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import NamedTuple
+
+from sabm_mesa.core.answers import BY_FILTER, BY_LENGTH, Decision, Reply
+
+DECIMALS = 12
+"""A sum of dollars below a thousand has no rounding error to this number of decimals."""
+
+
+class Failures(NamedTuple):
+    """Failures of the asks of one agent in one round; see `Usage` for the counts."""
+
+    invalid: int = 0
+    reasks: int = 0
+    retries: int = 0
+    refused: int = 0
+    truncated: int = 0
+
+    def plus(self, more: Failures) -> Failures:
+        """The sum of both, count by count."""
+        return Failures(*(a + b for a, b in zip(self, more, strict=True)))
+
+
+NO_FAILURES = Failures()
+"""Stands for all agents with whose asks nothing went wrong."""
+
+
+@dataclass(slots=True)
+class Usage:
+    """Sums over asks.
+
+    Attributes:
+        asks: questions that minds were asked (a question that is asked again counts once).
+        invalid: questions that got no usable answer within the allowed attempts.
+        reasks: times a question was asked again because its answer could not be used.
+        retries: times a request was sent again because the server did not answer it.
+        refused: answers that the model declined to give or a filter ended.
+        truncated: answers that ended at the limit of tokens, whether or not they could be used.
+        prompt_tokens: tokens sent.
+        cached_tokens: tokens sent that the server had in its prompt cache.
+        completion_tokens: tokens received.
+        cost_usd: dollars, to `DECIMALS` decimals, so that the order of the answers makes no
+            difference; NaN as soon as one came from a model without a known price.
+        by_agent: agent → what went wrong with its asks; agents with nothing are not in it, and
+            sums leave it out.
+    """
+
+    asks: int = 0
+    invalid: int = 0
+    reasks: int = 0
+    retries: int = 0
+    refused: int = 0
+    truncated: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+    by_agent: dict[int, Failures] = field(default_factory=dict, repr=False, compare=False)
+
+    def add_reply(self, reply: Reply, agent: int) -> None:
+        """Count what one answer to an agent's question cost."""
+        refused, truncated = reply.finish_reason == BY_FILTER, reply.finish_reason == BY_LENGTH
+        if reply.retries or refused or truncated:
+            self._fail(agent, Failures(0, 0, reply.retries, int(refused), int(truncated)))
+        self.prompt_tokens += reply.prompt_tokens
+        self.cached_tokens += reply.cached_tokens
+        self.completion_tokens += reply.completion_tokens
+        if reply.cost_usd:
+            self.cost_usd = _sum(self.cost_usd, round(reply.cost_usd, DECIMALS))
+
+    def add_decision(self, decision: Decision, agent: int) -> None:
+        """Count one question of an agent that was decided."""
+        self.asks += 1
+        if decision.reason or decision.attempts > 1:
+            self._fail(agent, Failures(int(not decision.valid), decision.attempts - 1))
+
+    def _fail(self, agent: int, new: Failures) -> None:
+        for name, count in new._asdict().items():
+            setattr(self, name, getattr(self, name) + count)
+        self.by_agent[agent] = self.by_agent.get(agent, NO_FAILURES).plus(new)
+
+    def add(self, other: Usage) -> None:
+        """Add the counts of another one."""
+        for name, value in other:
+            setattr(self, name, _sum(getattr(self, name), value))
+
+    def subtract(self, other: Usage) -> None:
+        """Take another sum away from this one."""
+        for name, value in other:
+            setattr(self, name, _sum(getattr(self, name), -value))
+
+    @property
+    def tokens(self) -> int:
+        """Tokens sent and received."""
+        return self.prompt_tokens + self.completion_tokens
+
+    def __iter__(self) -> Iterator[tuple[str, float]]:
+        """Yield names and sums, so that ``dict(usage)`` is a row of data."""
+        names = [each.name for each in fields(self) if each.name != "by_agent"]
+        return ((name, getattr(self, name)) for name in names)
+
+
+def _sum(a: float, b: float) -> float:
+    return round(a + b, DECIMALS)

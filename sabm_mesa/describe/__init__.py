@@ -1,0 +1,123 @@
+"""Description of a scenario or of recorded runs: ODD description, prompts, columns, versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sabm_mesa.core.prompts import load, merge
+from sabm_mesa.describe.docstrings import spec_sheet
+from sabm_mesa.describe.odd import odd_of, typed_parameters
+from sabm_mesa.describe.rendering import as_markdown, as_text
+from sabm_mesa.describe.subject import Subject, of_recording, of_scenario
+from sabm_mesa.describe.texts import odd_file
+from sabm_mesa.models import registry
+
+if TYPE_CHECKING:
+    from sabm_mesa.models.base import SmartModel
+
+__all__ = ["as_markdown", "as_text", "describe", "describe_recording"]
+
+
+def describe(
+    model: type[SmartModel],
+    condition: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The description of a scenario as data, in the setting in which it is to be run.
+
+    Minds that are language models are named and not set up: no key is needed.
+
+    Args:
+        model: the model class.
+        condition: the condition; that of the parameters, or baseline, when None.
+        parameters: the parameters that differ from the defaults.
+
+    Returns:
+        name, title, source, spec_sheet, odd (the sections of the ODD description: number, title,
+        and blocks, which are paragraphs, lists of steps, mappings name → meaning, or tables whose
+        first row is their head), odd_missing (the elements nobody has written down) and odd_file
+        (the file in which they can be), parameters
+        (name → type, default, value and meaning), conditions and variants (name → the prompt
+        entries that it changes, with their texts), personas (name → text), minds (the classical
+        ones), model_columns and agent_columns, prompts (entry → hash and text, without those that
+        only other scenarios with the same prompt file use), answer_forms (the names of those that
+        say how an answer is to be written, in any scenario), prompts_sha256 (of all), versions,
+        recording (``""``), and varied (nothing).
+
+    Raises:
+        UnknownName: for a condition or parameter that does not exist.
+        UsageError: for a parameter that cannot be used.
+    """
+    chosen = {} if condition is None else {"condition": condition}
+    return _described(of_scenario(model, {**(parameters or {}), **chosen}))
+
+
+def describe_recording(path: str | Path, runs: Sequence[int] | None = None) -> dict[str, Any]:
+    """The description of recorded runs: of what was run, with the versions it was run with.
+
+    Args:
+        path: the recording.
+        runs: the numbers of the runs, of one scenario; those of the latest command when None.
+
+    Returns:
+        The same as `describe`; prompts and personas are those that were used, and conditions and
+        variants have no entries, since they are in the prompts already. ``prompts_sha256`` is as in
+        ``summary.json``. ``varied`` has the parameters that differ between the runs; texts and
+        prompts are then those of the first.
+
+    Raises:
+        RecordingError: when the recording cannot be read, or has no such run.
+        UsageError: when this version cannot use the recorded parameters, or the runs are of
+            different scenarios.
+    """
+    return _described(of_recording(path, runs))
+
+
+def _described(subject: Subject) -> dict[str, Any]:
+    model, book = subject.scenario, subject.model.book
+    own = load(model.prompt_file)
+    entries = set(own["prompts"])
+    if not subject.runs and subject.parameters.get("prompts") is not None:
+        own = merge(own, load(subject.parameters["prompts"]))
+    changes = {} if subject.runs else own
+    in_use = {agent.persona for agent in subject.model.population} if subject.runs else None
+    hashes, odd = book.hashes(), odd_of(subject)
+    return {
+        "name": model.scenario_name,
+        "title": model.title,
+        "source": model.source,
+        "recording": subject.recording,
+        "varied": list(subject.varied),
+        "versions": dict(subject.versions),
+        "spec_sheet": spec_sheet(model),
+        "odd": [section._asdict() for section in odd.sections],
+        "odd_missing": odd.missing,
+        "odd_file": odd_file(model.prompt_file).name,
+        "parameters": typed_parameters(subject),
+        "conditions": {c: changes.get("conditions", {}).get(c, {}) for c in book.conditions},
+        "variants": {v: changes.get("variants", {}).get(v, {}) for v in book.variants},
+        "personas": book.personas,
+        "minds": [
+            "classical" if m == "default" else f"classical:{m}" for m in model.classical_minds
+        ],
+        "model_columns": list(subject.model.model_frame().columns),
+        "agent_columns": list(subject.model.agent_frame().columns),
+        "prompts": {
+            entry: {"sha256": hashes[entry], "text": text}
+            for entry, text in sorted(book.entries.items())
+            if not _of_another(entry, model)
+        },
+        "answer_forms": sorted(set(book.entries) - entries),
+        "prompts_sha256": book.digest(in_use),
+    }
+
+
+def _of_another(entry: str, model: type[SmartModel]) -> bool:
+    """Whether an entry has the name of another scenario before its own: they share a file."""
+    others = set(registry.SCENARIOS) - {model.scenario_name}
+    return any(
+        entry.startswith(f"{name}_") and registry.scenario(name).prompt_file == model.prompt_file
+        for name in others
+    )

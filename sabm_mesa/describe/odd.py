@@ -1,0 +1,484 @@
+"""The ODD description of a scenario or of runs of it: overview, design concepts, details.
+
+Most of it is taken from the code, so that it cannot say what the code does not do: phases, state
+variables, observations, data columns, parameters, minds. What code cannot say stands in the texts
+of the scenario (see `sabm_mesa.describe.texts`).
+
+Source: Grimm et al. 2020, "The ODD protocol for describing agent-based and other simulation
+models: a second update to improve clarity, replication, and structural realism", Journal of
+Artificial Societies and Social Simulation 23(2) 7.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any, NamedTuple, get_origin
+
+from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.core.asks import Observation
+from sabm_mesa.core.parameters import SERVICES, parameters_of
+from sabm_mesa.core.scheduler import FIXED, SHUFFLED, SIMULTANEOUS, Phase
+from sabm_mesa.core.usage import Failures, Usage
+from sabm_mesa.describe.docstrings import (
+    arguments,
+    attributes,
+    description,
+    paragraphs,
+    sheet_sections,
+    spec_sheet,
+    summary,
+)
+from sabm_mesa.describe.subject import NOT_GIVEN, Subject
+from sabm_mesa.describe.texts import CONCEPTS, filled, in_figures, read_texts
+from sabm_mesa.minds.specs import by_spec
+from sabm_mesa.models.base import COLUMNS_OF_ASKS, SmartModel
+from sabm_mesa.studies.experiments.design import experiments_of
+
+Block = str | list[str] | dict[str, str] | list[list[str]]
+"""A paragraph; numbered steps; name → meaning; or a table, whose first row is its head."""
+
+_OF_SHEET = {
+    "purpose": "Purpose",
+    "entities": "Entities",
+    "processes": "Process overview",
+    "initialization": "Initialization",
+    "input": "Input",
+    "submodels": "Submodels",
+}
+"""Element → how the heading begins under which a spec sheet has it."""
+_ELEMENTS = {
+    "purpose": "1 Purpose and patterns",
+    "entities": "2 Entities, state variables, and scales",
+    "processes": "3 Process overview and scheduling",
+    "initialization": "5 Initialization",
+    "input": "6 Input data",
+    "submodels": "7 Submodels",
+}
+_ORDERS = {
+    SIMULTANEOUS: "all decide at the same time, on the same state of the world; the decisions take "
+    "effect in the order of the agents.",
+    SHUFFLED: "one after another, in an order that is drawn anew each time; each agent sees the "
+    "effect of the decisions before.",
+    FIXED: "one after another, in the order given; each agent sees the effect of the decisions "
+    "before.",
+}
+_REACH = "Agents that cannot affect each other may be asked at the same time, with the same result."
+_COLLECTING = (
+    "Observation: the data columns of the round are collected and recorded; the run ends after "
+    "at most {n_rounds} rounds (`n_rounds`)."
+)
+_ASKING = (
+    "All minds are asked in the same way. The agent's observation is filled into the prompt entry "
+    "of the question, and the answer is read strictly. An answer that cannot be used is asked for "
+    "again with the reason, at most {max_attempts} times in all; then the decision is recorded as "
+    "invalid, and the rule for unreadable answers applies (element 7)."
+)
+_CHANCE = (
+    "All chance comes from one seed: the model draws from one stream, each agent from a stream of "
+    "its own that is derived from the seed and its number. Given the same answers of the minds, "
+    "runs are identical to the last bit, however long an answer takes."
+)
+_LANGUAGE_MODEL = (
+    "A language model behind an OpenAI-compatible endpoint. The entry `scenario` is its system "
+    "message and the entry of the question its user message; nothing is kept between questions. "
+    "{sampling}; answer format `{answer_format}`."
+)
+_MINDS = {
+    "llm": _LANGUAGE_MODEL,
+    "gguf": "A language model that is run in the process. " + _LANGUAGE_MODEL.split(". ", 1)[1],
+    "human": "A person at a seat, who is shown the same text.",
+    "py": "A mind from a file of the user's own.",
+}
+_SAMPLING = {
+    "temperature": "temperature {}",
+    "top_p": "top_p {}",
+    "max_tokens": "at most {} tokens an answer",
+}
+_COLUMNS = {
+    "run": "number of the run.",
+    "round": "the round, from 0.",
+    "agent": "number of the agent.",
+    "cost_usd": "dollars; NaN as soon as one answer came from a model without a known price.",
+}
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")
+
+
+class Section(NamedTuple):
+    """One element, or a part of one.
+
+    Attributes:
+        number: such as ``4.2``.
+        title: such as ``Emergence``.
+        blocks: its content.
+    """
+
+    number: str
+    title: str
+    blocks: list[Block]
+
+
+@dataclass(frozen=True)
+class Odd:
+    """An ODD description.
+
+    Attributes:
+        sections: the elements and their parts, in order.
+        missing: the elements and design concepts that nobody has written down.
+    """
+
+    sections: list[Section]
+    missing: list[str]
+
+
+def odd_of(subject: Subject) -> Odd:
+    """Describe a scenario or runs of it.
+
+    Args:
+        subject: the scenario or runs.
+
+    Raises:
+        ParameterError: for texts of the scenario that cannot be used.
+    """
+    return _Writing(subject).odd()
+
+
+def typed_parameters(subject: Subject) -> dict[str, dict[str, Any]]:
+    """Parameter → its type, default, value and meaning.
+
+    Args:
+        subject: the scenario or runs.
+    """
+    types: dict[str, str] = {}
+    for cls in subject.scenario.__mro__:
+        annotations = getattr(vars(cls).get("__init__"), "__annotations__", {})
+        for name, annotation in annotations.items():
+            types.setdefault(name, _type(annotation, vars(sys.modules[cls.__module__])))
+    meanings = arguments(subject.scenario)
+    return {
+        name: {
+            "type": types.get(name, "any"),
+            "default": parameter.default,
+            "value": subject.parameters.get(name, parameter.default),
+            "meaning": meanings.get(name, ""),
+        }
+        for name, parameter in parameters_of(subject.scenario).items()
+        if name not in SERVICES
+    }
+
+
+class _Writing:
+    """One description while it is written."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject, self.model = subject, subject.model
+        found = read_texts(subject.scenario)
+        self.values: Mapping[str, str] = found.get("values", {})
+        self.submodels: Mapping[str, str] = found.get("submodels", {})
+        self.columns: Mapping[str, str] = found.get("columns", {})
+        self.texts = {k: v for k, v in found.items() if isinstance(v, str)}
+        self.sheet = sheet_sections(spec_sheet(subject.scenario))
+        self.agents = list(dict.fromkeys(type(agent) for agent in self.model.population))
+        self.missing: list[str] = []
+
+    def odd(self) -> Odd:
+        """All seven elements."""
+        sections = [
+            self._element("purpose", [*self._text("patterns"), *self._experiments()]),
+            self._element("entities", [*self._states(), *self._text("scales")]),
+            self._element("processes", [self._steps(), self._filled(_ASKING)]),
+            *self._concepts(),
+            self._element("initialization", _initial_state(self.subject)),
+            self._element("input", []),
+            *self._submodels(),
+        ]
+        return Odd(sections, self.missing)
+
+    def _element(self, entry: str, generated: Iterable[Block]) -> Section:
+        number, _, title = _ELEMENTS[entry].partition(" ")
+        own = self._text(entry) or self._of_sheet(_OF_SHEET[entry])
+        if entry == "input" and not own and self._of_sheet("Initialization and input"):
+            own = ["Input data, if there are any, are described under Initialization."]
+        if not own:
+            self.missing.append(f"{number} {title}")
+        return Section(number, title, [*own, *generated])
+
+    def _experiments(self) -> Iterator[Block]:
+        """The published patterns that runs can be compared with."""
+        known = experiments_of(self.model.scenario_name)
+        if known:
+            yield (
+                "Patterns that were published, and that `sabm reproduce NAME` compares runs with:"
+            )
+            yield {
+                each.name: " ".join(
+                    [f"{each.title} ({each.source}).", *(c.text for c in each.claims)]
+                )
+                for each in known
+            }
+
+    def _states(self) -> Iterator[Block]:
+        counts = Counter(type(agent) for agent in self.model.population)
+        base = attributes(SmartAgent)
+        for cls in self.agents:
+            yield f"Agents: {counts[cls]} of `{cls.__name__}`. {summary(cls)} State variables:"
+            yield attributes(cls, SmartAgent) | {name: base[name] for name in ("mind", "persona")}
+        yield "State variables of the world:"
+        yield attributes(type(self.model), SmartModel) | {"round": attributes(SmartModel)["round"]}
+
+    def _steps(self) -> list[str]:
+        """The steps of a round in their order, a paragraph each."""
+        model = type(self.model)
+        steps = []
+        if model.begin_round is not SmartModel.begin_round:
+            steps.append(f"Beginning of the round: {_continued(summary(model.begin_round))}")
+        steps += [self._phase(phase) for phase in self.model.phases]
+        if model.update is not SmartModel.update:
+            steps.append(f"End of the round: {_continued(summary(model.update))}")
+        return [*steps, self._filled(_COLLECTING)]
+
+    def _phase(self, phase: Phase) -> str:
+        methods = (getattr(cls, phase.name, None) for cls in self.agents)
+        does = phase.doc or next(filter(None, map(summary, methods)), "")
+        said = [f"Phase `{phase.name}`: {_continued(does)}" if does else f"Phase `{phase.name}`."]
+        if phase.when is not None and (when := _rule(phase.when)):
+            said.append(f"It takes place if {when.removeprefix('whether ')}")
+        if phase.who is not None and (who := _rule(phase.who)):
+            said.append(f"Participants: {who}")
+        order = _rule(phase.order) if callable(phase.order) else _ORDERS[phase.order]
+        said.append(f"Order: {order or 'of its own.'}")
+        if phase.turns > 1:
+            said.append(f"Each agent has {phase.turns} turns.")
+        if phase.reach is not None:
+            said.append(_REACH)
+        return " ".join(said)
+
+    def _concepts(self) -> Iterator[Section]:
+        own = self._of_sheet("Design concepts")
+        yield Section("4", "Design concepts", [] if self._text("emergence") else own)
+        generated: dict[str, Callable[[], Iterable[Block]]] = {
+            "sensing": self._observations,
+            "stochasticity": lambda: [_CHANCE],
+            "observation": lambda: [
+                *_columns(self.model, self.columns),
+                *self._of_sheet("Measures"),
+            ],
+        }
+        for place, (entry, title) in enumerate(CONCEPTS.items(), 1):
+            text = self._text(entry)
+            if not text and not own:
+                self.missing.append(f"4.{place} {title}")
+            more = generated[entry]() if entry in generated else []
+            if text or more:
+                yield Section(f"4.{place}", title, [*text, *more])
+
+    def _observations(self) -> Iterator[Block]:
+        """Yield the section on the observations of agents."""
+        yield (
+            "All minds decide on the same typed observation: the prompt of a language model is "
+            "rendered from it, a classical mind reads it, a person's page shows it. It holds:"
+        )
+        for agent in self.agents:
+            for cls in _observations_of(agent):
+                known = attributes(cls)
+                yield f"`{cls.__name__}`"
+                yield known | {each.name: "" for each in fields(cls) if each.name not in known}
+
+    def _submodels(self) -> Iterator[Section]:
+        own = [] if self.submodels else self._of_sheet(_OF_SHEET["submodels"])
+        if not own and not self.submodels:
+            self.missing.append(_ELEMENTS["submodels"])
+        yield Section("7", "Submodels", own)
+        parts: dict[str, list[Block]] = {
+            title: [self._filled(text)] for title, text in self.submodels.items()
+        }
+        parts |= {
+            "Minds": _minds(self.subject),
+            "Unreadable answers": self._of_sheet("Unreadable answers"),
+            "Parameters": [_parameters(self.subject)],
+            "Calibration and our own choices": self._text("choices"),
+        }
+        parts |= {
+            name: [text] for name, text in self.sheet.items() if name.startswith("Deviations")
+        }
+        written = {title: blocks for title, blocks in parts.items() if blocks}
+        for place, (title, blocks) in enumerate(written.items(), 1):
+            yield Section(f"7.{place}", title, blocks)
+
+    def _text(self, entry: str) -> list[Block]:
+        text = self.texts.get(entry, "").strip()
+        return [self._filled(text)] if text else []
+
+    def _of_sheet(self, heading: str) -> list[Block]:
+        return [text for name, text in self.sheet.items() if name.startswith(heading)]
+
+    def _filled(self, text: str) -> str:
+        return filled(paragraphs(text), self.values, self.model, self.subject.parameters)
+
+
+def _rule(function: Callable[..., Any]) -> str:
+    """Return the summary of a function of a phase; nothing when it has no docstring."""
+    return _continued(summary(function)) if inspect.isfunction(function) else ""
+
+
+def _continued(sentence: str) -> str:
+    """A sentence as it goes on after a colon, with a small first letter."""
+    is_word = sentence[1:2].islower() or sentence[:2] == "A "
+    return sentence[:1].lower() + sentence[1:] if is_word else sentence
+
+
+def _observations_of(agent: type[SmartAgent]) -> list[type[Observation]]:
+    """The observations in the modules of an agent class, without those that others extend."""
+    modules = (cls.__module__ for cls in agent.__mro__ if issubclass(cls, SmartAgent))
+    named = (each for module in modules for each in vars(sys.modules[module]).values())
+    found = dict.fromkeys(
+        each
+        for each in named
+        if isinstance(each, type) and issubclass(each, Observation) and each is not Observation
+    )
+    return [o for o in found if not any(o is not each and issubclass(each, o) for each in found)]
+
+
+def _columns(model: SmartModel, told: Mapping[str, str]) -> Iterator[Block]:
+    """The data columns of a run with their meanings, those of the model and of the agents.
+
+    Args:
+        model: the model, before its first round.
+        told: column → meaning, where docstrings do not say it; ``*`` stands for any characters.
+    """
+
+    def table(
+        names: Iterable[str], sources: Mapping[str, str], documented: Mapping[str, str]
+    ) -> list[list[str]]:
+        def meaning(name: str) -> str:
+            written = (text for pattern, text in told.items() if fnmatchcase(name, pattern))
+            own = documented.get(sources.get(name, name), "")
+            return _COLUMNS.get(name) or own or next(written, "")
+
+        return [["column", "meaning"], *([name, meaning(name)] for name in names)]
+
+    asks = attributes(Usage)
+    of_agents: dict[str, str] = {}
+    for cls in {type(agent): None for agent in model.population}:
+        of_agents |= attributes(cls)
+    yield "Columns of the model data, one row a round and run:"
+    own = {**dict(model.columns()), **{name: name for name in COLUMNS_OF_ASKS}}
+    yield table(model.model_frame().columns, own, attributes(type(model)) | asks)
+    yield "Columns of the agent data, one row an agent, round and run:"
+    own = {**model.agent_columns, **{name: name for name in ("mind", *Failures._fields)}}
+    yield table(model.agent_frame().columns, own, asks | of_agents)
+
+
+def _initial_state(subject: Subject) -> Iterator[Block]:
+    """Minds, personas, condition and seeds at the start, and what changes during the run."""
+    personas = Counter(agent.persona for agent in subject.model.population)
+    facts = {
+        "minds": ", or ".join(map(_counts, subject.minds)),
+        "personas": _counts(personas),
+        "condition": str(subject.parameters["condition"]),
+    }
+    yield facts | (
+        dict(subject.runs) or {"seed": "drawn, and recorded with the run, unless one is given"}
+    )
+    if subject.changes:
+        yield "Changes during the runs:"
+        yield {
+            f"from round {change['at']} on": ", ".join(
+                f"`{name}` = {_value(name, value)}" for name, value in change["set"].items()
+            )
+            for change in subject.changes
+        }
+
+
+def _minds(subject: Subject) -> list[Block]:
+    """Describe each kind of mind.
+
+    The classical minds that are not in use are described for a scenario, and not for runs.
+    """
+    used = dict.fromkeys(spec for population in subject.minds for spec in population)
+    classical = dict(_classical_minds(subject.scenario))
+    rules = {}
+    for spec in used:
+        kind, _, rest = spec.partition(":")
+        if kind == "classical":
+            rules[spec] = classical.get(spec, "")
+        elif kind == "fixed":
+            rules[spec] = f"Always answers {rest}."
+        elif spec != NOT_GIVEN:
+            rules[spec] = _sampled(_MINDS.get(kind, "A mind of the user's own."), subject)
+    if not subject.runs:
+        rules |= {spec: rule for spec, rule in classical.items() if spec not in rules}
+        rules.setdefault("llm:MODEL", _sampled(_LANGUAGE_MODEL, subject))
+    known = {spec: rule for spec, rule in rules.items() if rule}
+    return [known] if known else []
+
+
+def _sampled(text: str, subject: Subject) -> str:
+    """The description of a mind with the sampling parameters of the run."""
+    given = subject.parameters
+    told = [
+        said.format(in_figures(given[name]))
+        for name, said in _SAMPLING.items()
+        if given.get(name) is not None
+    ]
+    sampling = f"Sampling: {', '.join(told)}" if told else "Sampling is left to the server"
+    if 0 < len(told) < len(_SAMPLING):
+        sampling += " (the rest is left to the server)"
+    return text.format(sampling=sampling, answer_format=given.get("answer_format"))
+
+
+def _classical_minds(scenario: type[SmartModel]) -> Iterator[tuple[str, str]]:
+    """Spec → rule; a mind that has two names is described under the first."""
+    known: dict[Any, str] = {}
+    for name, maker in scenario.classical_minds.items():
+        spec = "classical" if name == "default" else f"classical:{name}"
+        if maker in known:
+            yield spec, f"The same as `{known[maker]}`."
+            continue
+        known[maker] = spec
+        cls, settings = (maker.func, maker.keywords) if isinstance(maker, partial) else (maker, {})
+        given = "".join(f" With `{k}` = {in_figures(v)}." for k, v in settings.items())
+        yield spec, f"{description(cls)}{given}"
+
+
+def _parameters(subject: Subject) -> list[list[str]]:
+    """Parameter, value and meaning, in rows below their head."""
+    rows = [["parameter", "value", "meaning"]]
+    for name, each in typed_parameters(subject).items():
+        if name == "rng":
+            continue
+        if name in subject.varied:
+            several = dict.fromkeys(_value(name, value) for value in subject.varied[name])
+            shown = f"varied between runs: {', '.join(several)}"
+        else:
+            shown, usual = _value(name, each["value"]), _value(name, each["default"])
+            shown += "" if shown == usual else f" (default {usual})"
+        rows.append([name, shown, each["meaning"]])
+    return rows
+
+
+def _value(name: str, value: Any) -> str:
+    return in_figures(by_spec(value) if name == "minds" else value)
+
+
+def _counts(several: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} × {name}" for name, n in sorted(several.items()))
+
+
+def _type(annotation: Any, known: Mapping[str, Any]) -> str:
+    """An annotation with its aliases spelled out, as far as `known` has them."""
+
+    def spelled_out(name: re.Match[str]) -> str:
+        found = known.get(name[0])
+        return name[0] if get_origin(found) is None else inspect.formatannotation(found)
+
+    if not isinstance(annotation, str):
+        annotation = inspect.formatannotation(annotation)
+    return _MODULES.sub("", _NAME.sub(spelled_out, annotation))

@@ -1,0 +1,217 @@
+"""A description as text: plain for the terminal, or Markdown for a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from textwrap import fill, indent
+from typing import Any
+
+from sabm_mesa.describe.docstrings import sheet_sections
+from sabm_mesa.describe.texts import references
+from sabm_mesa.recording.store import versions
+
+WIDTH = 100
+
+
+def as_text(description: Mapping[str, Any], *, prompts: bool = True) -> str:
+    """The description as plain text; of the entries on the form of answers it has the names only.
+
+    Args:
+        description: as `describe` returns it.
+        prompts: whether the texts of prompts and personas are shown.
+    """
+    elements = [
+        (_heading(each), "\n\n".join(map(plain, each["blocks"]))) for each in description["odd"]
+    ]
+    notes = [(title, plain(block)) for title, block in _notes(description)]
+    shown = [
+        (title, "\n\n".join(f"{name}\n{indent(text, '  ')}" for name, text in texts.items()))
+        for title, texts in _prompts(description)
+    ]
+    names = [
+        (title.capitalize(), ", ".join(description[title])) for title in ("conditions", "personas")
+    ]
+    head = [(description["title"] + f" ({description['name']})", plain(_about(description)))]
+    sections = [*head, *elements, *notes, *(shown if prompts else names), _forms(description)]
+    return "\n\n".join(f"{title}\n{'-' * len(title)}\n{body}".rstrip() for title, body in sections)
+
+
+def as_markdown(description: Mapping[str, Any], *, prompts: bool = True) -> str:
+    """The description in Markdown, to paste into a paper, a supplement or a page of docs.
+
+    Args:
+        description: as `describe` returns it.
+        prompts: whether the texts of prompts and personas are shown.
+    """
+    parts = [f"# {description['title']} (`{description['name']}`)", _about(description)]
+    for each in description["odd"]:
+        level = "###" if "." in each["number"] else "##"
+        parts += [f"{level} {_heading(each)}", *map(markdown, each["blocks"])]
+    for title, block in _notes(description):
+        parts += [f"## {title}", markdown(block)]
+    for title, texts in _prompts(description) if prompts else []:
+        parts.append(f"## {title}")
+        for name, text in texts.items():
+            parts += [f"`{name}`", code(text)]
+    title, body = _forms(description)
+    return "\n\n".join([*parts, f"## {title}", body]) + "\n"
+
+
+def plain(block: Any) -> str:
+    """A block as plain text of `WIDTH` columns.
+
+    Args:
+        block: see `sabm_mesa.describe.odd.Block`.
+    """
+    if isinstance(block, str):
+        return "\n\n".join(_filled(each) for each in block.split("\n\n"))
+    if isinstance(block, Mapping):
+        return "\n".join(_hanging(_line((name, text))) for name, text in block.items())
+    if block and isinstance(block[0], str):
+        return "\n".join(_hanging(f"{n}. {text}") for n, text in enumerate(block, 1))
+    return "\n".join(_hanging(_line(row)) for row in block[1:])
+
+
+def markdown(block: Any) -> str:
+    """A block as Markdown.
+
+    Args:
+        block: see `sabm_mesa.describe.odd.Block`.
+    """
+    if isinstance(block, str):
+        return block
+    if isinstance(block, Mapping):
+        return "\n".join(
+            f"- `{name}`" + (f": {_one(text)}" if text else "") for name, text in block.items()
+        )
+    if block and isinstance(block[0], str):
+        return "\n".join(f"{n}. {_one(text)}" for n, text in enumerate(block, 1))
+    return table(block)
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; the first cell of each row is code.
+
+    Args:
+        rows: the head, and the rows below it.
+    """
+    head, *body = rows
+    lines = [head, ["---"] * len(head), *([f"`{name}`", *cells] for name, *cells in body)]
+    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
+
+
+def code(text: str) -> str:
+    """A text as a block of code, whatever is in it.
+
+    Args:
+        text: the text.
+    """
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}text\n{text.strip()}\n{fence}"
+
+
+def _line(row: Iterable[str]) -> str:
+    name, *cells = row
+    said = [_one(cell) for cell in cells if cell]
+    return f"{name}: {' · '.join(said)}" if said else name
+
+
+def _hanging(text: str) -> str:
+    return _filled(_one(text), "  ", "      ")
+
+
+def _filled(text: str, first: str = "", later: str = "") -> str:
+    """A text in lines, in which no path or name is broken."""
+    return fill(
+        text, WIDTH, initial_indent=first, subsequent_indent=later,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def _one(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _cell(text: str) -> str:
+    return _one(text).replace("|", "\\|")
+
+
+def _about(description: Mapping[str, Any]) -> str:
+    """Name the subject, how the runs differ, and the elements that nobody has written down."""
+    recording = description["recording"]
+    subject = f"the runs of {recording}" if recording else "the scenario"
+    said = [f"Description of {subject} by the ODD protocol (Grimm et al. 2020)."]
+    said.append(f"Source of the scenario: {description['source']}.")
+    if description["varied"]:
+        said.append(
+            f"The runs differ in {', '.join(description['varied'])} (see Parameters); figures in "
+            "the texts, personas and prompts are those of the first run."
+        )
+    now = versions()["sabm-mesa"]
+    if recording and description["versions"].get("sabm-mesa") != now:
+        said.append(f"Described by version {now}; run with another (see Software).")
+    if missing := description["odd_missing"]:
+        said.append(
+            f"Not written down: {'; '.join(missing)}. Write them into {description['odd_file']} "
+            "beside the prompt file, or below their headings into the docstring of the model's "
+            "module (see `sabm_mesa.describe.texts`)."
+        )
+    return " ".join(said)
+
+
+def _notes(description: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Software, and the references: the source of the scenario first."""
+    sections = sheet_sections(description["spec_sheet"])
+    sources = [text for name, text in sections.items() if name.startswith("Source")]
+    sources = sources or [description["source"]]
+    named = references(f"{_about(description)} {description['odd']} {' '.join(sources)}")
+    return [
+        (
+            "Software",
+            {**description["versions"], "prompts (SHA-256)": description["prompts_sha256"]},
+        ),
+        ("References", "\n\n".join([*sources, *named])),
+    ]
+
+
+def _heading(section: Mapping[str, Any]) -> str:
+    return f"{section['number']} {section['title']}"
+
+
+def _prompts(description: Mapping[str, Any]) -> list[tuple[str, dict[str, str]]]:
+    """Titles of the appendices, each with name → text."""
+    forms = description["answer_forms"]
+    prompts = {
+        f"[{entry}] {each['sha256']}": each["text"].strip() or "(no text)"
+        for entry, each in description["prompts"].items()
+        if entry not in forms
+    }
+    personas = {name: text.strip() or "(no text)" for name, text in description["personas"].items()}
+    changes = [
+        ("Conditions, and the prompt entries they change", _changes(description["conditions"])),
+        ("Prompt variants, and the entries they change", _changes(description["variants"])),
+    ]
+    return [
+        *([] if description["recording"] else changes),
+        ("Personas", personas),
+        ("Prompts, with the first digits of their SHA-256", prompts),
+    ]
+
+
+def _changes(settings: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    return {
+        name: "\n".join(
+            f"{entry}: {text.strip() or '(no text)'}" for entry, text in entries.items()
+        )
+        or "(changes nothing: the prompts below)"
+        for name, entries in settings.items()
+    }
+
+
+def _forms(description: Mapping[str, Any]) -> tuple[str, str]:
+    return (
+        "How an answer is to be written, and why one could not be used (texts: --json)",
+        fill(", ".join(description["answer_forms"]), WIDTH),
+    )

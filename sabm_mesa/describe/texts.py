@@ -1,0 +1,174 @@
+"""The texts of a description that the code cannot say, with the figures of the run filled in.
+
+A scenario's texts are in a TOML file beside its prompt file: ``odd.toml`` beside ``prompts.toml``,
+``NAME.odd.toml`` beside any other ``NAME.toml``. It holds the entries of `ENTRIES`, ``scenarios``
+(the names of those that it is about;
+all with this prompt file, where they are not named), and three tables, all optional:
+``[submodels]`` (title → text); ``[columns]`` (data column → meaning, ``*`` standing for any
+characters), where the docstrings of the model and its agents do not say it; and ``[values]``:
+placeholder → where its value is found, either an attribute of the model
+(``model.benchmarks.bertrand_price``) or a constant (``package.module:NAME``). A name in braces that
+is not in ``[values]`` is a parameter of the run, so that no figure is written down twice.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import timedelta
+from fractions import Fraction
+from importlib import import_module
+from importlib.resources import files
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sabm_mesa.core.prompts import parse
+from sabm_mesa.core.toml_io import read_toml
+from sabm_mesa.errors import ParameterError, PromptError
+
+if TYPE_CHECKING:
+    from sabm_mesa.models.base import SmartModel
+
+CONCEPTS = {
+    "basic_principles": "Basic principles",
+    "emergence": "Emergence",
+    "adaptation": "Adaptation",
+    "objectives": "Objectives",
+    "learning": "Learning",
+    "prediction": "Prediction",
+    "sensing": "Sensing",
+    "interaction": "Interaction",
+    "stochasticity": "Stochasticity",
+    "collectives": "Collectives",
+    "observation": "Observation",
+}
+"""Entry → title of the design concepts of Grimm et al. 2020."""
+ENTRIES = (
+    "purpose", "patterns", "entities", "scales", "processes", *CONCEPTS, "initialization", "input",
+    "choices",
+)  # fmt: skip
+"""The entries of a file, besides its tables."""
+TABLES = ("submodels", "columns", "values")
+_LARGEST_DENOMINATOR = 1000
+
+
+def odd_file(prompt_file: str | Path) -> Path:
+    """The file for the texts of a scenario, whether or not it exists.
+
+    Args:
+        prompt_file: the path of the scenario's prompt file.
+    """
+    path = Path(prompt_file)
+    return path.with_name("odd.toml" if path.stem == "prompts" else f"{path.stem}.odd.toml")
+
+
+def read_texts(model: type[SmartModel]) -> Mapping[str, Any]:
+    """The texts of a scenario, not yet filled in; empty when it has none.
+
+    Args:
+        model: the model class.
+
+    Raises:
+        ParameterError: for a file that cannot be read, or an entry that is not known.
+    """
+    path = odd_file(model.prompt_file)
+    if not path.is_file():
+        return {}
+    found = read_toml(path, "ODD file", ParameterError)
+    about = found.pop("scenarios", [model.scenario_name])
+    if not isinstance(about, list):
+        raise ParameterError(f"{path}: 'scenarios' has to be a list of names.")
+    for name, value in found.items():
+        if name not in {*ENTRIES, *TABLES}:
+            known = ", ".join((*ENTRIES, *(f"[{table}]" for table in TABLES)))
+            raise ParameterError(f"{path}: unknown entry {name!r}; known: {known}.")
+        if name in TABLES and not isinstance(value, dict):
+            raise ParameterError(f"{path}: [{name}] has to be a table of texts.")
+        texts = list(value.values()) if name in TABLES else [value]
+        if not all(isinstance(text, str) for text in texts):
+            raise ParameterError(f"{path}: {name!r} has to be text.")
+    return found if model.scenario_name in about else {}
+
+
+def filled(
+    text: str, values: Mapping[str, str], model: SmartModel, parameters: Mapping[str, Any]
+) -> str:
+    """A text with the figures of the run.
+
+    Args:
+        text: the text, with names in braces.
+        values: name → where its value is found (see the module).
+        model: the model, before its first round.
+        parameters: its parameters as they are shown.
+
+    Raises:
+        ParameterError: for a name that stands for nothing.
+    """
+    try:
+        pieces = parse(text)
+    except PromptError as error:
+        raise ParameterError(f"ODD text of {model.scenario_name}: {error}") from None
+    return "".join(
+        literal + ("" if name is None else in_figures(_value(name, values, model, parameters)))
+        for literal, name in pieces
+    )
+
+
+def in_figures(value: Any) -> str:
+    """A value as it is written in a description: ``1/150`` rather than 0.006666666666666667.
+
+    Args:
+        value: the value.
+    """
+    if isinstance(value, timedelta):
+        return in_figures(value.days)
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "none"}[value]
+    if isinstance(value, float):
+        short = f"{value:.4g}"
+        if math.isfinite(value) and float(short) != value:
+            simple = Fraction(value).limit_denominator(_LARGEST_DENOMINATOR)
+            if math.isclose(simple, value, rel_tol=1e-12):
+                return str(simple)
+        return short
+    if isinstance(value, tuple | list):
+        return ", ".join(map(in_figures, value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {in_figures(each)}" for key, each in value.items())
+    return str(value)
+
+
+def references(text: str) -> list[str]:
+    """The references that a text names by author and year, as far as they are known.
+
+    Args:
+        text: the text.
+    """
+    known = tomllib.loads(files(__package__).joinpath("references.toml").read_text("utf-8"))
+    named = ((*name.rsplit(" ", 1), reference) for name, reference in known.items())
+    return [
+        reference
+        for author, year, reference in named
+        if re.search(rf"\b{author}\b[^;)]{{0,70}}?\b{year}\b", text)
+    ]
+
+
+def _value(
+    name: str, values: Mapping[str, str], model: SmartModel, parameters: Mapping[str, Any]
+) -> Any:
+    place = values.get(name)
+    try:
+        if place is None:
+            return parameters[name]
+        module, is_constant, path = place.partition(":")
+        if is_constant:
+            return attrgetter(path)(import_module(module))
+        return attrgetter(place.removeprefix("model."))(model)
+    except (KeyError, AttributeError, ImportError, ValueError):
+        raise ParameterError(
+            f"ODD text of {model.scenario_name}: {{{name}}} is neither a parameter nor found at "
+            f"{place!r}; name its place under [values]."
+        ) from None

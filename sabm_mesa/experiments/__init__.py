@@ -1,1 +1,0 @@
-"""Published experiments as data, run again and put beside what was published."""

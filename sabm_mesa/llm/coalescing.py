@@ -1,0 +1,180 @@
+"""One request for the answers to several identical questions.
+
+In a simultaneous phase agents may be asked the very same: the players of a beauty contest who know
+nothing of one another yet. Sent as one request with the parameter ``n``, the prompt is paid for
+once, and every agent still has an answer of its own.
+
+- Shared requests: the first questions of agents with the same mind in a simultaneous phase
+  of one run, when their requests are exactly the same, at most `MOST` of them. They are asked in
+  one turn of the event loop, so that nothing is waited for, and sharing does not depend on
+  latencies. Later questions and attempts of an agent are sent on their own.
+- Order of the answers: answer i is that of the agent in place i, in the order of the phase.
+- Cost of each: `reading` shares the tokens, and each share has the price of its tokens. A
+  retry of the request counts for the first agent.
+- Answers that do not come, since the server refuses ``n`` or sends fewer, are asked for one by
+  one, and count as sent again (`retries`). From then on nothing more is shared with this model;
+  the log says so, once. (Some servers take no ``n`` at all, some none at temperature 0.)
+- A cap under which the whole request does not fit has the questions sent one by one, as far as
+  they fit.
+- When the run is stopped, all answers under way are awaited and recorded, as any other is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from sabm_mesa.errors import BadRequest, BudgetExceeded
+from sabm_mesa.llm.client import Client, Completion, Request
+
+MOST = 128
+"""Answers to one request at most: as many as OpenAI's reference for ``n`` allows."""
+_log = logging.getLogger(__name__)
+
+
+class SupportsN:
+    """Whether a model at an endpoint gives several answers to a request, as far as is known.
+
+    Attributes:
+        yes: False once it did not.
+    """
+
+    def __init__(self) -> None:
+        self.yes = True
+
+    def mark_unsupported(self, model: str) -> None:
+        """It did not; the first time the log says so."""
+        if self.yes:
+            self.yes = False
+            _log.warning(
+                "%r does not give several answers to one request: requests are not shared any "
+                "more.", model,
+            )  # fmt: skip
+
+
+class CoalescingClient:
+    """Sends identical requests of the same moment as one; made for each run and mind.
+
+    Args:
+        client: the client that sends.
+        supports_n: whether the model gives several answers to a request.
+    """
+
+    def __init__(self, client: Client, supports_n: SupportsN) -> None:
+        self._client, self._supports_n = client, supports_n
+        self._waiting: dict[tuple[int, str, str], list[_Waiting]] = {}
+
+    async def complete(self, request: Request) -> Completion:
+        """Complete a chat, together with others when it has a `place`.
+
+        Args:
+            request: the request.
+
+        Raises:
+            LLMError: raised by the client.
+            BudgetExceeded: when not even the request alone fits under a cap.
+        """
+        if request.place is None or not self._supports_n.yes:
+            return await self._client.complete(request)
+        group, i = await self._grouped(request, request.place)
+        if group is None:
+            return await self._client.complete(request)
+        part = await group.part(i)
+        if part is not None:
+            return part
+        done = await self._client.complete(request)
+        if group.was_sent:
+            self._supports_n.mark_unsupported(request.model)
+            return replace(done, retries=done.retries + 1)
+        return done
+
+    def _grouped(
+        self, request: Request, place: tuple[int, str, int]
+    ) -> asyncio.Future[tuple[_Group | None, int]]:
+        """The group of a request and its number there; no group when it is alone."""
+        loop = asyncio.get_running_loop()
+        if not self._waiting:
+            loop.call_soon(self._send)  # after all that is asked in this turn of the loop
+        round_, phase, position = place
+        waiting = _Waiting(position, request, loop.create_future())
+        self._waiting.setdefault((round_, phase, request.digest()), []).append(waiting)
+        return waiting.group
+
+    def _send(self) -> None:
+        found, self._waiting = self._waiting, {}
+        for put in found.values():
+            still = [each for each in put if not each.group.cancelled()]
+            still.sort(key=lambda each: each.position)
+            for start in range(0, len(still), MOST):
+                some = still[start : start + MOST]
+                group = _Group(self._client, some[0].request, len(some)) if some[1:] else None
+                for i, each in enumerate(some):
+                    each.group.set_result((group, i))
+
+
+class _Waiting(NamedTuple):
+    """A request that waits for the end of the turn in which it is made."""
+
+    position: int
+    request: Request
+    group: asyncio.Future[tuple[_Group | None, int]]
+
+
+class _Group:
+    """A request for several answers, awaited by those who get one each.
+
+    Args:
+        client: the client that sends it.
+        request: the request that each of them makes.
+        n: how many they are.
+
+    Attributes:
+        was_sent: whether it was sent, once it has ended.
+    """
+
+    def __init__(self, client: Client, request: Request, n: int) -> None:
+        self.was_sent = True
+        self._left = n
+        self._sending = asyncio.ensure_future(self._complete(client, replace(request, n=n)))
+
+    async def _complete(self, client: Client, request: Request) -> Sequence[Completion]:
+        try:
+            done = await client.complete(request)
+        except BadRequest:
+            return ()
+        except BudgetExceeded:
+            self.was_sent = False
+            return ()
+        first, *others = done.parts or (done,)
+        parts = [replace(first, retries=done.retries), *others]
+        return [replace(part, stopped=done.stopped) for part in parts]
+
+    async def part(self, i: int) -> Completion | None:
+        """Answer number `i`; None when it did not come.
+
+        Raises:
+            asyncio.CancelledError: when stopped and there is no answer.
+            LLMError: raised by the client.
+        """
+        stopped = False
+        while not self._sending.done():
+            try:
+                await asyncio.wait({self._sending})
+            except asyncio.CancelledError:
+                self._left -= not stopped
+                if not self._left:  # nobody waits for it any more but to record it
+                    self._sending.cancel()
+                if stopped:
+                    raise
+                stopped = True
+        if stopped and (self._sending.cancelled() or self._sending.exception()):
+            raise asyncio.CancelledError
+        parts = self._sending.result()
+        if i < len(parts):
+            return replace(parts[i], stopped=parts[i].stopped or stopped)
+        if stopped:
+            raise asyncio.CancelledError
+        return None

@@ -1,0 +1,226 @@
+"""Minds: whatever decides for an agent.
+
+A mind is asked until its answer is valid, a bounded number of times (`ask_until_valid`): this is
+the only way to a decision. A reply is read strictly, and recorded before it is
+used. An invalid one is sent back with the reason; when the attempts are used up, the decision is
+invalid, and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from itertools import count
+from typing import Any, Protocol
+
+from sabm_mesa.core.answers import Decision, Format, InvalidAnswer, Reply, replace_surrogates
+from sabm_mesa.core.asks import Ask, Attempt
+from sabm_mesa.core.jsonable import json_roundtrip
+from sabm_mesa.core.usage import Usage
+from sabm_mesa.errors import MindError, MindSpecError, SabmError
+
+
+class Mind(ABC):
+    """The decision maker of an agent. A mind needs the method `answer`; the rest has defaults.
+
+    Attributes:
+        spec: the name of the mind in parameters and data, such as ``"llm:gpt-4o-mini"``; the name
+            of the class when it says nothing else.
+        instant: whether it decides without ever waiting, so that no concurrency is needed.
+        paid: whether an answer could not be had again for free: such an answer is durable in
+            the recording before the model uses it; others are written with their round.
+        informed: whether it knows more of the model than the prompts say, as minds of theory may.
+        answer_format: the format that it is always asked for; None: that of the run.
+        version: SHA-256 of the file that it comes from; None when it comes from no file.
+    """
+
+    spec: str = "Mind"
+    instant: bool = False
+    paid: bool = True
+    informed: bool = False
+    answer_format: Format | None = None
+    version: str | None = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Name a mind without a spec after its class."""
+        super().__init_subclass__(**options)
+        if "spec" not in vars(cls):
+            cls.spec = cls.__name__
+
+    @abstractmethod
+    async def answer(self, ask: Ask) -> Reply | object:
+        """Answer a question.
+
+        Args:
+            ask: the question.
+
+        Returns:
+            A text, which is read strictly; or a value, which is checked; or a `Reply` with
+            either and its cost.
+        """
+
+    def digest(self, ask: Ask) -> str:
+        """The hash of the exact request for a question.
+
+        Args:
+            ask: the question.
+        """
+        return ask.digest()
+
+    def remember(self, ask: Ask, reply: Reply) -> None:  # noqa: B027 - most learn nothing from it
+        """Learn from an answer of its own that comes from a recording, so that it is not asked.
+
+        Args:
+            ask: the question.
+            reply: the recorded reply.
+        """
+
+    def close(self) -> None:  # noqa: B027 - most hold nothing
+        """Release what it holds; it begins anew when it is asked again."""
+
+
+class ClassicalMind(Mind):
+    """A behavioural rule that is computed at once and for free; the base of those of a scenario.
+
+    Args:
+        spec: how the mind is named in the data.
+    """
+
+    instant = True
+    paid = False
+
+    def __init__(self, spec: str = "classical") -> None:
+        self.spec = spec
+
+
+OF_OWN = ("instant", "paid", "informed", "answer_format", "answer", "digest", "remember")
+"""Attributes of `Mind` that a user's own object may override."""
+
+
+class OwnMind(Mind):
+    """A user's own object with a method ``async def answer(self, ask)``, completed to a mind.
+
+    Args:
+        own: the object. It may have the attributes and methods of `Mind` but `close`. Without
+            `spec` it is named after its class; without `instant` it is assumed to wait for
+            something; without `paid` each of its answers is on disk before it is used.
+
+    Raises:
+        MindSpecError: when it has no method `answer`.
+    """
+
+    def __init__(self, own: Any) -> None:
+        if isinstance(own, type) or not callable(getattr(own, "answer", None)):
+            raise MindSpecError(
+                f"A mind is a spec or an object with a method answer(ask), not {own!r}."
+            )
+        self.spec = name_of(own)
+        # The methods of the object itself: a wrapper would be kept for each agent that waits.
+        vars(self).update({name: getattr(own, name) for name in OF_OWN if hasattr(own, name)})
+
+    async def answer(self, ask: Ask) -> Reply | object:
+        """Answer as the object does: every instance has its object's method in this place."""
+        raise NotImplementedError
+
+
+def as_mind(given: Any) -> Mind:
+    """A mind as it is, and a user's own object as a mind.
+
+    Args:
+        given: a mind, or an object with a method ``answer(ask)``.
+
+    Raises:
+        MindSpecError: for anything else.
+    """
+    return given if isinstance(given, Mind) else OwnMind(given)
+
+
+def name_of(mind: object) -> str:
+    """The spec of a mind, or a spec as it is.
+
+    Args:
+        mind: a spec, a mind, or a user's own object, which may have none: then it is the name of
+            its class.
+    """
+    return mind if isinstance(mind, str) else str(getattr(mind, "spec", type(mind).__name__))
+
+
+class SupportsRecord(Protocol):
+    """Interface of an object that writes attempts: a recorder."""
+
+    async def record(self, attempt: Attempt, *, durable: bool) -> None:
+        """Write one attempt; with `durable`, return only when it is on disk."""
+
+
+async def ask_until_valid(
+    ask: Ask, mind: Mind, recorder: SupportsRecord, usage: Usage, max_attempts: int
+) -> Decision:
+    """Ask a mind until its answer is valid or the attempts are used up.
+
+    Args:
+        ask: the question.
+        mind: the mind.
+        recorder: the recorder that writes every attempt before the decision is used.
+        usage: the counts that attempts and decision are added to.
+        max_attempts: attempts at most (at least 1).
+
+    Returns:
+        The decision; its value is None when no usable answer came.
+
+    Raises:
+        MindError: when the mind raises anything that is not an error of this package.
+    """
+    for number in count():
+        started = time.perf_counter()
+        try:
+            answer = await mind.answer(ask)
+        except SabmError:
+            raise
+        except (Exception, SystemExit) as error:  # a mind that exits ends no process
+            raise MindError(
+                f"The mind {mind.spec!r} failed at {ask.key}: {type(error).__name__}: {error}"
+            ) from error
+        reply = _as_reply(answer, ask, mind, started)
+        attempt = _attempt(ask, number, mind, reply, last=number + 1 == max_attempts)
+        usage.add_reply(attempt.reply, ask.key.agent)
+        await recorder.record(attempt, durable=mind.paid)
+        decision = _decision(attempt)
+        if attempt.final:
+            usage.add_decision(decision, ask.key.agent)
+        if attempt.reply.stopped:
+            raise asyncio.CancelledError
+        if attempt.final:
+            break
+        ask.rejected += ((str(attempt.reply.answer), attempt.reason),)
+    return decision
+
+
+def _attempt(ask: Ask, number: int, mind: Mind, reply: Reply, *, last: bool) -> Attempt:
+    reading, reason = None, ""
+    try:
+        reading = ask.read(reply)
+    except InvalidAnswer as problem:
+        reason = ask.book.reason(problem)
+    final = reading is not None or reply.final or last
+    return Attempt(ask, number, mind.spec, reply, reading, reason, final)
+
+
+def _decision(attempt: Attempt) -> Decision:
+    reading, attempts = attempt.reading, attempt.number + 1
+    if reading is None:
+        return Decision(None, reason=attempt.reason, attempts=attempts)
+    return Decision(reading.value, reading.reasoning, attempts=attempts)
+
+
+def _as_reply(answer: object, ask: Ask, mind: Mind, started: float) -> Reply:
+    if not isinstance(answer, Reply):
+        latency = 0.0 if mind.instant else time.perf_counter() - started
+        answer = Reply(answer, latency_s=latency)
+    if isinstance(answer.answer, str):
+        answer.answer = replace_surrogates(answer.answer)
+    elif mind.paid:  # a value is used as it can be read from the recording again
+        answer.answer = json_roundtrip(answer.answer)
+    if mind.paid:
+        answer.request = mind.digest(ask)
+    return answer

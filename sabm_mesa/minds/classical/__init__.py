@@ -1,1 +1,0 @@
-"""Classical minds: behavioural models from the literature, one file per scenario."""

@@ -1,0 +1,273 @@
+"""Minds from a Python file, such as those that students hand in: ``py:FILE`` or ``py:FILE:NAME``.
+
+The file holds a class with a method ``answer(self, ask)``, which is made without arguments, once
+for each agent, so that it may keep what it learns; or a function ``answer(ask)``. Either may be
+``async``. It answers with a number or a text, as ``ask.spec`` asks for it::
+
+    class Mine:
+        def answer(self, ask):
+            return ask.rng.integers(0, 101)
+
+What it may use is in the question: ``ask.observation`` (all that the agent can see), ``ask.name``
+(what is asked), ``ask.spec`` (what a legal answer is), ``ask.rejected`` (answers that could not be
+used, with the reasons), ``ask.messages()`` (what a language model would be told) and ``ask.rng``
+(its randomness; Python's `random` and numpy's are seeded too, so that a run can be repeated).
+
+Each agent's mind lives in a process of its own. It sees a copy of the question and nothing else of
+the model or of other minds, and can be stopped: a decision may take 1 s of computing and 10 s in
+all (120 s for a mind that says ``paid = True`` of itself). A mind that raises, takes longer, ends
+its process, needs more memory than 1 GiB or answers with something else loses that decision: it is
+recorded as invalid, with the reason. After a loss of its process it begins anew, without what it
+has learned; when it has lost three, it is not asked any more in that run. What it prints is thrown
+away. All this guards against mistakes, not against malice: a file is a program, and runs with the
+rights of whoever runs it.
+
+An answer counts as free, so that it can be had again, unless the class or function has an attribute
+``paid = True``. A recording holds the SHA-256 of the file under ``versions``. A replay takes the
+answers from the recording and does not need the file; resuming a run needs it unchanged: free minds
+are asked again, so that they learn again, and paid ones continue without what they had learned.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import pickle
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.core.answers import FAILED, Reply
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.errors import MindError, MindSpecError, RecordingError, one_line
+from sabm_mesa.minds.base import Mind
+from sabm_mesa.minds.files.client import SupervisorClient, client
+from sabm_mesa.minds.files.worker import Question, Start
+
+
+@dataclass(frozen=True)
+class MindFile:
+    """A mind in a file, as it was found there.
+
+    Attributes:
+        spec: how it was named: ``py:FILE`` or ``py:FILE:NAME``.
+        path: the file.
+        name: the name of the class or function in it.
+        source: the content of the file.
+        paid: whether its answers could not be had again for free.
+    """
+
+    spec: str
+    path: str
+    name: str
+    source: bytes
+    paid: bool
+
+    @property
+    def version(self) -> str:
+        """The SHA-256 of the file."""
+        return digest(self.source)
+
+
+def mind_file(spec: str) -> MindFile:
+    """Find the mind that a spec names; the file is run for it, in a process of its own.
+
+    Args:
+        spec: ``py:FILE`` or ``py:FILE:NAME``.
+
+    Raises:
+        MindSpecError: when the file cannot be read or run, or holds no such mind.
+    """
+    path, name = path_and_name(spec)
+    source = read(spec)
+    found = _found(path, name, source)
+    return MindFile(spec, path, str(found.get("name")), source, bool(found.get("paid")))
+
+
+def read(spec: str) -> bytes:
+    """Return the content of the file that a spec names.
+
+    Args:
+        spec: ``py:FILE`` or ``py:FILE:NAME``.
+
+    Raises:
+        MindSpecError: when it cannot be read.
+    """
+    path, _ = path_and_name(spec)
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise MindSpecError(f"Cannot read the mind {path}: {error.strerror or error}.") from None
+
+
+def path_and_name(spec: str) -> tuple[str, str]:
+    """The file and the name in a spec; the name is ``""`` without one.
+
+    Args:
+        spec: ``py:FILE`` or ``py:FILE:NAME``.
+    """
+    rest = spec.partition(":")[2]
+    path, _, name = rest.rpartition(":")
+    return (path, name) if path and name.isidentifier() else (rest, "")
+
+
+def digest(source: bytes) -> str:
+    """The SHA-256 of a file, as it is recorded."""
+    return hashlib.sha256(source).hexdigest()
+
+
+@cache  # a command builds the same model several times
+def _found(path: str, name: str, source: bytes) -> Mapping[str, Any]:
+    own = client()
+    player, ready = own.start(Start(source=source, path=path, name=name))
+    found = ready.result()
+    own.end(player)
+    own.flush()
+    if "problem" in found:
+        raise MindSpecError(f"{path} cannot be used as a mind: {one_line(found['problem'])}.")
+    return found
+
+
+LOSSES = 3
+"""Lost processes after which a mind is not asked any more in a run."""
+LONGEST_REASON = 300
+
+
+class FileMind(Mind):
+    """The mind of one agent, in a process of its own.
+
+    Args:
+        file: where it is from.
+        agent: whose mind it is; its random streams are the mind's.
+        supervisor: the client of the supervisor that has its process; this process's when None.
+
+    Attributes:
+        version: the SHA-256 of the file.
+    """
+
+    instant = True  # it waits, but not for long, and only one run at a time needs processes
+
+    def __init__(
+        self, file: MindFile, agent: SmartAgent, supervisor: SupervisorClient | None = None
+    ) -> None:
+        self.spec, self.paid, self.version = file.spec, file.paid, file.version
+        self._file, self._agent, self._client = file, agent, supervisor
+        self._losses = 0
+        self._worker: int | None = None
+        self._end: Callable[[], object] = _nothing
+
+    async def answer(self, ask: Ask) -> object:
+        """Ask the mind.
+
+        Args:
+            ask: the question.
+
+        Returns:
+            Its answer; a reply that says why there is none when it lost the decision.
+
+        Raises:
+            MindError: when what it would observe cannot be sent to another process, or none can be
+                started.
+        """
+        if self._losses == LOSSES:
+            return _failed(f"not asked any more, since it has lost its process {LOSSES} times")
+        question = self._question(ask)
+        try:
+            outcome = await self._begun(ask)
+            begun = "problem" not in outcome
+            if begun and self._worker is not None:
+                supervisor = self._client or client()
+                outcome = await asyncio.wrap_future(supervisor.ask(self._worker, question))
+        except asyncio.CancelledError:  # its answer would be taken for that to a later question
+            self.close()
+            raise
+        if "problem" not in outcome:
+            return outcome.get("answer")
+        if outcome.get("lost") or not begun:
+            self._losses += 1
+            self.close()
+        return _failed(str(outcome["problem"]))
+
+    def close(self) -> None:
+        """End the process of the mind; when it is asked again it begins anew."""
+        if self._worker is not None:
+            self._worker = None
+            self._end()
+            (self._client or client()).flush()
+
+    async def _begun(self, ask: Ask) -> Mapping[str, Any]:
+        if self._worker is not None:
+            return {}
+        supervisor = self._client or client()
+        start = Start(
+            source=self._file.source,
+            path=self._file.path,
+            name=self._file.name,
+            seed=f"{self._agent.model.entropy}/{self._agent.unique_id}",
+            module=type(self._agent).__module__,
+            book=pickle.dumps(ask.book),
+            paid=self.paid,
+        )
+        self._worker, ready = supervisor.start(start)
+        ended = weakref.finalize(self, supervisor.end, self._worker)
+        ended.atexit = False
+        self._end = ended
+        return await asyncio.wrap_future(ready)
+
+    def _question(self, ask: Ask) -> bytes:
+        try:
+            return pickle.dumps(
+                Question(
+                    ask.name, ask.observation, ask.spec, ask.key, ask.answer_format, ask.position,
+                    ask.rejected, self._agent.stream(ask.key, len(ask.rejected)),
+                )
+            )  # fmt: skip
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise MindError(
+                f"What {self.spec!r} would observe at {ask.key} cannot be sent to its process: "
+                f"{error}"
+            ) from None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy has no process, and begins anew."""
+        return {**self.__dict__, "_worker": None, "_end": _nothing}
+
+
+def file_mind_maker(
+    spec: str, module: str, recorded: str | None = None
+) -> Callable[[SmartAgent], FileMind]:
+    """The function that gives each agent its mind from a file.
+
+    Args:
+        spec: ``py:FILE`` or ``py:FILE:NAME``.
+        module: the module of the scenario.
+        recorded: the SHA-256 that the file had when the run was recorded; None: any.
+
+    Raises:
+        MindSpecError: when the file cannot be read or run, or holds no such mind.
+        RecordingError: when the file was changed.
+    """
+    if module == "__main__":
+        raise MindSpecError(
+            f"{spec!r} decides in a process of its own, which cannot know a scenario that is part "
+            "of the script: define the scenario in a module."
+        )
+    file = mind_file(spec)
+    if recorded not in {None, file.version}:
+        raise RecordingError(
+            f"{file.path} was changed since the run was recorded (SHA-256 {str(recorded)[:12]}… "
+            f"then, {file.version[:12]}… now): restore it, or fork the run with another file."
+        )
+    return lambda agent: FileMind(file, agent)
+
+
+def _failed(problem: str) -> Reply:
+    return Reply(one_line(problem)[:LONGEST_REASON], finish_reason=FAILED)
+
+
+def _nothing() -> None:
+    """Stands for the end of a process that has not begun."""

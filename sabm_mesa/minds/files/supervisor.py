@@ -1,0 +1,218 @@
+"""The process that has the minds: it forks one process for each, and stops those that take long.
+
+It is a fresh interpreter in which nothing but this package has been imported, so that a fork takes
+no threads, connections or files of the simulation along. It runs no code from a file itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from multiprocessing.connection import Connection, Pipe, wait
+from types import FrameType
+from typing import Any
+
+from sabm_mesa.minds.files.worker import FILES, PLAIN, Limits, Start, live
+
+LARGEST = 2**20
+"""Bytes of a message of a mind at most."""
+
+
+@dataclass
+class _Worker:
+    """The process of a mind; `until` is when it has to have answered, None when it owes nothing."""
+
+    pid: int
+    link: Connection
+    wait_s: float
+    compute_s: float
+    until: float | None
+
+
+class Supervisor:
+    """Has the processes of minds.
+
+    Args:
+        link: where commands come from and outcomes go to.
+        limits: the limits of time for a mind.
+    """
+
+    def __init__(self, link: Connection, limits: Limits) -> None:
+        self._link, self._limits = link, limits
+        self._players: dict[int, _Worker] = {}
+
+    def serve(self) -> None:
+        """Do what is asked for until nobody is there to ask."""
+        try:
+            while True:
+                links = {number: player.link for number, player in self._players.items()}
+                ready = wait([self._link, *links.values()], self._patience())
+                for number, link in links.items():
+                    if link in ready:
+                        self._hear(number)
+                self._stop_late()
+                if self._link in ready:
+                    self._obey(*self._link.recv())
+        except (EOFError, OSError):  # the parent is gone, or has said so
+            for number in list(self._players):
+                self._end(number)
+
+    def _obey(self, command: str, number: int, given: Any = None) -> None:
+        if command == "start":
+            self._start(number, given)
+        elif command == "ask":
+            self._ask(number, given)
+        elif command == "end":
+            self._end(number)
+        else:
+            raise EOFError
+
+    def _start(self, number: int, start: Start) -> None:
+        if start.module:  # once, here, and not in each process
+            with suppress(Exception):  # the mind says what is missing, when it is asked
+                import_module(start.module)
+        try:
+            ours, theirs = Pipe()
+            pid = os.fork()
+        except OSError as error:
+            self._say(number, {"refused": error.strerror})
+            return
+        if pid == 0:
+            try:
+                live(theirs, start, self._limits)
+            finally:
+                os._exit(0)
+        theirs.close()
+        wait_s = self._limits.paid_s if start.paid else self._limits.wait_s
+        until = time.monotonic() + self._limits.start_s
+        self._players[number] = _Worker(pid, ours, wait_s, self._limits.start_s, until)
+
+    def _ask(self, number: int, question: bytes) -> None:
+        player = self._players.get(number)
+        if player is None:
+            self._say(number, _lost("its process is gone"))
+            return
+        try:
+            with _within(self._limits.message_s):
+                player.link.send_bytes(question)
+        except OSError:  # a timeout is one
+            self._lose(number)
+            return
+        player.compute_s = self._limits.compute_s
+        player.until = time.monotonic() + player.wait_s
+
+    def _hear(self, number: int) -> None:
+        player = self._players[number]
+        try:
+            with _within(self._limits.message_s):
+                said = json.loads(player.link.recv_bytes(LARGEST))
+        except (EOFError, ConnectionError):  # it has ended
+            self._lose(number)
+            return
+        except (OSError, ValueError, RecursionError):
+            said = None
+        if player.until is None or not isinstance(said, dict) or not _sound(said):
+            self._lose(number, "it wrote to the pipe of its process")
+            return
+        player.until = None
+        self._say(number, said)
+
+    def _stop_late(self) -> None:
+        now = time.monotonic()
+        for number, player in list(self._players.items()):
+            if player.until is not None and player.until <= now:
+                self._lose(number, "it took too long")
+
+    def _patience(self) -> float | None:
+        ends = [player.until for player in self._players.values() if player.until is not None]
+        return max(0.0, min(ends) - time.monotonic()) if ends else None
+
+    def _lose(self, number: int, problem: str = "") -> None:
+        player = self._players[number]
+        status = self._end(number)
+        if player.until is not None:
+            self._say(number, _lost(problem or _why(status, player.compute_s)))
+
+    def _end(self, number: int) -> int:
+        """End a process and those that it has started; returns the status it ended with."""
+        player = self._players.pop(number, None)
+        if player is None:
+            return 0
+        player.link.close()
+        # What ended of itself within a moment keeps its own status.
+        pid, status = os.waitpid(player.pid, os.WNOHANG)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(player.pid, signal.SIGKILL)
+        if not pid:
+            with suppress(ProcessLookupError):
+                os.kill(player.pid, signal.SIGKILL)
+            _, status = os.waitpid(player.pid, 0)
+        return status
+
+    def _say(self, number: int, outcome: dict[str, Any]) -> None:
+        self._link.send((number, outcome))
+
+
+def serve(link: int, limits: Limits) -> None:
+    """Have minds for the process that has the other end of the link: what a supervisor runs.
+
+    Args:
+        link: the descriptor of the pipe.
+        limits: the limits of time for a mind.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one
+    signal.signal(signal.SIGALRM, _interrupt)
+    _allow_files()
+    Supervisor(Connection(link), limits).serve()
+    sys.exit()
+
+
+@contextmanager
+def _within(seconds: float) -> Iterator[None]:
+    """Raises TimeoutError in a block that takes longer."""
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _allow_files() -> None:
+    """Raise the limit of open files, which may be 256, as far as allowed: each mind needs one."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = hard if 0 <= hard < FILES else FILES
+    if 0 <= soft < most:
+        with suppress(ValueError, OSError):  # then it stays as it is
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise TimeoutError
+
+
+def _why(status: int, compute_s: float) -> str:
+    code = os.waitstatus_to_exitcode(status)
+    if code == -signal.SIGPROF:
+        return f"it computed for longer than {compute_s:g} s"
+    if code < 0:
+        return f"its process was ended by {signal.Signals(-code).name}"
+    return f"it ended its process (exit status {code})"
+
+
+def _sound(said: dict[str, Any]) -> bool:
+    if "problem" in said:
+        return isinstance(said["problem"], str)
+    return isinstance(said.get("name"), str) or isinstance(said.get("answer", []), PLAIN)
+
+
+def _lost(problem: str) -> dict[str, Any]:
+    return {"problem": problem, "lost": True}

@@ -1,0 +1,325 @@
+"""The process of one agent's mind from a file: load the file, answer question after question."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import os
+import pickle
+import random
+import signal
+import sys
+import traceback
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from sabm_mesa.core.answers import AnswerSpec, Format
+from sabm_mesa.core.asks import Ask, Key, Observation
+
+MODULE = "mind_from_file"
+"""How the file is called as a module, so that it takes no other module's place."""
+
+
+class NoMind(Exception):
+    """A file that holds no mind that can be used; the message says why."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A mind in a file.
+
+    Attributes:
+        name: its name in the file.
+        answer: its method or function.
+        paid: whether it says that its answers are paid for.
+    """
+
+    name: str
+    answer: Callable[[Any], object]
+    paid: bool
+
+
+def load(source: bytes, path: str, name: str = "") -> Found:
+    """Run a file and make the mind in it.
+
+    Args:
+        source: the content of the file.
+        path: the file, for tracebacks; modules beside it can be imported.
+        name: the name of a class or function; ``""``: the only one.
+
+    Raises:
+        NoMind: when it cannot be run, or there is not exactly one mind.
+    """
+    module = ModuleType(MODULE)
+    module.__file__ = path
+    sys.modules[MODULE] = module
+    sys.path.insert(0, str(Path(path).resolve().parent))
+    try:
+        exec(compile(source, path, "exec"), module.__dict__)
+    except SyntaxError as error:
+        place = f"line {error.lineno}: " if error.filename == path else ""
+        raise NoMind(f"{place}{type(error).__name__}: {error.msg}") from None
+    except BaseException as error:
+        raise NoMind(told(error, path)) from error
+    found = _by_name(module, name) if name else _the_only_one(module)
+    try:
+        answer = found().answer if isinstance(found, type) else found
+    except BaseException as error:
+        raise NoMind(f"{found.__name__}(): {told(error, path)}") from error
+    return Found(found.__name__, answer, bool(getattr(found, "paid", False)))
+
+
+def told(error: BaseException, path: str) -> str:
+    """An exception in one line, with the last line of the file that it passed.
+
+    Args:
+        error: the exception.
+        path: the file.
+    """
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
+    place = f"line {lines[-1]}: " if lines else ""
+    said = ""
+    with suppress(Exception):  # one of the file's own may not know what it says
+        said = str(error)
+    return f"{place}{type(error).__name__}" + (f": {said}" if said else "")
+
+
+def _by_name(module: ModuleType, name: str) -> Any:
+    found = getattr(module, name, None)
+    if found is None:
+        known = ", ".join(_minds_in(module)) or "none"
+        raise NoMind(f"it has no {name} (minds in it: {known})")
+    if not _is_mind(found) and not (inspect.isfunction(found) and len(_parameters(found)) == 1):
+        raise NoMind(
+            f"{name} is neither a class with a method answer(self, ask) nor a function of ask"
+        )
+    return found
+
+
+def _the_only_one(module: ModuleType) -> Any:
+    known = _minds_in(module)
+    if len(known) == 1:
+        return next(iter(known.values()))
+    if known:
+        raise NoMind(f"it has several minds ({', '.join(known)}): add :NAME for one of them")
+    raise NoMind(
+        "it has neither a class with a method answer(self, ask) nor a function answer(ask)"
+    )
+
+
+def _minds_in(module: ModuleType) -> dict[str, Any]:
+    """The minds that are defined in the file itself, by name."""
+    return {
+        name: each
+        for name, each in vars(module).items()
+        if not name.startswith("_") and getattr(each, "__module__", "") == MODULE and _is_mind(each)
+    }
+
+
+def _is_mind(each: Any) -> bool:
+    if isinstance(each, type):
+        method = inspect.getattr_static(each, "answer", None)
+        return inspect.isfunction(method) and len(_parameters(method)) == 2
+    return inspect.isfunction(each) and _parameters(each) == ["ask"]
+
+
+def _parameters(function: Any) -> list[str]:
+    return list(inspect.signature(function).parameters)
+
+
+MEMORY = 2**30
+"""Bytes that a mind may take beyond what every process of Python has."""
+FILES = 4096
+"""Open files of the process that has the minds at most."""
+LONGEST = 100_000
+"""Characters of an answer at most."""
+BITS = 1024
+"""Bits of an integer at most: what a float can hold."""
+PLAIN = (str, int, float, bool, type(None))
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of time for a mind.
+
+    Attributes:
+        compute_s: seconds of computing for a decision.
+        wait_s: seconds for a decision in all, so that sleeping is no way out.
+        paid_s: the same for a mind whose answers are paid for: it waits for somebody.
+        start_s: seconds, of computing and in all, until the file has been run.
+        message_s: seconds in which a message has to cross: a mind may not take a question, or
+            write half an answer.
+    """
+
+    compute_s: float = 1.0
+    wait_s: float = 10.0
+    paid_s: float = 120.0
+    start_s: float = 30.0
+    message_s: float = 5.0
+
+
+@dataclass(frozen=True)
+class Start:
+    """Data from which a mind is made.
+
+    Attributes:
+        source: the content of its file.
+        path: the file.
+        name: the name of the class or function; ``""``: the only one.
+        seed: the seed of Python's and numpy's own random numbers.
+        module: the module of the scenario's agents, imported before, ``""`` for none.
+        book: the prompts of the run, pickled; empty when nothing will be asked.
+        paid: whether its answers are paid for.
+    """
+
+    source: bytes
+    path: str
+    name: str = ""
+    seed: str = ""
+    module: str = ""
+    book: bytes = b""
+    paid: bool = False
+
+
+@dataclass(frozen=True)
+class Question:
+    """The parts of an ask that cross to the process of a mind; see `sabm_mesa.core.asks.Ask`."""
+
+    name: str
+    observation: Observation
+    spec: AnswerSpec
+    key: Key
+    answer_format: Format
+    position: int
+    rejected: tuple[tuple[str, str], ...]
+    rng: np.random.Generator
+
+
+class _Streams:
+    """The random stream of one attempt, in the place of an agent's."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    def stream(self, key: Key, attempt: int) -> np.random.Generator:
+        """The stream; the attempt is the one it was made for."""
+        del key, attempt
+        return self.rng
+
+
+def live(link: Connection, start: Start, limits: Limits) -> None:
+    """Make the mind, and answer questions until the process is ended.
+
+    Every message back is JSON: unlike a pickle it can do nothing to the one who reads it.
+
+    Args:
+        link: where questions come from and answers go to.
+        start: the data from which it is made.
+        limits: its limits of time.
+    """
+    _alone(link.fileno())
+    random.seed(start.seed)
+    np.random.seed(zlib.crc32(start.seed.encode()))  # noqa: NPY002 - a mind may draw from it
+    try:
+        with _Computing(limits.start_s):
+            found = load(start.source, start.path, start.name)
+    except NoMind as problem:
+        _send(link, {"problem": str(problem)})
+        return
+    _send(link, {"name": found.name, "paid": found.paid})
+    book = pickle.loads(start.book) if start.book else None
+    with asyncio.Runner() as runner:
+        while True:
+            received = link.recv_bytes()
+            try:
+                ask = _ask(received, book)
+                with _Computing(limits.compute_s):
+                    said = _plain(_answer(found, ask, runner, start.path))
+            except NoMind as problem:
+                said = {"problem": str(problem)}
+            _send(link, said)
+
+
+def _answer(found: Found, ask: Ask, runner: asyncio.Runner, path: str) -> object:
+    try:
+        answer = found.answer(ask)
+        return runner.run(_awaited(answer)) if inspect.isawaitable(answer) else answer
+    except BaseException as error:  # also what would end the process
+        raise NoMind(told(error, path)) from error
+
+
+def _alone(link: int) -> None:
+    """Leave the group of processes, all open files but one, and the room for more memory."""
+    os.setsid()
+    os.closerange(3, link)
+    os.closerange(link + 1, FILES)
+    if sys.platform == "linux":
+        import resource
+
+        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        with suppress(ValueError, OSError):  # there may be a narrower limit already
+            resource.setrlimit(resource.RLIMIT_DATA, (used + MEMORY, used + MEMORY))
+
+
+class _Computing:
+    """Ends the process when the block computes for longer than this: nothing can catch that."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def __enter__(self) -> None:
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, self._seconds)
+
+    def __exit__(self, *_: object) -> None:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+async def _awaited(answer: Any) -> object:
+    return await answer
+
+
+def _ask(received: bytes, book: Any) -> Ask:
+    try:
+        question: Question = pickle.loads(received)
+    except Exception as error:  # of a class that is not known here
+        raise NoMind(f"its process cannot read the question: {error}") from error
+    ask = Ask(
+        question.name,
+        question.observation,
+        question.spec,
+        key=question.key,
+        book=book,
+        answer_format=question.answer_format,
+        agent=_Streams(question.rng),
+        position=question.position,
+    )
+    ask.rejected = question.rejected
+    return ask
+
+
+def _plain(answer: Any) -> dict[str, Any]:
+    """The answer as JSON can hold it; anything but a number or a text is no answer."""
+    if isinstance(answer, np.generic):
+        answer = answer.item()
+    if type(answer) not in PLAIN:
+        kind = type(answer).__name__
+        raise NoMind(f"it answered with a {kind}, which is neither a number nor a text")
+    if isinstance(answer, str) and len(answer) > LONGEST:
+        raise NoMind(f"it answered with {len(answer):,} letters ({LONGEST:,} at most)")
+    if isinstance(answer, int) and answer.bit_length() > BITS:
+        raise NoMind("it answered with a number that is too large")
+    return {"answer": answer}
+
+
+def _send(link: Connection, said: dict[str, Any]) -> None:
+    link.send_bytes(json.dumps(said).encode())

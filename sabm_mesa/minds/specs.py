@@ -1,0 +1,361 @@
+"""Mind specs: how minds are named, spread over agents, and made.
+
+================================  ==============================================================
+spec                              the mind
+================================  ==============================================================
+``classical``                     the scenario's behavioural model from the literature
+``classical:NAME``                another one of the scenario's behavioural models
+``fixed:VALUE``                   always the same answer
+``llm:MODEL``                     a language model of the default endpoint
+``llm:MODEL@URL``                 a language model of an OpenAI-compatible endpoint
+``gguf:PATH``                     a language model in a GGUF file, run in this process
+``py:FILE``                       the one mind in a Python file, see `sabm_mesa.minds.files.mind`
+``py:FILE:NAME``                  the mind of that name in a Python file
+``human``                         a person: in ``sabm play`` and in the viewer only
+================================  ==============================================================
+
+A population is given as one spec for all, as a mapping spec → count, or as a list with one spec
+an agent. A mind object (such as `ScriptedMind`) may stand wherever a spec may.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.errors import MindSpecError, UnknownName, about
+from sabm_mesa.llm import Client, Connection, ScriptedClient, connect
+from sabm_mesa.minds.base import Mind, as_mind, name_of
+from sabm_mesa.minds.human import HUMAN
+from sabm_mesa.minds.llm import LLMMind, LLMSettings
+from sabm_mesa.minds.recorded import RecordedMind
+from sabm_mesa.minds.scripted import FixedMind
+from sabm_mesa.recording.replaying import ReplayRecorder
+
+MindSpec = str | Mind
+Minds = MindSpec | Mapping[MindSpec, int] | Sequence[MindSpec]
+MindMaker = Callable[[SmartAgent], Mind]
+"""Gives an agent its mind."""
+
+FILE = "py:"
+"""How the spec of a mind in a Python file begins."""
+_FORMS = (
+    "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL, gguf:PATH, py:FILE, "
+    "py:FILE:NAME"
+)
+
+
+# Reading specs
+
+
+@about("minds")
+def check_forms(minds: Minds, known: Iterable[str]) -> None:
+    """Check that specs can be read, before anything else is done.
+
+    Args:
+        minds: one for all, a mapping → count, or a sequence.
+        known: specs of minds of one's own that a recording knows.
+
+    Raises:
+        MindSpecError: for a spec that cannot be read.
+    """
+    specs = by_spec(minds)
+    for spec in [specs] if isinstance(specs, str) else specs:
+        kind, _, rest = spec.partition(":")
+        readable = kind == "classical" or (kind in {"fixed", "gguf", "llm", "py"} and rest)
+        if not readable and spec not in {*known, *objects_by_spec(minds)}:
+            raise MindSpecError(f"Cannot read the mind spec {spec!r}. Known forms: {_FORMS}.")
+
+
+def is_file(spec: str) -> bool:
+    """Whether a spec names a mind in a Python file.
+
+    Args:
+        spec: the spec of a mind.
+    """
+    return spec.startswith(FILE)
+
+
+def language_model(spec: str) -> str:
+    """The name of the language model in a spec, ``""`` when it is none.
+
+    Args:
+        spec: the spec of a mind; of a model in a file it is the name.
+    """
+    kind, _, rest = spec.partition(":")
+    if kind == "gguf" and rest:
+        return spec
+    return model_and_url(rest)[0] if kind == "llm" else ""
+
+
+def model_and_url(rest: str) -> tuple[str, str, str]:
+    """The name, which may hold an @ of its own, and the address behind the last one.
+
+    Args:
+        rest: the part of a spec after the kind.
+
+    Returns:
+        The name, ``"@"`` and the address; the last two are ``""`` without one.
+    """
+    name, at, url = rest.rpartition("@")
+    return (name, at, url) if "://" in url else (rest, "", "")
+
+
+def files_of(minds: Minds) -> dict[str, str]:
+    """Spec → SHA-256 of the file, for the minds of a population that come from files.
+
+    Args:
+        minds: one for all, a mapping → count, or a sequence.
+
+    Raises:
+        MindSpecError: when a file cannot be read.
+    """
+    specs = by_spec(minds)
+    named = {spec for spec in ([specs] if isinstance(specs, str) else specs) if is_file(spec)}
+    if not named:
+        return {}
+    from sabm_mesa.minds.files.mind import digest, read
+
+    return {spec: digest(read(spec)) for spec in sorted(named)}
+
+
+# Populations
+
+
+def assign(what: str, given: Any, n: int) -> list[Any]:
+    """Spread a population over `n` agents, in the order of their ids.
+
+    Args:
+        what: the thing that is spread, for the error: ``"minds"`` or ``"personas"``.
+        given: one for all, a mapping → count, or a sequence with one an agent.
+        n: the number of agents.
+
+    Raises:
+        MindSpecError: when the counts are not whole numbers that add up to `n`.
+    """
+    if isinstance(given, Mapping):
+        for each, count in given.items():
+            if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+                raise MindSpecError(
+                    f"{what}: the count of {name_of(each)} has to be a whole number, "
+                    f"not {count!r}.",
+                    parameter=what,
+                )
+        spread = [each for each, count in given.items() for _ in range(count)]
+    elif isinstance(given, Sequence) and not isinstance(given, str):
+        spread = list(given)
+    else:
+        spread = [given] * n
+    if len(spread) != n:
+        raise MindSpecError(
+            f"{what}: {len(spread)} are given for {n} agents; the counts have to add up to {n}.",
+            parameter=what,
+        )
+    return spread
+
+
+def by_spec(minds: Minds) -> Any:
+    """The same population with the specs of mind objects in their place, as it is recorded."""
+    if isinstance(minds, Mapping):
+        counts: dict[str, int] = {}
+        for mind, count in minds.items():
+            counts[name_of(mind)] = counts.get(name_of(mind), 0) + count
+        return counts
+    if isinstance(minds, Sequence) and not isinstance(minds, str):
+        return [name_of(mind) for mind in minds]
+    return name_of(minds)
+
+
+@about("minds")
+def check_specs(minds: Minds) -> None:
+    """Check that a recording can tell the minds of a population apart by their specs.
+
+    Args:
+        minds: one for all, a mapping → count, or a sequence.
+
+    Raises:
+        MindSpecError: when two different mind objects, or one and a spec, have the same spec.
+    """
+    several: Any = minds if isinstance(minds, Mapping | Sequence) else [minds]
+    known: dict[str, Any] = {}
+    for mind in [minds] if isinstance(minds, str) else several:
+        other = known.setdefault(name_of(mind), mind)
+        if other is not mind and other != mind:
+            raise MindSpecError(
+                f"Two different minds have the spec {name_of(mind)!r}, so a recording could not "
+                "tell them apart: give each an attribute `spec` of its own, or record nothing."
+            )
+
+
+def objects_by_spec(minds: Minds) -> dict[str, Mind]:
+    """The mind objects of a population by their specs.
+
+    Args:
+        minds: one for all, a mapping → count, or a sequence.
+    """
+    if isinstance(minds, str) or not isinstance(minds, Mapping | Sequence):
+        minds = [minds]
+    return {name_of(mind): mind for mind in minds if not isinstance(mind, str)}
+
+
+def describe_minds(minds: Mapping[str, int]) -> str:
+    """The minds of a population in a few words."""
+    if len(minds) == 1:
+        return next(iter(minds))
+    return ", ".join(f"{count} × {spec}" for spec, count in minds.items())
+
+
+def describe_deciders(minds: Mapping[str, int], forks: Sequence[Mapping[str, Any]]) -> str:
+    """The minds of a run in a few words, also of one that was forked to others on the way.
+
+    Args:
+        minds: those it began with: spec → number of agents.
+        forks: its changes, as a recording has them.
+    """
+    words = describe_minds(minds)
+    for fork in forks:
+        if "minds" in fork["set"]:
+            new = fork["set"]["minds"]
+            if isinstance(new, str):
+                new = {new: 1}
+            elif not isinstance(new, Mapping):
+                new = Counter(new)
+            words = f"{words} up to round {fork['at'] - 1}, then {describe_minds(new)}"
+    return words
+
+
+# Making minds
+
+
+@dataclass(frozen=True)
+class MindContext:
+    """Data from which the minds of a run are made, besides their specs.
+
+    Attributes:
+        scenario: the name of the scenario.
+        module: the module of its model class.
+        classical: name → classical mind of the scenario, made from its spec.
+        settings: how language models are asked.
+        connection: how the endpoints of language models are reached; the defaults when None.
+        together: the phases in which all agents are asked at once.
+        replaying: the recorded run that is repeated, or None.
+    """
+
+    scenario: str = ""
+    module: str = ""
+    classical: Mapping[str, Callable[[str], Mind]] = field(default_factory=dict)
+    settings: LLMSettings = field(default_factory=LLMSettings)
+    connection: Connection | None = None
+    together: Collection[str] = ()
+    replaying: ReplayRecorder | None = None
+
+    @property
+    def asks_nobody(self) -> bool:
+        """Whether the minds that are made now are never asked, as in a replay."""
+        return self.replaying is not None and not self.replaying.may_ask
+
+
+@about("minds")
+def mind_makers(specs: Iterable[MindSpec], context: MindContext) -> list[MindMaker]:
+    """For each agent the function that gives it its mind; what can be shared is shared.
+
+    Args:
+        specs: the spec of each agent's mind.
+        context: the data from which the minds are made.
+
+    Raises:
+        MindSpecError: for a spec that cannot be read.
+        UnknownName: for a classical mind that the scenario does not have.
+        LLMError: for a language model that cannot be set up.
+    """
+    made: dict[object, MindMaker] = {}
+    makers = []
+    for spec in specs:
+        # A mind object need not be hashable, so its identity stands for it.
+        name = spec if isinstance(spec, str) else id(spec)
+        if name not in made:
+            made[name] = _maker(spec, context)
+        makers.append(made[name])
+    return makers
+
+
+def _maker(spec: MindSpec, context: MindContext) -> MindMaker:
+    if context.replaying is None:
+        return _live_maker(spec, context)
+    return _recorded_maker(name_of(spec), context.replaying, context)
+
+
+def _live_maker(spec: MindSpec, context: MindContext) -> MindMaker:
+    if not isinstance(spec, str):
+        return _shared(as_mind(spec))
+    kind, _, rest = spec.partition(":")
+    if kind == "classical":
+        return _classical(rest or "default", context)
+    if kind == "fixed" and rest:
+        return _shared(FixedMind(rest))
+    if kind == "llm" and model_and_url(rest)[0]:
+        return _shared(_language_model(spec, rest, context))
+    if kind == "gguf" and rest:
+        from sabm_mesa.minds.gguf import gguf_mind
+
+        settings, connection = context.settings, context.connection
+        return _shared(gguf_mind(spec, rest, settings, connection, context.replaying))
+    if kind == "py" and rest:
+        from sabm_mesa.minds.files.mind import file_mind_maker
+
+        then = {} if context.replaying is None else context.replaying.versions
+        return file_mind_maker(spec, context.module, then.get(spec))
+    if spec == HUMAN:
+        raise MindSpecError(
+            "The mind 'human' needs a person at a seat: use sabm play, or a game in the viewer."
+        )
+    raise MindSpecError(f"Cannot read the mind spec {spec!r}. Known forms: {_FORMS}.")
+
+
+def _recorded_maker(spec: str, replaying: ReplayRecorder, context: MindContext) -> MindMaker:
+    """Minds that repeat a recorded run: paid ones answer from it, free ones decide anew.
+
+    A mind from a file decides anew only to resume the run: a replay does not need the file.
+    """
+    from_file = is_file(spec) and spec not in replaying.minds
+    make: MindMaker | None = None
+    if replaying.may_ask or not from_file:
+        try:
+            make = _live_maker(replaying.minds.get(spec, spec), context)
+        except MindSpecError:
+            if from_file:
+                raise
+            # a user's own mind
+
+    def maker(agent: SmartAgent) -> Mind:
+        mind = None if make is None else make(agent)
+        if mind is not None and not mind.paid:
+            return mind
+        return RecordedMind(spec, replaying.recorded, mind, live=replaying.may_ask)
+
+    return maker
+
+
+def _shared(mind: Mind) -> MindMaker:
+    return lambda _agent: mind
+
+
+def _classical(name: str, context: MindContext) -> MindMaker:
+    if name not in context.classical:
+        raise UnknownName(f"classical mind of {context.scenario}", name, context.classical)
+    make = context.classical[name]
+    spec = "classical" if name == "default" else f"classical:{name}"
+    return lambda _agent: as_mind(make(spec))
+
+
+def _language_model(spec: str, rest: str, context: MindContext) -> LLMMind:
+    name, _, url = model_and_url(rest)
+    client: Client = (
+        ScriptedClient(())
+        if context.asks_nobody
+        else connect(url or None, context.connection, name)
+    )
+    return LLMMind(name, client, context.settings, spec, context.together)

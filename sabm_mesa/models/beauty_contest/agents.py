@@ -1,0 +1,261 @@
+"""The players of the repeated guessing game."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.core.answers import Decision, Number, Text
+from sabm_mesa.core.asks import Observation
+
+if TYPE_CHECKING:
+    from sabm_mesa.core.prompts import PromptBook
+    from sabm_mesa.models.beauty_contest.model import RepeatedBeautyContest
+
+
+RULES = Text(max_words=120)
+GOAL = Text(max_words=40)
+DIGITS, DECIMALS = 6, 9
+"""Significant digits of a number in a prompt, and decimals at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedRound:
+    """An earlier round as a player knows it; None stands for hidden values.
+
+    Attributes:
+        round: the round, from 0.
+        choices: the pick of each player in the order of their numbers; None for an abstention.
+        mean: mean of the valid picks; NaN without any.
+        target: p times the mean.
+        winners: the numbers of the winners, from 1.
+        payoffs: the payoff of each player.
+    """
+
+    round: int
+    choices: tuple[float | None, ...] | None
+    mean: float | None
+    target: float | None
+    winners: tuple[int, ...] | None
+    payoffs: tuple[float, ...] | None
+
+    def known_mean(self, p: float) -> float | None:
+        """Return the mean if it follows from the revealed values, else None.
+
+        Args:
+            p: factor of the target.
+        """
+        mean = self.mean
+        if mean is None and self.choices is not None:
+            valid = [choice for choice in self.choices if choice is not None]
+            mean = sum(valid) / len(valid) if valid else None
+        elif mean is None and self.target is not None:
+            mean = self.target / p
+        return None if mean is None or math.isnan(mean) else mean
+
+
+@dataclass(frozen=True, slots=True)
+class Game(Observation):
+    """The observation of a player: the rules, and what is revealed of the last rounds.
+
+    Attributes:
+        player: its own number, from 1.
+        n_players: the number of players.
+        round: the round, from 0.
+        n_rounds: rounds of the game.
+        p: factor of the target.
+        high: the largest legal pick; the smallest is 0.
+        integer: whether picks are whole numbers.
+        prize: the points that the winners share.
+        told_fixed: whether the prompt mentions opponents with a fixed strategy.
+        n_fixed: their number; None when it is not told.
+        past: the last rounds, oldest first, without hidden values.
+        own: its own (pick, payoff) in each of them; empty when they are hidden.
+        understanding: the rules in its own words, ``""`` without them.
+        goal: the goal of this round in its own words, ``""`` without it.
+    """
+
+    player: int
+    n_players: int
+    round: int
+    n_rounds: int
+    p: float
+    high: float
+    integer: bool
+    prize: float
+    told_fixed: bool
+    n_fixed: int | None
+    past: tuple[PlayedRound, ...]
+    own: tuple[tuple[float | None, float], ...]
+    understanding: str
+    goal: str
+
+    @property
+    def reference(self) -> float:
+        """The pick of level 0: the last known mean, or the middle of the range."""
+        means = (past.known_mean(self.p) for past in reversed(self.past))
+        return next((mean for mean in means if mean is not None), self.high / 2)
+
+    def placeholders(self, book: PromptBook) -> dict[str, object]:
+        """Return placeholder → value; p is in words where the prompts have them.
+
+        Args:
+            book: the prompts of the run.
+        """
+        notice = "" if not self.told_fixed else "some" if self.n_fixed is None else "count"
+        length = {"n_rounds": self.n_rounds}
+        own_words = {"understanding": self.understanding, "goal": self.goal}
+        return {
+            "player": self.player,
+            "n_others": self.n_players - 1,
+            "length": book.render("length_one" if self.n_rounds == 1 else "length_several", length),
+            "numbers": book.render("numbers_integer" if self.integer else "numbers_real", {}),
+            "high": shown(self.high),
+            "factor": _factor(self.p, book),
+            "prize": _points(self.prize, book),
+            "notice": notice and book.render(f"notice_{notice}", {"n_fixed": self.n_fixed}),
+            "persona": book.persona(self.persona),
+            "round_number": self.round + 1,
+            "past": "\n".join(self._rounds(book)) or book.render("past_nothing", {}),
+            **{
+                f"own_{name}": text and book.render(f"own_{name}", {"text": book.quote(text)})
+                for name, text in own_words.items()
+            },
+        }
+
+    def _rounds(self, book: PromptBook) -> list[str]:
+        """One paragraph per round."""
+        return [
+            "\n".join([book.render("past_round", {"round_number": past.round + 1}), *lines])
+            for place, past in enumerate(self.past)
+            if (lines := self._lines(place, past, book))
+        ]
+
+    def _lines(self, place: int, past: PlayedRound, book: PromptBook) -> list[str]:
+        """The lines about one round."""
+        none = book.render("nobody", {})
+        lines: list[tuple[str, dict[str, object]]] = []
+        if past.choices is not None:
+            each = [
+                book.render(
+                    "choice_own" if number == self.player else "choice_other",
+                    {"player": number, "choice": none if choice is None else shown(choice)},
+                )
+                for number, choice in enumerate(past.choices, 1)
+            ]
+            lines.append(("past_choices", {"choices": ", ".join(each)}))
+        for name, value in (("mean", past.mean), ("target", past.target)):
+            if value is not None:
+                lines.append((f"past_{name}", {name: none if math.isnan(value) else shown(value)}))
+        if past.winners is not None:
+            each = [
+                book.render(
+                    "winner_own" if number == self.player else "winner_other", {"player": number}
+                )
+                for number in past.winners
+            ]
+            lines.append(("past_winners", {"winners": ", ".join(each) or none}))
+        if self.own:
+            choice, payoff = self.own[place]
+            own: dict[str, object] = {
+                "choice": none if choice is None else shown(choice),
+                "payoff": _points(payoff, book),
+            }
+            lines.append(("past_own", own))
+        return [book.render(entry, values) for entry, values in lines]
+
+
+class Player(SmartAgent):
+    """A player: picks a number in every round.
+
+    Args:
+        model: the game.
+
+    Attributes:
+        choice: the pick of the last round, or None after an unreadable answer.
+        won: whether it was among the winners of the last round.
+        payoff: its payoff in the last round.
+        level: Nagel's class of the pick (see `nagel_level`), or None without one.
+        depth: the same as a real number (see `strategic_level`); NaN without one.
+        ratio: the pick divided by that of the round before; NaN without one.
+        understanding: the rules in its own words, ``""`` until it is asked.
+    """
+
+    model: RepeatedBeautyContest
+
+    def __init__(self, model: RepeatedBeautyContest) -> None:
+        super().__init__(model)
+        self.choice: float | None = None
+        self.won = False
+        self.payoff = 0.0
+        self.level: int | None = None
+        self.depth = self.ratio = math.nan
+        self.understanding = ""
+
+    async def understand(self) -> Decision:
+        """Restate the rules before the first round."""
+        return await self.ask("understand", RULES, self.observe())
+
+    async def act(self) -> Decision:
+        """Pick a number; with full elicitation, state the goal of the round first."""
+        goal = ""
+        if self.model.elicitation == "full":
+            stated = await self.ask("goal", GOAL, self.observe())
+            goal = stated.value or ""
+        game = self.observe(goal)
+        reason = self.model.elicitation != "none"
+        pick = Number(0, game.high, integer=game.integer, reasoning=reason)
+        return await self.ask("act", pick, game)
+
+    def observe(self, goal: str = "") -> Game:
+        """Return what the player knows now.
+
+        Args:
+            goal: the goal of this round in its own words.
+        """
+        model = self.model
+        past, own = model.revealed_to(self)
+        told, n_fixed = model.notice_to(self)
+        return Game(
+            player=self.unique_id,
+            n_players=model.n_players,
+            round=model.round,
+            n_rounds=model.n_rounds,
+            p=model.p,
+            high=model.high,
+            integer=model.integer,
+            prize=model.prize,
+            told_fixed=told,
+            n_fixed=n_fixed,
+            past=past,
+            own=own,
+            understanding=self.understanding,
+            goal=goal,
+            persona=self.persona,
+        )
+
+
+@lru_cache(maxsize=10_000)  # each prompt shows every number of every round
+def shown(number: float) -> str:
+    """Format a number for a prompt: few digits, never an exponent or a negative zero."""
+    return np.format_float_positional(
+        round(number, DECIMALS) + 0.0, precision=DIGITS, unique=False, fractional=False, trim="-"
+    )
+
+
+def _points(number: float, book: PromptBook) -> str:
+    return book.render("points_one" if number == 1 else "points_several", {"number": shown(number)})
+
+
+def _factor(p: float, book: PromptBook) -> str:
+    fraction = Fraction(p).limit_denominator(10)
+    entry = f"factor_{fraction.numerator}_{fraction.denominator}"
+    if entry in book.entries and math.isclose(fraction, p, rel_tol=1e-12):
+        return book.render(entry, {})
+    return book.render("factor_other", {"p": shown(p)})

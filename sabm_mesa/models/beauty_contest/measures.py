@@ -1,0 +1,103 @@
+"""Measures of a session of the repeated guessing game, over all players and by type."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from sabm_mesa.models.beauty_contest.theory import direction_share, falling_share, rate_of_decrease
+
+
+def session_measures(model_data: pd.DataFrame, agent_data: pd.DataFrame) -> dict[str, Any]:
+    """Return the measures of one whole run.
+
+    Args:
+        model_data: one row a round, with ``round``, ``mean``, ``median``, ``target``, ``ratio``,
+            ``high`` (the largest legal pick) and ``p``.
+        agent_data: one row an agent and round, see `by_type`.
+
+    Returns:
+        Picks are in per cent of the range. ``first_mean``, ``last_mean``, ``first_median`` and
+        ``last_median`` of the picks; ``w_mean`` and ``w_median``, the shares by which they fell
+        from the first to the last round (Nagel 1995, equations 1a and 1b); ``mean_ratio``, the
+        mean of ``ratio``; ``falling``, the share of picks below the player's last, and
+        ``direction``, the share of the changes that learning direction theory predicts (both
+        without players of a fixed strategy); ``abstentions``; and for each type, by the spec of
+        its mind, ``choice_by_type`` and ``payoff_by_type`` (means of a player and round),
+        ``median_by_type`` (of the picks), ``depth_by_type`` (median) and ``ratio_by_type`` (mean
+        over rounds of the type's mean pick divided by its last). NaN where a value is not
+        defined; an empty dict without rounds.
+    """
+    if model_data.empty:
+        return {}
+    rounds = model_data.sort_values("round")
+    first, last = ({str(k): float(v) for k, v in rounds.iloc[i].items()} for i in (0, -1))
+    percent = 100 / first["high"]
+    agent_data = agent_data.assign(percent=agent_data["choice"].astype(float) * percent)
+    picks = agent_data.astype({"choice": float}).pivot_table(
+        index="round", columns="agent", values="choice", dropna=False
+    )
+    free = ~agent_data.groupby("agent")["mind"].last().map(is_fixed).to_numpy(dtype=bool)
+    direction = direction_share(picks, rounds["mean"], first["high"] / 2, rounds["p"], free)
+    over_rounds = by_type(agent_data).groupby("mind", sort=False)
+    return {
+        "first_mean": first["mean"] * percent,
+        "last_mean": last["mean"] * percent,
+        "first_median": first["median"] * percent,
+        "last_median": last["median"] * percent,
+        "w_mean": rate_of_decrease(first["mean"], last["mean"]),
+        "w_median": rate_of_decrease(first["median"], last["median"]),
+        "mean_ratio": _mean(rounds["ratio"]),
+        "falling": falling_share(picks.to_numpy()[:, free]),
+        "direction": direction,
+        "abstentions": int(agent_data["choice"].isna().sum()),
+        "choice_by_type": _of(agent_data, "percent", "mean"),
+        "median_by_type": _of(agent_data, "percent", "median"),
+        "payoff_by_type": _of(agent_data, "payoff", "mean"),
+        "depth_by_type": _of(agent_data, "depth", "median"),
+        "ratio_by_type": {str(mind): _mean(rows["ratio"]) for mind, rows in over_rounds},
+    }
+
+
+def by_type(agent_data: pd.DataFrame) -> pd.DataFrame:
+    """Return picks, depth, convergence and payoffs by type and round.
+
+    Args:
+        agent_data: one row an agent, round and, if there are several, run, with ``round``,
+            ``agent``, ``mind``, ``choice`` (NaN or None: an abstention), ``payoff`` and ``depth``.
+
+    Returns:
+        One row a run, type and round in rising order of rounds: ``run`` (0 if there is no such
+        column), ``mind``, ``round``, ``n`` (players), ``choice`` (mean pick), ``depth`` (median),
+        ``payoff`` (mean), ``ratio`` (the mean pick divided by that of the round before; NaN in the
+        first one, and after a mean of 0).
+    """
+    data = agent_data.astype({"choice": float, "depth": float})
+    if "run" not in data.columns:
+        data = data.assign(run=0)
+    rows = data.groupby(["run", "mind", "round"], sort=False).agg(
+        n=("agent", "size"),
+        choice=("choice", "mean"),
+        depth=("depth", "median"),
+        payoff=("payoff", "mean"),
+    )
+    table = rows.reset_index().sort_values(["run", "round"], kind="stable", ignore_index=True)
+    before = table.groupby(["run", "mind"], sort=False)["choice"].shift()
+    return table.assign(ratio=table["choice"] / before.where(before > 0))
+
+
+def is_fixed(mind: str) -> bool:
+    """Return whether a mind always gives the same answer, from its spec."""
+    return mind.startswith("fixed:")
+
+
+def _of(agent_data: pd.DataFrame, column: str, statistic: str) -> dict[str, float]:
+    values = agent_data[column].astype(float).groupby(agent_data["mind"], sort=False)
+    return {str(mind): float(value) for mind, value in values.agg(statistic).items()}
+
+
+def _mean(values: pd.Series[Any]) -> float:
+    known = values.dropna()
+    return float(known.mean()) if len(known) else math.nan

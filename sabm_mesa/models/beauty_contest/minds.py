@@ -1,0 +1,235 @@
+"""Classical minds of the repeated guessing game: steps of reasoning, learning, data of people."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from sabm_mesa.analysis.guessing import (
+    HIGHER,
+    TAU,
+    cognitive_hierarchy_choices,
+    drawn_steps,
+    level_k_choice,
+    noisy,
+)
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.minds.base import ClassicalMind
+from sabm_mesa.models.beauty_contest.agents import Game
+from sabm_mesa.models.beauty_contest.theory import (
+    SMALLEST_SHARE,
+    best_reply,
+    first_period_shares,
+    human_guesses,
+    later_period_shares,
+    step_limits,
+)
+
+HIGHER_STEPS = 3
+"""Picks beyond step 3 are up to this many steps deeper (our choice; the data have no limit)."""
+PART_OF_GAP = 0.5
+"""Part of the distance to the optimal adjustment factor covered in a round (our choice: learning
+direction theory gives none)."""
+
+
+class Guesser(ClassicalMind):
+    """A mind that picks by a rule, from the revealed results of earlier rounds.
+
+    Args:
+        spec: the spec of the mind, as the data have it.
+    """
+
+    async def answer(self, ask: Ask) -> object:
+        """Pick a number; asked for words, give the sentence of the prompt file.
+
+        Args:
+            ask: the question; its observation is a `Game`.
+        """
+        game = ask.observation
+        assert isinstance(game, Game)
+        if ask.name != "act":
+            return ask.book.render(f"classical_{ask.name}", {})
+        pick = min(max(self.pick(game, ask.rng), 0.0), game.high)
+        return round(pick) if game.integer else pick
+
+    @abstractmethod
+    def pick(self, game: Game, rng: np.random.Generator) -> float:
+        """Return the pick before it is cut to the range and, among integers, rounded."""
+
+
+class LevelK(Guesser):
+    """A player of level k: picks r · p^k, r being the last mean, or the middle of the range.
+
+    Source: Nagel 1995 (levels); Camerer, Ho & Chong 2004 (shares of the levels).
+
+    Args:
+        spec: the spec of the mind, as the data have it.
+        k: its level, without noise; None: drawn from a Poisson distribution, with lognormal
+            noise.
+    """
+
+    def __init__(self, spec: str, k: int | None = None) -> None:
+        super().__init__(spec)
+        self.k, self.certain = k, k is not None
+
+    def pick(self, game: Game, rng: np.random.Generator) -> float:
+        """Reason k steps from the reference."""
+        if self.k is None:
+            self.k = drawn_steps(rng)
+        choice = level_k_choice(self.k, game.reference, game.p)
+        return choice if self.certain else noisy(choice, game.p, rng)
+
+
+class CognitiveHierarchy(Guesser):
+    """A player of the Poisson cognitive hierarchy.
+
+    With k ≥ 1 steps it replies best to the mixture of players with fewer steps, times lognormal
+    noise. With 0 steps it picks uniformly. The theory is of one round; later ones start from the
+    last mean in the place of the middle of the range, step 0 then being uniform over the widest
+    part of the range that has this mean (our choice).
+
+    Source: Camerer, Ho & Chong 2004; Nagel 1995 (noise, reference).
+
+    Args:
+        spec: the spec of the mind, as the data have it.
+    """
+
+    def __init__(self, spec: str) -> None:
+        super().__init__(spec)
+        self.k: int | None = None
+
+    def pick(self, game: Game, rng: np.random.Generator) -> float:
+        """Reply to players who reason less."""
+        if self.k is None:
+            self.k = drawn_steps(rng)
+        centre = game.reference
+        if self.k == 0:
+            reach = min(centre, game.high - centre)
+            return float(rng.uniform(centre - reach, centre + reach))
+        reply = float(cognitive_hierarchy_choices(TAU, self.k, centre, game.p)[self.k])
+        return noisy(reply, game.p, rng)
+
+
+class EmpiricalStep(Guesser):
+    """A player drawn from the subjects of Nagel's sessions, anew in every round.
+
+    First an interval or class with the observed frequency, then a number within it, uniform in
+    its logarithm. The first round uses the data of p = 2/3 whatever p is, later ones those of
+    2/3 or 1/2, whichever is nearer, with the limits of the classes for the p of the game.
+
+    Source: Nagel 1995, figure 2B and table 2.
+
+    Args:
+        spec: the spec of the mind, as the data have it.
+    """
+
+    def pick(self, game: Game, rng: np.random.Generator) -> float:
+        """Draw a class and a number in it."""
+        if game.round == 0:
+            return _first_pick(game, rng)
+        shares = later_period_shares(game.p, game.round + 1)
+        step = int(rng.choice(len(shares), p=shares)) - 1
+        return _within(*_class_limits(step, game), rng)
+
+
+class LearningDirection(Guesser):
+    """A player that corrects its adjustment factor, mostly in the direction that was better.
+
+    The factor is the pick divided by the reference. It starts from a pick of the subjects of
+    Nagel's first period. After a round it moves half of the way to the optimal factor with the
+    observed frequency 0.73, or else as far away from it.
+
+    Source: Nagel 1995, equations 2 to 4 (after Selten & Stoecker 1986).
+
+    Args:
+        spec: the spec of the mind, as the data have it.
+    """
+
+    def __init__(self, spec: str) -> None:
+        super().__init__(spec)
+        self._factor: float | None = None
+        self._reference = 0.0
+
+    def pick(self, game: Game, rng: np.random.Generator) -> float:
+        """Correct the factor, and apply it to the new reference."""
+        reference = game.reference
+        mean = game.past[-1].known_mean(game.p) if game.past else None
+        if self._factor is None:
+            self._factor = _first_pick(game, rng) / (game.high / 2)
+        elif mean is not None and self._reference > 0:
+            gap = game.p * mean / self._reference - self._factor
+            right = rng.random() < human_guesses()["learning_direction"]["share"]
+            self._factor = max(self._factor + (PART_OF_GAP if right else -PART_OF_GAP) * gap, 0.0)
+        self._reference = reference
+        pick = min(self._factor * reference, game.high)
+        if reference > 0:
+            self._factor = pick / reference
+        return pick
+
+
+class BestReply(Guesser):
+    """A player that expects the others to repeat their last mean, and counts its own weight.
+
+    Source: Nagel 1995, footnote 8, who finds no sign of it among subjects.
+
+    Args:
+        spec: the spec of the mind, as the data have it.
+    """
+
+    def pick(self, game: Game, rng: np.random.Generator) -> float:
+        """Pick exactly p times the resulting mean."""
+        del rng
+        if game.p >= game.n_players:
+            return game.high
+        return best_reply(_mean_of_others(game), game.n_players, game.p)
+
+
+CLASSICAL_MINDS: Mapping[str, Callable[[str], Any]] = {
+    "default": CognitiveHierarchy,
+    "level_k": LevelK,
+    **{f"level_{k}": partial(LevelK, k=k) for k in range(HIGHER)},
+    "empirical_step": EmpiricalStep,
+    "learning_direction": LearningDirection,
+    "best_reply": BestReply,
+}
+"""Name → maker; ``level_0`` to ``level_3`` have that level for certain, and no noise."""
+
+
+def _first_pick(game: Game, rng: np.random.Generator) -> float:
+    intervals, shares = first_period_shares()
+    low, high = intervals[int(rng.choice(len(shares), p=shares))]
+    return _within(low, high, rng) * game.high / 100
+
+
+def _class_limits(step: int, game: Game) -> tuple[float, float]:
+    """The limits of a class of the later periods; −1 is on the other side of the reference."""
+    reference, p = game.reference, game.p
+    if step < 0:
+        return (reference, game.high) if p <= 1 else (SMALLEST_SHARE * reference, reference)
+    if step < HIGHER:
+        return step_limits(step, reference, p)
+    near, far = (step_limits(each, reference, p) for each in (HIGHER, HIGHER - 1 + HIGHER_STEPS))
+    return min(near[0], far[0]), max(near[1], far[1])
+
+
+def _within(low: float, high: float, rng: np.random.Generator) -> float:
+    """A number whose logarithm is uniform between two limits; 0 when they are 0."""
+    if not low > 0:
+        return 0.0
+    return math.exp(rng.uniform(math.log(low), math.log(high)))
+
+
+def _mean_of_others(game: Game) -> float:
+    """The last mean of the others, or of all where single picks are hidden."""
+    choices = game.past[-1].choices if game.past else None
+    others = [
+        choice
+        for number, choice in enumerate(choices or (), 1)
+        if choice is not None and number != game.player
+    ]
+    return sum(others) / len(others) if others else game.reference

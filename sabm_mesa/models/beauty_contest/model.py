@@ -1,0 +1,346 @@
+"""Repeated beauty contest: the same players guess p times their mean guess, round after round.
+
+Purpose
+    How deeply do players reason about one another, and do they learn, when language models,
+    behavioural rules and players with a fixed strategy meet in one group?
+
+Entities, state variables and scales
+    N players, each with a mind, a persona, its last pick, payoff (points) and whether it won. The
+    world is the list of the rounds that were played. A round is a period of the sources; there is
+    no space.
+
+Process overview and scheduling
+    Understanding (in round 0, with full elicitation): each restates the rules. Action: all pick a
+    number at the same moment, with full elicitation after having stated the goal of the round.
+    Update: target, winners, payoffs, levels. From the next round on the players are told of it.
+
+Design concepts
+    Emergence: the path of the picks. Adaptation: to what is told of earlier rounds. Objective: to
+    win, then to earn much. Sensing: the rules, and of the last ``window`` rounds what is
+    ``revealed``. Stochasticity: the upper bound, where it is drawn, and the players' minds.
+    Observation: the data columns below.
+
+Initialization and input
+    No round has been played; there is no input but the shares of Nagel's subjects, on which two
+    classical minds rest (``human_guesses.toml``). ``n_players`` 2 or more, 10;
+    ``n_rounds`` 1 or more, 5; ``p`` above 0, 2/3 (Lu 2024); ``high`` 100 (the default of the
+    program of Guo et al.); ``prize`` 1 (as there); ``window`` None: all earlier rounds.
+    Treatments of Lu 2024: one type against fixed players, ``n_fixed`` 9, 5 or 1 of 10 (the last
+    ones have the mind ``fixed:0`` whatever ``minds`` says; 0); two types ``{"llm:a": 9, "llm:b":
+    1}``, and so on. One-shot: 9 players, ``n_rounds`` 1 and a ``high`` that is drawn. Nagel 1995:
+    15 to 18 players, 4 rounds, prize 20 (DM), ``p`` 2/3, 1/2 or 4/3, ``revealed`` with ``own``.
+
+Submodels: picks, winners, payoffs
+    A pick is a number from 0 to ``high``, real or (``integer``) whole. The target is p times the
+    mean of all valid picks. Every player at the smallest distance to it wins, compared exactly,
+    and the winners share the prize equally. For p < 1 all 0 is the only equilibrium among real
+    picks; among integers there may be others (`symmetric_equilibria`).
+
+Measures
+    By round: mean, target, population variance, number of winners, median, ``ratio`` (the mean
+    divided by that of the round before; Lu's own formula is not known, 1 − ratio is the rate of
+    decrease), and ``high`` and ``p``. By player: pick, whether it won, payoff; ``level`` (Nagel's
+    class: −1 on the other side of the reference, steps 0 to 3, 4 beyond; half a step wide in all
+    rounds) and ``depth`` (the same as a real number) against ``high``/2 in round 0, then against
+    the last known mean; ``ratio`` of its pick to its last. With ``high`` in the place of
+    ``high``/2 every depth of round 0 is larger by 1.71 (p = 2/3). Depth takes picks below 1/500 of
+    the reference as that share [choice]; it is NaN, as for p = 1, when the reference is 0. Of a
+    run: see `measures.session_measures`; they include the mean pick, ratio, depth and payoff of
+    each type, a type being the players with one mind spec.
+
+Unreadable answers
+    A pick that cannot be read or is out of range is asked for again, then the player abstains: its
+    choice is empty, it cannot win, receives nothing, and does not enter mean, target or variance.
+    Rules or a goal that could not be read are left out of later prompts.
+
+Deviations from the authors' program
+    An answer out of range entered the mean there (and a foul player was paid NaN); here it does
+    not. It played single rounds; here the history that the papers describe is told. Lu's agents
+    restate rules and goal in one conversation; here each is a question of its own, and what was
+    said is shown again. Prompts are in our own words, and the range is told in each question.
+    Where the sources say nothing it is our choice [choice]: an upper bound that is drawn is a whole
+    number, uniform between the two that are given, once a run; the notice does not say how many
+    fixed players there are (``"count"`` does); ``max_tokens`` 256 (``temperature`` is the server's
+    own, as published); the constants of the classical minds that are marked so in their file.
+
+Source
+    Lu 2024, "Strategic Interactions between Large Language Models-based Agents in Beauty
+    Contests", arXiv 2404.08492; Guo et al. 2024, "Economics Arena for Large Language Models",
+    arXiv 2401.01735, with the program econarena 0.0.4; Nagel 1995, "Unraveling in Guessing Games",
+    American Economic Review 85(5), 1313-1326.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sabm_mesa.analysis.guessing import (
+    level_k_labels,
+    nagel_level,
+    outcome,
+    reward_per_winner,
+)
+from sabm_mesa.core.answers import Decision
+from sabm_mesa.core.parameters import check_bool, check_choice, check_float, check_int
+from sabm_mesa.core.scheduler import Phase, action
+from sabm_mesa.core.streams import Seed
+from sabm_mesa.errors import ParameterError, about
+from sabm_mesa.minds.scripted import FixedMind
+from sabm_mesa.minds.specs import Minds
+from sabm_mesa.models.base import Personas, Score, SmartModel
+from sabm_mesa.models.beauty_contest.agents import GOAL, RULES, PlayedRound, Player
+from sabm_mesa.models.beauty_contest.measures import is_fixed, session_measures
+from sabm_mesa.models.beauty_contest.minds import CLASSICAL_MINDS
+from sabm_mesa.models.beauty_contest.theory import strategic_level
+
+REVEALED = ("choices", "mean", "target", "winners", "own")
+NOTICES = ("some", "count", "none")
+ELICITATIONS = ("none", "reason", "full")
+SMALLEST_P = 0.001
+LARGEST = 1e6
+"""Largest upper bound of the picks, and largest p."""
+
+
+def asks_for_rules(model: RepeatedBeautyContest) -> bool:
+    """Whether the players restate the rules now: before round 0, with full elicitation."""
+    return model.elicitation == "full" and model.round == 0
+
+
+class RepeatedBeautyContest(SmartModel):
+    """The guessing game, played repeatedly by the same players.
+
+    Args:
+        n_players: number of players (2 or more).
+        n_rounds: number of rounds (1 or more).
+        p: factor of the target, above 0; a fraction may be written as a text such as 2/3.
+        high: the largest legal pick (the smallest is 0); or two whole numbers between which it is
+            drawn once a run.
+        integer: whether picks are whole numbers.
+        prize: points that the winners of a round share.
+        window: how many of the last rounds the players are told of; None: all of them.
+        revealed: facts they are told of each, as a sequence or a text with commas: choices, mean,
+            target, winners, own (their own pick and payoff).
+        n_fixed: how many of the players, the last ones, always pick 0.
+        notice: the notice to players when others have minds ``fixed:VALUE``: ``"some"`` (that some
+            of the others follow a fixed strategy), ``"count"`` (how many do) or ``"none"``.
+        elicitation: ``"none"``, ``"reason"`` (a reason with each pick) or ``"full"`` (also the
+            rules in their own words at the start, and the goal in each round).
+        condition: ``"baseline"`` is the only one.
+        personas: see `SmartModel`.
+        minds: see `SmartModel`; classical minds are the cognitive hierarchy (the default),
+            ``level_k``, ``level_0`` to ``level_3``, ``empirical_step``, ``learning_direction``
+            and ``best_reply``.
+        rng: the seed.
+        max_tokens: most tokens of an answer.
+        settings: the other parameters of `SmartModel`.
+
+    Attributes:
+        played: the rounds so far.
+        mean: mean of the valid picks of the last round; NaN without any; `median` and `variance`
+            (population) alike.
+        target: p times the mean.
+        n_winners: number of winners.
+        ratio: the mean divided by that of the round before; NaN without both.
+        reference: the last known mean, or the middle of the range.
+
+    Raises:
+        UsageError: for a parameter that cannot be used.
+    """
+
+    scenario_name = "beauty-contest"
+    title = "Repeated beauty contest"
+    source = "Lu 2024, arXiv 2404.08492; Guo et al. 2024, arXiv 2401.01735; Nagel 1995"
+    prompt_file = Path(__file__).with_name("prompts.toml")
+    plots = "sabm_mesa.models.beauty_contest.plots"
+    page = "sabm_mesa.models.beauty_contest.page"
+    phases: ClassVar[tuple[Phase, ...]] = (
+        Phase(
+            "understand",
+            when=asks_for_rules,
+            doc="Each player restates the rules in its own words (`understand`, at most "
+            f"{RULES.max_words} words) and is shown them from then on.",
+        ),
+        action(
+            doc="With `elicitation` = `full` each player first states its goal of the round "
+            f"(`goal`, at most {GOAL.max_words} words); then each picks a number (`act`), and a "
+            "player whose answer is unreadable has no pick.",
+        ),
+    )
+    model_columns: ClassVar[dict[str, str]] = {
+        name: name
+        for name in ("mean", "target", "variance", "n_winners", "median", "ratio", "high", "p")
+    }
+    agent_columns: ClassVar[dict[str, str]] = {
+        name: name for name in ("choice", "won", "payoff", "level", "depth", "ratio")
+    }
+    score = Score("Payoff in a run (points)", "n_players")
+    theory_marks: ClassVar[Mapping[str, Mapping[str, str | float]]] = {"levels": level_k_labels()}
+    changeable = frozenset({"p", "prize", "window", "revealed", "notice", "elicitation"})
+    classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = CLASSICAL_MINDS
+
+    def __init__(
+        self,
+        n_players: int = 10,
+        n_rounds: int = 5,
+        p: float | str = 2 / 3,
+        high: float | Sequence[int] = 100.0,
+        integer: bool = False,
+        prize: float = 1.0,
+        window: int | None = None,
+        revealed: str | Sequence[str] = "choices,mean,target,winners",
+        n_fixed: int = 0,
+        notice: str = "some",
+        elicitation: str = "reason",
+        condition: str = "baseline",
+        personas: Personas = "none",
+        minds: Minds = "classical",
+        rng: Seed = None,
+        max_tokens: int | None = 256,
+        **settings: Any,
+    ) -> None:
+        super().__init__(
+            n_rounds=n_rounds, condition=condition, personas=personas, minds=minds, rng=rng,
+            max_tokens=max_tokens, **settings,
+        )  # fmt: skip
+        self.n_players = check_int("n_players", n_players, 2)
+        self.integer = check_bool("integer", integer)
+        self.p = _read_p(p)
+        self.high = _read_high(high, self.integer, self.rng)
+        self.prize = check_float("prize", prize, 0)
+        self.window = None if window is None else check_int("window", window, 0)
+        self.revealed = _read_revealed(revealed)
+        self.notice = check_choice("notice", notice, NOTICES)
+        self.elicitation = check_choice("elicitation", elicitation, ELICITATIONS)
+        self.played: list[PlayedRound] = []
+        self.mean = self.median = self.target = self.variance = self.ratio = math.nan
+        self.n_winners = 0
+        self.reference = self.high / 2
+        self.n_fixed = check_int("n_fixed", n_fixed, 0, self.n_players)
+        self.players = self.populate(Player, self.n_players)
+        for player in self.players[self.n_players - self.n_fixed :]:
+            player.mind = FixedMind(0)
+
+    def revealed_to(
+        self, player: Player
+    ) -> tuple[tuple[PlayedRound, ...], tuple[tuple[float | None, float], ...]]:
+        """Return the results of earlier rounds that a player sees.
+
+        Args:
+            player: the player.
+
+        Returns:
+            The last rounds without what is hidden, and the player's own pick and payoff in each of
+            them; the latter are empty when they are not revealed.
+        """
+        first = 0 if self.window is None else max(len(self.played) - self.window, 0)
+        recent = self.played[first:]
+        hidden: dict[str, Any] = {name: None for name in REVEALED if name not in self.revealed}
+        hidden.pop("own", None)
+        shown = tuple(replace(played, payoffs=None, **hidden) for played in recent)
+        if "own" not in self.revealed:
+            return shown, ()
+        place = player.unique_id - 1
+        own = (((each.choices or ())[place], (each.payoffs or ())[place]) for each in recent)
+        return shown, tuple(own)
+
+    def notice_to(self, player: Player) -> tuple[bool, int | None]:
+        """Return whether a prompt mentions opponents with a fixed strategy, and their number.
+
+        Args:
+            player: the player.
+        """
+        n = sum(is_fixed(other.mind.spec) for other in self.players if other is not player)
+        told = n > 0 and self.notice != "none"
+        return told, n if told and self.notice == "count" else None
+
+    def after_understand(self, player: Player, rules: Decision) -> None:
+        """Keep the rules in the words of a player."""
+        player.understanding = rules.value or ""
+
+    def after_act(self, player: Player, pick: Decision) -> None:
+        """Take the pick of a player; None when it could not be read."""
+        last, player.choice = player.choice, pick.value
+        known = last is not None and last > 0 and pick.valid
+        player.ratio = pick.value / last if known else math.nan
+
+    def update(self) -> None:
+        """Determine target, winners, payoffs, and the depth of reasoning."""
+        picks = [player.choice for player in self.players]
+        before = self.mean
+        self.mean, self.median, self.variance, self.target, won = outcome(picks, self.p)
+        self.ratio = self.mean / before if before > 0 else math.nan
+        self.n_winners = sum(won)
+        share = reward_per_winner(self.n_winners, "shared", self.prize)
+        for player, wins in zip(self.players, won, strict=True):
+            player.won, player.payoff = wins, share if wins else 0.0
+            player.level, player.depth = self._reasoning(player.choice)
+        self.reference = self.reference if math.isnan(self.mean) else self.mean
+        self.played.append(
+            PlayedRound(
+                round=self.round,
+                choices=tuple(picks),
+                mean=self.mean,
+                target=self.target,
+                winners=tuple(player.unique_id for player in self.players if player.won),
+                payoffs=tuple(player.payoff for player in self.players),
+            )
+        )
+
+    def end_measures(self) -> dict[str, Any]:
+        """Return how far the picks fell, in which direction players learned, and means by type."""
+        return session_measures(self.model_frame(), self.agent_frame())
+
+    def _reasoning(self, choice: float | None) -> tuple[int | None, float]:
+        """Nagel's class of a pick and its depth; without a pick, and for p = 1, there are none."""
+        if choice is None or self.p == 1:
+            return None, math.nan
+        depth = strategic_level(choice, self.reference, self.p)
+        return nagel_level(choice, self.reference, self.p), depth
+
+
+@about("p")
+def _read_p(given: Any) -> float:
+    """Read the factor of the target: a number above 0, or a fraction as a text."""
+    if isinstance(given, str):
+        try:
+            given = float(Fraction(given.replace(" ", "")))
+        except (ValueError, ZeroDivisionError, OverflowError):
+            raise ParameterError(
+                f"p has to be a number or a fraction such as 2/3, not {given[:60]!r}."
+            ) from None
+    return check_float("p", given, SMALLEST_P, LARGEST)
+
+
+@about("high")
+def _read_high(given: Any, integer: bool, rng: np.random.Generator) -> float:
+    """Read the largest legal pick, or draw it where two bounds of it are given."""
+    if isinstance(given, str):
+        raise ParameterError(f"high has to be a number or two such as [50, 200], not {given!r}.")
+    if isinstance(given, Sequence):
+        if len(given) != 2:
+            raise ParameterError(f"high has to be one number or two (got {len(given)}).")
+        least = check_int("the first number of high", given[0], 1, int(LARGEST))
+        most = check_int("the second number of high", given[1], least, int(LARGEST))
+        return float(rng.integers(least, most + 1))
+    if integer:
+        return float(check_int("high (with integer picks)", given, 1, int(LARGEST)))
+    return check_float("high", given, 1 / LARGEST, LARGEST)
+
+
+@about("revealed")
+def _read_revealed(given: Any) -> tuple[str, ...]:
+    """Read the revealed values of earlier rounds, in their order in the prompts."""
+    if given is None:
+        given = ()
+    if not isinstance(given, str | Sequence):
+        raise ParameterError(f"revealed has to be names with commas between them, not {given!r}.")
+    names = given.split(",") if isinstance(given, str) else [str(name) for name in given]
+    found = {check_choice("revealed", name.strip(), REVEALED) for name in names if name.strip()}
+    return tuple(name for name in REVEALED if name in found)

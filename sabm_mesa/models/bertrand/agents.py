@@ -1,0 +1,304 @@
+"""The firms of the Bertrand competition: what they remember, see and do."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.core.answers import Decision, Text
+from sabm_mesa.core.asks import Observation
+from sabm_mesa.core.messages import Message
+from sabm_mesa.models.bertrand.theory import Market
+
+if TYPE_CHECKING:
+    from sabm_mesa.core.prompts import PromptBook
+    from sabm_mesa.models.bertrand.model import BertrandCompetition
+
+
+# What a firm remembers.
+
+RECENT = 20
+"""Rounds that are remembered one by one."""
+PERIOD = 20
+"""Rounds of a period; of older rounds the averages by period are remembered."""
+PERIODS = 20
+"""Periods that are remembered: up to 400 rounds before the recent ones."""
+STRATEGIES = 20
+"""Own strategies that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodSummary:
+    """A round as a firm knows it, or the averages of several rounds.
+
+    Attributes:
+        first: the first round.
+        last: the last round.
+        price: own price.
+        demand: own demand.
+        profit: own profit.
+        rivals: prices of the other firms, in the order of their numbers.
+    """
+
+    first: int
+    last: int
+    price: float
+    demand: float
+    profit: float
+    rivals: tuple[float, ...]
+
+
+class Memory:
+    """The past rounds that a firm remembers: bounded, and updated at a constant cost a round.
+
+    A period is `PERIOD` rounds in a row from a multiple of it on. A round that leaves the recent
+    ones enters the averages of its period; the oldest period is forgotten.
+
+    Source: Wu et al. 2024, appendix C.2.
+
+    Attributes:
+        recent: the last `RECENT` rounds, one by one.
+        periods: averages of the older rounds by period; the last one may still be incomplete.
+    """
+
+    def __init__(self) -> None:
+        self.recent: deque[PeriodSummary] = deque()
+        self.periods: deque[PeriodSummary] = deque(maxlen=PERIODS)
+
+    def add(self, played: PeriodSummary) -> None:
+        """Remember the last round."""
+        self.recent.append(played)
+        if len(self.recent) > RECENT:
+            self._average(self.recent.popleft())
+
+    def _average(self, old: PeriodSummary) -> None:
+        if old.first % PERIOD == 0:
+            self.periods.append(old)
+            return
+        period = self.periods.pop()
+        weight = 1 / (old.last - period.first + 1)
+
+        def mean(before: float, now: float) -> float:
+            return before + weight * (now - before)
+
+        self.periods.append(
+            PeriodSummary(
+                period.first,
+                old.last,
+                mean(period.price, old.price),
+                mean(period.demand, old.demand),
+                mean(period.profit, old.profit),
+                tuple(map(mean, period.rivals, old.rivals)),
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A strategy that a firm wrote down.
+
+    Attributes:
+        round: the round in which it was written.
+        text: its words.
+    """
+
+    round: int
+    text: str
+
+
+# What a firm sees and does.
+
+MESSAGE = Text(max_words=60)
+STRATEGY = Text(max_words=60)
+
+
+@dataclass(frozen=True, slots=True)
+class FirmView(Observation):
+    """The observation of a firm: its own results, all prices, and the messages of this round.
+
+    The demand and profit of others are not part of it, nor is the demand system but for `market`.
+
+    Attributes:
+        firm: its own number, from 1.
+        names: the names of all firms, in the order of their numbers.
+        round: the round, from 0.
+        cost: its cost of a unit.
+        low: the lowest price it may set.
+        high: the highest price it may set.
+        condition: the condition of the run.
+        communication: whether the firms talk.
+        plans_first: whether the firms plan before they talk.
+        periods: averages of older rounds by period, oldest first.
+        recent: the last rounds, oldest first.
+        said: the messages of this round so far; none when it plans.
+        strategies: its own latest strategies, oldest first.
+        market: the demand system, for minds of theory that are declared `informed`; else None.
+    """
+
+    firm: int
+    names: tuple[str, ...]
+    round: int
+    cost: float
+    low: float
+    high: float
+    condition: str
+    communication: bool
+    plans_first: bool
+    periods: tuple[PeriodSummary, ...]
+    recent: tuple[PeriodSummary, ...]
+    said: tuple[Message, ...]
+    strategies: tuple[Strategy, ...]
+    market: Market | None = None
+
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        """The names of the other firms."""
+        return self.names[: self.firm - 1] + self.names[self.firm :]
+
+    def placeholders(self, book: PromptBook) -> dict[str, object]:
+        """Placeholder → value; `market` has none.
+
+        Args:
+            book: the prompts of the run.
+        """
+        common: dict[str, object] = {
+            "name": self.names[self.firm - 1],
+            "rivals": ", ".join(self.rivals),
+            "n_firms": len(self.names),
+            "cost": figure(self.cost),
+            "low": figure(self.low),
+            "high": figure(self.high),
+            "round": self.round,
+        }
+        others = "one" if len(self.rivals) == 1 else "several"
+        talk = "plan_first" if self.plans_first else "talk"
+        structure = f"structure_{talk}" if self.communication else "structure_no_talk"
+        return common | {
+            "others": book.render(f"others_{others}", common),
+            "structure": book.render(structure, common),
+            "attitude": book.render("attitude", common),
+            "persona": book.persona(self.persona),
+            "statistics": self._statistics(book),
+            "conversation": self._conversation(book) if self.communication else "",
+            "strategy": self._strategy(book),
+            "strategies": "\n".join(
+                book.render(
+                    "strategy_of", {"round": each.round, "text": self._quote(book, each.text)}
+                )
+                for each in self.strategies
+            )
+            or book.render("strategy_none", common),
+        }
+
+    def _quote(self, book: PromptBook, text: str) -> str:
+        return book.quote(text, self.names)
+
+    def _strategy(self, book: PromptBook) -> str:
+        if not self.strategies:
+            return ""
+        return book.render("strategy", {"text": self._quote(book, self.strategies[-1].text)})
+
+    def _statistics(self, book: PromptBook) -> str:
+        prices = ", ".join(book.render("price_of", {"rival": rival}) for rival in self.rivals)
+        blocks = []
+        for name, summaries in (("periods", self.periods), ("rounds", self.recent)):
+            lines = [book.render(f"{name}_line", _line(summary)) for summary in summaries]
+            if lines:
+                blocks.append("\n".join([book.render(f"{name}_head", {"prices": prices}), *lines]))
+        return "\n\n".join(blocks)
+
+    def _conversation(self, book: PromptBook) -> str:
+        lines = [
+            book.render(
+                "said_own" if message.sender == self.firm else "said_other",
+                {
+                    "speaker": self.names[message.sender - 1],
+                    "text": self._quote(book, message.text),
+                },
+            )
+            for message in self.said
+        ]
+        said = "\n".join(lines) or book.render("said_nothing", {})
+        return book.render("conversation", {"said": said})
+
+
+class Firm(SmartAgent):
+    """A firm: talks to the others, writes down a strategy, and sets its price.
+
+    Args:
+        model: the market.
+
+    Attributes:
+        price: its price.
+        demand: the quantity it sold in the last round.
+        profit: its profit in the last round.
+        kept: whether it kept its price in the last round after an unreadable answer.
+        memory: the past rounds that it remembers.
+        strategies: its own latest strategies, oldest first.
+    """
+
+    model: BertrandCompetition
+
+    def __init__(self, model: BertrandCompetition) -> None:
+        super().__init__(model)
+        self.price = self.demand = self.profit = 0.0
+        self.kept = False
+        self.memory = Memory()
+        self.strategies: deque[Strategy] = deque(maxlen=STRATEGIES)
+
+    async def communicate(self) -> Decision:
+        """Say something to the other firms; later speakers hear it."""
+        return await self.ask("communicate", MESSAGE, self.observe())
+
+    async def plan(self) -> Decision:
+        """Write down a strategy, from the statistics and its earlier strategies alone."""
+        return await self.ask("plan", STRATEGY, replace(self.observe(STRATEGIES), said=()))
+
+    async def act(self) -> Decision:
+        """Set a price."""
+        return await self.ask("act", self.model.legal_price, self.observe())
+
+    def observe(self, n_strategies: int = 1) -> FirmView:
+        """Return what the firm knows now.
+
+        Args:
+            n_strategies: number of its latest strategies to include.
+        """
+        model = self.model
+        return FirmView(
+            firm=self.unique_id,
+            names=model.names,
+            round=model.round,
+            cost=model.market.cost,
+            low=model.legal_price.low,
+            high=model.legal_price.high,
+            condition=model.condition,
+            communication=model.communication,
+            plans_first=model.plans_first,
+            periods=tuple(self.memory.periods),
+            recent=tuple(self.memory.recent),
+            said=tuple(model.said),
+            strategies=tuple(self.strategies)[-n_strategies:],
+            market=model.market if self.mind.informed else None,
+            persona=self.persona,
+        )
+
+
+def figure(value: float) -> str:
+    """Format a number for the prompts: five digits, never an exponent."""
+    if abs(value) >= 99_999.5:
+        return f"{value:.0f}"
+    return f"{value:.5g}" if abs(value) >= 1e-4 else f"{value:.4f}".rstrip("0").rstrip(".")
+
+
+def _line(summary: PeriodSummary) -> dict[str, object]:
+    return {
+        "first": summary.first,
+        "last": summary.last,
+        "price": figure(summary.price),
+        "demand": figure(summary.demand),
+        "profit": figure(summary.profit),
+        "rivals": ", ".join(map(figure, summary.rivals)),
+    }

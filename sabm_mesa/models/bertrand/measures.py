@@ -1,0 +1,114 @@
+"""Measures of the Bertrand competition: talk about prices, coded by rules, and whole runs.
+
+The coder can be checked by hand: its word lists are in the table ``[prices]`` of
+``analysis/words.toml``. It reads the surface of English sentences: it misses irony, and counts a
+price that is named in order to reject it as named.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sabm_mesa.analysis.messages import (
+    assents,
+    signals_agreement,
+    signals_disagreement,
+    stated_prices,
+)
+from sabm_mesa.analysis.statistics import (
+    CONVERGENCE_WINDOW,
+    convergence_price,
+    convergence_round,
+)
+from sabm_mesa.core.messages import Message
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def price_messages(messages: Sequence[Message], low: float, high: float) -> int:
+    """Return how many messages name a price, or agree after another speaker has named one.
+
+    Args:
+        messages: those of one round, in the order in which they were said.
+        low: the lowest legal price.
+        high: the highest legal price.
+    """
+    named: set[int] = set()
+    count = 0
+    for message in messages:
+        if stated_prices(message.text, low, high):
+            named.add(message.sender)
+            count += 1
+        elif named - {message.sender} and signals_agreement(message.text):
+            count += 1
+    return count
+
+
+def first_price_agreement(
+    messages: pd.DataFrame, low: float = 0.0, high: float = math.inf
+) -> dict[int, int | None]:
+    """Return the first round of each run in which firms explicitly agreed on a price.
+
+    An agreement: within one round one firm names a price, and another one later names the same
+    price or agrees (`assents`), without a word of disagreement. Whether they then set the price is
+    not part of it.
+
+    Args:
+        messages: one row a message in the order in which they were said, with ``run``, ``round``,
+            ``speaker`` and ``text``, as from `sabm_mesa.studies.judging.messages_of`.
+        low: the lowest legal price.
+        high: the highest legal price.
+
+    Returns:
+        Run → round, None without such an agreement. Runs without messages are left out.
+    """
+    found: dict[int, int | None] = {}
+    for _, said in messages.groupby(["run", "round"], sort=True):
+        run, round_ = (int(said[name].iloc[0]) for name in ("run", "round"))
+        texts = zip(said["speaker"], said["text"], strict=True)
+        talk = [Message(round_, speaker, text) for speaker, text in texts]
+        if found.get(run) is None:
+            found[run] = round_ if _is_agreed(talk, low, high) else None
+    return found
+
+
+def _is_agreed(said: Iterable[Message], low: float, high: float) -> bool:
+    named: dict[float, set[int]] = {}
+    for message in said:
+        others = {price for price, firms in named.items() if firms - {message.sender}}
+        prices = stated_prices(message.text, low, high)
+        takes_up = others.intersection(prices) or (others and assents(message.text))
+        if takes_up and not signals_disagreement(message.text):
+            return True
+        for price in prices:
+            named.setdefault(price, set()).add(message.sender)
+    return False
+
+
+def run_measures(
+    data: Mapping[str, Sequence[Any]], n_firms: int, tolerance: float
+) -> dict[str, float]:
+    """Return where and when prices settled, Δ in the last rounds, the last spell, and the talk.
+
+    Args:
+        data: column → its values by round; the columns ``price_1`` to ``price_n``,
+            ``collusion_index``, ``spell``, ``messages`` and ``price_messages``.
+        n_firms: number of firms.
+        tolerance: see `convergence_round`.
+    """
+    paths = [data[f"price_{i + 1}"] for i in range(n_firms)]
+    index = data["collusion_index"][-CONVERGENCE_WINDOW:]
+    return {
+        "rounds": len(paths[0]),
+        "convergence_price": convergence_price(paths),
+        "convergence_round": convergence_round(paths, tolerance),
+        "collusion_index": float(np.mean(index)) if index else math.nan,
+        "spell": data["spell"][-1] if data["spell"] else 0,
+        "messages": sum(data["messages"]),
+        "price_messages": sum(data["price_messages"]),
+    }

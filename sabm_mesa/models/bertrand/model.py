@@ -1,0 +1,510 @@
+"""Bertrand competition: firms set prices round after round, and may talk before they do.
+
+Rules
+    n firms with the same constant marginal cost each set one price a round, all at the same
+    moment; demand depends on all prices. A price is a number from the cost to `a` (with logit
+    demand and many firms up to a little above the cartel price, where that is higher).
+
+Demand
+    ``linear``: ``q_i = (a(beta - d) - beta p_i + d p_j) / (beta² - d²)`` for two firms, from the
+    inverse demand ``p_i = a - beta q_i - d (sum of the others' q)`` for n; a negative quantity is
+    cut to 0. In the limit ``beta = d`` (homogeneous goods) the cheapest firm sells (a - p)/d, and
+    a tie shares it equally. ``logit``: ``q_i = exp((a - p_i)/mu) / (sum_j exp((a - p_j)/mu) +
+    exp(a_0/mu))``. Profit is (p - cost) q. Reference prices with the defaults: Bertrand
+    equilibrium 6 and cartel 8 (linear), 1.473 and 1.925 (logit).
+
+Round
+    0: the prices are the initial prices; nobody is asked. From round 1 on: communication (when it
+    is on), 3 turns each in an order shuffled every round, hearing this round's talk so far;
+    planning, every 20 rounds from round 20 on: each firm writes down its strategy; action: all set
+    their prices at the same moment; update.
+
+Memory
+    A firm is told the last 20 rounds (own price, demand and profit, the others' prices) one by
+    one, the averages of older rounds by periods of 20 rounds, 20 periods at most, the talk of
+    this round, and its latest strategy; when it plans, its last 20 strategies and no talk. It is
+    told neither the profit or demand of others nor how demand comes about.
+
+Stop
+    After `n_rounds`, or after `stop_after` rounds of collusion in a row: all prices above the
+    Bertrand and not above the cartel price, and at most `tolerance` apart.
+
+Parameters (sources: Wu et al. 2024, section 5; Calvano et al. 2020, section II, for logit)
+    See the class. Prices are in money, quantities in units of the good (linear) or shares of the
+    consumers (logit). The default of `tolerance` is ours: the paper says "very close".
+    Conditions: ``baseline``, ``cooperative`` (encouraged, figure 7), ``uncooperative``. Personas:
+    ``explorer``, ``aggressive``, ``greedy``, ``uncooperative``, ``cooperative``, and the general
+    ones. Variants: ``default``, ``told_range``.
+
+Measures
+    By round: prices, demands and profits, collusion, ``spell`` (rounds of collusion in a row),
+    ``collusion_index`` (Δ of Calvano et al.: 0 at the Bertrand profit, 1 at the cartel profit),
+    the reference prices and profits, ``messages``, and ``price_messages`` (naming a price or
+    agreeing to one). Of a run: convergence price (mean of the last 50 rounds) and round (from
+    which all prices stay within `tolerance` of it), and Δ over the last 50 rounds.
+
+Q-learning
+    ``q_learning`` decays as in Calvano et al. and needs hundreds of thousands of periods to learn;
+    ``q_learning_fast`` over 1200 rounds is a demonstration that has not learned to collude: its Δ
+    is about 0.2 to 0.3 (linear; mean 0.24), and the greedy reply to its start values has 0.29.
+
+Unreadable answers
+    A firm whose price could not be read keeps its price, and ``kept`` says so. One whose message
+    could not be read says nothing; one whose strategy could not be read keeps the last.
+
+Deviations
+    The paper's text speaks of homogeneous goods, its program has differentiated linear demand, and
+    so have we. Its figure 2 has planning before communication, its procedure after: see
+    `phase_order`. The prompts are in our own words. As published they do not tell the range of
+    legal prices (its middle is the default cartel price); the variant ``told_range`` does. Not
+    repeated from the authors' program: the first number in a text was the price, an unreadable
+    answer became the cost, profits were cut to integers, firm 2 could get the persona of firm 1,
+    shuffles were not seeded.
+
+Source
+    Wu et al. 2024, "Shall We Team Up: Exploring Spontaneous Cooperation of Competing LLM Agents",
+    arXiv 2402.12327, section 5 and appendices A, B.2, C.2, D, E, G.2; Calvano, Calzolari, Denicolò
+    and Pastorello 2020, American Economic Review 110(10), 3267-3297.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from sabm_mesa.core.answers import Decision, Number
+from sabm_mesa.core.messages import Message
+from sabm_mesa.core.parameters import check_bool, check_choice, check_float, check_int, parse_list
+from sabm_mesa.core.scheduler import Phase, action, communication, planning
+from sabm_mesa.core.streams import Seed
+from sabm_mesa.errors import ParameterError, UnknownName, about
+from sabm_mesa.minds.specs import Minds
+from sabm_mesa.models.base import Personas, Score, SmartModel
+from sabm_mesa.models.bertrand.agents import (
+    MESSAGE,
+    PERIOD,
+    STRATEGY,
+    Firm,
+    PeriodSummary,
+    Strategy,
+)
+from sabm_mesa.models.bertrand.measures import first_price_agreement, price_messages, run_measures
+from sabm_mesa.models.bertrand.minds import CLASSICAL_MINDS
+from sabm_mesa.models.bertrand.theory import (
+    Benchmarks,
+    LogitMarket,
+    Market,
+    collusion_index,
+    linear_market,
+)
+from sabm_mesa.models.declarations import MessageMeasure
+
+Prices = float | Sequence[float] | None
+
+DEMANDS = ("linear", "logit")
+PHASE_ORDERS = ("communication,planning,action", "planning,communication,action")
+CHANGEABLE = (
+    "communication", "cost", "a", "beta", "d", "mu", "a_0", "tolerance", "stop_after",
+)  # fmt: skip
+"""Parameters that can change during a run, besides the order of the phases."""
+MOST_FIRMS = 26
+"""The largest number of firms: a plot has one line, and the data three columns, for each."""
+SMALLEST = 1e-9
+"""The smallest value of a slope and of `mu`."""
+LARGEST = 1e9
+"""The largest value of a parameter: beyond it, profits lose digits."""
+TURNS = 3
+"""How often each firm speaks in a round."""
+NAMES = ("Ed", "Gill")
+"""The names of two firms (those of the published prompts)."""
+PER_FIRM = ("price", "demand", "profit")
+"""Columns of a firm, and with its number model columns."""
+
+
+def talk(model: BertrandCompetition) -> bool:
+    """Whether the firms talk in this round."""
+    return model.communication and model.round > 0
+
+
+def plan_first(model: BertrandCompetition) -> bool:
+    """Whether the firms plan in this round, before they talk."""
+    return model.plans_first and model.round > 0 and model.round % PERIOD == 0
+
+
+def plan_second(model: BertrandCompetition) -> bool:
+    """Whether the firms plan in this round, after they have talked."""
+    return not model.plans_first and model.round > 0 and model.round % PERIOD == 0
+
+
+def set_prices(model: BertrandCompetition) -> bool:
+    """Whether the firms set prices in this round: in all but round 0."""
+    return model.round > 0
+
+
+_PLANNING = (
+    f"Each firm writes down a strategy (`plan`, at most {STRATEGY.max_words} words), from its "
+    "statistics and its earlier strategies alone; the strategy is shown to it from then on."
+)
+
+
+def _columns_by_firm(n: int) -> dict[str, str]:
+    """The model columns that belong to one firm, by its number."""
+    return {f"{name}_{i}": f"{name}_{i}" for name in PER_FIRM for i in range(1, n + 1)}
+
+
+class BertrandCompetition(SmartModel):
+    """Firms that set prices round after round.
+
+    Args:
+        n_rounds: rounds at most; the prices of round 0 are the initial prices.
+        communication: whether the firms talk.
+        demand: ``"linear"`` or ``"logit"``.
+        initial_prices: one price for all firms, or a sequence with one a firm; None: the cost.
+        condition: ``"baseline"``, ``"cooperative"`` or ``"uncooperative"``.
+        personas: see `SmartModel`.
+        minds: see `SmartModel`; classical minds are ``best_response`` (the default),
+            ``win_continue_lose_reverse``, ``tit_for_tat``, ``q_learning``, ``q_learning_fast``.
+        rng: the seed.
+        n_firms: number of firms (2 to 26).
+        phase_order: ``"communication,planning,action"`` or ``"planning,communication,action"``.
+        tolerance: by how much prices may differ under collusion; None: a quarter of the distance
+            between the reference prices (0.5 with linear demand).
+        stop_after: rounds of collusion in a row that end the run; None: no such end.
+        firm_names: the names, as a sequence or a text with commas; None: Ed and Gill, or numbers.
+        changes: round → {parameter: value} from that round on, for ``communication``, ``cost``,
+            ``a``, ``beta``, ``d``, ``mu``, ``a_0``, ``tolerance`` and ``stop_after``.
+        cost: marginal cost of each firm; None: 2 with linear, 1 with logit demand.
+        a: the price that chokes demand off; None: 14 with linear, 2 (a quality) with logit demand.
+        beta: slope of inverse demand in the own quantity (linear).
+        d: slope of inverse demand in the quantity of another firm (linear), 0 to `beta`.
+        mu: how different the products are (logit).
+        a_0: quality of buying nothing (logit).
+        temperature: sampling temperature of language models.
+        max_tokens: most tokens of an answer.
+        settings: the other parameters of `SmartModel`.
+
+    Attributes:
+        market: the demand system; `benchmarks`: its reference prices and profits.
+        market_parameters: the parameters of the current round.
+        legal_price: the answer spec of a price; `said`: the messages of this round.
+
+    Raises:
+        UsageError: for a parameter that cannot be used.
+    """
+
+    scenario_name = "bertrand"
+    title = "Bertrand competition"
+    source = "Wu et al. 2024, arXiv 2402.12327, section 5"
+    prompt_file = Path(__file__).with_name("prompts.toml")
+    plots = "sabm_mesa.models.bertrand.plots"
+    page = "sabm_mesa.models.bertrand.page"
+    phases: ClassVar[tuple[Phase, ...]] = (
+        planning(when=plan_first, doc=_PLANNING),
+        communication(
+            when=talk,
+            turns=TURNS,
+            doc="Each firm says something to the other firms (`communicate`, at most "
+            f"{MESSAGE.max_words} words); later speakers hear it.",
+        ),
+        planning(when=plan_second, doc=_PLANNING),
+        action(
+            when=set_prices,
+            doc="Each firm sets a price (`act`); a firm whose answer is unreadable keeps its "
+            "price.",
+        ),
+    )
+    model_columns: ClassVar[dict[str, str]] = {
+        **_columns_by_firm(2),
+        **{name: name for name in ("collusion", "spell", "collusion_index", "communication")},
+        **{name: name for name in (*Benchmarks.__slots__, "messages", "price_messages")},
+    }
+    agent_columns: ClassVar[dict[str, str]] = {name: name for name in (*PER_FIRM, "kept")}
+    score = Score("Profit a round", "n_firms", column="profit", over="round", pairs=True)
+    theory_marks: ClassVar[Mapping[str, Mapping[str, str | float]]] = {
+        "bertrand": {
+            "Bertrand equilibrium price": "bertrand_price", "cartel price": "cartel_price",
+        },
+        "profits": {
+            "profit at the Bertrand equilibrium": "bertrand_profit",
+            "profit of a cartel": "cartel_profit",
+        },
+        "collusion": {"Bertrand equilibrium": 0.0, "cartel": 1.0},  # Calvano et al. 2020
+    }  # fmt: skip
+    message_measures: ClassVar[Mapping[str, MessageMeasure]] = {
+        "first_price_agreement": MessageMeasure(
+            "First round with an explicit price agreement", first_price_agreement
+        ),
+    }
+    screener = "sabm_mesa.models.bertrand.screening:PriceScreener"
+    changeable = frozenset({*CHANGEABLE, "phase_order"})
+    classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = CLASSICAL_MINDS
+
+    def __init__(
+        self,
+        n_rounds: int = 1200,
+        communication: bool = True,
+        demand: str = "linear",
+        initial_prices: Prices = None,
+        condition: str = "baseline",
+        personas: Personas = "none",
+        minds: Minds = "classical",
+        rng: Seed = None,
+        n_firms: int = 2,
+        phase_order: str | Sequence[str] = PHASE_ORDERS[0],
+        tolerance: float | None = None,
+        stop_after: int | None = 200,
+        firm_names: str | Sequence[str] | None = None,
+        changes: Mapping[Any, Mapping[str, Any]] | None = None,
+        cost: float | None = None,
+        a: float | None = None,
+        beta: float = 1 / 150,
+        d: float = 1 / 300,
+        mu: float = 1 / 4,
+        a_0: float = 0.0,
+        temperature: float | None = 0.7,
+        max_tokens: int | None = 128,
+        **settings: Any,
+    ) -> None:
+        market_parameters = MarketParameters(
+            communication, demand, n_firms, cost, a, beta, d, mu, a_0, tolerance, stop_after
+        )
+        super().__init__(
+            n_rounds=n_rounds, condition=condition, personas=personas, minds=minds, rng=rng,
+            temperature=temperature, max_tokens=max_tokens, **settings,
+        )  # fmt: skip
+        self._set(market_parameters)
+        self._changes = changes or {}
+        self._planned = market_parameters.planned(changes)
+        self.n_firms, self.plans_first = int(n_firms), _read_phase_order(phase_order)
+        self.names = _read_names(firm_names, self.n_firms)
+        self.said: list[Message] = []
+        self.collusion, self.spell, self.collusion_index = False, 0, math.nan
+        self.messages = self.price_messages = 0
+        self.firms = self.populate(Firm, self.n_firms)
+        start = _read_initial_prices(initial_prices, self.n_firms, self.legal_price)
+        for firm, first in zip(self.firms, start, strict=True):
+            firm.price = first
+
+    def columns(self) -> Mapping[str, str]:
+        """Return the model columns, with those of every firm."""
+        return _columns_by_firm(int(self.parameters["n_firms"])) | self.model_columns
+
+    def begin_round(self) -> None:
+        """Make the changes planned for this round, and clear the talk."""
+        if self.round in self._planned:
+            self._set(self._planned[self.round])
+        self.said = []
+
+    def apply_fork(self, clone: Self, changed: frozenset[str]) -> None:
+        """Take over the changed parameters, on top of the changes planned for this round.
+
+        Changes planned for later rounds are then planned on top of them.
+
+        Args:
+            clone: the same competition with the changed parameters.
+            changed: their names.
+        """
+        super().apply_fork(clone, changed - self.changeable)
+        self.plans_first = clone.plans_first
+        new = {name: getattr(clone.market_parameters, name) for name in changed & set(CHANGEABLE)}
+        now = self.round + 1
+        self._set(self._planned.get(now, self.market_parameters).changed(**new))
+        later = {key: set_ for key, set_ in self._changes.items() if _read_round(key) > now}
+        self._planned = self.market_parameters.planned(later)
+
+    def after_communicate(self, firm: Firm, message: Decision) -> None:
+        """Let the other firms hear a message."""
+        if message.valid:
+            self.said.append(Message(self.round, firm.unique_id, message.value))
+
+    def after_plan(self, firm: Firm, strategy: Decision) -> None:
+        """Keep the written strategy of a firm."""
+        if strategy.valid:
+            firm.strategies.append(Strategy(self.round, strategy.value))
+
+    def after_act(self, firm: Firm, price: Decision) -> None:
+        """Set the price of a firm; an unreadable answer leaves it as it is."""
+        firm.kept = not price.valid
+        if price.valid:
+            firm.price = price.value
+
+    def update(self) -> None:
+        """Compute demands, profits and measures, and stop the run after long collusion."""
+        prices = [firm.price for firm in self.firms]
+        demands, profits = self.market.demands(prices), self.market.profits(prices)
+        for i, firm in enumerate(self.firms):
+            firm.demand, firm.profit = demands[i], profits[i]
+            told = prices[i], demands[i], profits[i], (*prices[:i], *prices[i + 1 :])
+            firm.memory.add(PeriodSummary(self.round, self.round, *told))
+            for name in PER_FIRM:
+                setattr(self, f"{name}_{i + 1}", getattr(firm, name))
+        self.collusion = self.benchmarks.is_collusive(prices, self.tolerance)
+        self.spell = self.spell + 1 if self.collusion else 0
+        benchmarks = self.benchmarks
+        self.collusion_index = collusion_index(
+            profits, benchmarks.bertrand_profit, benchmarks.cartel_profit
+        )
+        self.messages = len(self.said)
+        low, high = self.legal_price.low, self.legal_price.high
+        self.price_messages = price_messages(self.said, low, high)
+        stop_after = self.market_parameters.stop_after
+        if stop_after is not None and self.spell >= stop_after:
+            self.running = False
+
+    def end_measures(self) -> dict[str, Any]:
+        """Return where and when prices settled, Δ, the last spell, and the number of messages."""
+        return run_measures(self.datacollector.model_vars, self.n_firms, self.tolerance)
+
+    def plot_options(self) -> dict[str, Any]:
+        """Return the names of the firms, with their minds where these differ."""
+        minds = [firm.mind.spec for firm in self.firms]
+        if len(set(minds)) == 1:
+            return {"names": list(self.names)}
+        pairs = zip(self.names, minds, strict=True)
+        return {"names": [f"{name} ({mind})" for name, mind in pairs]}
+
+    def _set(self, new: MarketParameters) -> None:
+        self.market_parameters, self.market = new, new.market()
+        self.communication = new.communication
+        self.benchmarks = Benchmarks.of(self.market)
+        highest = self.benchmarks.highest_price(self.market)
+        self.legal_price = Number(self.market.cost, highest)
+        self.tolerance = (
+            self.benchmarks.default_tolerance if new.tolerance is None else float(new.tolerance)
+        )
+        for name in Benchmarks.__slots__:
+            setattr(self, name, getattr(self.benchmarks, name))
+
+
+@dataclass(frozen=True, slots=True)
+class MarketParameters:
+    """The parameters that can change from round to round; see `BertrandCompetition`.
+
+    Raises:
+        UsageError: for a value that cannot be used.
+    """
+
+    communication: bool
+    demand: str
+    n_firms: int
+    cost: float | None
+    a: float | None
+    beta: float
+    d: float
+    mu: float
+    a_0: float
+    tolerance: float | None
+    stop_after: int | None
+
+    def __post_init__(self) -> None:
+        """Refuse illegal values."""
+        check_bool("communication", self.communication)
+        check_choice("demand", self.demand, DEMANDS)
+        check_int("n_firms", self.n_firms, 2, MOST_FIRMS)
+        for name in ("cost", "a", "tolerance"):
+            if getattr(self, name) is not None:
+                check_float(name, getattr(self, name), 0.0, LARGEST)
+        for name in ("beta", "mu"):
+            check_float(name, getattr(self, name), SMALLEST, LARGEST)
+        check_float("d", self.d, 0.0, self.beta)
+        check_float("a_0", self.a_0, -LARGEST, LARGEST)
+        if self.stop_after is not None:
+            check_int("stop_after", self.stop_after, 1)
+        cost, a = self._cost_and_a()
+        if not cost < a:
+            raise ParameterError(
+                f"a has to be above the cost (got a = {a:g} and cost = {cost:g}).", parameter="a"
+            )
+
+    def market(self) -> Market:
+        """Return the demand system."""
+        cost, a = self._cost_and_a()
+        if self.demand == "logit":
+            return LogitMarket(int(self.n_firms), cost, a, float(self.mu), float(self.a_0))
+        return linear_market(int(self.n_firms), cost, a, float(self.beta), float(self.d))
+
+    def changed(self, **changes: Any) -> MarketParameters:
+        """Return the same parameters with some of them changed.
+
+        Raises:
+            UnknownName: for a parameter that cannot change during a run.
+            UsageError: for a value that cannot be used.
+        """
+        for name in changes:
+            if name not in CHANGEABLE:
+                raise UnknownName("parameter that can change during a run", name, CHANGEABLE)
+        return replace(self, **changes)
+
+    @about("changes")
+    def planned(self, changes: Mapping[Any, Any] | None) -> dict[int, MarketParameters]:
+        """Return round → the parameters from that round on.
+
+        Args:
+            changes: round (or its digits as a string, as in JSON) → {parameter: value}.
+
+        Raises:
+            UsageError: for another form, or a parameter or value that cannot be used.
+        """
+        if changes is None:
+            return {}
+        form = 'changes have to be a mapping such as {400: {"communication": false}}'
+        if not isinstance(changes, Mapping):
+            raise ParameterError(f"{form}, not {changes!r}.")
+        by_round: dict[int, Mapping[str, Any]] = {}
+        for key, values in changes.items():
+            number = check_int("a round in changes", _read_round(key), 0)
+            if number in by_round or not isinstance(values, Mapping):
+                raise ParameterError(f"{form}, with each round once (got {key!r}: {values!r}).")
+            by_round[number] = values
+        planned, latest = {}, self
+        for number in sorted(by_round):
+            try:
+                planned[number] = latest = latest.changed(**by_round[number])
+            except ParameterError as error:
+                raise ParameterError(f"changes at round {number}: {error}") from None
+        return planned
+
+    def _cost_and_a(self) -> tuple[float, float]:
+        cost, a = (1.0, 2.0) if self.demand == "logit" else (2.0, 14.0)
+        return (
+            cost if self.cost is None else float(self.cost),
+            a if self.a is None else float(self.a),
+        )
+
+
+def _read_round(key: Any) -> Any:
+    """A round number; JSON has the keys of a mapping as strings."""
+    return float(key) if isinstance(key, str) and key.removesuffix(".0").isdecimal() else key
+
+
+@about("initial_prices")
+def _read_initial_prices(given: Any, n: int, legal: Number) -> list[float]:
+    """The price of each of `n` firms in round 0: one for all, one for each, or the cost."""
+    if given is None:
+        given = legal.low
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    prices = list(given) if several else [given] * n
+    if len(prices) != n:
+        raise ParameterError(f"initial_prices: {len(prices)} are given for {n} firms.")
+    return [check_float("initial_prices", price, legal.low, legal.high) for price in prices]
+
+
+@about("firm_names")
+def _read_names(given: str | Sequence[str] | None, n: int) -> tuple[str, ...]:
+    """The names of `n` firms, different and on one line each."""
+    if given is None:
+        return NAMES if n == len(NAMES) else tuple(f"Firm {number}" for number in range(1, n + 1))
+    names = parse_list("firm_names", given)
+    usable = all(name and name.isprintable() for name in names)
+    if len(names) != n or not usable or len({name.casefold() for name in names}) != n:
+        raise ParameterError(f"firm_names: {n} different names are needed (got {given!r}).")
+    return tuple(names)
+
+
+def _read_phase_order(given: str | Sequence[str]) -> bool:
+    """Whether the firms plan before they talk."""
+    order = ",".join(parse_list("phase_order", given))
+    return check_choice("phase_order", order, PHASE_ORDERS) == PHASE_ORDERS[1]

@@ -1,0 +1,403 @@
+"""Plots of the Bertrand competition: prices, profits and the collusion index by round."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.statistics import require_columns, require_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+MOST_PANELS = 5
+"""Up to this many runs each has a panel of its own; more are drawn over one another."""
+
+
+def figures(
+    model_data: pd.DataFrame,
+    agent_data: pd.DataFrame,
+    subtitle: str = "",
+    names: Sequence[str] = (),
+) -> dict[str, Figure]:
+    """All plots of the scenario, by name.
+
+    Args:
+        model_data: see `prices`, `profits` and `collusion`.
+        agent_data: not used: the model data hold all of it.
+        subtitle: which minds and condition were run.
+        names: the names of the firms, in the order of their numbers.
+
+    Returns:
+        ``prices``, ``profits`` and ``collusion``.
+    """
+    del agent_data
+    return {
+        "prices": prices(model_data, subtitle, names),
+        "profits": profits(model_data, subtitle, names),
+        "collusion": collusion(model_data, subtitle),
+    }
+
+
+def prices(model_data: pd.DataFrame, subtitle: str = "", names: Sequence[str] = ()) -> Figure:
+    """The firms' prices by round, between the Bertrand and the cartel price.
+
+    Up to `MOST_PANELS` runs have a panel each; for more runs the mean price of the firms is drawn,
+    by run and on average over the runs that still go on. A dotted line marks where talk begins or
+    ends during a run.
+
+    Args:
+        model_data: one row a run and round, with columns ``run``, ``round``, ``price_1`` to
+            ``price_n``, ``bertrand_price``, ``cartel_price`` and, if it is to be marked,
+            ``communication``.
+        subtitle: which minds and condition were run; the number of runs is added.
+        names: the names of the firms, in the order of their numbers; else "firm 1" and so on.
+
+    Raises:
+        ValueError: if a column is missing or there are no rows.
+    """
+    return _draw(_PRICE, model_data, subtitle, names)
+
+
+def profits(model_data: pd.DataFrame, subtitle: str = "", names: Sequence[str] = ()) -> Figure:
+    """The firms' profits by round, between the profits at the Bertrand and the cartel price.
+
+    Args:
+        model_data: as for `prices`, with ``profit_1`` to ``profit_n``, ``bertrand_profit`` and
+            ``cartel_profit``.
+        subtitle: as for `prices`.
+        names: as for `prices`.
+
+    Raises:
+        ValueError: if a column is missing or there are no rows.
+    """
+    return _draw(_PROFIT, model_data, subtitle, names)
+
+
+def collusion(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
+    """The collusion index Δ by round: 0 at the Bertrand profit, 1 at the cartel profit.
+
+    Each run is a line; for several runs the mean of those that still go on is drawn too. A few
+    values far outside, as in the first rounds, are cut off, and the subtitle tells it.
+
+    Args:
+        model_data: one row a run and round, with columns ``run``, ``round``,
+            ``collusion_index`` (see `theory.collusion_index`) and, if it is to be
+            marked, ``communication``.
+        subtitle: which minds and condition were run; the number of runs is added.
+
+    Raises:
+        ValueError: if a column is missing or there are no rows.
+    """
+    require_columns(model_data, ["run", "round", "collusion_index"])
+    if model_data.empty:
+        raise ValueError("the data frame has no rows: nothing to plot")
+    runs = [run.sort_values("round") for _, run in model_data.groupby("run")]
+    counted = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    words = f"{subtitle} · {counted}" if subtitle else counted
+    low, high, cut = _index_limits(model_data["collusion_index"])
+    figure = style.new_figure("Collusion index by round", words + cut, height=3.6)
+    ax = figure.add_subplot()
+    _mark_benchmarks(ax)
+    _mark_talk(ax, max(runs, key=len))
+    marker = "o" if len(model_data) == len(runs) else ""
+    alone = len(runs) == 1
+    for i, run in enumerate(runs):
+        (line,) = ax.plot(run["round"], run["collusion_index"], marker=marker, zorder=3)
+        line.set(color=style.BLUE if alone else style.GREY, linewidth=1.4 if alone else 0.6)
+        line.set_label("_nolegend_" if i else "the run" if alone else "single runs")
+    if not alone:
+        mean = model_data.groupby("round")["collusion_index"].mean()
+        ax.plot(
+            mean.index, mean, color=style.BLUE, linewidth=1.8, marker=marker, zorder=4,
+            label="mean of the runs that go on",
+        )  # fmt: skip
+    style.plain_axes(ax, "Round", "Collusion index Δ")
+    style.integer_ticks(ax.xaxis, sorted(model_data["round"].unique().tolist()))
+    ax.set_xlim(model_data["round"].min() - 0.5, model_data["round"].max() + 0.5)
+    ax.set_ylim(low, high)
+    figure.legend(loc="outside lower center", ncols=4, fontsize=style.NOTE, frameon=False)
+    return figure
+
+
+# Prices and profits.
+
+_COLORS = (
+    style.BLUE, style.VERMILLION, style.ORANGE, style.PURPLE, style.SKY_BLUE, style.YELLOW,
+)  # fmt: skip
+"""The colours of the firms: those that are not used for the reference lines."""
+_WIDE, _LINE = 26, 0.16
+"""Characters of a label for which the legend has 3 columns, else 2; height of a line, in inches."""
+_DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (5, 1, 1.5, 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """The subject of a figure: title, unit, and the columns of the two reference lines."""
+
+    name: str
+    title: str
+    label: str
+    bertrand: str
+    cartel: str
+
+
+_PRICE = _Measure("price", "Prices by round", "Price", "bertrand_price", "cartel_price")
+_PROFIT = _Measure(
+    "profit", "Profits by round", "Profit of a firm", "bertrand_profit", "cartel_profit"
+)
+
+
+def _draw(
+    measure: _Measure, model_data: pd.DataFrame, subtitle: str, names: Sequence[str]
+) -> Figure:
+    first = f"{measure.name}_1"
+    require_rows(model_data, ["run", "round", first, measure.bertrand, measure.cartel])
+    columns = [name for name in model_data.columns if name.startswith(f"{measure.name}_")]
+    columns = [name for name in columns if name.rpartition("_")[2].isdecimal()]
+    runs = [run.sort_values("round") for _, run in model_data.groupby("run")]
+    panels = len(runs) if len(runs) <= MOST_PANELS else 1
+    labels = [_label(column, names) for column in columns] if panels == len(runs) else []
+    columns_of_legend = 3 if all(len(label) <= _WIDE for label in labels) else 2
+    lines = sum(label.count("\n") + 1 for label in labels) / columns_of_legend
+    height = (3.8 if panels == 1 else 0.9 + 1.75 * panels) + _LINE * max(0.0, lines - 1)
+    figure = style.new_figure(measure.title, style.with_runs(subtitle, model_data), height=height)
+    axes = figure.subplots(panels, 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    if panels == len(runs):
+        for ax, run in zip(axes, runs, strict=True):
+            words_above = _panel(ax, measure, run, dict(zip(columns, labels, strict=True)))
+            if panels > 1:
+                title = f"Run {run['run'].iloc[0]}"
+                ax.set_title(title, loc="left", fontsize=style.LABEL, pad=4 + words_above)
+    else:
+        _overlay(axes[0], measure, runs, columns)
+    _finish(figure, list(axes), measure, model_data, columns, columns_of_legend)
+    return figure
+
+
+def _label(column: str, names: Sequence[str]) -> str:
+    """The label of a firm in the legend; dollars and leading underscores stand for themselves."""
+    number = int(column.rpartition("_")[2])
+    name = names[number - 1] if number <= len(names) else f"firm {number}"
+    lines = textwrap.fill(name, 38).replace("$", r"\$")
+    return f" {lines}" if lines.startswith("_") else lines
+
+
+def _panel(ax: Axes, measure: _Measure, run: pd.DataFrame, labels: dict[str, str]) -> float:
+    """One run: a line for each firm over the shaded band; the points of words above."""
+    _shade_benchmarks(ax, measure, run)
+    words_above = _mark_talk(ax, run)
+    alone = len(run) == 1
+    for i, (column, label) in enumerate(labels.items()):
+        ax.plot(
+            run["round"],
+            run[column],
+            color=_COLORS[i % len(_COLORS)],
+            linestyle=_DASHES[i % len(_DASHES)],
+            linewidth=1.4 if len(run) <= 300 else 1.0,
+            marker="o" if alone else "",
+            zorder=3 + 0.01 * i,
+            label=label,
+        )
+    return words_above
+
+
+def _overlay(ax: Axes, measure: _Measure, runs: list[pd.DataFrame], columns: list[str]) -> None:
+    """Many runs: the mean of the firms run by run, and its mean over the runs."""
+    longest = max(runs, key=len)
+    _shade_benchmarks(ax, measure, longest)
+    _mark_talk(ax, longest)
+    by_run = [pd.Series(run[columns].mean(axis=1).to_numpy(), index=run["round"]) for run in runs]
+    marker = "o" if len(longest) == 1 else ""
+    for i, path in enumerate(by_run):
+        label = "single runs (mean of the firms)" if i == 0 else "_nolegend_"
+        ax.plot(path.index, path, color=style.GREY, linewidth=0.6, alpha=0.7, label=label)
+    mean = pd.concat(by_run, axis=1).mean(axis=1)
+    ax.plot(
+        mean.index,
+        mean,
+        color=style.BLUE,
+        linewidth=1.8,
+        marker=marker,
+        label="mean of the runs that go on",
+        zorder=4,
+    )
+
+
+def _shade_benchmarks(ax: Axes, measure: _Measure, run: pd.DataFrame) -> None:
+    """The two reference lines and the shade between them."""
+    rounds, low, high = run["round"], run[measure.bertrand], run[measure.cartel]
+    shade = ax.fill_between(rounds, low, high, step="post", color=style.GREEN, alpha=0.15)
+    shade.set(linewidth=0, zorder=0.5, label="between the two")
+    for values, color, name in ((high, style.GREEN, "cartel"), (low, style.BLACK, "Bertrand")):
+        ax.plot(
+            rounds,
+            values,
+            color=color,
+            linewidth=1.0,
+            linestyle=(0, (6, 2)),
+            drawstyle="steps-post",
+            zorder=2.5,
+            label=f"{name} {measure.name} ({_span(values)})",
+        )
+
+
+def _span(values: pd.Series[float]) -> str:
+    ends = [f"{value:.4g}" for value in (values.iloc[0], values.iloc[-1])]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def _finish(
+    figure: Figure,
+    axes: list[Axes],
+    measure: _Measure,
+    data: pd.DataFrame,
+    columns: list[str],
+    columns_of_legend: int,
+) -> None:
+    """Labels, limits and one legend below all panels."""
+    drawn = data[[*columns, measure.bertrand, measure.cartel]].to_numpy(dtype=float)
+    low, high = float(drawn.min()), float(drawn.max())
+    margin = 0.06 * (high - low) or 0.5
+    last = int(data["round"].max())
+    for ax in axes:
+        style.plain_axes(ax, ylabel=measure.label if len(axes) == 1 else "")
+        ax.set_ylim(low - margin, high + margin)
+        ax.set_xlim(data["round"].min() - 0.5, last + 0.5)
+        ax.margins(x=0.01)
+    style.integer_ticks(axes[-1].xaxis, sorted(data["round"].unique().tolist()))
+    axes[-1].set_xlabel("Round", fontsize=style.LABEL)
+    if len(axes) > 1:
+        figure.supylabel(measure.label, fontsize=style.LABEL)
+    handles, labels = style.legend_entries(axes[0])
+    for ax in axes[1:]:
+        style.legend_entries(ax)
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=columns_of_legend,
+        fontsize=style.NOTE,
+        frameon=False,
+    )
+
+
+# The collusion index.
+
+_TAIL = 0.05
+"""The share of the values at either end that may lie beyond the axis."""
+
+
+def _index_limits(index: pd.Series[float]) -> tuple[float, float, str]:
+    """Limits of the axis for nearly all values, and words on those that lie beyond it."""
+    values = index.dropna().to_numpy(dtype=np.float64)
+    ends = np.quantile(values, [_TAIL, 1 - _TAIL]).tolist() if values.size else [0.0, 1.0]
+    low, high = min(0.0, ends[0]), max(1.0, ends[1])
+    margin = 0.1 * (high - low)
+    low, high = low - margin, high + margin
+    beyond = [f"down to {values.min():.2g}"] if values.min(initial=0.0) < low else []
+    beyond += [f"up to {values.max():.2g}"] if values.max(initial=1.0) > high else []
+    words = f" · values {' and '.join(beyond)} not shown" if beyond else ""
+    return low, high, words.replace("-", "−")
+
+
+def _mark_benchmarks(ax: Axes) -> None:
+    """The two reference profits and the shade between them."""
+    ax.axhspan(0, 1, color=style.GREEN, alpha=0.15, linewidth=0, zorder=0.5)
+    for height, colour, name in ((1, style.GREEN, "cartel (1)"), (0, style.BLACK, "Bertrand (0)")):
+        line = ax.axhline(height, color=colour, linewidth=1.0, zorder=2.5, label=name)
+        line.set_linestyle((0, (6, 2)))
+
+
+# Marks where talk begins or ends.
+
+_ROW = 11.0
+"""Height of a row of words, in points."""
+_WIDTH = 0.13
+"""Width of the words as a share of the width of the axes, rather more than they take."""
+_MOST_ROWS = 4
+
+
+def _talk_changes(run: pd.DataFrame) -> dict[int, str]:
+    """Round → ``"talk on"`` or ``"talk off"``, for each round in which talk begins or ends.
+
+    Args:
+        run: one row a round, in order, with a column ``round`` and perhaps ``communication``.
+    """
+    if "communication" not in run.columns:
+        return {}
+    on = (run["communication"].astype(str) == "True").tolist()
+    rounds = run["round"].tolist()
+    return {
+        rounds[i]: "talk on" if on[i] else "talk off"
+        for i in range(1, len(on))
+        if on[i] != on[i - 1]
+    }
+
+
+def _rows_of_words(marks: Sequence[int], span: float) -> list[int]:
+    """Return the row above the axes for the words of each mark, so that none overlap.
+
+    Words stand to the right of their mark. Those of the last mark are in the lowest row, 0; the
+    words of an earlier one rise above the words that they would run into.
+
+    Args:
+        marks: the rounds, rising.
+        span: number of rounds that the axis shows.
+    """
+    found: list[int] = []
+    starts: list[float] = []  # by row, where its leftmost words or mark stand
+    for mark in reversed(marks):
+        end = mark + _WIDTH * span
+        row = next((i for i, start in enumerate(starts) if end <= start), len(starts))
+        starts[: row + 1] = [mark] * (row + 1)  # the mark rises through the rows below its words
+        found.append(row)
+    return found[::-1]
+
+
+def _mark_talk(ax: Axes, run: pd.DataFrame) -> float:
+    """A dotted line at each change, with words above the axes.
+
+    Where close changes would need more than a few rows, the lines of those without a place have
+    no words: on and off take turns.
+
+    Args:
+        ax: the axes.
+        run: as for `_talk_changes`.
+
+    Returns:
+        The height of the words above the axes, in points.
+    """
+    found = _talk_changes(run)
+    span = float(run["round"].iloc[-1] - run["round"].iloc[0] + 1)
+    height = 0.0
+    for (at, words), row in zip(found.items(), _rows_of_words(list(found), span), strict=True):
+        ax.axvline(at, color=style.GREY, linewidth=1.0, linestyle=":", zorder=1)
+        if row >= _MOST_ROWS:
+            continue
+        height = max(height, (row + 1) * _ROW)
+        ax.annotate(
+            f" {words}",
+            xy=(at, 1),
+            xycoords=ax.get_xaxis_transform(),
+            xytext=(0, 2 + row * _ROW),
+            textcoords="offset points",
+            va="bottom",
+            fontsize=style.NOTE,
+            color="#404040",
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-", "linestyle": ":", "color": style.GREY, "linewidth": 1.0,
+                "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0),
+            },
+        )  # fmt: skip
+    return height

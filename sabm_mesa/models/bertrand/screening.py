@@ -1,0 +1,68 @@
+"""The screening of the price competition: are the prices usable, and best replies to some price?"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from sabm_mesa.models.bertrand.model import BertrandCompetition
+from sabm_mesa.models.declarations import ENOUGH, Finding, Frames, Screener, number, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SETTLED = 10
+"""The round from which on prices have to lie within the band (our choice)."""
+
+
+class PriceScreener(Screener):
+    """A mind passes when enough of its prices are usable, and enough late ones within the band."""
+
+    def find(self, frames: Frames) -> Finding:
+        """The shares of usable prices and of prices within the band, and how prices move."""
+        decided, prices = frames["decisions"], frames["agent_data"]
+        first = frames["asks"][frames["asks"]["attempt"] == 0]
+        low, high = band(frames["runs"])
+        # The prices of round 0 are given, and an agent without a usable answer keeps its price.
+        own = prices[(prices["round"] > 0) & ~prices["kept"].astype(bool)]
+        price, late = own["price"].astype(float), prices[prices["round"] >= SETTLED]
+        in_band = price[own["round"] >= SETTLED].between(low, high)
+        changes = price.groupby([own["run"], own["agent"]]).diff()
+        measures = {
+            "answers": float(len(decided)),
+            "usable": float(decided["valid"].astype(float).mean()),
+            "usable_at_first": float(first["valid"].astype(float).mean()),
+            "in_band": float(in_band.sum()) / len(late),
+            "band_low": low,
+            "band_high": high,
+            "price": float(price.mean()),
+            "price_step": float(changes.abs().mean()),
+            "profit": float(own["profit"].astype(float).mean()),
+        }
+        words = (
+            "no usable price"
+            if own.empty
+            else (
+                f"{percent(measures['usable'])} usable prices "
+                f"({percent(measures['usable_at_first'])} at the first attempt); mean price "
+                f"{number(measures['price'])}, changing by {number(measures['price_step'])} a "
+                f"round, mean profit {number(measures['profit'])}; "
+                f"{percent(measures['in_band'])} within {low:g} to {high:g} from round {SETTLED} on"
+            )
+        )
+        passes = measures["usable"] >= ENOUGH and measures["in_band"] >= ENOUGH
+        return Finding(passes, words, measures)
+
+
+def band(runs: pd.DataFrame) -> tuple[float, float]:
+    """The prices that are a best reply to some legal price: the lowest and the highest.
+
+    Args:
+        runs: the runs of a price competition; all have the same market.
+    """
+    given: dict[str, Any] = json.loads(runs["parameters"].iloc[0])
+    model = BertrandCompetition(**{**given, "minds": "classical", "recording": False})
+    legal, n = model.legal_price, model.n_firms
+    low, high = (model.market.best_response([end] * (n - 1)) for end in (legal.low, legal.high))
+    # With the defaults the cartel price is the best reply to the highest legal price.
+    return low, max(high, model.market.cartel_price())

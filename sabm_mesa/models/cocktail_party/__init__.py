@@ -1,0 +1,1 @@
+"""Cocktail party: free talk in pairs."""

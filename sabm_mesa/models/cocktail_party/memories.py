@@ -1,0 +1,238 @@
+"""The memories of a recorded cocktail party, for scenarios that build on one.
+
+A run that builds on a party names it as ``PATH``, ``PATH#RUN`` or ``PATH#RUN@DIGEST``. The model
+keeps the last form in its parameters (`PartyMemories.reference`), so that a replay that finds
+another party, or none, raises an error instead of playing another game. A party that was moved
+together with the recording of such a run is found beside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import combinations
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sabm_mesa.agents.pairs import Chat, Dialogue, Invitation, of_agent, pairs_of
+from sabm_mesa.errors import ParameterError, SabmError, about
+from sabm_mesa.models.declarations import BuildsOn
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sabm_mesa.recording.replaying import ReplayRecorder
+
+
+SCENARIO = "cocktail-party"
+_REFERENCE = re.compile(r"(?P<path>.+?)(?:#(?P<run>\d+)(?:@(?P<digest>[0-9a-f]{16}))?)?")
+
+
+@dataclass(frozen=True)
+class PartyMemories:
+    """The invitations and talks of a cocktail party.
+
+    Attributes:
+        path: the recording, as it was given.
+        run: the number of the run in it.
+        n_agents: number of agents; their numbers are from 1.
+        n_rounds: number of rounds that were played to their end.
+        chats: all talks in which something was said, in order.
+        invitations: all invitations, by round and sender.
+    """
+
+    path: str
+    run: int
+    n_agents: int
+    n_rounds: int
+    chats: tuple[Chat, ...]
+    invitations: tuple[Invitation, ...]
+
+    def chats_of(self, agent: int) -> tuple[Chat, ...]:
+        """The talks of an agent, oldest first.
+
+        Args:
+            agent: its number, from 1.
+
+        Raises:
+            ParameterError: when there was no such agent.
+        """
+        self._check(agent)
+        return of_agent(self.chats, agent)
+
+    def invitations_of(self, agent: int) -> tuple[Invitation, ...]:
+        """The invitations that an agent sent or received, oldest first.
+
+        Args:
+            agent: its number, from 1.
+
+        Raises:
+            ParameterError: when there was no such agent.
+        """
+        self._check(agent)
+        return of_agent(self.invitations, agent)
+
+    def counts(self) -> dict[tuple[int, int], int]:
+        """Pair of agents, the smaller number first → number of their talks, 0 included."""
+        met = Counter(tuple(sorted(chat.agents)) for chat in self.chats)
+        return {pair: met[pair] for pair in combinations(range(1, self.n_agents + 1), 2)}
+
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits of the SHA-256 of these memories."""
+        chats = [[chat.round, chat.agents, chat.lines] for chat in self.chats]
+        invitations = [
+            [each.round, each.sender, each.receiver, each.accepted] for each in self.invitations
+        ]
+        text = json.dumps([self.n_agents, chats, invitations])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def reference(self) -> str:
+        """``PATH#RUN@DIGEST``, as it is recorded among the parameters of a run."""
+        return f"{self.path}#{self.run}@{self.digest}"
+
+    def _check(self, agent: int) -> None:
+        if not 1 <= agent <= self.n_agents:
+            raise ParameterError(
+                f"There was no agent {agent} at the party of {self.path}, only 1 to "
+                f"{self.n_agents}."
+            )
+
+
+@about("party")
+def read_party(given: Any, replaying: ReplayRecorder | None = None) -> PartyMemories:
+    """The memories of the party that a parameter names.
+
+    Args:
+        given: ``PATH``, ``PATH#RUN`` or ``PATH#RUN@DIGEST``; memories are returned as they are.
+        replaying: the recorded run that is followed: a party with a digest that is not at its path
+            is looked for in the folder of that run and below.
+
+    Raises:
+        ParameterError: when there is no party, or its digest is another.
+    """
+    if isinstance(given, PartyMemories):
+        return given
+    found = _REFERENCE.fullmatch(given) if isinstance(given, str) else None
+    if found is None:
+        raise ParameterError(f"party has to be PATH or PATH#RUN of a recording, not {given!r}.")
+    path, run, digest = Path(found["path"]), int(found["run"] or 0), found["digest"]
+    memories = None
+    if replaying is not None and digest and not path.is_file():
+        memories = _moved(path, run, digest, replaying.recorded.path.parent)
+    memories = memories or party_memories(path, run)
+    if digest not in {None, memories.digest}:
+        raise ParameterError(
+            f"The party of run {memories.run} in {memories.path} is not the one that this run "
+            "began with; put the recording back that it was."
+        )
+    return replace(memories, path=found["path"])
+
+
+def with_digest(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters with the digest of the party in its place, wherever its recording is.
+
+    Args:
+        given: the parameters of a run.
+
+    Raises:
+        ParameterError: when there is no party, or another one than the digest says.
+    """
+    party = given.get("party")
+    return dict(given) if party is None else {**given, "party": read_party(party).digest}
+
+
+def _moved(path: Path, run: int, digest: str, folder: Path) -> PartyMemories | None:
+    """The party in a recording below a folder whose path ends as this one; None without one."""
+    for at in range(1, len(path.parts)):
+        with suppress(ParameterError):
+            found = party_memories(folder.joinpath(*path.parts[at:]), run)
+            if found.digest == digest:
+                return found
+    return None
+
+
+def party_memories(path: str | Path, run: int = 0) -> PartyMemories:
+    """Read the memories of a recorded cocktail party, of rounds that were played to their end.
+
+    Args:
+        path: the recording.
+        run: the number of the run in it.
+
+    Raises:
+        ParameterError: when there is no such run, it is of another scenario, or nobody talked.
+    """
+    from sabm_mesa.recording.frames import Recorded
+
+    recorded = Recorded(path)
+    try:
+        runs = recorded.runs().set_index("run")
+        if run not in runs.index:
+            raise ParameterError(f"There is no run {run} in {path}.")
+        of_run = runs.loc[run].to_dict()
+        if of_run["scenario"] != SCENARIO:
+            raise ParameterError(
+                f"Run {run} of {path} is of {of_run['scenario']}, not of {SCENARIO}."
+            )
+        parameters, rounds = json.loads(of_run["parameters"]), int(of_run["rounds"])
+        agents, decisions = recorded.agent_data(run), recorded.decisions(run)
+    except SabmError as error:
+        raise ParameterError(f"party: {error}") from None
+    invitations = _invitations(agents)
+    spoken = decisions[(decisions["phase"] == "chat") & (decisions["round"] < rounds)]
+    chats = _chats(invitations, spoken, int(parameters["max_turns"]))
+    if not chats:
+        raise ParameterError(f"party: nobody has talked in run {run} of {path}.")
+    return PartyMemories(str(path), run, int(parameters["n_agents"]), rounds, chats, invitations)
+
+
+def _invitations(agents: pd.DataFrame) -> tuple[Invitation, ...]:
+    """The invitations of all rounds, from the agents' data."""
+    sent = agents.dropna(subset=["invited"])
+    rows = zip(sent["round"], sent["agent"], sent["invited"], sent["accepted"], strict=True)
+    found = [Invitation(int(t), int(a), int(b), bool(accepted)) for t, a, b, accepted in rows]
+    return tuple(sorted(found, key=lambda each: (each.round, each.sender)))
+
+
+def _chats(
+    invitations: Iterable[Invitation], spoken: pd.DataFrame, max_turns: int
+) -> tuple[Chat, ...]:
+    """The talks, rebuilt from the answers of each agent in their order."""
+    by_round: dict[int, list[Invitation]] = defaultdict(list)
+    for each in invitations:
+        by_round[each.round].append(each)
+    answers: dict[tuple[int, int], deque[Any]] = defaultdict(deque)
+    ordered = spoken.sort_values(["round", "agent", "call"])
+    columns = (ordered[name] for name in ("round", "agent", "valid", "value"))
+    for turn, agent, valid, value in zip(*columns, strict=True):
+        answers[turn, agent].append(value if valid else None)
+    chats = []
+    for turn, sent in sorted(by_round.items()):
+        for pair in pairs_of(sent):
+            dialogue = Dialogue(pair, max_turns)
+            while (speaker := dialogue.speaker) is not None:
+                dialogue.take(answers[turn, speaker].popleft())
+            if dialogue.lines:
+                chats.append(Chat(turn, pair, tuple(dialogue.lines)))
+    return tuple(chats)
+
+
+def pending_party(model: Any, name: str) -> PartyMemories:
+    """A stand-in for a party that is not held yet: it has all guests, and nobody has talked.
+
+    Args:
+        model: the model of the party.
+        name: the name of the party.
+    """
+    return PartyMemories(name, 0, model.n_agents, model.n_rounds, (), ())
+
+
+PARTY = BuildsOn("party", SCENARIO, read_party, attrgetter("reference"), pending_party)
+"""How runs of another scenario build on a party that its agents remember."""

@@ -1,0 +1,1 @@
+"""The commons: fishery, pasture and pollution."""

@@ -1,0 +1,478 @@
+"""The harvesters of a commons: their prompts, their views, and their decisions of a month."""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.agents.memory import HIGHEST, LOWEST, EmbeddedRelevance, Memory, MemoryStream, embed
+from sabm_mesa.core.answers import Choice, Decision, Number, Text
+from sabm_mesa.core.asks import Observation
+from sabm_mesa.core.messages import Message
+from sabm_mesa.core.prompts import NO_PERSONA
+from sabm_mesa.models.commons.theory import regrown
+
+if TYPE_CHECKING:
+    from sabm_mesa.core.prompts import PromptBook
+    from sabm_mesa.models.commons.model import CommonsGovernance
+
+
+NOUNS = ("role", "roles", "place", "take", "took", "units", "stock_units")
+"""The words in which the wordings differ."""
+SENTENCES = ("shared", "holds", "costs", "regrowth", "pay")
+"""The sentences in which they differ."""
+FIRST_YEAR = 2024
+"""The first month is January of this year."""
+INSIGHTS = 3
+"""Insights of one reflection at most."""
+SEPARATOR = ";"
+KEPT = timedelta(days=63)
+"""Time for which thoughts and talks are remembered."""
+LAST_SAID = 4
+"""Number of last utterances that a speaker has in focus."""
+NOTHING = ""
+"""A point of focus to which nothing is relevant: recency and importance alone rank memories."""
+RECALLED, RECALLED_IN_TALK = 10, 5
+"""Retrieved memories: when harvesting and reflecting, and for each point of focus in a talk."""
+UTTERANCE = Text(max_words=60)
+SENTENCE = Text(max_words=40)
+THOUGHTS = Text(max_words=100)
+RATING = Number(LOWEST, HIGHEST, integer=True)
+READS_NO_MEMORIES = {"classical", "fixed"}
+"""Kinds of minds that read no memories, so that nothing is embedded for them."""
+
+
+class Catch(NamedTuple):
+    """The reported harvest of one harvester in a month.
+
+    Attributes:
+        name: the name of the harvester.
+        harvest: units.
+    """
+
+    name: str
+    harvest: int
+
+
+class Words:
+    """The prompts of a run with the words of its wording filled in.
+
+    Args:
+        book: the prompts of the run.
+        wording: ``"fishery"``, ``"pasture"`` or ``"pollution"``.
+        capacity: the largest stock (units).
+
+    Attributes:
+        book: the prompts of the run.
+        values: placeholder → value, of all that depends only on the wording and the capacity.
+    """
+
+    def __init__(self, book: PromptBook, wording: str, capacity: int) -> None:
+        stock, taken = 9 * capacity // 10, 3 * capacity // 10
+        self.book = book
+        self.values: dict[str, object] = {
+            "capacity": capacity,
+            "example_stock": stock,
+            "example_taken": taken,
+            "example_left": stock - taken,
+            "example_next": regrown(stock - taken, capacity),
+        }
+        self.values |= {
+            name: book.render(f"{wording}_{name}", self.values) for name in (*NOUNS, *SENTENCES)
+        }
+
+    def __getitem__(self, name: str) -> str:
+        """One word, such as the one for ``"place"``."""
+        return str(self.values[name])
+
+    def render(self, entry: str, **values: object) -> str:
+        """Fill one entry.
+
+        Args:
+            entry: the name of the entry.
+            values: further placeholders → values.
+        """
+        return self.book.render(entry, self.values | values)
+
+    def report(self, catches: Sequence[Catch]) -> str:
+        """The report of all harvests, in one sentence.
+
+        Args:
+            catches: the harvests.
+        """
+        parts = [self.render("report_one", who=name, harvest=got) for name, got in catches]
+        return self.book.render("report", {"catches": ", ".join(parts)})
+
+    def speakers(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The possible next speakers: all harvesters, and nobody to end the talk.
+
+        Args:
+            names: the names of all harvesters that take part.
+        """
+        return (*names, self.render("nobody"))
+
+
+def first_day(month: int) -> date:
+    """The day of the harvest.
+
+    Args:
+        month: the month, from 1.
+    """
+    years, place = divmod(month - 1, 12)
+    return date(FIRST_YEAR + years, place + 1, 1)
+
+
+def last_day(month: int) -> date:
+    """The day of the reflection; the talk is on the day before."""
+    first = first_day(month)
+    return first.replace(day=monthrange(first.year, first.month)[1])
+
+
+def talk_day(month: int) -> date:
+    """The day of the talk."""
+    return last_day(month) - timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class CommonsView(Observation):
+    """The knowledge of a harvester at the moment of an ask.
+
+    Attributes:
+        wording: ``"fishery"``, ``"pasture"`` or ``"pollution"``.
+        name: its own name.
+        names: the names of all harvesters that take part this month, its own included, in order.
+        month: the month, from 1.
+        day: the day.
+        capacity: the largest stock (units).
+        stock: units before this month's harvest.
+        communication: whether the harvesters talk.
+        reported: whether everybody's harvest is made known.
+        catches: the reported harvests of this month, where the prompt tells them.
+        memories: the retrieved memories, oldest first.
+        talk: the messages of this month's talk so far.
+        agreed_limit: the last agreed amount a person and month (units), while it is remembered.
+        item: the memory to be rated; None in other questions.
+        minutes: whether the question is to the keeper of the minutes, who has no part in the talk.
+    """
+
+    wording: str
+    name: str
+    names: tuple[str, ...]
+    month: int
+    day: date
+    capacity: int
+    stock: int
+    communication: bool
+    reported: bool
+    catches: tuple[Catch, ...] = ()
+    memories: tuple[Memory, ...] = ()
+    talk: tuple[Message, ...] = ()
+    agreed_limit: int | None = None
+    item: Memory | None = None
+    minutes: bool = False
+
+    def placeholders(self, book: PromptBook) -> dict[str, object]:
+        """Placeholder → value.
+
+        Args:
+            book: the prompts of the run.
+        """
+        words = Words(book, self.wording, self.capacity)
+        others = [name for name in self.names if name != self.name]
+        values = words.values | {
+            "name": self.name,
+            "others": ", ".join(others),
+            "everybody": ", ".join(self.names),
+            "date": self.day.isoformat(),
+            "stock": self.stock,
+            "n_insights": INSIGHTS,
+            "persona": book.persona(self.persona),
+            "told": words.render(f"told_{self._told()}"),
+            "memories": self._remembered(book, "memory"),
+            "numbered": self._remembered(book, "memory_numbered"),
+            "talk": self._talk(words),
+            "options": ", ".join(words.speakers(self.names)),
+            **{answer: words.render(answer) for answer in ("nobody", "yes", "no")},
+        }
+        if self.item is not None:
+            values["kind"] = words.render(f"kind_{self.item.kind}")
+            values["item"] = self._text(book, self.item)
+        values["rules"] = book.render("rules", values)
+        briefing = "briefing_minutes" if self.minutes else "briefing"
+        return values | {"briefing": book.render(briefing, values)}
+
+    def last_said(self, book: PromptBook, n: int) -> list[str]:
+        """The last entries of the talk, the report included.
+
+        Args:
+            book: the prompts of the run.
+            n: number of entries at most.
+        """
+        words = Words(book, self.wording, self.capacity)
+        opening = [words.report(self.catches)] if self.catches else []
+        return [*opening, *(each.text for each in self.talk)][-n:]
+
+    def _told(self) -> str:
+        if self.communication:
+            return "talk" if self.reported else "talk_only"
+        return "report_only" if self.reported else "nothing"
+
+    def _text(self, book: PromptBook, memory: Memory) -> str:
+        return memory.text if memory.own else book.quote(memory.text, self.names)
+
+    def _remembered(self, book: PromptBook, entry: str) -> str:
+        lines = [
+            book.render(
+                entry,
+                {
+                    "number": number,
+                    "date": memory.created.isoformat(),
+                    "text": self._text(book, memory),
+                },
+            )
+            for number, memory in enumerate(self.memories, 1)
+        ]
+        return "\n".join(lines) or book.render("memory_nothing", {})
+
+    def _talk(self, words: Words) -> str:
+        book, lines = words.book, []
+        if self.catches:
+            told = {"speaker": words.render("moderator"), "text": words.report(self.catches)}
+            lines.append(book.render("said_other", told))
+        for message in self.talk:
+            own = message.name == self.name and not self.minutes
+            text = book.quote(message.text, self.names)
+            entry = "said_own" if own else "said_other"
+            lines.append(book.render(entry, {"speaker": message.name, "text": text}))
+        return "\n".join(lines) or book.render("said_nothing", {})
+
+
+@dataclass(frozen=True, slots=True)
+class Minutes:
+    """The minutes of a talk.
+
+    Attributes:
+        summary: the talk in one sentence; ``""`` when it could not be read.
+        limit: the agreed amount a person and month (units); None without an agreement.
+    """
+
+    summary: str = ""
+    limit: int | None = None
+
+
+class Harvester(SmartAgent):
+    """A person that lives on the commons.
+
+    Args:
+        model: the commons.
+
+    Attributes:
+        name: its name.
+        wanted: units it asked for this month; None when its answer could not be read, and while
+            it does not take part.
+        harvest: units it got this month; None while it does not take part.
+        gain: units it got so far; None until it takes part.
+        over: whether it got more than the threshold.
+        hands_over_to: the name of the next speaker it chose; None when it ended the talk.
+        minutes_kept: the last minutes it wrote as their keeper.
+        memory: its memories.
+    """
+
+    model: CommonsGovernance
+
+    def __init__(self, model: CommonsGovernance) -> None:
+        super().__init__(model)
+        self.name = ""
+        self.wanted: int | None = None
+        self.harvest: int | None = None
+        self.gain: int | None = None
+        self.over: bool | None = None
+        self.hands_over_to: str | None = None
+        self.minutes_kept = Minutes()
+        self._vectors = EmbeddedRelevance()
+        self.memory = MemoryStream(model.relevance if model.embedder is None else self._vectors)
+        self._limit: tuple[int, date] | None = None
+
+    @property
+    def paid(self) -> bool:
+        """Whether its mind or the embeddings of its memories are paid."""
+        return self.mind.paid or self._embeds
+
+    @property
+    def agreed_limit(self) -> int | None:
+        """The last agreed amount a person and month (units), while it is remembered; else None."""
+        if self._limit is None or self._limit[1] < first_day(self.model.month):
+            return None
+        return self._limit[0]
+
+    def message(self, text: str) -> Message:
+        """A message to all.
+
+        Args:
+            text: its words.
+        """
+        return Message(self.model.round, self.unique_id, text, name=self.name)
+
+    async def act(self) -> Decision:
+        """Ask in private for a number of units."""
+        model, today = self.model, first_day(self.model.month)
+        memories = await self._recall([model.words["place"]], RECALLED, today)
+        amount = Number(0, model.stock, integer=True, reasoning=True)
+        return await self.ask("act", amount, self.observe(today, memories=memories))
+
+    async def communicate(self) -> Decision:
+        """Say something to all, and name the next speaker if there is time left."""
+        model, today = self.model, talk_day(self.model.month)
+        seen = self._listening()
+        focus = [NOTHING, *seen.last_said(model.book, LAST_SAID)]
+        memories = await self._recall(focus, RECALLED_IN_TALK, today)
+        said = await self.ask("communicate", UTTERANCE, replace(seen, memories=memories))
+        self.hands_over_to = None
+        if self.position + 1 < model.turns:
+            if said.valid:
+                own = self.message(said.value)
+                seen = replace(seen, talk=(*seen.talk, own))
+            options = model.words.speakers(model.names)
+            named = await self.ask("next_speaker", Choice(options), seen)
+            if named.valid and named.value != options[-1]:
+                self.hands_over_to = named.value
+        return said
+
+    async def minutes(self) -> Decision:
+        """Keep the minutes, as somebody without a part in the talk."""
+        model = self.model
+        seen = replace(self._listening(), minutes=True, persona=NO_PERSONA)
+        summary = await self.ask("summary", SENTENCE, seen)
+        yes, no = (model.words.render(answer) for answer in ("yes", "no"))
+        decision = await self.ask("agreed", Choice((yes, no)), seen)
+        limit: int | None = None
+        if decision.value == yes:
+            decision = await self.ask("limit", Number(0, model.capacity, integer=True), seen)
+            limit = decision.value
+        self.minutes_kept = Minutes(summary.value or "", limit)
+        return decision
+
+    async def plan(self) -> Decision:
+        """Remember the talk, one point of it for planning and one of interest."""
+        model, today = self.model, talk_day(self.model.month)
+        seen = self._listening()
+        if model.summary:
+            await self._remember("chat", model.summary, seen)
+        decision = await self._note("plan", seen)
+        await self._note("interest", seen)
+        if model.agreed_limit is not None:
+            self._limit = model.agreed_limit, today + KEPT
+            text = model.words.render("remember_limit", limit=model.agreed_limit)
+            self.memory.add(
+                Memory(text, "thought", HIGHEST, today, today + KEPT, always=True, own=True)
+            )
+        return decision
+
+    async def reflect(self) -> Decision:
+        """Think about the memories of harvesting, and remember the insights."""
+        model, today = self.model, last_day(self.model.month)
+        focus = [model.words.render("harvesting")]
+        memories = await self._recall(focus, RECALLED, today)
+        # Without a talk the reported harvests are among the memories.
+        known = () if model.communication else tuple(model.catches)
+        seen = self.observe(today, memories=memories, catches=known)
+        insights = await self.ask("reflect", THOUGHTS, seen)
+        if insights.valid:
+            for text in insights.value.split(SEPARATOR, INSIGHTS - 1):
+                if text.strip():
+                    await self._remember("thought", text.strip(), seen)
+        return insights
+
+    def begin_month(self, told: Iterable[str]) -> None:
+        """Begin a month: forget outdated memories, and remember the news.
+
+        Args:
+            told: the news told to all.
+        """
+        self.memory.forget(first_day(self.model.month))
+        self.gain = self.gain or 0
+        for text in told:
+            self.witness(text)
+
+    def take(self, harvest: int, threshold: int) -> None:
+        """Take the units of this month, and remember them.
+
+        Args:
+            harvest: units.
+            threshold: the sustainable amount of a person (units).
+        """
+        self.harvest, self.over = harvest, harvest > threshold
+        self.gain = (self.gain or 0) + harvest
+        entry = f"{self.model.wording}_remember_own"
+        if self.wanted is None:
+            entry = "remember_nothing_taken"
+        self.witness(self.model.words.render(entry, wanted=self.wanted, harvest=harvest))
+
+    def witness(self, text: str) -> None:
+        """Remember an event to the end of the month, whatever the focus is.
+
+        Args:
+            text: the event.
+        """
+        month = self.model.month
+        today, until = first_day(month), last_day(month)
+        self.memory.add(Memory(text, "event", HIGHEST, today, until, always=True, own=True))
+
+    def observe(self, today: date, **more: Any) -> CommonsView:
+        """The knowledge of the harvester at this moment.
+
+        Args:
+            today: the day.
+            more: further fields of `CommonsView`.
+        """
+        model = self.model
+        return CommonsView(
+            wording=model.wording,
+            name=self.name,
+            names=model.names,
+            month=model.month,
+            day=today,
+            capacity=model.capacity,
+            stock=model.stock,
+            communication=model.communication,
+            reported=model.reported,
+            agreed_limit=self.agreed_limit,
+            persona=self.persona,
+            **more,
+        )
+
+    @property
+    def _embeds(self) -> bool:
+        kind = self.mind.spec.partition(":")[0]
+        return self.model.embedder is not None and kind not in READS_NO_MEMORIES
+
+    async def _recall(self, focus: Sequence[str], k: int, today: date) -> tuple[Memory, ...]:
+        """Retrieve memories; texts without an embedding are embedded first where that is needed."""
+        model = self.model
+        if model.embedder is not None and self._embeds:
+            words = model.words
+            focus = [words.render("embedded_focus", text=text) if text else text for text in focus]
+            await embed(self, model.embedder, self.memory, self._vectors, focus, k, today)
+        return self.memory.retrieve(focus, k, today)
+
+    def _listening(self) -> CommonsView:
+        """The knowledge of the harvester in the talk and just after it."""
+        model = self.model
+        said, catches = tuple(model.said), tuple(model.catches)
+        return self.observe(talk_day(model.month), talk=said, catches=catches)
+
+    async def _note(self, name: str, seen: CommonsView) -> Decision:
+        decision = await self.ask(name, SENTENCE, seen)
+        if decision.valid:
+            await self._remember("thought", decision.value, seen)
+        return decision
+
+    async def _remember(self, kind: str, text: str, seen: CommonsView) -> None:
+        """Rate the importance of a text, and remember it."""
+        memory = Memory(text, kind, None, seen.day, seen.day + KEPT)
+        rating = await self.ask("importance", RATING, replace(seen, item=memory))
+        self.memory.add(replace(memory, importance=rating.value))

@@ -1,0 +1,193 @@
+"""Classical minds of the commons: conditional cooperation with agreements, and two benchmarks."""
+
+from __future__ import annotations
+
+from sabm_mesa.analysis.contributions import (
+    first_belief,
+    published,
+    scheduled,
+    type_names,
+    type_shares,
+    whole_amount,
+)
+from sabm_mesa.analysis.messages import stated_numbers
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.minds.base import ClassicalMind
+from sabm_mesa.models.commons.agents import Catch, CommonsView
+from sabm_mesa.models.commons.theory import regrown, threshold
+
+FREE_RIDER = "free_rider"
+SELFISH = "newcomer"
+"""The persona of a free rider (our choice); other personas change nothing."""
+ORDINARY = 5
+"""The importance that classical minds give to everything (our choice)."""
+
+
+class ClassicalHarvester(ClassicalMind):
+    """The talk and the memory of all classical minds of the commons.
+
+    They speak once each, in order, and propose the threshold of the next month. The keeper of the
+    minutes finds an agreement when at least two harvesters named numbers and all named the same
+    one last. The texts that they remember do not change their decisions.
+
+    Args:
+        spec: the name of the mind in the data.
+    """
+
+    async def answer(self, ask: Ask) -> object:
+        """Answer a question.
+
+        Args:
+            ask: the question; its observation is a `CommonsView`.
+        """
+        view = ask.observation
+        assert isinstance(view, CommonsView)
+        match ask.name:
+            case "act":
+                return self.amount(ask, view)
+            case "communicate":
+                return self._say(ask, view)
+            case "next_speaker":
+                spoken = {message.name for message in view.talk}
+                silent = [name for name in view.names if name not in spoken]
+                return silent[0] if silent else ask.book.render("nobody", {})
+            case "agreed":
+                return ask.book.render("no" if _agreed(view) is None else "yes", {})
+            case "limit":
+                return _agreed(view)
+            case "importance":
+                return ORDINARY
+            case "plan" | "reflect":
+                self.learn(view)
+        return ask.book.render(f"classical_{ask.name}", {})
+
+    def amount(self, ask: Ask, view: CommonsView) -> int:
+        """The amount that it asks for (units)."""
+        raise NotImplementedError
+
+    def learn(self, view: CommonsView) -> None:
+        """Learn from the month that is over; by default nothing."""
+
+    def _say(self, ask: Ask, view: CommonsView) -> str:
+        if not view.catches:
+            return ask.book.render("classical_silent", {})
+        left = view.stock - sum(each.harvest for each in view.catches)
+        limit = threshold(regrown(left, view.capacity), len(view.names))
+        proposed = any(stated_numbers(each.text)[-1:] == (limit,) for each in view.talk)
+        entry = "classical_accepts" if proposed else "classical_proposes"
+        return ask.book.render(entry, {"limit": limit})
+
+
+class ConditionalHarvester(ClassicalHarvester):
+    """A type of players of public goods games, transferred to a commons.
+
+    Its type is drawn with the frequencies of Fischbacher & Gächter 2010. A contribution, as a
+    share of their endowment, stands for a degree of cooperation: full cooperation is to take the
+    threshold, none to take an equal share of the whole stock (a mapping of our choice; no human
+    data support it). The schedule of its type gives the contribution at the expected contribution
+    of the others: first that of the subjects, then the cooperation of the others last month, as
+    far as their harvests are known. All types but free riders take at most the agreed amount
+    (communication makes groups keep agreements: Ostrom, Walker & Gardner 1992; that they always do
+    is our choice).
+
+    Args:
+        spec: the name of the mind in the data.
+
+    Attributes:
+        type: ``"conditional_cooperator"``, ``"free_rider"``, ``"triangle_cooperator"`` or
+            ``"other"``; ``""`` before its first amount.
+        belief: the mean contribution that it expects of the others, 0 to 20.
+
+    Source: Fischbacher & Gächter 2010, AER 100(1) (types, schedules, first belief): see
+        `sabm_mesa.analysis.contributions`.
+    """
+
+    def __init__(self, spec: str) -> None:
+        super().__init__(spec)
+        self.type, self.belief = "", first_belief()
+
+    def amount(self, ask: Ask, view: CommonsView) -> int:
+        """The amount by its type (units)."""
+        self.type = self.type or _drawn_type(ask, view)
+        expected = whole_amount(self.belief)
+        cooperation = scheduled(type_names().index(self.type), expected) / _endowment()
+        low, high = _span(view)
+        amount = round(float(high - cooperation * (high - low)))
+        if self.type != FREE_RIDER and view.agreed_limit is not None:
+            amount = min(amount, view.agreed_limit)
+        return amount
+
+    def learn(self, view: CommonsView) -> None:
+        """Revise the belief by the cooperation of the others."""
+        others = [each for each in view.catches if each.name != view.name]
+        if others:
+            degrees = [_cooperation(each, view) for each in others]
+            self.belief = _endowment() * sum(degrees) / len(degrees)
+
+
+class Sustainable(ClassicalHarvester):
+    """Takes the amount that keeps the stock as it is when all do the same.
+
+    Source: the Kantian optimization of Roemer 2010, Scandinavian Journal of Economics 112(1).
+
+    Args:
+        spec: the name of the mind in the data.
+    """
+
+    def amount(self, ask: Ask, view: CommonsView) -> int:
+        """The sustainable amount of a person (units)."""
+        del ask
+        return threshold(view.stock, len(view.names))
+
+
+class OpenAccess(ClassicalHarvester):
+    """Asks for the whole stock, as a myopic harvester without property rights does.
+
+    Source: Gordon 1954, Journal of Political Economy 62(2).
+
+    Args:
+        spec: the name of the mind in the data.
+    """
+
+    def amount(self, ask: Ask, view: CommonsView) -> int:
+        """The whole stock (units)."""
+        del ask
+        return view.stock
+
+
+def _drawn_type(ask: Ask, view: CommonsView) -> str:
+    """A type, drawn by the shares of the types; the selfish persona is a free rider."""
+    drawn = type_names()[ask.rng.choice(type_shares().size, p=type_shares())]
+    return FREE_RIDER if view.persona == SELFISH else drawn
+
+
+def _endowment() -> int:
+    """The largest contribution in the experiment, which stands for full cooperation."""
+    return int(published()["endowment"])
+
+
+def _span(view: CommonsView) -> tuple[int, int]:
+    """The amounts of full and of no cooperation."""
+    n = len(view.names)
+    return threshold(view.stock, n), view.stock // n
+
+
+def _cooperation(catch: Catch, view: CommonsView) -> float:
+    """The degree of cooperation of a harvest, from 0 to 1."""
+    low, high = _span(view)
+    if high == low:
+        return float(catch.harvest <= low)
+    return min(1.0, max(0.0, (high - catch.harvest) / (high - low)))
+
+
+def _agreed(view: CommonsView) -> int | None:
+    """The number that two or more harvesters named last, if no other was named last; else None."""
+    last = {
+        message.name: numbers[-1]
+        for message in view.talk
+        if (numbers := stated_numbers(message.text))
+    }
+    if len(last) < 2 or len(set(last.values())) > 1:
+        return None
+    number = next(iter(last.values()))
+    return int(number) if number == int(number) and 0 <= number <= view.capacity else None

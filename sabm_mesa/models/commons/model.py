@@ -1,0 +1,449 @@
+"""Commons governance: people share a resource that renews itself, and can talk about its use.
+
+Purpose
+    Can a group sustain a common resource when each of them gains from taking more? The same model
+    has three wordings: a lake with fish, a pasture, and a river that is polluted.
+
+Entities, state variables and scales
+    5 harvesters, each with a mind, a name, a persona, a memory, the units it asked for and got this
+    month, and the units it got so far. The world is the stock, a whole number of units up to the
+    capacity of 100 (tons of fish, hectares of grass, percent of clean water), and this month's
+    talk. A round is a month; the first is January 2024.
+
+Process overview and scheduling
+    Action: all ask at the same time, in private, for an amount from 0 to the stock; the stock is
+    divided. Communication: the moderator reports all harvests; the first harvester speaks, and each
+    speaker names the next one (itself included) or nobody; the talk ends then, or after 10 entries,
+    of which the report is one. Minutes: the talk is summed up in a sentence, with the amount a
+    person that was agreed on, if any. Planning: each remembers the talk, one thing for planning and
+    one of interest. Reflection: each derives insights from its memories. Update: with less than 5
+    left the commons has collapsed and the run ends; otherwise the rest doubles.
+
+Design concepts
+    Emergence: restraint, agreements, collapse. Objective: own income in the long run. Sensing: the
+    stock, all harvests (``report``) and the talk. Learning: the memory. Stochasticity: the division
+    of a stock that is over-asked, and the minds, each with a stream of its own. Observation: below.
+
+Initialization and input
+    ``n_agents`` 2 or more, 5; ``n_rounds`` 12; ``capacity`` (also the first stock) 10 or more, 100;
+    ``collapse_below`` 5; ``max_entries`` 10; ``names``; ``communication``; ``report``: whether
+    harvests are made known (None: if there is talk); ``newcomer_month``: the month, from 1, from
+    which the last harvester takes part (published: 4, with ``n_rounds`` 15), with an empty memory.
+    ``condition``: ``baseline`` or ``universalization`` (every month all are told the consequence of
+    each taking more than the threshold). ``personas``: the goal of each; by default none, with a
+    newcomer ``local`` for all others and ``newcomer``. ``variant``: ``default``, ``paraphrased``.
+    ``temperature`` 0, ``top_p`` 1; ``max_tokens`` 512 [choice; published: 8000].
+
+Submodels
+    Division: when the requests exceed the stock, units are given one by one to a harvester drawn
+    among those that still want one. Threshold a person: floor(floor(h / 2) / n) for a stock of h
+    and n harvesters that take part. Memory (`sabm_mesa.agents.memory`): stock, hint and own harvest
+    are remembered to the end of the month, all else 63 days, with an importance that the mind
+    rates. Retrieval: 10 memories for the place before a harvest; before speaking 5 for nothing in
+    particular and 5 for each of the last 4 utterances; 10 for "harvesting" before reflecting.
+    ``memory_relevance``: ``sparse``, a local tf-idf similarity (the attribute ``relevance`` of the
+    class takes another), or ``embedding:MODEL[@URL]``, the cosine of embeddings, whose requests are
+    recorded, counted and capped like all others; classical and fixed minds read no memories.
+
+Measures
+    By month: ``stock`` before the harvest, ``harvest``, ``left`` after it, ``threshold``,
+    ``over_usage`` (the share of harvesters that got more than the threshold), utterances, agreed
+    limit. Of the run (see `sabm_mesa.models.commons.measures`): survival time and whether the
+    horizon was reached, mean gain, efficiency, equality (1 − Gini), over-usage; with a newcomer all
+    from its month on.
+
+Unreadable answers
+    An amount that could not be read, also one above the stock: nothing is taken, and ``wanted`` is
+    empty. Words: nothing is said. An unknown next speaker: the talk ends. A summary, thought or
+    insight: not remembered. A rating: the memory gets no weight from it. An agreement: none. An
+    embedding: no relevance. All of them are counted as invalid.
+
+Deviations from the authors' program
+    Mended: the oldest memory counted as the most recent; summaries of talks never came to mind; the
+    division was not seeded; requests above the stock were accepted; after the arrival of a newcomer
+    the threshold was still that of four, and its calendar began anew; a month's events were
+    forgotten before its reflection; unreadable answers became 0, "yes", the first name or a rating
+    of 5. Simplified: one question an answer, so that next speaker and end are one choice; the first
+    harvester's mind keeps the minutes (with a neutral text); up to three insights, without the
+    numbers of the memories behind them; relevance without an embedding model by default.
+
+Source
+    Piatti et al. 2024, "Cooperate or Collapse: Emergence of Sustainable Cooperation in a Society of
+    LLM Agents", NeurIPS 2024, arXiv 2404.16698 v4, sections 2, 3 and appendices B, C.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from sabm_mesa.agents.memory import HIGHEST, LOWEST, Relevance, SparseRelevance
+from sabm_mesa.core.answers import Decision
+from sabm_mesa.core.messages import Message
+from sabm_mesa.core.parameters import check_bool, check_int, parse_list
+from sabm_mesa.core.prompts import NO_PERSONA
+from sabm_mesa.core.scheduler import FIXED, Phase, action, communication, planning
+from sabm_mesa.core.streams import Seed
+from sabm_mesa.errors import ParameterError
+from sabm_mesa.llm import Connection
+from sabm_mesa.minds.base import Mind
+from sabm_mesa.minds.embedding import embedder
+from sabm_mesa.minds.specs import Minds
+from sabm_mesa.models.base import Personas, Score, SmartModel
+from sabm_mesa.models.commons.agents import SENTENCE, THOUGHTS, UTTERANCE, Catch, Harvester, Words
+from sabm_mesa.models.commons.measures import run_measures
+from sabm_mesa.models.commons.minds import ConditionalHarvester, OpenAccess, Sustainable
+from sabm_mesa.models.commons.theory import allocate, has_collapsed, regrown, threshold
+
+NAMES = ("John", "Kate", "Jack", "Emma", "Luke")
+"""The names of the published prompts."""
+SPARSE = "sparse"
+"""Relevance of memories without an embedding model."""
+AS_PUBLISHED = "as_published"
+LOCAL, NEWCOMER = "local", "newcomer"
+"""The personas of the published newcomer experiment."""
+RATED = f"rated from {LOWEST} to {HIGHEST} (`importance`)"
+
+
+def _talks(model: CommonsGovernance) -> bool:
+    return model.communication
+
+
+def _present(model: CommonsGovernance) -> list[Harvester]:
+    return model.present
+
+
+def _keeper(model: CommonsGovernance) -> list[Harvester]:
+    """The first harvester, whose mind keeps the minutes."""
+    return model.present[:1]
+
+
+def _speakers(model: CommonsGovernance, harvesters: list[Harvester]) -> Iterator[Harvester]:
+    """The first harvester, then the one named by the speaker, until none is or the time is up."""
+    by_name = {each.name: each for each in harvesters}
+    speaker = harvesters[0]
+    for _ in range(model.turns):
+        yield speaker
+        if speaker.hands_over_to is None:
+            return
+        speaker = by_name[speaker.hands_over_to]
+
+
+class CommonsGovernance(SmartModel):
+    """A commons; `Fishery`, `Pasture` and `Pollution` are its wordings.
+
+    Args:
+        n_agents: number of harvesters (2 or more).
+        n_rounds: months at most.
+        communication: whether the harvesters talk.
+        report: whether everybody's harvest is made known; None: if they talk.
+        newcomer_month: the month, from 1, from which the last harvester takes part; None: all
+            take part from the beginning.
+        condition: ``"baseline"`` or ``"universalization"``.
+        personas: see `SmartModel`; ``"as_published"``: none, or locals and a newcomer.
+        minds: see `SmartModel`; classical minds are ``classical``, ``classical:sustainable`` and
+            ``classical:open_access``.
+        rng: the seed.
+        capacity: the first stock, and the largest there can be (units, 10 or more).
+        collapse_below: the commons collapses when less than this is left (units, 1 or more).
+        max_entries: entries of a talk at most, the report included (2 or more).
+        names: a sequence or a text with commas; None: those of the published prompts.
+        temperature: sampling temperature of language models.
+        max_tokens: tokens of an answer at most.
+        top_p: nucleus sampling of language models.
+        memory_relevance: the measure of how much a memory bears on a focus: ``sparse``,
+            ``embedding:MODEL`` or ``embedding:MODEL@URL``.
+        settings: the other parameters of `SmartModel`.
+
+    Attributes:
+        stock: units before this month's harvest; `left`: units after it.
+        threshold: the most units that each can take if the stock is to grow back.
+        present: the harvesters that take part this month, in order.
+        said: the messages of this month's talk; `catches`: the reported harvests.
+        summary: the last talk in a sentence; `agreed_limit`: the agreed amount, or None.
+        collapsed: whether the commons has collapsed.
+
+    Raises:
+        UsageError: for a parameter that cannot be used.
+    """
+
+    source = "Piatti et al. 2024, arXiv 2404.16698"
+    prompt_file = Path(__file__).with_name("prompts.toml")
+    plots = "sabm_mesa.models.commons.plots"
+    phases: ClassVar[tuple[Phase, ...]] = (
+        action(
+            who=_present,
+            doc="Each harvester asks in private for a number of units (`act`); when all have "
+            "asked, the stock is divided, and a harvester whose answer is unreadable gets nothing.",
+        ),
+        communication(
+            order=_speakers,
+            when=_talks,
+            who=_present,
+            doc="The speaker says something to all (`communicate`, at most "
+            f"{UTTERANCE.max_words} words) and, while there is time left, names the next speaker "
+            "or ends the talk (`next_speaker`).",
+        ),
+        Phase(
+            "minutes",
+            FIXED,
+            when=_talks,
+            who=_keeper,
+            doc="The minutes are kept as by somebody who has no part in the talk: a summary "
+            f"(`summary`, at most {SENTENCE.max_words} words), whether a limit was agreed on "
+            "(`agreed`), and which (`limit`); they are what all remember of the talk.",
+        ),
+        planning(
+            when=_talks,
+            who=_present,
+            doc="Each harvester notes what in the talk matters for its planning (`plan`) and what "
+            f"is of interest (`interest`), and remembers it and the minutes, {RATED}.",
+        ),
+        Phase(
+            "reflect",
+            who=_present,
+            doc="Each harvester thinks over what it remembers about harvesting (`reflect`, at most "
+            f"{THOUGHTS.max_words} words) and remembers its insights, {RATED}.",
+        ),
+    )
+    model_columns: ClassVar[dict[str, str]] = {
+        name: name
+        for name in (
+            "stock", "harvest", "over_usage", "left", "threshold", "utterances", "agreed_limit",
+        )
+    }  # fmt: skip
+    agent_columns: ClassVar[dict[str, str]] = {
+        name: name for name in ("wanted", "harvest", "gain", "over", "name", "persona")
+    }
+    score = Score("Harvest in a run (units)", "n_agents", column="harvest")
+    changeable = frozenset({"communication", "report", "max_entries", "collapse_below"})
+    classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {
+        "default": ConditionalHarvester,
+        "sustainable": Sustainable,
+        "open_access": OpenAccess,
+    }
+    relevance: ClassVar[Relevance] = SparseRelevance()
+    dry_run_with: ClassVar[dict[str, Any]] = {"memory_relevance": SPARSE}
+    wording: ClassVar[str]
+
+    def __init__(
+        self,
+        n_agents: int = 5,
+        n_rounds: int = 12,
+        communication: bool = True,
+        report: bool | None = None,
+        newcomer_month: int | None = None,
+        condition: str = "baseline",
+        personas: Personas = AS_PUBLISHED,
+        minds: Minds = "classical",
+        rng: Seed = None,
+        capacity: int = 100,
+        collapse_below: int = 5,
+        max_entries: int = 10,
+        names: str | Sequence[str] | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: int | None = 512,
+        top_p: float | None = 1.0,
+        memory_relevance: str = SPARSE,
+        **settings: Any,
+    ) -> None:
+        self.n_agents = check_int("n_agents", n_agents, 2)
+        newcomer = newcomer_month is not None
+        if personas == AS_PUBLISHED:
+            locals_ = [LOCAL] * (self.n_agents - 1)
+            personas = [*locals_, NEWCOMER] if newcomer else NO_PERSONA
+        super().__init__(
+            n_rounds=n_rounds, condition=condition, minds=minds, rng=rng, personas=personas,
+            temperature=temperature, max_tokens=max_tokens, top_p=top_p, **settings,
+        )  # fmt: skip
+        self.communication = check_bool("communication", communication)
+        self.report = None if report is None else check_bool("report", report)
+        self.newcomer_month = (
+            check_int("newcomer_month", newcomer_month, 2, self.n_rounds) if newcomer else None
+        )
+        self.capacity = check_int("capacity", capacity, 10)
+        self.collapse_below = check_int("collapse_below", collapse_below, 1, self.capacity)
+        self.max_entries = check_int("max_entries", max_entries, 2)
+        self.stock = self.left = self.capacity
+        self.threshold = threshold(self.stock, self.n_agents)
+        self.harvest = self.utterances = self._decided = 0
+        self.over_usage, self.collapsed = math.nan, False
+        self.said: list[Message] = []
+        self.catches: list[Catch] = []
+        self.summary = ""
+        self.agreed_limit: int | None = None
+        self.embedder: Mind | None = None
+        if memory_relevance != SPARSE:
+            # How the model is reached is recorded, also when no connection was given.
+            self.connection = self.connection or Connection()
+            self.embedder = embedder("memory_relevance", memory_relevance, self.mind_context)
+        self.harvesters = self.populate(Harvester, self.n_agents)
+        for each, name in zip(self.harvesters, self._names(names), strict=True):
+            each.name = name
+        self.present: list[Harvester] = []
+
+    @property
+    def month(self) -> int:
+        """The month, from 1."""
+        return self.round + 1
+
+    @property
+    def words(self) -> Words:
+        """The prompts with the words of the wording filled in."""
+        return Words(self.book, self.wording, self.capacity)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the harvesters that take part this month."""
+        return tuple(each.name for each in self.present)
+
+    @property
+    def reported(self) -> bool:
+        """Whether everybody's harvest is made known."""
+        return self.communication if self.report is None else self.report
+
+    @property
+    def turns(self) -> int:
+        """Utterances of a talk at most: the report is an entry, too."""
+        return self.max_entries - self.reported
+
+    @property
+    def first_measured(self) -> int:
+        """The round from which on a run is measured: the first one of a newcomer, or 0."""
+        return 0 if self.newcomer_month is None else self.newcomer_month - 1
+
+    def begin_round(self) -> None:
+        """Let the commons grow back, and tell all how much there is."""
+        self.said, self.catches, self._decided = [], [], 0
+        self.summary, self.agreed_limit = "", None
+        if self.round > 0:
+            self.stock = regrown(self.left, self.capacity)
+        complete = self.newcomer_month is None or self.month >= self.newcomer_month
+        self.present = self.harvesters if complete else self.harvesters[:-1]
+        self.threshold = threshold(self.stock, len(self.present))
+        told = [
+            self.words.render(entry, stock=self.stock, threshold=self.threshold)
+            for entry in (f"{self.wording}_remember_stock", "remember_hint")
+        ]
+        for each in self.present:
+            each.begin_month([text for text in told if text])
+
+    def after_act(self, harvester: Harvester, amount: Decision) -> None:
+        """Note the amount a harvester wants; when all are known, divide the stock."""
+        harvester.wanted = amount.value
+        self._decided += 1
+        if self._decided == len(self.present):
+            self._divide()
+
+    def _divide(self) -> None:
+        """Give each harvester its units, and make the harvests known if they are reported."""
+        requests = [each.wanted or 0 for each in self.present]
+        harvests = allocate(requests, self.stock, self.rng)
+        self.harvest = sum(harvests)
+        self.left = self.stock - self.harvest
+        for each, harvest in zip(self.present, harvests, strict=True):
+            each.take(harvest, self.threshold)
+        if self.reported:
+            self.catches = [Catch(*each) for each in zip(self.names, harvests, strict=True)]
+            if not self.communication:
+                for each in self.present:
+                    each.witness(self.words.report(self.catches))
+
+    def after_communicate(self, speaker: Harvester, sentence: Decision) -> None:
+        """Let all hear a harvester."""
+        if sentence.valid:
+            self.said.append(speaker.message(sentence.value))
+
+    def after_minutes(self, keeper: Harvester, _decision: Decision) -> None:
+        """Adopt the minutes: all remember the talk by them."""
+        self.summary = keeper.minutes_kept.summary
+        self.agreed_limit = keeper.minutes_kept.limit
+
+    def after_plan(self, harvester: Harvester, decision: Decision) -> None:
+        """Change nothing: the harvester has kept its thoughts in its own memory."""
+
+    after_reflect = after_plan
+
+    def update(self) -> None:
+        """Measure the month, and end the run when the commons has collapsed."""
+        self.over_usage = sum(bool(each.over) for each in self.present) / len(self.present)
+        self.utterances = len(self.said)
+        self.collapsed = bool(has_collapsed(self.left, self.collapse_below))
+        if self.collapsed:
+            self.running = False
+
+    def apply_fork(self, clone: Self, changed: frozenset[str]) -> None:
+        """Take over what changed parameters determine, and the embedding model."""
+        super().apply_fork(clone, changed)
+        self.embedder = clone.embedder
+
+    def end_measures(self) -> dict[str, Any]:
+        """Survival time, survival, gain, efficiency, equality and over-usage."""
+        measures = run_measures(
+            self.model_frame(),
+            self.agent_frame(),
+            self.n_rounds,
+            self.capacity,
+            self.first_measured,
+        )
+        return measures | {"collapsed": self.collapsed}
+
+    def plot_options(self) -> dict[str, Any]:
+        """The unit, the horizon, the stock of a collapse, and the first round that is measured."""
+        return {
+            "unit": self.words["stock_units"],
+            "horizon": self.n_rounds,
+            "collapse_below": self.collapse_below,
+            "first_round": self.first_measured,
+        }
+
+    def _names(self, given: str | Sequence[str] | None) -> list[str]:
+        """The name of each harvester.
+
+        Args:
+            given: a sequence, or a text with commas; None: those of the published prompts, and
+                numbers beyond them.
+
+        Raises:
+            ParameterError: for names that are not different, not one a harvester, or that hold
+                anything but letters, digits, blanks, hyphens and apostrophes.
+        """
+        n = self.n_agents
+        if given is None:
+            return [NAMES[i] if i < len(NAMES) else f"Neighbour {i + 1}" for i in range(n)]
+        names = parse_list("names", given)
+        reserved = {self.words.render(word).casefold() for word in ("nobody", "moderator")}
+        different = {name.casefold() for name in names} - reserved
+        if not all(map(_is_plain, names)) or not len(names) == len(different) == n:
+            raise ParameterError(
+                f"names: {n} different plain names are needed (got {given!r}).", parameter="names"
+            )
+        return names
+
+
+def _is_plain(name: str) -> bool:
+    bare = name.replace(" ", "").replace("-", "").replace("'", "")
+    return bool(bare) and bare.isalnum()
+
+
+class Fishery(CommonsGovernance):
+    """The commons as a lake that fishermen share."""
+
+    scenario_name = wording = "fishery"
+    title = "Commons: fishery"
+
+
+class Pasture(CommonsGovernance):
+    """The commons as a pasture that shepherds share."""
+
+    scenario_name = wording = "pasture"
+    title = "Commons: pasture"
+
+
+class Pollution(CommonsGovernance):
+    """The commons as the water of a river that factories share."""
+
+    scenario_name = wording = "pollution"
+    title = "Commons: pollution"

@@ -1,0 +1,337 @@
+"""Plots of the commons (stock, harvests, gains, survival) and of its screening."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import PercentFormatter
+
+from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.statistics import require_columns
+from sabm_mesa.models.commons.measures import equality, kaplan_meier, survival
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+ROUND = ("month", 1)
+"""The word for a round, and the number of the first one."""
+COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY_BLUE)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+"""Each harvester has a colour and a marker, so that harvesters differ without colour, too.
+
+5 colours and 7 markers make 35 combinations."""
+BESIDE, SPREAD = 0.09, 0.4
+"""Months between the markers of two harvesters, and between those of all at most."""
+MANY = 6
+"""Names of more harvesters than this are rotated."""
+LOOKS = (
+    (style.BLUE, "o"), (style.VERMILLION, "s"), (style.GREEN, "^"), (style.PURPLE, "D"),
+    (style.ORANGE, "v"), (style.SKY_BLUE, "P"), (style.BLACK, "X"),
+)  # fmt: skip
+"""Colour and marker of the minds, in turn."""
+_ROW, _MIND, _HEAD = 0.26, 0.13, 0.6
+"""Inches for a kind of problem, a mind in it, and an axis with its title."""
+_SPAN = 0.6
+"""Share of a row over which its minds are spread."""
+
+
+def figures(
+    model_data: pd.DataFrame,
+    agent_data: pd.DataFrame,
+    subtitle: str = "",
+    *,
+    unit: str = "units",
+    horizon: int | None = None,
+    collapse_below: int = 5,
+    first_round: int = 0,
+) -> dict[str, Figure]:
+    """All plots of the scenario, by name.
+
+    Args:
+        model_data: one row a run and month: ``run``, ``round``, ``stock``, ``left``, ``threshold``.
+        agent_data: one row a run, month and agent: ``run``, ``round``, ``agent``, ``name``,
+            ``harvest``, ``gain``.
+        subtitle: the minds and the condition.
+        unit: the unit of the stock.
+        horizon: months of a run at most; None: the length of the longest run.
+        collapse_below: the commons collapses when less than this is left.
+        first_round: the first round whose gains are counted, from 0.
+
+    Returns:
+        ``stock``, ``harvests``, ``gains`` and ``survival``.
+
+    Raises:
+        ValueError: if a column is missing or there are no rows.
+    """
+    require_columns(model_data, ["run", "round", "stock", "left", "threshold"])
+    require_columns(agent_data, ["run", "round", "agent", "name", "harvest", "gain"])
+    if model_data.empty:
+        raise ValueError("the data frame has no rows: nothing to plot")
+    n_runs = model_data["run"].nunique()
+    runs = "1 run" if n_runs == 1 else f"{n_runs} runs"
+    subtitle = f"{subtitle} · {runs}" if subtitle else runs
+    months = horizon or int(model_data["round"].max()) + 1
+    return {
+        "stock": stock(model_data, subtitle, unit, months, collapse_below),
+        "harvests": harvests(model_data, agent_data, subtitle, months),
+        "gains": gains(agent_data, subtitle, first_round),
+        "survival": survival_curve(model_data, subtitle, months, collapse_below),
+    }
+
+
+def stock(
+    model_data: pd.DataFrame, subtitle: str, unit: str, months: int, collapse_below: int
+) -> Figure:
+    """The stock before and after each harvest, of single runs and on average.
+
+    Args:
+        model_data: see `figures`.
+        subtitle: the minds, the condition and the number of runs.
+        unit: the unit of the stock.
+        months: months of a run at most.
+        collapse_below: the commons collapses when less than this is left.
+    """
+    figure = style.new_figure("Stock by month", subtitle, height=3.4)
+    ax = figure.add_subplot()
+    several = len(model_data["run"].unique()) > 1
+    if several:
+        label = "single runs"
+        for _, run in model_data.sort_values("round").groupby("run"):
+            month, level = _course(run)
+            ax.plot(month, level, color=style.GREY, linewidth=0.6, alpha=0.6, label=label)
+            label = "_nolegend_"
+    mean = model_data.groupby("round", as_index=False)[["stock", "left"]].mean()
+    month, level = _course(mean)
+    who = "mean of the runs that last" if several else "stock"
+    ax.plot(month, level, color=style.BLUE, linewidth=2.0, label=who, zorder=3)
+    ax.plot(
+        mean["round"] + 1, mean["stock"], linestyle="", marker="o", color=style.BLUE,
+        markersize=5, label="before the harvest", zorder=4, clip_on=False,
+    )  # fmt: skip
+    ax.plot(
+        mean["round"] + 1, mean["left"], linestyle="", marker="v", color=style.VERMILLION,
+        markersize=5, label="after it", zorder=4, clip_on=False,
+    )  # fmt: skip
+    ax.axhline(
+        collapse_below, color=style.BLACK, linewidth=1.0, linestyle="--",
+        label=f"collapse below {collapse_below}",
+    )  # fmt: skip
+    style.plain_axes(ax, "Month", f"Stock ({unit})")
+    _months(ax, months)
+    ax.set_ylim(0, style.headroom(model_data["stock"].tolist()))
+    _legend(ax)
+    return figure
+
+
+def _course(run: pd.DataFrame) -> tuple[list[float], list[float]]:
+    """The stock before and after the harvest, month by month."""
+    month = (run["round"] + 1).to_numpy(dtype=float)
+    level = run[["stock", "left"]].to_numpy(dtype=float)
+    return np.repeat(month, 2).tolist(), level.reshape(-1).tolist()
+
+
+def harvests(
+    model_data: pd.DataFrame, agent_data: pd.DataFrame, subtitle: str, months: int
+) -> Figure:
+    """Harvest of each person by month, on average over the runs, and the sustainable amount.
+
+    Args:
+        model_data: see `figures`.
+        agent_data: see `figures`.
+        subtitle: the minds, the condition and the number of runs.
+        months: months of a run at most.
+    """
+    figure = style.new_figure("Harvest of each person by month", subtitle, height=3.4)
+    ax = figure.add_subplot()
+    means = _by_name(agent_data).groupby(["agent", "name", "round"])["harvest"].mean().reset_index()
+    n = means["agent"].nunique()
+    step = min(BESIDE, SPREAD / n)
+    for i, ((_, name), person) in enumerate(means.groupby(["agent", "name"])):
+        beside = (i - (n - 1) / 2) * step  # equal harvests stay visible
+        ax.plot(
+            person["round"] + 1 + beside, person["harvest"], color=COLOURS[i % len(COLOURS)],
+            marker=MARKERS[i % len(MARKERS)], markersize=4.5, linewidth=1.2, label=str(name),
+            alpha=0.9, clip_on=False,
+        )  # fmt: skip
+    threshold = model_data.groupby("round")["threshold"].mean()
+    ax.plot(
+        threshold.index + 1, threshold, color=style.BLACK, linestyle="--", linewidth=1.4,
+        label="sustainable", zorder=4,
+    )  # fmt: skip
+    style.plain_axes(ax, "Month", "Harvest (units)")
+    _months(ax, months)
+    style.integer_ticks(ax.yaxis, most=8)
+    ax.set_ylim(0, style.headroom([*means["harvest"], *threshold]))
+    _legend(ax)
+    return figure
+
+
+def gains(agent_data: pd.DataFrame, subtitle: str, first_round: int = 0) -> Figure:
+    """Gain of each harvester in a run: the mean over the runs, and each run as a dot.
+
+    Args:
+        agent_data: see `figures`.
+        subtitle: the minds, the condition and the number of runs; the equality is added.
+        first_round: the first round whose gains are counted, from 0.
+    """
+    counted = _by_name(agent_data[agent_data["round"] >= first_round])
+    if first_round:
+        subtitle += f" · from month {first_round + 1} (reached by {counted['run'].nunique()})"
+    totals = counted.groupby(["run", "agent", "name"])["harvest"].sum().reset_index()
+    even = totals.groupby("run")["harvest"].apply(lambda each: equality(each.tolist())).mean()
+    if not np.isnan(even):
+        subtitle += f" · equality (1 − Gini) {even:.2f}"
+    figure = style.new_figure("What each person gained", subtitle, height=2.8)
+    ax = figure.add_subplot()
+    means = totals.groupby(["agent", "name"])["harvest"].mean()
+    names = [str(name) for _, name in means.index]
+    places = np.arange(len(names))
+    ax.bar(places, means, width=0.6, color=style.SKY_BLUE, edgecolor=style.BLACK, linewidth=0.5)
+    if len(totals["run"].unique()) > 1:
+        place_of = {agent: place for place, (agent, _) in enumerate(means.index)}
+        ax.plot(
+            totals["agent"].map(place_of), totals["harvest"], linestyle="", marker="o",
+            markersize=3.5, color=style.BLACK, alpha=0.5, label="single runs",
+        )  # fmt: skip
+        _legend(ax)
+    ax.set_xticks(places, names)
+    if len(names) > MANY:
+        ax.tick_params(axis="x", labelrotation=35)
+        for label in ax.get_xticklabels():
+            label.set_horizontalalignment("right")
+    style.plain_axes(ax, "", "Gain (units)")
+    if not names:
+        ax.set_yticks([])
+        style.explain_empty(
+            ax, f"No run reached month {first_round + 1}, from which on gains are counted."
+        )
+    ax.set_ylim(0, style.headroom(totals["harvest"].tolist(), 0.08))
+    return figure
+
+
+def _by_name(agent_data: pd.DataFrame) -> pd.DataFrame:
+    """The rows of harvesters that took part, with their harvests as numbers."""
+    took_part = agent_data.dropna(subset=["harvest"])
+    return took_part.assign(harvest=took_part["harvest"].astype(float))
+
+
+def survival_curve(
+    model_data: pd.DataFrame, subtitle: str, months: int, collapse_below: int
+) -> Figure:
+    """The share of commons that survive by month, after Kaplan and Meier.
+
+    Args:
+        model_data: see `figures`.
+        subtitle: the minds, the condition and the number of runs.
+        months: months of a run at most.
+        collapse_below: the commons collapses when less than this is left.
+    """
+    lasted = survival(model_data, collapse_below)
+    curve = kaplan_meier(lasted["months"].tolist(), lasted["collapsed"].tolist())
+    figure = style.new_figure("Survival of the commons", subtitle, height=3.2)
+    ax = figure.add_subplot()
+    # The last estimate holds to the end; intervals that are not defined are not drawn.
+    drawn = pd.concat([curve, curve[-1:].assign(month=float(months))])
+    ax.step(
+        drawn["month"], 100 * drawn["survival"], where="post", color=style.BLUE, linewidth=2.0,
+        label="Kaplan–Meier estimate", clip_on=False, zorder=3,
+    )  # fmt: skip
+    if curve["low"].notna().any():
+        low, high = (100 * np.repeat(drawn[end].to_numpy()[:-1], 2) for end in ("low", "high"))
+        ax.fill_between(
+            np.repeat(drawn["month"].to_numpy(), 2)[1:-1], low, high, color=style.SKY_BLUE,
+            alpha=0.35, linewidth=0, label="95 % interval",
+        )  # fmt: skip
+    censored = lasted.loc[~lasted["collapsed"], "months"].unique()
+    if len(censored):
+        height = curve.set_index("month")["survival"].reindex(censored.astype(float))
+        ax.plot(
+            censored, 100 * height, linestyle="", marker="|", markersize=11, markeredgewidth=2,
+            color=style.BLACK, label="not collapsed until then", clip_on=False, zorder=4,
+        )  # fmt: skip
+    style.plain_axes(ax, "Month", "Commons that survive (%)")
+    ax.set_xlim(0, months)
+    style.integer_ticks(ax.xaxis, list(range(months + 1)), most=13)
+    ax.set_ylim(0, 103)
+    _legend(ax)
+    return figure
+
+
+def _months(ax: Axes, months: int) -> None:
+    ax.set_xlim(0.7, months + 0.3)
+    style.integer_ticks(ax.xaxis, list(range(1, months + 1)))
+
+
+def _legend(ax: Axes) -> None:
+    """A legend outside the axes, so that it hides nothing."""
+    style.add_legend(ax, loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0.2)
+
+
+def skills(table: pd.DataFrame, subtitle: str = "", *, enough: float) -> Figure:
+    """Problems solved by kind, with intervals; one panel for each wording.
+
+    Args:
+        table: one row a mind, wording and kind of problem: ``mind``, ``wording``, ``skill``,
+            ``share``, ``low`` and ``high`` (0 to 1).
+        subtitle: the runs.
+        enough: the share that passes, 0 to 1.
+
+    Raises:
+        ValueError: if a column is missing or there are no rows.
+    """
+    require_columns(table, ["mind", "wording", "skill", "share", "low", "high"])
+    if table.empty:
+        raise ValueError("the data frame has no rows: nothing to plot")
+    minds, wordings, kinds = (
+        list(dict.fromkeys(table[name])) for name in ("mind", "wording", "skill")
+    )
+    legend = 0.22 * (len(minds) + 1)
+    height = len(kinds) * (_ROW + _MIND * len(minds)) + _HEAD
+    figure = style.new_figure("Problems that were solved", subtitle, height=height + legend)
+    grid = figure.add_gridspec(2, len(wordings), height_ratios=[height, legend])
+    first: Axes | None = None
+    for column, wording in enumerate(wordings):
+        ax = figure.add_subplot(grid[0, column], sharey=first)
+        _panel(ax, table[table["wording"] == wording], minds, kinds, enough)
+        ax.set_title(wording, loc="left", fontsize=style.LABEL).set_parse_math(False)
+        ax.tick_params(labelleft=first is None)
+        first = first or ax
+    below = figure.add_subplot(grid[1, :])
+    below.set_axis_off()
+    handles = [
+        *(Line2D([], [], color=colour, marker=marker, linestyle="none", label=mind)
+          for mind, (colour, marker) in _looks(minds)),
+        Line2D([], [], color=style.GREY, linestyle="--", label=f"enough to pass: {enough:.0%}"),
+    ]  # fmt: skip
+    key = below.legend(handles=handles, loc="upper left", frameon=False, fontsize=style.NOTE)
+    for text in key.get_texts():
+        text.set_parse_math(False)
+    return figure
+
+
+def _panel(
+    ax: Axes, table: pd.DataFrame, minds: list[str], kinds: list[str], enough: float
+) -> None:
+    aside = _SPAN * ((np.arange(len(minds)) + 0.5) / len(minds) - 0.5)
+    for (mind, (colour, marker)), beside in zip(_looks(minds), aside, strict=True):
+        rows = table[table["mind"] == mind].set_index("skill").reindex(kinds)
+        y = np.arange(len(kinds)) + beside
+        ax.hlines(y, rows["low"], rows["high"], color=colour, linewidth=1.4)
+        ax.plot(rows["share"], y, color=colour, marker=marker, markersize=5, linestyle="none")
+    ax.axvline(enough, color=style.GREY, linestyle="--", linewidth=1)
+    style.plain_axes(ax, "solved")
+    ax.grid(visible=True, axis="x", color="#E0E0E0", linewidth=0.6)
+    ax.set_yticks(range(len(kinds)), kinds)
+    ax.set_ylim(len(kinds) - 0.5, -0.5)
+    ax.set_xlim(-0.05, 1.05)
+    ax.set_xticks([0, 0.5, 1])
+    ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+
+
+def _looks(minds: list[str]) -> list[tuple[str, tuple[str, str]]]:
+    return [(mind, LOOKS[i % len(LOOKS)]) for i, mind in enumerate(minds)]

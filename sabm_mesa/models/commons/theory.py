@@ -1,0 +1,88 @@
+"""A commons that renews itself: its growth, its sustainable harvest, and its division.
+
+The stock is a whole number of units. The units left after the harvest double, up to the capacity
+(Piatti et al. 2024, arXiv 2404.16698, section 2.3 and appendix B.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Stock = int | npt.NDArray[np.int64]
+"""Units of a resource: one number, or an array."""
+
+GROWTH = 2
+"""Factor of growth a month."""
+
+
+def regrown(left: int, capacity: int) -> int:
+    """The stock of the next month.
+
+    Args:
+        left: units left after the harvest.
+        capacity: the largest stock (units).
+    """
+    return min(capacity, GROWTH * left)
+
+
+def has_collapsed(left: Stock, collapse_below: float) -> Any:
+    """Whether a commons has collapsed, for one stock or an array of stocks.
+
+    Args:
+        left: units left after the harvest.
+        collapse_below: the commons has collapsed when fewer units are left.
+    """
+    return left < collapse_below
+
+
+def sustainable_harvest(stock: int) -> int:
+    """The largest harvest of all together after which the stock grows back to its size.
+
+    It is the largest x with 2·(h − x) ≥ h, that is floor(h / 2).
+
+    Args:
+        stock: units before the harvest, h.
+    """
+    return stock // GROWTH
+
+
+def threshold(stock: int, n: int) -> int:
+    """The most units that each of `n` can take if nobody takes more: floor(floor(h / 2) / n).
+
+    Args:
+        stock: units before the harvest, h.
+        n: number of agents (at least 1).
+    """
+    return sustainable_harvest(stock) // n
+
+
+def allocate(requests: Sequence[int], stock: int, rng: np.random.Generator) -> list[int]:
+    """Divide the stock.
+
+    If it suffices, every request is met. Otherwise units are given out one by one, each to an
+    agent drawn with equal chances among those that still want one, until none is left.
+
+    Args:
+        requests: units asked for, by agent (0 or more).
+        stock: units to divide.
+        rng: draws the agent that gets the next unit.
+
+    Returns:
+        Units by agent, in the order of `requests`; their sum is the smaller of the stock and the
+        sum of the requests.
+    """
+    if sum(requests) <= stock:
+        return list(requests)
+    given = [0] * len(requests)
+    wanting = [i for i, request in enumerate(requests) if request > 0]
+    for _ in range(stock):
+        lucky = int(rng.integers(len(wanting)))
+        i = wanting[lucky]
+        given[i] += 1
+        if given[i] == requests[i]:
+            del wanting[lucky]
+    return given

@@ -1,0 +1,119 @@
+"""Measures of the evacuation: what messages do, coded by rules, and how even counts are.
+
+The coder can be checked by hand: its word lists are in ``analysis/words.toml``, its rules in the
+docstrings below. It reads the surface of English sentences and no more.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from functools import cache, lru_cache
+
+from sabm_mesa.analysis.messages import word_lists
+
+
+def evenness(counts: Iterable[float]) -> float:
+    """Return Pielou's evenness: the entropy of the shares over its largest possible value.
+
+    Source: Pielou 1966, "The measurement of diversity in different types of biological
+    collections", Journal of Theoretical Biology 13.
+
+    Args:
+        counts: how many of each kind, zeros included.
+
+    Returns:
+        1 when all kinds are equally frequent, 0 when there is only one; NaN when nothing was
+        counted or there are fewer than two kinds.
+    """
+    numbers = list(counts)
+    total = sum(numbers)
+    if total <= 0 or len(numbers) < 2:
+        return math.nan
+    shares = [number / total for number in numbers if number > 0]
+    entropy = math.fsum(share * math.log(1 / share) for share in shares)
+    return entropy / math.log(len(numbers))
+
+
+CODES = ("informing", "encouraging", "guiding")
+_CLAUSE_END = re.compile(r"[.,:;!?\n]|\s(?:but|so|and then|instead of|rather than)\s")
+_WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
+
+
+@lru_cache(maxsize=4096)
+def codes(text: str, exits: tuple[str, ...]) -> frozenset[str]:
+    """Return the codes of a message.
+
+    ``informing``: it names an exit or the way there together with a word on distance or crowd.
+    ``encouraging``: it holds a phrase that calms or heartens. ``guiding``: it speaks for an exit
+    in a clause with a word of direction ("let's take the left exit").
+
+    Args:
+        text: one message.
+        exits: the names of the exits.
+    """
+    found = set()
+    for clause in _clauses(text):
+        named = any(_stands_in(name.lower(), clause) for name in exits)
+        if (named or _stands_in("exit", clause) or _stands_in("exits", clause)) and _holds(
+            clause, "situation"
+        ):
+            found.add("informing")
+        if _holds(clause, "heartening"):
+            found.add("encouraging")
+        if named and _holds(clause, "direction") and not _holds(clause, "against"):
+            found.add("guiding")
+    return frozenset(found)
+
+
+def shares(messages: Iterable[str], exits: tuple[str, ...]) -> dict[str, float]:
+    """Return code → share of the messages that carry it; NaN without messages.
+
+    Args:
+        messages: the messages; blank ones are no messages.
+        exits: the names of the exits.
+    """
+    found = [codes(text, exits) for text in messages if text.strip()]
+    if not found:
+        return dict.fromkeys(CODES, math.nan)
+    return {code: sum(code in each for each in found) / len(found) for code in CODES}
+
+
+@lru_cache(maxsize=4096)
+def recommended(text: str, exits: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the exits that a message speaks for, in the order in which it names them.
+
+    An exit counts when a clause names it without a word against it ("avoid the left exit", "the
+    left exit is crowded").
+
+    Args:
+        text: one message.
+        exits: the names of the exits.
+    """
+    found: dict[str, None] = {}
+    for clause in _clauses(text):
+        if not _holds(clause, "against"):
+            found |= {name: None for name in exits if _stands_in(name.lower(), clause)}
+    return tuple(found)
+
+
+@cache
+def _phrases(table: str) -> tuple[str, ...]:
+    return tuple(word_lists()[table]["phrases"])
+
+
+def _clauses(text: str) -> list[str]:
+    """The clauses as words between single blanks, with a blank at either end."""
+    plain = text.lower().replace("\u2019", "'")
+    for phrase in _phrases("favour"):
+        plain = plain.replace(phrase, "clear")
+    return [f" {' '.join(_WORD.findall(part))} " for part in _CLAUSE_END.split(plain)]
+
+
+def _stands_in(phrase: str, clause: str) -> bool:
+    return f" {phrase} " in clause
+
+
+def _holds(clause: str, table: str) -> bool:
+    return any(_stands_in(phrase, clause) for phrase in _phrases(table))

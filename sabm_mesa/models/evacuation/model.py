@@ -1,0 +1,439 @@
+"""Emergency evacuation: people leave a room by several exits, and may talk with those near them.
+
+Room
+    A grid of `height` × `width` cells with a wall all round; x runs from top to bottom, y from
+    left to right, from 0. Exits are gaps in the wall: in the published room of 33 × 33 left
+    (15..17, 0), bottom (32, 15..17) and right (17, 32). One person a cell. People start at random
+    free cells.
+
+Round
+    1. In round 0 everybody plans; afterwards each person with probability `REPLAN`, drawn anew.
+    2. Communication (when on), planners only, one after another in shuffled order: a person hears
+       the messages of this round from within distance 5 (Euclidean), and says at most 50 words
+       without digits.
+    3. Planning, all at the same time: a sentence on panic (distance to the nearest exit, people
+       in view); a sentence on each exit (distance, crowd); the choice of an exit, with the
+       messages heard and the earlier choices.
+    4. Action: everybody steps to a free neighbouring cell or stays. The options carry letters in
+       random order, from the person's own stream. ``sequential``: by target exit in the order of
+       the exits, nearest to it first (ties by id), each on the grid as earlier ones left it.
+       ``simultaneous``: all choose on the same grid; of several people who want one cell a seeded
+       draw with equal chances lets one in, the others stay.
+    5. Everybody on an exit cell has escaped and leaves the grid. The authors check this at
+       the start of a round, which is the same, as nothing happens in between; so their round k is
+       the row ``round`` = k − 1 here (k rounds of steps), and their 51st round, of which only the
+       check counts, is not needed. The run ends when all are out or after `n_rounds`; people
+       still inside are then dead (status ``dead``, still counted as ``inside``).
+
+Perception
+    Distance to an exit: Euclidean, the mean over its cells. Crowd: people within radius 10 whose
+    direction lies within 45° of that to the exit, not hidden by obstacles (Bresenham line of
+    sight, for some pairs in one direction only, see `room.bresenham`; people hide nobody), the
+    mean over its cells. In view: the same in all directions.
+
+Parameters (source: Wu et al. 2024, table 3 and section 6)
+    ``n_people`` 1 or more, 100; ``width``, ``height`` 5 to 2000 cells, 33; ``n_rounds`` 50;
+    ``communication``; ``movement``; ``obstacles``, ``exits`` (see `Room`); ``positions``: the
+    cells of the people at the start; ``condition``: ``baseline``, ``uncooperative``; ``personas``:
+    ``traits`` (mind: confident or afraid × body: strong or weak, crossed evenly and spread in
+    random order) or as everywhere; ``variant``: ``default``, ``paraphrased``, ``short``,
+    ``no_diagonals`` (the options shrink too); ``temperature`` 0, ``max_tokens`` 512, ``top_p`` 1.
+
+Measures
+    By round: people escaped so far, also by exit; inside; dead; ``evenness`` (Pielou) of the
+    escapes so far over the exits and ``target_evenness`` of the targets of those inside; the mean
+    distance of those inside to their targets, in cells; how many changed their target; for each
+    exit ``congestion``: people within 3 cells of it; the shares of the round's messages that are
+    ``informing``, ``encouraging``, ``guiding``. By person: cell (the exit cell in the round of the
+    escape, then none), target, status, exit, persona. At the end: escapes in all, by exit and by
+    persona; dead; ``evenness``; ``rounds_to_clear``, none unless everybody got out.
+
+Unreadable answers
+    An exit that is unknown or unreadable, also after asking again: the person keeps its target;
+    one without any stays where it is until it plans again. A step that is unreadable or not
+    among the options: the person stays. An unreadable message is not said; an unreadable
+    sentence on panic or exits is left out of the later questions. A person without a free
+    neighbouring cell is not asked and stays; people who are walled in stay and die.
+
+Deviations from the authors' program
+    Its texts swap the two traits, and its perception and logs cost most of its time; neither is
+    repeated here. The number of people in view is told beside that in the eight neighbouring
+    cells. Classical persons know the way around obstacles. The prompts are in our own words.
+
+Source
+    Wu et al. 2024, "Shall We Team Up: Exploring Spontaneous Cooperation of Competing LLM Agents",
+    arXiv 2402.12327, section 6 and appendices A, B.3, C.2, E, G.3; after Wang, Zhang, Shi, Yang &
+    Hu 2015, "Modeling and simulating for congestion pedestrian evacuation with panic".
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from sabm_mesa.core.answers import Choice, Decision, Text
+from sabm_mesa.core.messages import Message
+from sabm_mesa.core.parameters import check_bool, check_choice, check_int
+from sabm_mesa.core.scheduler import Phase, action, communication, planning
+from sabm_mesa.core.streams import Seed
+from sabm_mesa.errors import ParameterError
+from sabm_mesa.minds.specs import Minds
+from sabm_mesa.models.base import Personas, Score, SmartModel
+from sabm_mesa.models.evacuation.agents import (
+    DEAD,
+    ESCAPED,
+    FEELING,
+    INSIDE,
+    MESSAGE,
+    WORDS_AN_EXIT,
+    Evacuee,
+    Glance,
+)
+from sabm_mesa.models.evacuation.measures import CODES, evenness, shares
+from sabm_mesa.models.evacuation.minds import DistanceAndCrowd
+from sabm_mesa.models.evacuation.room import (
+    Cell,
+    Exits,
+    Ints,
+    Obstacles,
+    Room,
+    RoomGrid,
+    disc,
+    read_positions,
+)
+
+TRAITS = ("confident_strong", "confident_weak", "afraid_strong", "afraid_weak")
+MOVEMENTS = ("sequential", "simultaneous")
+REPLAN = 0.2
+"""The probability of planning again in a round."""
+CONGESTED = 3.0
+"""People within this many cells of an exit crowd it."""
+HEARING = disc(5)
+"""The offsets from a speaker to the cells of its hearers."""
+TOUCH = tuple((dx, dy) for dx in range(-2, 3) for dy in range(-2, 3) if (dx, dy) != (0, 0))
+"""The offsets between two people whose steps can depend on each other: Chebyshev distance 2."""
+_STAYS = (
+    "a person without a target or a free cell is not asked and stays, as does one whose answer is "
+    "unreadable"
+)
+
+
+def within_hearing(model: EmergencyEvacuation, person: Evacuee) -> list[Evacuee]:
+    """Return the people that hear a person."""
+    return model.grid.people_at(person.pos, HEARING)
+
+
+def within_touch(model: EmergencyEvacuation, person: Evacuee) -> list[Evacuee]:
+    """Return the people whose steps can depend on the step of a person."""
+    return model.grid.people_at(person.pos, TOUCH)
+
+
+def nearest_first(model: EmergencyEvacuation, people: Sequence[Evacuee]) -> list[Evacuee]:
+    """By target exit, nearest to it first; people without a target come last."""
+    exits = model.room.names
+    target = np.array([exits.index(p.target) if p.target else len(exits) for p in people])
+    x, y = _cells_of(people).T
+    distance = model.room.distance[np.minimum(target, len(exits) - 1), x, y]
+    return [people[i] for i in np.lexsort((distance, target)).tolist()]
+
+
+def _cells_of(people: Iterable[Evacuee]) -> Ints:
+    """The cells of people inside, one (x, y) per row."""
+    return np.array([person.pos for person in people], dtype=np.int64).reshape(-1, 2)
+
+
+def _columns(exits: Sequence[str]) -> Mapping[str, str]:
+    """The model columns for these exits, each the attribute of its name."""
+    names = (
+        *("escaped", *(f"escaped_{name}" for name in exits), "inside", "dead"),
+        *("evenness", "target_evenness", "mean_distance", "changed"),
+        *(f"congestion_{name}" for name in exits),
+        *CODES,
+    )
+    return {name: name for name in names}
+
+
+class EmergencyEvacuation(SmartModel):
+    """People who leave a room.
+
+    Args:
+        n_people: number of people (1 or more).
+        n_rounds: rounds after which everybody still inside is dead.
+        width: cells from left to right, the wall included.
+        height: cells from top to bottom, the wall included.
+        communication: whether people talk.
+        movement: ``"sequential"`` or ``"simultaneous"``.
+        obstacles: False; True for the published layout; a list of cells; or a map in text.
+        exits: name → list of cells; None for the published ones.
+        positions: the cells of the people at the start; None for random free cells.
+        condition: ``"baseline"`` or ``"uncooperative"``.
+        personas: ``"traits"``, or see `SmartModel`.
+        minds: see `SmartModel`; the classical mind is ``classical``.
+        rng: the seed.
+        variant: ``"default"``, ``"paraphrased"``, ``"short"`` or ``"no_diagonals"``.
+        temperature: sampling temperature of language models.
+        max_tokens: most tokens of an answer.
+        top_p: nucleus sampling of language models.
+        settings: the other parameters of `SmartModel`.
+
+    Attributes:
+        room: the room.
+        grid: Mesa's grid, with everybody who is inside.
+        people: everybody, by id; `remaining`: everybody who has not escaped.
+        planners: the people that talk and plan in this round.
+        said: the messages of this round.
+
+    Raises:
+        UsageError: for a parameter that cannot be used.
+    """
+
+    scenario_name = "evacuation"
+    title = "Emergency evacuation"
+    source = "Wu et al. 2024, arXiv 2402.12327, section 6"
+    prompt_file = Path(__file__).with_name("prompts.toml")
+    plots = "sabm_mesa.models.evacuation.plots"
+    page = "sabm_mesa.models.evacuation.page"
+    phases: ClassVar[tuple[Phase, ...]] = (
+        communication(
+            when=lambda m: m.communication,
+            who=lambda m: m.planners,
+            reach=within_hearing,
+            doc="With `communication`, each planner says something (`communicate`, at most "
+            f"{MESSAGE.max_words} words without digits); those within hearing know it "
+            "when they speak or plan later.",
+        ),
+        planning(
+            who=lambda m: m.planners,
+            doc=f"Each planner says how it feels (`panic`, at most {FEELING.max_words} words), "
+            "judges the exits (`evaluate`) and chooses one (`choose`) as its target; an "
+            "unreadable choice leaves the target as it is.",
+        ),
+        action(
+            order=nearest_first,
+            when=lambda m: m.movement == "sequential",
+            who=lambda m: m.remaining,
+            reach=within_touch,
+            doc="With `movement` = `sequential`, each person inside chooses a free neighbouring "
+            f"cell or its own (`act`) and steps at once; {_STAYS}.",
+        ),
+        action(
+            when=lambda m: m.movement == "simultaneous",
+            who=lambda m: m.remaining,
+            doc="With `movement` = `simultaneous`, each person inside chooses a free neighbouring "
+            "cell or its own (`act`), and all step at the end of the round, where a lot decides "
+            f"between those that want the same cell; {_STAYS}.",
+        ),
+    )
+    model_columns: ClassVar[Mapping[str, str]] = _columns(Room().names)
+    agent_columns: ClassVar[dict[str, str]] = {
+        name: name for name in ("x", "y", "target", "status", "exit", "persona")
+    }
+    score = Score(
+        "Rounds until out of the room", "n_people", "status", until=ESCAPED, lower_is_better=True
+    )
+    changeable = frozenset({"communication", "movement"})
+    classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {"default": DistanceAndCrowd}
+    grid: RoomGrid
+
+    def __init__(
+        self,
+        n_people: int = 100,
+        n_rounds: int = 50,
+        width: int = 33,
+        height: int = 33,
+        communication: bool = True,
+        movement: str = "sequential",
+        obstacles: Obstacles = False,
+        exits: Exits | None = None,
+        positions: Sequence[Sequence[int]] | None = None,
+        condition: str = "baseline",
+        personas: Personas = "traits",
+        minds: Minds = "classical",
+        rng: Seed = None,
+        variant: str = "default",
+        temperature: float | None = 0.0,
+        max_tokens: int | None = 512,
+        top_p: float | None = 1.0,
+        **settings: Any,
+    ) -> None:
+        n = self.n_people = check_int("n_people", n_people, 1)
+        self.room = Room(width, height, exits, obstacles, diagonals=variant != "no_diagonals")
+        if personas == "traits":
+            personas = {trait: (n + 3 - i) // 4 for i, trait in enumerate(TRAITS)}
+        super().__init__(
+            n_rounds=n_rounds, condition=condition, personas=personas, minds=minds, rng=rng,
+            variant=variant, temperature=temperature, max_tokens=max_tokens, top_p=top_p,
+            **settings,
+        )  # fmt: skip
+        self.width, self.height = self.room.width, self.room.height
+        self.communication = check_bool("communication", communication)
+        self.movement = check_choice("movement", movement, MOVEMENTS)
+        self.exit_spec = Choice(self.room.names)
+        self.evaluation_spec = Text(max_words=WORDS_AN_EXIT * len(self.room.names))
+        self.grid = RoomGrid(self.room, self.random)
+        self.people = self.populate(Evacuee, n)
+        self.remaining, self.planners = list(self.people), list[Evacuee]()
+        self.said: list[Message] = []
+        self.changed = 0
+        self._left: list[Evacuee] = []
+        self._wishes: dict[Cell, list[Evacuee]] = {}
+        self.congested = self.room.close_to(CONGESTED)
+        cells = self._start_cells(positions)
+        for person, cell in zip(self.people, cells, strict=True):
+            self._put(person, cell)
+
+    def columns(self) -> Mapping[str, str]:
+        """Return the model columns: as on the class, for the exits of this room."""
+        return _columns(self.room.names)
+
+    def begin_round(self) -> None:
+        """Draw the planners of this round, and let them look around."""
+        for person in self._left:
+            person.x = person.y = None
+        self._left.clear()
+        self.said.clear()
+        self.changed = 0
+        everybody = self.round == 0
+        self.planners = [
+            person for person in self.remaining if everybody or self.rng.random() < REPLAN
+        ]
+        for person in self.remaining:
+            person.heard.clear()
+        view = self.grid.sight.look(_cells_of(self.planners), self.grid.people)
+        rows = zip(*(column.tolist() for column in view), strict=True)
+        for person, row in zip(self.planners, rows, strict=True):
+            person.glance = Glance(*row)
+
+    def after_communicate(self, speaker: Evacuee, words: Decision) -> None:
+        """Let everybody within hearing distance hear a message."""
+        if words.valid:
+            near = within_hearing(self, speaker)
+            message = Message(
+                self.round,
+                speaker.unique_id,
+                words.value,
+                to=tuple(sorted(person.unique_id for person in near if person is not speaker)),
+                position=speaker.position,
+            )
+            self.said.append(message)
+            for person in near:
+                person.heard.append(message)
+
+    def after_plan(self, person: Evacuee, choice: Decision) -> None:
+        """Take the chosen exit as the target; an unreadable choice changes nothing."""
+        if choice.valid:
+            person.choices.append(choice.value)
+            self.changed += person.target not in {None, choice.value}
+            person.target = choice.value
+
+    def after_act(self, person: Evacuee, step: Decision) -> None:
+        """Step at once, or note the wish when all step at the end of the round."""
+        if step.value in {None, person.pos}:
+            return
+        if self.movement == "sequential":
+            self._put(person, step.value)
+        else:
+            self._wishes.setdefault(step.value, []).append(person)
+
+    def update(self) -> None:
+        """Resolve conflicts, let people out of the exits, and take the measures."""
+        for cell, wanting in sorted(self._wishes.items()):
+            lucky = self.rng.integers(len(wanting)) if len(wanting) > 1 else 0
+            self._put(wanting[lucky], cell)
+        self._wishes.clear()
+        self.said.sort(key=attrgetter("position"))
+        for person in self.remaining:
+            if (exit_ := self.room.exit_at.get(person.pos)) is not None:
+                person.status, person.exit = ESCAPED, exit_
+                self.grid.remove_agent(person)
+                self._left.append(person)
+        self.remaining = [person for person in self.remaining if person.exit is None]
+        if not self.remaining:
+            self.running = False
+        elif self.round + 1 >= self.n_rounds:
+            for person in self.remaining:
+                person.status = DEAD
+        for name, value in self._measures().items():
+            setattr(self, name, value)
+
+    def apply_fork(self, clone: Self, changed: frozenset[str]) -> None:
+        """Take over the changes of a fork, also the steps that a variant allows."""
+        super().apply_fork(clone, changed)
+        for person in self.remaining:
+            person.status = INSIDE  # a longer run gives the dead more time
+        if clone.room.diagonals != self.room.diagonals:
+            self.room, self.grid = clone.room, RoomGrid(clone.room, self.random)
+            for person in self.remaining:
+                cell = person.pos
+                person.pos = None  # type: ignore[assignment]  # Mesa's word for not being on a grid
+                self.grid.place_agent(person, cell)
+
+    def plot_options(self) -> dict[str, Any]:
+        """Return the room, with its exits and obstacles."""
+        return {"room": self.room}
+
+    def end_measures(self) -> dict[str, Any]:
+        """Return escapes by exit and persona, the dead, evenness, and rounds to clear the room."""
+        out = {person.persona: 0 for person in sorted(self.people, key=lambda p: p.persona)}
+        for person in self.people:
+            out[person.persona] += person.exit is not None
+        last = ("escaped", *(f"escaped_{name}" for name in self.room.names), "dead", "evenness")
+        return {
+            **{name: getattr(self, name) for name in last},
+            "rounds_to_clear": None if self.remaining else self.round + 1,
+            "escaped_by_persona": out,
+        }
+
+    def _start_cells(self, given: Any) -> list[Cell]:
+        """The given cells, or random free ones."""
+        n, free = self.n_people, [(x, y) for x, y in self.room.inside.tolist()]
+        if n > len(free):
+            raise ParameterError(
+                f"n_people: {n} people do not fit into {len(free)} free cells; "
+                "take fewer people or a larger room.",
+                parameter="n_people",
+            )
+        if given is not None:
+            return read_positions(given, n, free)
+        return [free[i] for i in self.rng.choice(len(free), n, replace=False)]
+
+    def _put(self, person: Evacuee, cell: Cell) -> None:
+        if person.x is None:
+            self.grid.place_agent(person, cell)
+        else:
+            self.grid.move_agent(person, cell)
+        person.x, person.y = cell
+
+    def _measures(self) -> dict[str, float]:
+        """The measures of the round that has just been played, by column."""
+        exits = self.room.names
+        out = Counter(person.exit for person in self.people)
+        targets = Counter(person.target for person in self.remaining)
+        near = self.congested[:, *_cells_of(self.remaining).T].sum(axis=1).tolist()
+        return {
+            "escaped": self.n_people - len(self.remaining),
+            **{f"escaped_{name}": out[name] for name in exits},
+            "inside": len(self.remaining),
+            "dead": sum(person.status == DEAD for person in self.remaining),
+            "evenness": evenness(out[name] for name in exits),
+            "target_evenness": evenness(targets[name] for name in exits),
+            "mean_distance": self._mean_distance(),
+            "changed": self.changed,
+            **{f"congestion_{name}": count for name, count in zip(exits, near, strict=True)},
+            **shares((message.text for message in self.said), exits),
+        }
+
+    def _mean_distance(self) -> float:
+        """Mean Euclidean distance of those inside to their targets; NaN without any."""
+        bound = [person for person in self.remaining if person.target is not None]
+        if not bound:
+            return math.nan
+        target = [self.room.names.index(person.target or "") for person in bound]
+        x, y = _cells_of(bound).T
+        return float(self.room.distance[target, x, y].mean())

@@ -1,0 +1,549 @@
+"""The room of the evacuation: walls, exits, obstacles, distances, what people see, and the grid.
+
+Cells are (x, y): x runs from top to bottom, y from left to right, both from 0. The outermost ring
+of cells is the wall; exits are gaps in it. A `Room` computes its maps once. `Sight` computes the
+field of view (a disc of offsets) and the line of sight to each of its cells once; a look around is
+then a few NumPy operations on all observers together. `RoomGrid` is the only seam to Mesa's grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import product
+from random import Random
+from typing import Any, NamedTuple
+
+import mesa
+import numpy as np
+import numpy.typing as npt
+from mesa.space import MultiGrid
+
+from sabm_mesa.core.parameters import check_int
+from sabm_mesa.errors import ParameterError, about
+
+Cell = tuple[int, int]
+Exits = Mapping[str, Sequence[Sequence[int]]]
+Obstacles = bool | str | Sequence[str] | Sequence[Sequence[int]]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+# The room.
+
+SMALLEST, LARGEST = 5, 2000
+"""Cells along a side, the wall included."""
+PUBLISHED = (33, 33)
+"""Width and height of the published room."""
+STRAIGHT: tuple[Cell, ...] = ((-1, 0), (0, -1), (0, 1), (1, 0))
+DIAGONAL: tuple[Cell, ...] = ((-1, -1), (-1, 1), (1, -1), (1, 1))
+
+
+@dataclass(frozen=True)
+class Room:
+    """A room with walls, exits and obstacles.
+
+    Args:
+        width: cells from left to right, the wall included.
+        height: cells from top to bottom, the wall included.
+        exits: name → cells; None for the published ones (see `standard_exits`).
+        obstacles: False for none; True for the published layout, as far as it lies inside; a
+            list of cells; or a map: one text a row (or one text with line breaks), ``#`` for an
+            obstacle, ``.`` or a blank for a free cell, as large as the room.
+        diagonals: whether diagonal steps are allowed.
+
+    Raises:
+        ParameterError: for an impossible room, with the reason.
+    """
+
+    width: int = 33
+    height: int = 33
+    exits: Exits | None = None
+    obstacles: Obstacles = False
+    diagonals: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse an impossible room."""
+        for name in ("width", "height"):
+            object.__setattr__(self, name, check_int(name, getattr(self, name), SMALLEST, LARGEST))
+        _ = self.exit_cells, self.solid
+
+    @cached_property
+    def exit_cells(self) -> dict[str, tuple[Cell, ...]]:
+        """Exit → its cells."""
+        if self.exits is None:
+            return standard_exits(self.width, self.height)
+        return read_exits(self.exits, self.width, self.height)
+
+    @cached_property
+    def exit_at(self) -> dict[Cell, str]:
+        """Cell → exit."""
+        return {cell: name for name, cells in self.exit_cells.items() for cell in cells}
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The exits in their order."""
+        return tuple(self.exit_cells)
+
+    @cached_property
+    def solid(self) -> npt.NDArray[np.bool_]:
+        """Whether a cell is wall or obstacle, by (x, y)."""
+        solid = np.ones((self.height, self.width), dtype=np.bool_)
+        solid[1:-1, 1:-1] = False
+        for cell in read_obstacles(self.obstacles, self.width, self.height):
+            solid[cell] = True
+        for cell in self.exit_at:
+            solid[cell] = False
+        return solid
+
+    @cached_property
+    def has_obstacles(self) -> bool:
+        """Whether there is any obstacle."""
+        return bool(self.solid[1:-1, 1:-1].any())
+
+    @property
+    def is_published(self) -> bool:
+        """Whether it is the room of the published runs: its size, its exits, no obstacles."""
+        same = (self.width, self.height) == PUBLISHED
+        return same and not self.has_obstacles and self.exit_cells == standard_exits(*PUBLISHED)
+
+    @cached_property
+    def inside(self) -> Ints:
+        """The free cells that are not exits, one per row: the possible cells at the start."""
+        free = np.argwhere(~self.solid[1:-1, 1:-1]) + 1
+        return free.astype(np.int64)
+
+    @cached_property
+    def distance(self) -> Floats:
+        """Euclidean distance to each exit, by (exit, x, y): the mean over the exit's cells."""
+        x, y = np.indices(self.solid.shape)
+        return np.array(
+            [
+                np.mean([np.hypot(x - a, y - b) for a, b in cells], axis=0)
+                for cells in self.exit_cells.values()
+            ]
+        )
+
+    @cached_property
+    def steps(self) -> Floats:
+        """Steps to each exit around walls and obstacles, by (exit, x, y); else infinite."""
+        return np.array([self._steps_to(cells) for cells in self.exit_cells.values()])
+
+    @cached_property
+    def field(self) -> Floats:
+        """The floor field: `steps`, and among cells with equally many the straighter one is lower.
+
+        Source: static floor field of Burstedde, Klauck, Schadschneider & Zittartz 2001.
+        """
+        return self.steps + self.distance / (2 * (self.height + self.width))
+
+    @cached_property
+    def way_down(self) -> dict[str, list[list[float]]]:
+        """The floor field of each exit as plain rows, for fast reads of single cells."""
+        return dict(zip(self.names, self.field.tolist(), strict=True))
+
+    def close_to(self, radius: float) -> npt.NDArray[np.bool_]:
+        """Whether a cell lies within a Euclidean radius of any cell of an exit, by (exit, x, y)."""
+        x, y = np.indices(self.solid.shape)
+        return np.array(
+            [
+                np.any([(x - a) ** 2 + (y - b) ** 2 <= radius**2 for a, b in cells], axis=0)
+                for cells in self.exit_cells.values()
+            ]
+        )
+
+    @property
+    def moves(self) -> tuple[Cell, ...]:
+        """The steps to neighbouring cells."""
+        return STRAIGHT + DIAGONAL if self.diagonals else STRAIGHT
+
+    def side(self, name: str) -> str:
+        """Return the side of the room with an exit: ``top``, ``bottom``, ``left`` or ``right``."""
+        x, y = self.exit_cells[name][0]
+        if x in {0, self.height - 1}:
+            return "bottom" if x else "top"
+        return "right" if y else "left"
+
+    def _steps_to(self, cells: Iterable[Cell]) -> Floats:
+        """Breadth-first search from the cells of an exit, one ring of cells at a time."""
+        stride = self.width + 2
+        jumps = np.array([dx * stride + dy for dx, dy in self.moves])
+        ring = np.array([(x + 1) * stride + y + 1 for x, y in cells])
+        seen = np.pad(self.solid, 1, constant_values=True).ravel()
+        found = np.full(seen.size, np.inf)
+        count = 0
+        while ring.size:
+            found[ring], seen[ring] = count, True
+            near = (ring[:, None] + jumps).ravel()
+            near = near[~seen[near]]
+            seen[near] = True
+            ring = np.unique(near)
+            count += 1
+        steps = found.reshape(self.height + 2, stride)[1:-1, 1:-1]
+        return np.ascontiguousarray(steps)
+
+
+def standard_exits(width: int, height: int) -> dict[str, tuple[Cell, ...]]:
+    """The published exits, in the middle of the sides of a room of any size.
+
+    Three cells on the left and at the bottom, one on the right, a cell below the middle: in a
+    room of 33 × 33 (15..17, 0), (32, 15..17) and (17, 32).
+    """
+    x, y = height // 2, width // 2
+    return {
+        "left": ((x - 1, 0), (x, 0), (x + 1, 0)),
+        "bottom": ((height - 1, y - 1), (height - 1, y), (height - 1, y + 1)),
+        "right": ((x + 1, width - 1),),
+    }
+
+
+# Sight.
+
+RADIUS = 10
+"""The range of sight, in cells (Euclidean)."""
+EMPTY, SOLID, PERSON = 0, 1, 2
+"""The values of the padded map."""
+_OBSERVERS = 512
+"""Observers handled at a time, which bounds the memory."""
+
+
+class View(NamedTuple):
+    """The view of observers, one row each.
+
+    Attributes:
+        distances: Euclidean distance to each exit.
+        crowds: number of people seen towards each exit.
+        in_view: number of people seen in all directions.
+        near: number of people in the eight neighbouring cells.
+    """
+
+    distances: Floats
+    crowds: Floats
+    in_view: Ints
+    near: Ints
+
+
+class Sight:
+    """The sight of everybody in a room.
+
+    Flat indices run over the room with a margin as wide as the view, so that no offset leaves the
+    array.
+
+    Args:
+        room: the room.
+
+    Attributes:
+        stride: the length of a row of the padded map.
+        blank: the padded map of the room without people: `EMPTY` or `SOLID` by flat index.
+    """
+
+    def __init__(self, room: Room) -> None:
+        self.room = room
+        self.stride = room.width + 2 * RADIUS
+        self.blank = np.pad(room.solid, RADIUS, constant_values=True).ravel().astype(np.uint8)
+        offsets = np.array(disc(RADIUS), dtype=np.int64)
+        self._x, self._y = offsets.T
+        self._squares = self._x**2 + self._y**2
+        self._flat = self._x * self.stride + self._y
+        self._neighbour = np.abs(offsets).max(axis=1) == 1
+        self._lines = self._lines_of_sight(offsets) if room.has_obstacles else None
+
+    def index(self, x: int, y: int) -> int:
+        """The flat index of a cell."""
+        return (x + RADIUS) * self.stride + y + RADIUS
+
+    def look(self, cells: Ints, people: npt.NDArray[np.uint8]) -> View:
+        """Look around from several cells.
+
+        Args:
+            cells: the cells of the observers, one (x, y) per row.
+            people: the padded map: `EMPTY`, `SOLID` or `PERSON` by flat index.
+        """
+        parts = [
+            self._look(cells[i : i + _OBSERVERS], people)
+            for i in range(0, max(len(cells), 1), _OBSERVERS)
+        ]
+        return View(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    def _look(self, cells: Ints, people: npt.NDArray[np.uint8]) -> View:
+        x, y = cells.T
+        base = (x + RADIUS) * self.stride + y + RADIUS
+        # One pair for each person within the radius of an observer.
+        observer, offset = np.nonzero(people[base[:, None] + self._flat] == PERSON)
+        if self._lines is not None:
+            between = people[base[observer][:, None] + self._lines[offset]]
+            free = ~(between == SOLID).any(axis=1)
+            observer, offset = observer[free], offset[free]
+        n = len(cells)
+        crowds = [
+            np.mean([self._towards(x, y, exit_, observer, offset) for exit_ in exits], axis=0)
+            for exits in self.room.exit_cells.values()
+        ]
+        return View(
+            self.room.distance[:, x, y].T,
+            np.array(crowds).T,
+            np.bincount(observer, minlength=n),
+            np.bincount(observer[self._neighbour[offset]], minlength=n),
+        )
+
+    def _towards(self, x: Ints, y: Ints, exit_: Cell, observer: Ints, offset: Ints) -> Ints:
+        """Number of people whose direction lies within 45° of that to a cell of an exit.
+
+        In whole numbers: cos² of the angle is at least 1/2, and the angle below a right one.
+        """
+        to_x, to_y = exit_[0] - x, exit_[1] - y
+        along = self._x[offset] * to_x[observer] + self._y[offset] * to_y[observer]
+        squares = self._squares[offset] * (to_x**2 + to_y**2)[observer]
+        ahead = (along > 0) & (2 * along**2 >= squares)
+        return np.bincount(observer[ahead], minlength=len(x))
+
+    def _lines_of_sight(self, offsets: Ints) -> Ints:
+        """For each offset the flat offsets its line passes; (0, 0), never solid, fills up."""
+        lines = np.zeros((len(offsets), RADIUS - 1), dtype=np.int64)
+        for line, (dx, dy) in zip(lines, offsets.tolist(), strict=True):
+            for i, (x, y) in enumerate(bresenham(dx, dy)):
+                line[i] = x * self.stride + y
+        return lines
+
+
+@cache
+def disc(radius: int) -> tuple[Cell, ...]:
+    """The offsets within a Euclidean radius, without (0, 0)."""
+    span = range(-radius, radius + 1)
+    return tuple((dx, dy) for dx in span for dy in span if 0 < dx * dx + dy * dy <= radius * radius)
+
+
+def bresenham(dx: int, dy: int) -> list[Cell]:
+    """The offsets strictly between (0, 0) and (dx, dy) on a line of cells.
+
+    Where the exact line runs midway between two cells, the rule decides as seen from the
+    starting end; so the line back may pass other cells, and of two people beside an obstacle
+    one may see the other and not the reverse.
+
+    Source: Bresenham 1965, "Algorithm for computer control of a digital plotter".
+    """
+    step_x, step_y = (1 if dx > 0 else -1), (1 if dy > 0 else -1)
+    wide, high = abs(dx), abs(dy)
+    error = wide - high
+    x = y = 0
+    passed: list[Cell] = []
+    while True:
+        twice = 2 * error
+        if twice > -high:
+            error -= high
+            x += step_x
+        if twice < wide:
+            error += wide
+            y += step_y
+        if (x, y) == (dx, dy):
+            return passed
+        passed.append((x, y))
+
+
+# The grid.
+
+
+class RoomGrid(MultiGrid):
+    """Mesa's MultiGrid over a room, with one person a cell and none in a wall.
+
+    Mesa's first coordinate is x, which runs from top to bottom here: the grid has the room's
+    height as its ``width``.
+
+    Args:
+        room: the room.
+        random: the random stream of the set of all people on the grid (see `agents`).
+
+    Attributes:
+        sight: the sight of everybody in the room.
+        people: the padded map of the room for `Sight.look`; a view of what the grid keeps.
+    """
+
+    def __init__(self, room: Room, random: Random) -> None:
+        super().__init__(room.height, room.width, torus=False)
+        self._random = random
+        self.sight = Sight(room)
+        self._map = bytearray(self.sight.blank.tobytes())
+        self.people = np.frombuffer(self._map, dtype=np.uint8)
+        self._at: list[Any] = [None] * len(self._map)
+        self._moves = [(dx, dy, dx * self.sight.stride + dy) for dx, dy in room.moves]
+
+    @property
+    def agents(self) -> mesa.agent.AgentSet:
+        """Everybody on the grid; the set of Mesa warns when nobody is left."""
+        return mesa.agent.AgentSet([a for a in self._at if a is not None], random=self._random)
+
+    def place_agent(self, agent: mesa.Agent, pos: Cell) -> None:
+        """Put a person into a cell.
+
+        Raises:
+            ValueError: when the cell is wall or obstacle, or somebody stands there.
+        """
+        index = self.sight.index(*pos)
+        if self._map[index] != EMPTY:
+            raise ValueError(f"The cell {pos} is not free.")
+        super().place_agent(agent, pos)
+        self._map[index], self._at[index] = PERSON, agent
+
+    def remove_agent(self, agent: mesa.Agent) -> None:
+        """Take a person off the grid."""
+        index = self.sight.index(*agent.pos)  # type: ignore[misc]  # Mesa leaves pos open
+        super().remove_agent(agent)
+        self._map[index], self._at[index] = EMPTY, None
+
+    def free_neighbours(self, pos: Cell) -> list[Cell]:
+        """Return the free neighbouring cells."""
+        x, y = pos
+        here, now = self.sight.index(x, y), self._map
+        return [(x + dx, y + dy) for dx, dy, jump in self._moves if not now[here + jump]]
+
+    def people_at(self, pos: Cell, offsets: Iterable[Cell]) -> list[Any]:
+        """Return the people at these offsets from a cell; offsets must not exceed the view."""
+        here, stride, at = self.sight.index(*pos), self.sight.stride, self._at
+        near = [at[here + dx * stride + dy] for dx, dy in offsets]
+        return [person for person in near if person is not None]
+
+
+# Reading of parameters.
+
+AUTHORS_ROWS = (2, 4, 6, 8, 10, 12, 19, 21, 23, 25, 27, 29)
+AUTHORS_COLUMNS = (*range(4, 15), *range(18, 29))
+"""The published layout of obstacles: these rows × these columns."""
+FREE, OBSTACLE = ". ", "#"
+"""The signs of a map in text."""
+
+
+@about("exits")
+def read_exits(given: Any, width: int, height: int) -> dict[str, tuple[Cell, ...]]:
+    """Read the exits of a room: name → cells, all of them gaps in its wall.
+
+    Args:
+        given: a mapping name → list of cells.
+        width: columns of the room.
+        height: rows of the room.
+
+    Raises:
+        ParameterError: when there is none, or one is not on the wall, or two overlap.
+    """
+    if not isinstance(given, Mapping) or not given:
+        raise ParameterError(f"exits has to map names to lists of cells, not {given!r}.")
+    found = {_name(name): read_cells(f"exit {name}", cells) for name, cells in given.items()}
+    if len({name.casefold() for name in found}) < len(found):
+        raise ParameterError(f"Exits need different names (got {', '.join(found)}).")
+    taken: dict[Cell, str] = {}
+    for name, cells in found.items():
+        if not cells:
+            raise ParameterError(f"The exit {name} has no cells.")
+        for cell in cells:
+            if not _is_gap(cell, width, height):
+                raise ParameterError(
+                    f"The exit {name} has the cell {cell}, which is not on the wall of a room of "
+                    f"{height} rows and {width} columns (corners do not count)."
+                )
+            if cell in taken:
+                raise ParameterError(f"The cell {cell} belongs to {taken[cell]} and to {name}.")
+            taken[cell] = name
+    return found
+
+
+@about("obstacles")
+def read_obstacles(given: Any, width: int, height: int) -> list[Cell]:
+    """Read the obstacles of a room.
+
+    Args:
+        given: see `Room`.
+        width: columns of the room.
+        height: rows of the room.
+
+    Raises:
+        ParameterError: for a map of another size or with other signs, or a cell that is not
+            inside the room.
+    """
+    if isinstance(given, bool):
+        layout = product(AUTHORS_ROWS, AUTHORS_COLUMNS)
+        return [(x, y) for x, y in layout if given and x < height - 1 and y < width - 1]
+    if isinstance(given, str):
+        given = given.strip("\n").split("\n")
+    if isinstance(given, Sequence) and given and all(isinstance(line, str) for line in given):
+        return _read_map(given, width, height)
+    cells = read_cells("obstacles", given)
+    for cell in cells:
+        if not _is_inside(cell, width, height):
+            raise ParameterError(f"The obstacle {cell} is not inside the room.")
+    return list(cells)
+
+
+@about("positions")
+def read_positions(given: Any, n: int, free: Sequence[Cell]) -> list[Cell]:
+    """Read the cells of people at the start.
+
+    Args:
+        given: one cell a person.
+        n: the number of people.
+        free: the cells in which a person can stand.
+
+    Raises:
+        ParameterError: when the cells are not `n` different free ones.
+    """
+    cells = read_cells("positions", given)
+    if len(cells) != n or len(set(cells)) != n:
+        raise ParameterError(f"positions has to name {n} different cells, one a person.")
+    if wrong := [cell for cell in cells if cell not in set(free)]:
+        raise ParameterError(f"positions: {wrong[0]} is not a free cell inside the room.")
+    return list(cells)
+
+
+def read_cells(what: str, given: Any) -> tuple[Cell, ...]:
+    """Read a list of cells.
+
+    Args:
+        what: the kind of cells, for the error.
+        given: pairs of whole numbers.
+
+    Raises:
+        ParameterError: when it is something else.
+    """
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise ParameterError(f"{what} has to be a list of cells [x, y], not {given!r}.")
+    cells = []
+    for cell in given:
+        if not isinstance(cell, Sequence) or isinstance(cell, str) or len(cell) != 2:
+            raise ParameterError(f"{what}: a cell is a pair [x, y], not {cell!r}.")
+        cells.append((check_int(f"{what}: x", cell[0], 0), check_int(f"{what}: y", cell[1], 0)))
+    return tuple(cells)
+
+
+def _read_map(lines: Sequence[str], width: int, height: int) -> list[Cell]:
+    longest = max(map(len, lines))
+    if len(lines) != height or longest > width:
+        raise ParameterError(
+            f"The map of obstacles needs {height} lines of {width} signs "
+            f"(got {len(lines)} lines, the longest of {longest})."
+        )
+    marks = {(x, y): sign for x, line in enumerate(lines) for y, sign in enumerate(line)}
+    if unknown := set(marks.values()) - set(FREE + OBSTACLE):
+        raise ParameterError(f"The map of obstacles has the unknown sign {min(unknown)!r}.")
+    return [
+        cell for cell, sign in marks.items() if sign == OBSTACLE and _is_inside(cell, width, height)
+    ]
+
+
+def _is_inside(cell: Cell, width: int, height: int) -> bool:
+    return 0 < cell[0] < height - 1 and 0 < cell[1] < width - 1
+
+
+def _is_gap(cell: Cell, width: int, height: int) -> bool:
+    x, y = cell
+    on_rows = x in {0, height - 1} and 0 < y < width - 1
+    on_columns = y in {0, width - 1} and 0 < x < height - 1
+    return on_rows or on_columns
+
+
+def _name(name: Any) -> str:
+    # No digits, since messages, which hold none, name the exits.
+    if not (isinstance(name, str) and name[:1].isalpha() and name.replace("_", "").isalpha()):
+        raise ParameterError(
+            "An exit needs one word as its name, of letters (of any script) and underscores, "
+            f"with a letter first and without digits; not {name!r}."
+        )
+    return name

@@ -1,0 +1,322 @@
+"""The fastest evacuation that the walls and exits of a room allow, and routes of one person.
+
+Nobody is outside sooner than the steps to an exit take, and no exit lets out more people in a
+round than it has cells, since a cell holds one person, and people on exit cells leave at the end
+of the round. These are the only limits: people do not block one another elsewhere, so that no run
+can be faster, and few are as fast.
+
+Sources:
+    Ford and Fulkerson (1958), "Constructing Maximal Dynamic Flows from Static Flows", Operations
+    Research 6(3): flows over time by a copy of the network for each period.
+    Hamacher and Tjandra (2001), "Mathematical Modelling of Evacuation Problems: A State of Art",
+    Berichte des Fraunhofer ITWM 24: bounds on evacuation times by such flows.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+
+Cell = tuple[int, int]
+Route = tuple[Cell, ...]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Shortest(NamedTuple):
+    """The shortest evacuation.
+
+    Attributes:
+        steps: fewest steps of each person to any exit, infinite where there is no way.
+        mean_steps: their mean; NaN without people.
+        rounds: no fewer rounds can clear the room; infinite when somebody has no way out.
+    """
+
+    steps: Floats
+    mean_steps: float
+    rounds: float
+
+
+def shortest_evacuation(
+    graph: nx.Graph[Cell], exits: Mapping[str, Sequence[Cell]], starts: Sequence[Cell]
+) -> Shortest:
+    """Return the fewest steps of each person, and the fewest rounds that can clear the room.
+
+    Args:
+        graph: see `room_graph`.
+        exits: exit → its cells.
+        starts: the cell of each person, on no exit.
+
+    Raises:
+        ValueError: without exits.
+        networkx.NodeNotFound: if a cell of an exit is not in the graph.
+    """
+    steps = steps_to_exits(graph, exits.values(), starts)
+    rounds = fewest_rounds(steps, [len(cells) for cells in exits.values()])
+    nearest = steps.min(axis=0)
+    return Shortest(nearest, float(nearest.mean()) if nearest.size else math.nan, rounds)
+
+
+def fewest_rounds(steps: npt.ArrayLike, widths: Sequence[int]) -> float:
+    """Return the smallest number of rounds after which `most_escaped` is everybody.
+
+    It is at least the largest number of steps that anybody has to take, and at least the number
+    of people over the number of exit cells.
+
+    Args:
+        steps: steps to each exit, shape (n_exits, n_people); infinite where there is no way.
+        widths: number of cells of each exit.
+
+    Returns:
+        Rounds; 0 without people, infinite when somebody has no way out.
+
+    Raises:
+        ValueError: as `most_escaped`.
+    """
+    crowd = _Crowd(steps, widths)
+    if crowd.n_reachable < crowd.n:
+        return math.inf
+    least = max(crowd.longest, math.ceil(crowd.n / sum(widths)))
+    candidates = range(least, crowd.longest + crowd.n + 1)
+    return float(least + bisect_left(candidates, crowd.n, key=crowd.most_out))
+
+
+def most_escaped(steps: npt.ArrayLike, widths: Sequence[int], rounds: int) -> Ints:
+    """Return the most people that can have escaped after each number of rounds.
+
+    For each number of rounds a largest flow: a person reaches an exit after as many rounds as
+    there are steps to it, may wait there, and each round as many people leave as the exit has
+    cells.
+
+    Args:
+        steps: steps to each exit, shape (n_exits, n_people); infinite where there is no way.
+        widths: number of cells of each exit.
+        rounds: the last number of rounds wanted, 0 or more.
+
+    Returns:
+        Shape (rounds + 1,), after 0, 1, … rounds; rising from 0.
+
+    Raises:
+        ValueError: if there is no exit, or not one width of 1 or more for each, or `rounds` is
+            negative.
+    """
+    if rounds < 0:
+        raise ValueError(f"rounds has to be 0 or more, not {rounds}")
+    crowd = _Crowd(steps, widths)
+    curve = np.zeros(rounds + 1, dtype=np.int64)
+    for t in range(1, rounds + 1):
+        done = curve[t - 1] == crowd.n_reachable
+        curve[t] = curve[t - 1] if done else crowd.most_out(t)
+    return curve
+
+
+class _Crowd:
+    """People by their steps to the exits; those with the same steps count together."""
+
+    def __init__(self, steps: npt.ArrayLike, widths: Sequence[int]) -> None:
+        given = np.maximum(
+            np.asarray(steps, dtype=np.float64), 1
+        )  # all leave at the end of a round
+        if given.ndim != 2 or len(given) == 0 or len(given) != len(widths) or min(widths) < 1:
+            raise ValueError(
+                f"need steps of shape (n_exits, n_people) with one width of 1 or more for each "
+                f"exit, not shape {given.shape} and widths {list(widths)}"
+            )
+        self.n = given.shape[1]
+        able = given[:, np.isfinite(given).any(axis=0)]
+        self.n_reachable = able.shape[1]
+        self.longest = int(able.min(axis=0).max(initial=0))
+        self.widths = np.array(widths)
+        self.steps, self.counts = np.unique(able, axis=1, return_counts=True)
+
+    def most_out(self, rounds: int) -> int:
+        """Return the largest flow from the people to the outside within so many rounds."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import maximum_flow
+
+        n_exits, n_groups = self.steps.shape
+        # The nodes: source, sink, one a group of people, one an exit and round.
+        ends = np.arange(n_exits * rounds).reshape(n_exits, rounds) + 2 + n_groups
+        exit_, group = np.nonzero(self.steps <= rounds)
+        arrival = ends[exit_, self.steps[exit_, group].astype(np.int64) - 1]
+        edges = [
+            (np.zeros(n_groups), np.arange(n_groups) + 2, self.counts),
+            (group + 2, arrival, self.counts[group]),
+            (ends[:, :-1].ravel(), ends[:, 1:].ravel(), np.full(ends[:, 1:].size, self.n)),
+            (ends.ravel(), np.ones(ends.size), np.repeat(self.widths, rounds)),
+        ]
+        tails, heads, most = np.concatenate(edges, axis=1).astype(np.int32)
+        size = 2 + n_groups + ends.size
+        network = coo_array((most, (tails, heads)), shape=(size, size)).tocsr()
+        return int(maximum_flow(network, 0, 1).flow_value)
+
+
+def steps_to_exits(
+    graph: nx.Graph[Cell], exits: Iterable[Iterable[Cell]], starts: Sequence[Cell]
+) -> Floats:
+    """Return the fewest steps of people to each exit.
+
+    Args:
+        graph: see `room_graph`.
+        exits: the cells of each exit.
+        starts: the cell of each person.
+
+    Returns:
+        Shape (n_exits, n_people); infinite where there is no way.
+
+    Raises:
+        networkx.NodeNotFound: if a cell of an exit is not in the graph.
+    """
+    found = [nx.multi_source_dijkstra_path_length(graph, set(cells)) for cells in exits]
+    rows = [[float(steps.get(cell, math.inf)) for cell in starts] for steps in found]
+    return np.array(rows, dtype=np.float64).reshape(len(found), len(starts))
+
+
+def room_graph(free: npt.NDArray[np.bool_], diagonals: bool = True) -> nx.Graph[Cell]:
+    """Return the graph of a room: its free cells, joined where one step connects them.
+
+    Args:
+        free: whether people can stand in a cell, exits included, by (x, y); shape (height, width).
+        diagonals: whether steps lead to eight neighbours, else to four.
+    """
+    graph: nx.Graph[Cell] = nx.Graph()
+    cells = [(int(x), int(y)) for x, y in np.argwhere(free)]
+    graph.add_nodes_from(cells)
+    ahead = ((0, 1), (1, 0), (1, 1), (1, -1)) if diagonals else ((0, 1), (1, 0))
+    graph.add_edges_from(
+        ((x, y), (x + dx, y + dy))
+        for x, y in cells
+        for dx, dy in ahead
+        if (x + dx, y + dy) in graph
+    )
+    return graph
+
+
+# Routes through an empty square room: which are legal, where they lead, which are shortest.
+
+
+# Routes: which are legal, where they lead, which are shortest.
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The result of walking a route.
+
+    Attributes:
+        cells: the walked cells, from the start to the exit, or to the last cell before an illegal
+            move, or to the last cell of the route.
+        exit: the exit at which it ends, or None.
+        illegal: the cell of the first illegal move, which lies outside the room or is not one of
+            the eight around the cell before it; None without one.
+        nearest: moves from the start to the nearest exit.
+    """
+
+    cells: Route
+    exit: Cell | None
+    illegal: Cell | None
+    nearest: int
+
+    @property
+    def moves(self) -> int:
+        """The legal moves that were made."""
+        return len(self.cells) - 1
+
+    @property
+    def shortest(self) -> bool:
+        """Whether it reaches an exit with as few moves as possible."""
+        return self.exit is not None and self.moves == self.nearest
+
+
+def walk(size: int, start: Cell, exits: Sequence[Cell], route: Sequence[Cell]) -> Walk:
+    """Walk a route to the first exit on it, or as far as its moves are legal.
+
+    Args:
+        size: cells along a side.
+        start: the first cell.
+        exits: the exits.
+        route: the cells after the start; the start itself may stand first.
+    """
+    nearest = min(steps(size, start, each) for each in exits)
+    graph, cells = _empty_room(size), [start]
+    for cell in route[1:] if route[:1] == (start,) else route:
+        if cells[-1] in exits:
+            break
+        if not graph.has_edge(cells[-1], cell):
+            return Walk(tuple(cells), None, cell, nearest)
+        cells.append(cell)
+    return Walk(tuple(cells), cells[-1] if cells[-1] in exits else None, None, nearest)
+
+
+def shortest_routes(size: int, start: Cell, exits: Iterable[Cell]) -> list[Route]:
+    """Return a shortest route to each of the nearest exits, in the order of the exits.
+
+    Of several shortest routes to an exit it is the one that approaches it soonest: it begins
+    with the diagonal moves. Without obstacles it is as long as the Chebyshev distance
+    ``max(|Δx|, |Δy|)``.
+
+    Args:
+        size: cells along a side.
+        start: the first cell.
+        exits: the exits.
+
+    Returns:
+        The cells after the start, the exit last.
+    """
+    known = list(exits)
+    nearest = min(steps(size, start, each) for each in known)
+    return [_to(size, start, each) for each in known if steps(size, start, each) == nearest]
+
+
+@cache
+def steps(size: int, start: Cell, cell: Cell) -> int:
+    """Return the fewest moves from one cell to another.
+
+    Args:
+        size: cells along a side.
+        start: the first cell.
+        cell: the last cell.
+    """
+    return int(nx.shortest_path_length(_empty_room(size), start, cell))
+
+
+def _to(size: int, start: Cell, exit_: Cell) -> Route:
+    def cost(_from: Cell, to: Cell, _edge: object) -> float:
+        # The sum of the additions along a route is less than one move.
+        return 1 + math.dist(to, exit_) / (2 * size) ** 2
+
+    return tuple(nx.dijkstra_path(_empty_room(size), start, exit_, weight=cost)[1:])
+
+
+@cache
+def _empty_room(size: int) -> nx.Graph[Cell]:
+    """The cells of an empty square room, with an edge for each move."""
+    return room_graph(np.ones((size, size), dtype=np.bool_))
+
+
+_NUMBER = re.compile(r"[-+]?\d+")
+
+
+def in_words(cells: Iterable[Cell]) -> str:
+    """Return cells as a text that `from_words` reads.
+
+    Args:
+        cells: the cells.
+    """
+    return " ".join(map(str, cells))
+
+
+def from_words(text: str) -> tuple[Cell, ...]:
+    """Return the cells of a text of `in_words`.
+
+    Args:
+        text: the text.
+    """
+    numbers = [int(number) for number in _NUMBER.findall(text)]
+    return tuple(zip(numbers[::2], numbers[1::2], strict=True))

@@ -1,0 +1,1 @@
+"""Keynesian beauty contest."""

@@ -1,0 +1,39 @@
+"""The measure of the discussion: how many messages agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from sabm_mesa.analysis.messages import signals_agreement, stated_numbers
+from sabm_mesa.core.messages import Message
+
+
+def agreement_share(messages: Sequence[Message], earlier: Iterable[Message] = ()) -> float:
+    """Return the share of messages that agree, or take up a number of another player.
+
+    Only equal numbers are the same: 33 and 33.3 are two numbers.
+
+    Args:
+        messages: the messages of a round in their order; blank ones do not count.
+        earlier: messages of earlier rounds, whose numbers can be taken up as well.
+
+    Returns:
+        A share from 0 to 1; NaN without messages.
+    """
+    named: dict[float, set[int]] = {}
+    for message in earlier:
+        _note(named, message)
+    signs = []
+    for message in messages:
+        if message.text.strip():
+            numbers = stated_numbers(message.text)
+            taken_up = any(named.get(n, set()) - {message.sender} for n in numbers)
+            signs.append(taken_up or signals_agreement(message.text))
+            _note(named, message)
+    return sum(signs) / len(signs) if signs else math.nan
+
+
+def _note(named: dict[float, set[int]], message: Message) -> None:
+    for number in stated_numbers(message.text):
+        named.setdefault(number, set()).add(message.sender)

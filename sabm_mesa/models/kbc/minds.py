@@ -1,0 +1,98 @@
+"""Classical minds of the Keynesian beauty contest: steps of reasoning, then social learning."""
+
+from __future__ import annotations
+
+from sabm_mesa.analysis.guessing import (
+    TAU,
+    cognitive_hierarchy_choices,
+    drawn_steps,
+    level_k_choice,
+    noisy,
+)
+from sabm_mesa.analysis.messages import stated_numbers
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.minds.base import ClassicalMind
+from sabm_mesa.models.kbc.agents import HIGH, LOW, Discussion, P
+
+TRUST = {"baseline": 0.5, "cooperative": 0.9, "uncooperative": 0.05}
+"""Weight of the proposals of others, by condition (our choice: there is no estimate)."""
+PERSONA_TRUST = {"agreeable": 1.5, "disagreeable": 0.5}
+"""Factor on the trust of two personas (our choice); other personas change nothing here."""
+
+
+class CognitiveHierarchy(ClassicalMind):
+    """A player of the Poisson cognitive hierarchy that learns from the messages of others.
+
+    It draws its steps of reasoning k from a Poisson distribution. With k = 0 its first opinion is
+    a uniform pick; otherwise it is the best reply to a population of players with fewer steps,
+    times lognormal noise. New numbers of others move its opinion towards their mean by its trust
+    (DeGroot 1974). It names its opinion when it speaks, and picks it, rounded, when it acts.
+
+    Source: Camerer, Ho & Chong 2004 (steps); Nagel 1995 (noise); DeGroot 1974 (learning).
+
+    Args:
+        spec: the spec of the mind, as the data have it.
+
+    Attributes:
+        opinion: the number it would pick now; None before its first question.
+    """
+
+    def __init__(self, spec: str) -> None:
+        super().__init__(spec)
+        self.opinion: float | None = None
+        self._heard = 0
+
+    async def answer(self, ask: Ask) -> object:
+        """Name the opinion in a sentence, or pick it.
+
+        Args:
+            ask: the question; its observation is a `Discussion`.
+        """
+        discussion = ask.observation
+        assert isinstance(discussion, Discussion)
+        if self.opinion is None:
+            self.opinion = self._first_opinion(ask)
+        self.opinion = self._listen(self.opinion, discussion)
+        pick = round(min(max(self.opinion, LOW), HIGH))
+        if ask.name == "communicate":
+            return ask.book.render("classical_says", {"number": pick})
+        return pick
+
+    def step_choice(self, k: int) -> float:
+        """Return the pick of a player with k ≥ 1 steps of reasoning, before noise."""
+        return float(cognitive_hierarchy_choices(TAU, k, p=P)[k])
+
+    def _first_opinion(self, ask: Ask) -> float:
+        k = drawn_steps(ask.rng)
+        if k == 0:
+            return float(ask.rng.integers(LOW, HIGH + 1))
+        return noisy(self.step_choice(k), P, ask.rng)
+
+    def _listen(self, opinion: float, discussion: Discussion) -> float:
+        new = discussion.said[self._heard :]
+        self._heard = len(discussion.said)
+        proposals = {
+            message.sender: numbers[-1]
+            for message in new
+            if message.sender != discussion.player and (numbers := stated_numbers(message.text))
+        }
+        if not proposals:
+            return opinion
+        trust = TRUST.get(discussion.condition, TRUST["baseline"])
+        trust = min(1.0, trust * PERSONA_TRUST.get(discussion.persona, 1.0))
+        mean = sum(proposals.values()) / len(proposals)
+        return (1 - trust) * opinion + trust * mean
+
+
+class LevelK(CognitiveHierarchy):
+    """The same player with steps of the level-k model: k steps pick 50 · (2/3)^k.
+
+    Source: Nagel 1995 (steps); DeGroot 1974 (learning).
+
+    Args:
+        spec: the spec of the mind, as the data have it.
+    """
+
+    def step_choice(self, k: int) -> float:
+        """Return the pick of a player with k ≥ 1 steps of reasoning, before noise."""
+        return level_k_choice(k, p=P)

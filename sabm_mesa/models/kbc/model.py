@@ -1,0 +1,200 @@
+"""Keynesian beauty contest: 24 players guess two thirds of their average guess, and may talk first.
+
+Purpose
+    Do competing players come to cooperate through talk when nobody tells them to? A falling
+    variance of the picks over rounds of discussion is taken as the sign of it.
+
+Entities, state variables and scales
+    N players, each with a mind, a persona, its last pick, payoff (credits) and whether it won. The
+    world is the discussion: all messages with their senders and rounds. A round is one
+    discussion and one pick; there is no space.
+
+Process overview and scheduling
+    Communication (not in round 0): everybody speaks one sentence to all, one after another in an
+    order shuffled every round, and hears all earlier messages of this and of earlier rounds.
+    Action: everybody thinks privately and picks, all at the same time. Update: target, winners and
+    payoffs. Players are not told picks, targets or winners of earlier rounds: k = 0, 1, 2, 3 rounds
+    of discussion precede the picks.
+
+Design concepts
+    Emergence: agreement on a number. Objective: to win. Sensing: the discussion, and nothing else.
+    Interaction: speech to all. Stochasticity: speaking order and the players' minds, each with its
+    own stream. Observation: the data columns below.
+
+Initialization and input
+    Round 0 starts from an empty discussion; there is no input data. ``n_players`` 2 or more, 24;
+    ``n_rounds`` 1 or more, 4; ``condition``: ``baseline``, ``cooperative`` (told to cooperate
+    through the talk, and that they must), ``uncooperative`` (told that they do not like to
+    cooperate); ``personas``; ``variant``: ``default``, ``paraphrased``, ``screening`` (the one-shot
+    question of appendix B, for one round); ``temperature`` 0.7, ``max_tokens`` 256, ``top_p`` 1
+    (table 3).
+
+Submodels: picks, winners, payoffs
+    A pick is an integer from 0 to 100. The target is 2/3 of the mean of all valid picks; every
+    player at the smallest distance to it wins, compared exactly. ``reward_rule``: ``independent``
+    (each winner gets 100 credits), ``amplified`` (each of M winners gets M · 100), ``exclusive``
+    (100 for a single winner, nothing when there are several). In theory: when a sole winner is paid
+    more than one of several, all pick 0 is a Nash equilibrium, and in integers also all pick 1 from
+    4 players on; under ``independent`` and ``amplified`` every common pick is one in the weak
+    sense, and 0 (and 1 from 5 players on) in the strict sense (`symmetric_equilibria` checks it).
+
+Measures
+    By round: mean, target, population variance of the picks, number of winners, ``agreement`` (the
+    share of messages that agree or repeat a number named before; NaN without messages). By player:
+    pick, whether it won, payoff in credits, and the depth of reasoning after Nagel 1995 (−1 above
+    50; 0 to 3; 4 deeper), always against 50, since players are not told earlier means.
+
+Unreadable answers
+    A player whose pick could not be read abstains: its choice is empty, it cannot win, and it
+    counts neither in the mean nor in the variance. A speaker whose sentence could not be read
+    says nothing.
+
+Deviations from the authors' program
+    An unreadable answer became 0, the Nash pick; the first number in a text was taken as the pick;
+    shuffles were not seeded. None of that is repeated here. The prompts are in our own words.
+
+Source
+    Wu et al. 2024, "Shall We Team Up: Exploring Spontaneous Cooperation of Competing LLM Agents",
+    arXiv 2402.12327, section 4 and appendices A, B.1, C.2, E.3, G.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from sabm_mesa.analysis.guessing import (
+    RewardRule,
+    level_k_labels,
+    nagel_level,
+    outcome,
+    reward_per_winner,
+)
+from sabm_mesa.core.answers import Decision
+from sabm_mesa.core.messages import Message
+from sabm_mesa.core.parameters import check_choice, check_int
+from sabm_mesa.core.scheduler import Phase, action, communication
+from sabm_mesa.core.streams import Seed
+from sabm_mesa.minds.specs import Minds
+from sabm_mesa.models.base import Personas, Score, SmartModel
+from sabm_mesa.models.kbc.agents import HIGH, LOW, SENTENCE, P, Player
+from sabm_mesa.models.kbc.measures import agreement_share
+from sabm_mesa.models.kbc.minds import CognitiveHierarchy, LevelK
+
+REWARD_RULES: tuple[RewardRule, ...] = ("independent", "amplified", "exclusive")
+
+
+def after_the_first_round(model: KeynesianBeautyContest) -> bool:
+    """Whether the players talk in this round: in all but round 0."""
+    return model.round > 0
+
+
+class KeynesianBeautyContest(SmartModel):
+    """The guessing game with group discussion.
+
+    Args:
+        n_players: number of players (2 or more).
+        n_rounds: number of rounds (1 or more); round 0 is played without a discussion.
+        reward_rule: ``"independent"``, ``"amplified"`` or ``"exclusive"``.
+        condition: ``"baseline"``, ``"cooperative"`` or ``"uncooperative"``.
+        personas: see `SmartModel`.
+        minds: see `SmartModel`; classical minds are ``classical`` and ``classical:level_k``.
+        rng: the seed.
+        temperature: sampling temperature of language models.
+        max_tokens: most tokens of an answer.
+        top_p: nucleus sampling of language models.
+        settings: the other parameters of `SmartModel`.
+
+    Attributes:
+        said: the messages of all rounds, in their order.
+        mean: mean of the valid picks of the last round; NaN without any.
+        target: two thirds of the mean.
+        variance: population variance of the valid picks.
+        n_winners: number of winners.
+        agreement: share of the round's messages that agree or repeat a number named before.
+
+    Raises:
+        UsageError: for a parameter that cannot be used.
+    """
+
+    scenario_name = "kbc"
+    title = "Keynesian beauty contest"
+    source = "Wu et al. 2024, arXiv 2402.12327, section 4"
+    prompt_file = Path(__file__).with_name("prompts.toml")
+    plots = "sabm_mesa.models.kbc.plots"
+    page = "sabm_mesa.models.kbc.page"
+    phases: ClassVar[tuple[Phase, ...]] = (
+        communication(
+            when=after_the_first_round,
+            doc=f"Each player says one sentence to all (`communicate`, at most "
+            f"{SENTENCE.max_words} words); later speakers hear it.",
+        ),
+        action(
+            doc=f"Each player thinks privately and picks an integer from {LOW} to {HIGH} (`act`); "
+            "a player whose answer is unreadable has no pick.",
+        ),
+    )
+    model_columns: ClassVar[dict[str, str]] = {
+        name: name for name in ("mean", "target", "variance", "n_winners", "agreement")
+    }
+    agent_columns: ClassVar[dict[str, str]] = {
+        name: name for name in ("choice", "won", "payoff", "level")
+    }
+    score = Score("Payoff in a run (credits)", "n_players")
+    theory_marks: ClassVar[dict[str, Any]] = {"levels": level_k_labels()}
+    screener = "sabm_mesa.models.kbc.screening:PickScreener"
+    changeable = frozenset({"reward_rule"})
+    classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {
+        "default": CognitiveHierarchy,
+        "level_k": LevelK,
+    }
+
+    def __init__(
+        self,
+        n_players: int = 24,
+        n_rounds: int = 4,
+        reward_rule: str = "independent",
+        condition: str = "baseline",
+        personas: Personas = "none",
+        minds: Minds = "classical",
+        rng: Seed = None,
+        temperature: float | None = 0.7,
+        max_tokens: int | None = 256,
+        top_p: float | None = 1.0,
+        **settings: Any,
+    ) -> None:
+        super().__init__(
+            n_rounds=n_rounds, condition=condition, personas=personas, minds=minds, rng=rng,
+            temperature=temperature, max_tokens=max_tokens, top_p=top_p, **settings,
+        )  # fmt: skip
+        self.n_players = check_int("n_players", n_players, 2)
+        self.reward_rule = check_choice("reward_rule", reward_rule, REWARD_RULES)
+        self.said: list[Message] = []
+        self.mean = self.target = self.variance = self.agreement = math.nan
+        self.n_winners = 0
+        self.players = self.populate(Player, self.n_players)
+
+    def after_communicate(self, player: Player, sentence: Decision) -> None:
+        """Let everybody hear the sentence of a player."""
+        if sentence.valid:
+            self.said.append(Message(self.round, player.unique_id, sentence.value))
+
+    def after_act(self, player: Player, pick: Decision) -> None:
+        """Take the pick of a player; None when it could not be read."""
+        player.choice = pick.value
+
+    def update(self) -> None:
+        """Determine target, winners and rewards."""
+        picks = [player.choice for player in self.players]
+        self.mean, _, self.variance, self.target, won = outcome(picks, P)
+        self.n_winners = sum(won)
+        reward = reward_per_winner(self.n_winners, self.reward_rule)
+        for player, wins in zip(self.players, won, strict=True):
+            player.won = wins
+            player.payoff = reward if wins else 0.0
+            player.level = None if player.choice is None else nagel_level(player.choice, p=P)
+        now = [message for message in self.said if message.round == self.round]
+        before = [message for message in self.said if message.round < self.round]
+        self.agreement = agreement_share(now, before)

@@ -1,0 +1,1 @@
+"""Public goods: contributions to a pot that is multiplied and split."""

@@ -1,0 +1,453 @@
+"""Public goods: players put money into a pot that grows and is split equally, round after round.
+
+Purpose
+    How much do players give when giving pays for all but not for oneself, how does a player that
+    gives nothing infect the others, and does a common past protect against it?
+
+Entities, state variables and scales
+    N players, each with a mind, a persona, its contribution and payoff of the last game, its own
+    past games and, with a party, its conversations there. The model holds the groups. A round is
+    one game in each group; amounts are in dollars and may have cents.
+
+Process overview and scheduling
+    Groups are formed; all players in a group name their contributions at the same moment; each pot
+    is multiplied and split. ``matching``: ``partner`` (groups drawn once), ``stranger`` (groups
+    drawn anew every round), ``chain`` (one game of two a round: the last player with player 1,
+    then 1 with 2, 2 with 3, …; the run ends with the last pair).
+    The published chain of infection is ``matching="chain", n_players=4, malicious=1``: the
+    malicious player 4 meets X = 1, X meets Y = 2, Y meets Z = 3. A player's contribution in its
+    first game is "before", that in its second is "after" it met the one who is infected.
+
+Design concepts
+    Emergence: the level of contributions, its decay, infection along a chain. Objective: what a
+    mind makes of it. Sensing: own past games only (contribution, pot, share, payoff). Learning: in
+    the minds. Interaction: by the pot. Stochasticity: groups, and the minds. Observation: below.
+
+Initialization and input
+    Round 0 starts without past games. ``n_players`` 2 or more, 2; ``n_rounds`` 10, at most
+    (our choice; 1 is the published one-shot game); ``endowment`` 100; ``multiplier`` 1.3;
+    ``group_size`` all; ``memory``: past games that a player is told, all; ``malicious`` 0: so many
+    players, the last ones, have the mind ``fixed:0``, whatever ``minds`` is. The paper does not
+    say whether its malicious player was scripted: this one is (our choice; the persona
+    ``self_serving`` is a prompted one). ``party``: the recording of a cocktail party whose
+    conversations the players remember; ``members``: the agents they were, ``A`` (1, 10, 9) or
+    ``B`` (1, 6, 8), whose numbers mean something at the published party alone; at another one
+    ``familiar`` (1, the one it talked with most, the one whom that one did, …) or ``strangers``
+    (with least); or a list. Malicious players were not there. A replay needs that recording in
+    its place, and says so when it is another. ``temperature`` 1, ``top_p`` 0.7 (appendix A),
+    ``max_tokens`` 256 (our choice).
+
+Submodels
+    Payoff: endowment − c_i + multiplier / n · (sum of c). With the defaults 0.65 comes back of a
+    dollar: to give 0 is dominant (100 each), to give all is best for both (130 each); 0 against
+    100 pays 165 and 65. Classical minds: `FischbacherGaechter` and variants of it, which were
+    estimated with a multiplier of 1.6 in groups of 4 (our choice to use them elsewhere, in
+    fractions of the endowment); they do not read conversations, so a party changes nothing there.
+
+Measures
+    By round: mean ``contribution`` of all valid amounts, ``normal_contribution`` without the
+    malicious, ``pot`` (sum of contributions before it is multiplied, over all groups),
+    ``efficiency`` (contribution / endowment), ``zero_share`` (of the contributions), ``absent``.
+    By player: contribution, payoff, group (from 1). Of a run: means over all games, first and last
+    contribution, and in a chain before, after and drop of each order of infection. Over runs: see
+    `sabm_mesa.models.public_goods.measures` (drops, resilience ratio).
+
+Unreadable answers
+    Also a contribution out of range is asked for again. A player without a valid amount takes no
+    part in this game: it keeps its endowment, its contribution is empty and counts neither in the
+    mean nor in the pot, which is split among the others; a player that is left alone gets all
+    of it. It counts in ``absent`` and ``invalid``. A player that is in no game has no payoff.
+
+Deviations from the authors' program
+    None was published. An amount is given on a line of its own, not after a keyword. Players
+    without a party have no names, and none is told the kind of the others. Under
+    ``partner`` and ``stranger`` the number of games is told, as in the laboratory; in a chain each
+    game seems the only one. The order of players, the name of outsiders, repetition, groups and
+    more than two players are our choice.
+
+Source
+    Lai, Potter, Kim, Zhuang, Song and Evans 2024, "Evolving AI Collectives to Enhance Human
+    Diversity and Enable Self-Regulation", ICML, arXiv 2402.12590, section 4 and appendices A and
+    C; Fischbacher and Gächter 2010, American Economic Review 100(1), 541-556 (minds, matching).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sabm_mesa.core.answers import Decision
+from sabm_mesa.core.parameters import check_choice, check_float, check_int
+from sabm_mesa.core.scheduler import Phase, action
+from sabm_mesa.core.streams import Seed
+from sabm_mesa.errors import ParameterError, about
+from sabm_mesa.minds.scripted import FixedMind
+from sabm_mesa.minds.specs import Minds
+from sabm_mesa.models.base import Personas, Score, SmartModel
+from sabm_mesa.models.cocktail_party.memories import PARTY, PartyMemories, read_party, with_digest
+from sabm_mesa.models.public_goods.agents import Game, Player
+from sabm_mesa.models.public_goods.measures import group_efficiency, run_measures
+from sabm_mesa.models.public_goods.minds import (
+    FischbacherGaechter,
+    IdenticalSchedule,
+    NaiveBelief,
+    PerfectCooperation,
+    ScheduleOnly,
+)
+from sabm_mesa.models.public_goods.theory import (
+    dominant_contribution,
+    optimal_contribution,
+    payoffs,
+)
+
+MATCHINGS = ("partner", "stranger", "chain")
+PAIR = 2
+MOST_MONEY, LEAST = 1e9, 0.01
+"""Limits of amounts and of the multiplier; between them no digit is lost."""
+MEMBERS = {"A": (1, 10, 9), "B": (1, 6, 8)}
+"""Lai et al. 2024, section 4: chains of agents that met often at the party (A), and of agents of
+which the first two never met (B)."""
+FAMILIAR, STRANGERS = "familiar", "strangers"
+"""The same at any party: each is followed by the agent it talked with most, or least."""
+Members = str | Sequence[int]
+
+
+def _in_a_game(model: PublicGoods) -> list[Player]:
+    """The players of this round's groups, in the order of their ids."""
+    return [player for player in model.players if player.group is not None]
+
+
+class PublicGoods(SmartModel):
+    """The public goods game.
+
+    Args:
+        n_players: number of players (2 or more).
+        n_rounds: number of games in a row at most (1 or more).
+        matching: ``"partner"``, ``"stranger"`` or ``"chain"``.
+        malicious: number of players, the last ones, that always give nothing.
+        endowment: dollars that each has at the start of a game.
+        multiplier: factor by which the pot grows.
+        group_size: players that share a pot; None: all.
+        memory: own past games that a player is told at most; None: all.
+        party: recording of a cocktail party, ``PATH`` or ``PATH#RUN``, that players remember.
+        members: the agents they were there: ``"A"``, ``"B"``, ``"familiar"``, ``"strangers"``, or
+            a list.
+        condition: ``"baseline"``.
+        personas: see `SmartModel`.
+        minds: see `SmartModel`; classical minds are ``classical``, ``classical:schedule_only``,
+            ``classical:naive_belief``, ``classical:identical_schedule`` and
+            ``classical:perfect_cooperation``.
+        rng: the seed.
+        temperature: sampling temperature of language models.
+        max_tokens: tokens of an answer at most.
+        top_p: nucleus sampling of language models.
+        settings: the other parameters of `SmartModel`.
+
+    Attributes:
+        players: all players in the order of their ids.
+        groups: the groups of the round.
+        contribution: mean of the valid contributions of the round; NaN without any.
+        normal_contribution: the same without malicious players.
+        pot: sum of the valid contributions.
+        efficiency: the mean contribution as a share of the endowment.
+        zero_share: share of the valid contributions that are 0.
+        absent: players without a valid amount.
+
+    Raises:
+        UsageError: for a parameter that cannot be used.
+    """
+
+    scenario_name = "public-goods"
+    title = "Public goods"
+    source = "Lai et al. 2024, arXiv 2402.12590, section 4"
+    prompt_file = Path(__file__).with_name("prompts.toml")
+    plots = "sabm_mesa.models.public_goods.plots"
+    page = "sabm_mesa.models.public_goods.page"
+    phases: ClassVar[tuple[Phase, ...]] = (
+        action(
+            who=_in_a_game,
+            doc="Each player of a group thinks privately and names the amount for the pot (`act`); "
+            "a player whose answer is unreadable has no contribution.",
+        ),
+    )
+    model_columns: ClassVar[dict[str, str]] = {
+        name: name
+        for name in (
+            "contribution", "pot", "normal_contribution", "efficiency", "zero_share", "absent",
+        )
+    }  # fmt: skip
+    agent_columns: ClassVar[dict[str, str]] = {
+        name: name for name in ("contribution", "payoff", "group")
+    }
+    score = Score("Payoff in a run (dollars)", "n_players")
+    builds_on = PARTY
+    changeable = frozenset({"malicious", "multiplier", "memory"})
+    classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {
+        "default": FischbacherGaechter,
+        "schedule_only": ScheduleOnly,
+        "naive_belief": NaiveBelief,
+        "identical_schedule": IdenticalSchedule,
+        "perfect_cooperation": PerfectCooperation,
+    }
+
+    def __init__(
+        self,
+        n_players: int = 2,
+        n_rounds: int = 10,
+        matching: str = "partner",
+        malicious: int = 0,
+        endowment: float = 100.0,
+        multiplier: float = 1.3,
+        group_size: int | None = None,
+        memory: int | None = None,
+        party: str | None = None,
+        members: Members = "A",
+        condition: str = "baseline",
+        personas: Personas = "none",
+        minds: Minds = "classical",
+        rng: Seed = None,
+        temperature: float | None = 1.0,
+        max_tokens: int | None = 256,
+        top_p: float | None = 0.7,
+        **settings: Any,
+    ) -> None:
+        super().__init__(
+            n_rounds=n_rounds, condition=condition, personas=personas, minds=minds, rng=rng,
+            temperature=temperature, max_tokens=max_tokens, top_p=top_p, **settings,
+        )  # fmt: skip
+        self.n_players = check_int("n_players", n_players, PAIR)
+        self.matching = check_choice("matching", matching, MATCHINGS)
+        self.malicious = check_int("malicious", malicious, 0, self.n_players)
+        self.endowment = check_float("endowment", endowment, LEAST, MOST_MONEY)
+        self.multiplier = check_float("multiplier", multiplier, LEAST, MOST_MONEY)
+        self.group_size = self._group_size(group_size)
+        self.memory = None if memory is None else check_int("memory", memory, 0)
+        listed_members(members)
+        self.groups: list[list[Player]] = []
+        self.contribution = self.normal_contribution = math.nan
+        self.efficiency = self.zero_share = math.nan
+        self.pot, self.absent = 0.0, 0
+        self.players = self.populate(Player, self.n_players)
+        for player in self.players:
+            if player.malicious:
+                player.mind = FixedMind(0)
+        if party is not None:
+            memories = read_party(party, self.replaying)
+            self.parameters["party"] = memories.reference
+            self._attend(memories, members)
+
+    @property
+    def announced_rounds(self) -> int | None:
+        """The number of games that players are told; None for one, and in a chain."""
+        return None if self.matching == "chain" or self.n_rounds == 1 else self.n_rounds
+
+    def others_of(self, player: Player) -> list[Player]:
+        """The others in a player's group of this round."""
+        assert player.group is not None
+        return [other for other in self.groups[player.group - 1] if other is not player]
+
+    @classmethod
+    def identity(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters as JSON values, with the digest of the party in its place."""
+        return super().identity(with_digest(given))
+
+    def begin_round(self) -> None:
+        """Form the groups."""
+        if self.matching == "chain":
+            # The last player and the first one, then the first and the second, ….
+            self.groups = [[self.players[self.round - 1], self.players[self.round]]]
+        elif self.matching == "stranger" or not self.groups:
+            self.groups = self._draw_groups()
+        for player in self.players:
+            player.contribution, player.payoff, player.group = None, math.nan, None
+        for number, group in enumerate(self.groups, 1):
+            for player in group:
+                player.group = number
+
+    def after_act(self, player: Player, amount: Decision) -> None:
+        """Take a player's contribution; None when it could not be read."""
+        player.contribution = amount.value
+
+    def update(self) -> None:
+        """Split the pots, add the games to the memories, and measure."""
+        for group in self.groups:
+            self._settle(group)
+        given = {p: p.contribution for p in _in_a_game(self) if p.contribution is not None}
+        self.contribution = _mean(list(given.values()))
+        self.normal_contribution = _mean([c for p, c in given.items() if not p.malicious])
+        self.pot = float(sum(given.values()))
+        self.efficiency = group_efficiency(self.contribution, self.endowment)
+        self.zero_share = _mean([c == 0 for c in given.values()])
+        self.absent = len(_in_a_game(self)) - len(given)
+        if self.matching == "chain" and self.round + PAIR >= self.n_players:
+            self.running = False
+
+    def end_measures(self) -> dict[str, Any]:
+        """Means over games, first and last contribution, drops of a chain; and a ``caution``."""
+        found = run_measures(self.model_frame(), self.agent_frame(), chain=self.matching == "chain")
+        return found | caution(self.multiplier, self.group_size)
+
+    def plot_options(self) -> dict[str, Any]:
+        """The endowment, and whether the players are a chain."""
+        return {"endowment": self.endowment, "chain": self.matching == "chain"}
+
+    def _settle(self, group: list[Player]) -> None:
+        """Split a group's pot among its participants, and add the game to all memories."""
+        given = {p: p.contribution for p in group if p.contribution is not None}
+        paid = payoffs(list(given.values()), self.endowment, self.multiplier)
+        ends = dict(zip(given, paid.tolist(), strict=True))
+        total = float(sum(given.values()))
+        pot = self.multiplier * total
+        for player in group:
+            player.payoff = ends.get(player, self.endowment)
+            others = [given[other] for other in given if other is not player]
+            player.games.append(
+                Game(
+                    number=len(player.games) + 1,
+                    partners=tuple(p.name for p in group if p is not player and p.name),
+                    n_others=len(group) - 1,
+                    n_absent=len(group) - 1 - len(others),
+                    contribution=player.contribution,
+                    pot=pot,
+                    share=pot / len(given) if player in given else 0.0,
+                    payoff=player.payoff,
+                    others_mean=_mean(others) if others else None,
+                )
+            )
+
+    @about("group_size")
+    def _group_size(self, group_size: int | None) -> int:
+        """The number of players of a group.
+
+        Args:
+            group_size: the given number; None: all players, or two in a chain.
+
+        Raises:
+            ParameterError: when the players cannot be split into such groups.
+        """
+        if self.matching == "chain":
+            if group_size not in (None, PAIR):
+                raise ParameterError(
+                    f"In a chain two play at a time: group_size has to be 2 or none, not "
+                    f"{group_size}."
+                )
+            return PAIR
+        if group_size is None:
+            return self.n_players
+        size = check_int("group_size", group_size, PAIR, self.n_players)
+        if self.n_players % size:
+            raise ParameterError(f"{self.n_players} players cannot be split into groups of {size}.")
+        return size
+
+    def _draw_groups(self) -> list[list[Player]]:
+        """All players in random groups, each in the order of the ids; one group draws nothing."""
+        size = self.group_size
+        if size == self.n_players:
+            return [list(self.players)]
+        order = [int(i) for i in self.rng.permutation(self.n_players)]
+        cut = [sorted(order[at : at + size]) for at in range(0, len(order), size)]
+        return [[self.players[i] for i in group] for group in cut]
+
+    def _attend(self, memories: PartyMemories, members: Members) -> None:
+        """Give the players the names and memories of agents of a cocktail party.
+
+        Malicious players were not there, and have names that no agent had.
+
+        Args:
+            memories: the memories of the party.
+            members: see `agents_at_party`.
+
+        Raises:
+            ParameterError: for agents that were not there, or more players than agents.
+        """
+        guests = [player for player in self.players if not player.malicious]
+        agents = agents_at_party(members, memories, len(guests))
+        for player, agent in zip(guests, agents, strict=True):
+            player.agent_at_party, player.chats = agent, memories.chats_of(agent)
+            player.name = self.book.render("party_name", {"number": agent})
+        outsiders = [player for player in self.players if player.malicious]
+        for number, player in enumerate(outsiders, memories.n_agents + 1):
+            player.name = self.book.render("party_name", {"number": number})
+
+
+def caution(multiplier: float, group_size: int) -> dict[str, str]:
+    """The measure ``caution`` of a game that is no social dilemma; nothing for a dilemma.
+
+    Args:
+        multiplier: factor by which the pot grows.
+        group_size: players that share a pot.
+    """
+    dilemma = f"a dilemma has a multiplier between 1 and {group_size}"
+    if optimal_contribution(1, multiplier) != 1:
+        said = f"a pot times {multiplier:g} does not grow, so that giving helps nobody"
+    elif dominant_contribution(1, multiplier, group_size) != 0:
+        back = multiplier / group_size
+        said = f"{back:g} comes back of each dollar that one gives, so that giving costs nothing"
+    else:
+        return {}
+    return {"caution": f"no social dilemma: {said}; {dilemma}."}
+
+
+def agents_at_party(members: Members, memories: PartyMemories, n: int) -> list[int]:
+    """The agents that n players were at the party.
+
+    Args:
+        members: ``"A"``, ``"B"``, ``"familiar"``, ``"strangers"``, or agents in the order of the
+            players; further players are the other agents in their order.
+        memories: the memories of the party.
+        n: number of players.
+
+    Raises:
+        ParameterError: for agents that were not there, or more players than agents.
+    """
+    n_agents = memories.n_agents
+    chosen = listed_members(members) or _by_talks(memories, most=members == FAMILIAR)
+    if n > n_agents:
+        raise ParameterError(
+            f"{n} players cannot have been at a party of {n_agents} agents.", parameter="n_players"
+        )
+    with about("members"):
+        known = [check_int("a member of the party", agent, 1, n_agents) for agent in chosen[:n]]
+    others = (agent for agent in range(1, n_agents + 1) if agent not in known)
+    return [*known, *others][:n]
+
+
+def _by_talks(memories: PartyMemories, *, most: bool) -> list[int]:
+    """All agents: 1, and after each the one of the rest that it talked with most or least."""
+    counts = memories.counts()
+    chain, left = [1], list(range(2, memories.n_agents + 1))
+    while left:
+        talks = {other: counts[min(chain[-1], other), max(chain[-1], other)] for other in left}
+        chain.append((max if most else min)(left, key=talks.__getitem__))
+        left.remove(chain[-1])
+    return chain
+
+
+@about("members")
+def listed_members(members: Any) -> Sequence[int]:
+    """The listed agents; none when `members` selects them by their talks.
+
+    Raises:
+        ParameterError: when it is neither a known name nor a list of different agents.
+    """
+    if members in (FAMILIAR, STRANGERS):
+        return ()
+    if isinstance(members, str) and members in MEMBERS:
+        return MEMBERS[members]
+    if isinstance(members, str) or not isinstance(members, Sequence):
+        raise ParameterError(
+            f'members has to be "A", "B", "{FAMILIAR}", "{STRANGERS}" or a list of agents '
+            f"such as [1, 10, 9], not {members!r}."
+        )
+    named = [check_int("a member of the party", agent, 1) for agent in members]
+    if len(set(named)) < len(named):
+        raise ParameterError(f"members has to name different agents, not {named}.")
+    return named
+
+
+def _mean(values: list[Any]) -> float:
+    return float(np.mean(values)) if values else math.nan

@@ -1,0 +1,253 @@
+"""The registry of scenarios: name → model class.
+
+Scenarios of other packages are found by their entry points, in the group ``sabm_mesa.scenarios``:
+the name of the scenario, and ``module:Class``. None of them is imported before it is used, and an
+unusable one does not affect the others.
+"""
+
+from __future__ import annotations
+
+import ast
+import logging
+import re
+import sys
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sabm_mesa.errors import UnknownName, UsageError, error_message, one_line
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from sabm_mesa.models.base import SmartModel
+
+
+SCENARIOS = {
+    "beauty-contest": "sabm_mesa.models.beauty_contest.model:RepeatedBeautyContest",
+    "bertrand": "sabm_mesa.models.bertrand.model:BertrandCompetition",
+    "cocktail-party": "sabm_mesa.models.cocktail_party.model:CocktailParty",
+    "evacuation": "sabm_mesa.models.evacuation.model:EmergencyEvacuation",
+    "fishery": "sabm_mesa.models.commons.model:Fishery",
+    "kbc": "sabm_mesa.models.kbc.model:KeynesianBeautyContest",
+    "pasture": "sabm_mesa.models.commons.model:Pasture",
+    "pollution": "sabm_mesa.models.commons.model:Pollution",
+    "public-goods": "sabm_mesa.models.public_goods.model:PublicGoods",
+    "sentence-making": "sabm_mesa.models.sentence_making.model:SentenceMaking",
+}
+"""The scenarios of this package."""
+UNLISTED = {
+    "commons-screening": "sabm_mesa.models.commons.screening:CommonsScreening",
+    "judge": "sabm_mesa.studies.judging:Judging",
+    "path-test": "sabm_mesa.models.evacuation.screening:PathTest",
+}
+"""Models with a command of their own (``sabm judge``, ``sabm screen``). They are not listed as
+scenarios; their recordings replay and resume like all others."""
+GROUP = "sabm_mesa.scenarios"
+"""The group of the entry points of other packages."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_log = logging.getLogger(__name__)
+
+
+class ExternalScenario(NamedTuple):
+    """A scenario of another package.
+
+    Attributes:
+        name: its name.
+        package: the name and version of the package that is installed.
+        place: ``module:Class``.
+    """
+
+    name: str
+    package: str
+    place: str
+
+
+class Found(NamedTuple):
+    """All scenarios that were found.
+
+    Attributes:
+        models: name → model class, of those that can be used.
+        problems: a line for each that cannot be used, and why.
+    """
+
+    models: dict[str, type[SmartModel]]
+    problems: list[str]
+
+
+def names() -> list[str]:
+    """The names of all scenarios, those of this package first; none is imported for it."""
+    return [*SCENARIOS, *outside()]
+
+
+def scenario(name: str) -> type[SmartModel]:
+    """The model class of a scenario.
+
+    Args:
+        name: its name: of this package's own, or of one of another package.
+
+    Raises:
+        UnknownName: when there is none of that name.
+        UsageError: when that of another package cannot be used.
+    """
+    if name in SCENARIOS:
+        _warn_of_another(name)
+        return _at(SCENARIOS[name])
+    if name in outside():
+        return _load_external(outside()[name])
+    raise UnknownName("scenario", name, names(), _how_to_install(name))
+
+
+def find_all() -> Found:
+    """Import all scenarios; those that cannot be used are told of and left out."""
+    models, problems = {}, list(_left_out().values())
+    for name in names():
+        try:
+            models[name] = _at(SCENARIOS[name]) if name in SCENARIOS else scenario(name)
+        except UsageError as error:
+            problems.append(str(error))
+    return Found(models, problems)
+
+
+def find_titles() -> tuple[dict[str, str], list[str]]:
+    """The titles of all scenarios, and a line for each that cannot be used.
+
+    The titles of this package's own scenarios are read from their source: importing them, and with
+    them Mesa, takes more than a second.
+    """
+    own = {name: _title_in_source(*place.split(":")) for name, place in SCENARIOS.items()}
+    titles, problems = {}, list(_left_out().values())
+    for name in outside():
+        try:
+            titles[name] = scenario(name).title
+        except UsageError as error:
+            problems.append(str(error))
+    return own | titles, problems
+
+
+def _title_in_source(module: str, cls: str) -> str:
+    path = Path(__file__).parents[1].joinpath(*module.split(".")[1:]).with_suffix(".py")
+    (body,) = (
+        each.body
+        for each in ast.parse(path.read_bytes()).body
+        if isinstance(each, ast.ClassDef) and each.name == cls
+    )
+    for statement in body:
+        match statement:
+            case ast.Assign(targets=[ast.Name("title")], value=ast.Constant(str(title))):
+                return title
+    raise UsageError(f"{module}:{cls} has no title.")
+
+
+def model_at(place: str) -> type[SmartModel] | None:
+    """The model class that a recording names, when it is a registered one.
+
+    Args:
+        place: ``module:Class``, as it is recorded.
+
+    Returns:
+        The class; None when neither a scenario nor an unlisted model is there: then nothing is
+        imported but scenarios of the same package, which an entry point may name by another way.
+
+    Raises:
+        UsageError: when the scenario of another package that is there cannot be used.
+    """
+    if place in {*SCENARIOS.values(), *UNLISTED.values()}:
+        return _at(place)
+    own = [each for each in outside().values() if _root(each.place) == _root(place)]
+    for each in own:
+        if each.place == place:
+            return _load_external(each)
+    for each in own:
+        with suppress(UsageError):
+            found = _load_external(each)
+            if f"{found.__module__}:{found.__name__}" == place:
+                return found
+    return None
+
+
+def outside() -> dict[str, ExternalScenario]:
+    """Name → scenario of another package, in alphabetical order."""
+    found: dict[str, ExternalScenario] = {}
+    for each in _installed():
+        if each.name not in {*SCENARIOS, *UNLISTED}:
+            found.setdefault(each.name, each)
+    return found
+
+
+def _left_out() -> dict[str, str]:
+    """Name → a warning, where the name of a scenario of another package is taken."""
+    own = dict.fromkeys((*SCENARIOS, *UNLISTED), "this package")
+    taken = own | {each.name: each.package for each in outside().values()}
+    return {
+        each.name: f"The scenario {each.name!r} of {each.package} is left out, since "
+        f"{taken[each.name]} has one of that name, which is used: rename or uninstall one of them."
+        for each in _installed()
+        if outside().get(each.name) != each
+    }
+
+
+@cache
+def _warn_of_another(name: str) -> None:
+    """Say once that another package has a scenario of that name too."""
+    if name in _left_out():
+        _log.warning("%s", _left_out()[name])
+
+
+def _installed() -> list[ExternalScenario]:
+    return _installed_on(tuple(sys.path))
+
+
+@cache
+def _installed_on(_path: tuple[str, ...]) -> list[ExternalScenario]:
+    """Return the installed scenarios, looked up once for each path on which Python searches."""
+    from importlib.metadata import entry_points
+
+    return sorted({_outside(point) for point in entry_points(group=GROUP)})
+
+
+def _outside(point: EntryPoint) -> ExternalScenario:
+    dist = point.dist
+    package = "an unknown package" if dist is None else f"{dist.name} {dist.version}"
+    return ExternalScenario(one_line(point.name), one_line(package), one_line(point.value))
+
+
+def _load_external(each: ExternalScenario) -> type[SmartModel]:
+    from sabm_mesa.models.base import SmartModel
+
+    where = f"The scenario {each.name!r} of {each.package} ({each.place}) cannot be used"
+    mend = "mend that package, or uninstall it"
+    if not _NAME.fullmatch(each.name):
+        raise UsageError(f"{where}: its name has to be letters, digits, - and _; {mend}.")
+    try:
+        found: Any = _at(each.place)
+    except (Exception, SystemExit) as error:
+        told = f"{type(error).__name__}: {error_message(error)}"
+        raise UsageError(f"{where}: {told}; {mend}.") from error
+    if not (isinstance(found, type) and issubclass(found, SmartModel)):
+        raise UsageError(f"{where}: it is no subclass of SmartModel; {mend}.")
+    if getattr(found, "scenario_name", None) != each.name:
+        raise UsageError(f"{where}: its scenario_name has to be {each.name!r}; {mend}.")
+    return found
+
+
+def _how_to_install(name: str) -> str:
+    """Say how to install a scenario whose package, written by `sabm new`, is here."""
+    with suppress(OSError):  # no file can have this name
+        for folder in (Path(name), Path()):
+            if (folder / "pyproject.toml").is_file() and (folder / name / "__init__.py").is_file():
+                return f"One that is here is not installed: pip install -e {quote(str(folder))}"
+    return ""
+
+
+def _root(place: str) -> str:
+    return place.partition(":")[0].partition(".")[0]
+
+
+def _at(place: str) -> type[SmartModel]:
+    module, _, cls = place.partition(":")
+    found: type[SmartModel] = getattr(import_module(module), cls)
+    return found

@@ -1,0 +1,1 @@
+"""Sentence making: sentences of given words, alone or after talks in pairs."""

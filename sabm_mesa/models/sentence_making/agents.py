@@ -1,0 +1,144 @@
+"""The writers of the joint sentence making: they talk in pairs and write sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sabm_mesa.agents.pairs import PairAgent, PairView
+from sabm_mesa.core.answers import Decision, InvalidAnswer, Text
+from sabm_mesa.models.sentence_making.measures import (
+    MAX_WORDS,
+    missing_words,
+    n_words,
+    same_sentence,
+)
+
+if TYPE_CHECKING:
+    from sabm_mesa.core.prompts import PromptBook
+    from sabm_mesa.models.sentence_making.model import SentenceMaking
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence(Text):
+    """A sentence that uses given words, each in any of its regular forms.
+
+    Attributes:
+        max_words: words of a sentence at most; longer ones are refused, not cut.
+        words: the words it has to use.
+        taken: the writer's own sentences of these words so far, which it may not repeat.
+    """
+
+    max_words: int = MAX_WORDS
+    words: tuple[str, ...] = ()
+    taken: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]  # of the class in the other specs
+        """The entries with the form of the answer."""
+        return "sentence"
+
+    def check(self, value: Any) -> str:
+        """Return the sentence on one line."""
+        text = Text(max_words=self.max_chars, max_chars=self.max_chars).check(value)
+        if n_words(text) > self.max_words:
+            raise InvalidAnswer("too_long", max_words=self.max_words)
+        if lacking := missing_words(text, self.words):
+            raise InvalidAnswer("lacks_words", found=", ".join(lacking))
+        if same_sentence(text) in set(map(same_sentence, self.taken)):
+            raise InvalidAnswer("repeated")
+        return text
+
+    def placeholders(self) -> dict[str, Any]:
+        """The number of words, and the words."""
+        return {"max_words": self.max_words, "words": ", ".join(self.words)}
+
+
+@dataclass(frozen=True, slots=True)
+class TaskView(PairView):
+    """The knowledge of a writer: its talks, and the task.
+
+    Attributes:
+        words: the words to be used.
+        n_sentences: number of sentences it hands in.
+        sentences: its sentences so far.
+        alone: whether it works without the others.
+        assigned: whether its partner was assigned.
+    """
+
+    words: tuple[str, ...] = ()
+    n_sentences: int = 5
+    sentences: tuple[str, ...] = ()
+    alone: bool = False
+    assigned: bool = False
+
+    def placeholders(self, book: PromptBook) -> dict[str, object]:
+        """Placeholder → value.
+
+        Args:
+            book: the prompts of the run.
+        """
+        of_talks = PairView.placeholders(self, book)
+        company = book.render("company_none" if self.alone else "company", of_talks)
+        remembered = book.render("remembered", of_talks) if self.chats or self.invitations else ""
+        lines = [
+            book.render("own_sentence", {"number": i, "text": book.quote(text)})
+            for i, text in enumerate(self.sentences, 1)
+        ]
+        return of_talks | {
+            "company": company,
+            "remembered": remembered,
+            "assignment": book.render("assignment" if self.assigned else "no_assignment", of_talks),
+            "words": ", ".join(self.words),
+            "n_sentences": self.n_sentences,
+            "max_words": MAX_WORDS,
+            "sentences": "\n".join(lines) or book.render("lines_none", {}),
+            "place": len(self.sentences) + 1,
+        }
+
+
+class Writer(PairAgent):
+    """An agent that writes sentences of given words.
+
+    Args:
+        model: the model.
+
+    Attributes:
+        decisions: the decision on each sentence for the words of the round.
+        written: number of them that could be used.
+        valid: number of them that are valid.
+    """
+
+    model: SentenceMaking
+
+    def __init__(self, model: SentenceMaking) -> None:
+        super().__init__(model)
+        self.decisions: tuple[Decision, ...] = ()
+        self.written = self.valid = 0
+
+    async def write(self) -> Decision:
+        """Write the sentences one by one; the value has the decision on each."""
+        decisions: list[Decision] = []
+        written: tuple[str, ...] = ()
+        for _ in range(self.model.n_sentences):
+            spec = Sentence(words=self.model.words, taken=written)
+            decision = await self.ask("write", spec, self.observe(sentences=written))
+            decisions.append(decision)
+            written += (decision.value,) if decision.valid else ()
+        return Decision(tuple(decisions))
+
+    def observe(self, **more: Any) -> TaskView:
+        """The knowledge of the writer at this moment.
+
+        Args:
+            more: the fields of the view that belong to the question.
+        """
+        model = self.model
+        task = {
+            "words": model.words,
+            "n_sentences": model.n_sentences,
+            "alone": model.interaction == "individual",
+            "assigned": model.interaction == "bridged",
+            "rounds_before": model.rounds_before,
+        }
+        return TaskView(**self.known() | task | more)

@@ -1,0 +1,83 @@
+"""A classical writer that fills templates, so that the scenario runs; no model of people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabm_mesa.agents.pairs import LEAVE, PairView
+from sabm_mesa.models.cocktail_party.minds import Sociable
+from sabm_mesa.models.sentence_making.agents import TaskView
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from sabm_mesa.core.asks import Ask
+
+
+CARELESS = 0.1
+"""Probability that the first attempt at a sentence lacks a word (our choice)."""
+INSPIRED = 0.5
+"""Probability of using a setting heard in a talk of the round (our choice)."""
+
+
+class TemplateWriter(Sociable):
+    """A writer that puts the words, in random order, into a template.
+
+    Each sentence takes place in a setting: one that it heard in its talks of the round, or one of
+    its own three. Sometimes it forgets a word; asked again, it uses all. So writers that talk share
+    more settings than solitary ones, and each knows more. All of it is our choice; nothing is
+    fitted to data.
+
+    Args:
+        spec: the name of the mind in the data.
+    """
+
+    async def answer(self, ask: Ask) -> object:
+        """Write a sentence, or invite and talk as at the party.
+
+        Args:
+            ask: the question; its observation is a `TaskView`.
+        """
+        view = ask.observation
+        if ask.name != "write":
+            return await super().answer(ask)
+        assert isinstance(view, TaskView)
+        return self._writes(ask, view)
+
+    def _says(self, ask: Ask, view: PairView) -> str:
+        if len(view.lines) > 1:
+            return f"{ask.book.render('classical_leaves', {})} {LEAVE}"
+        setting = _one(ask.rng, self._own(ask, view.agent))
+        return ask.book.render("classical_idea", {"setting": setting})
+
+    def _writes(self, ask: Ask, view: TaskView) -> str:
+        rng = ask.rng
+        words = [view.words[i] for i in rng.permutation(len(view.words))]
+        if rng.random() < CARELESS and not ask.rejected:
+            words.pop()
+        text = " ".join(chat.text for chat in view.chats if chat.round == view.round)
+        heard = [setting for setting in _entries(ask, "settings") if setting in text]
+        own = self._own(ask, view.agent)
+        inspired = heard and rng.random() < INSPIRED
+        return ask.book.render(
+            "classical_sentence",
+            {
+                "opening": _one(rng, _entries(ask, "openings")),
+                "setting": _one(rng, heard if inspired else own),
+                "list": ", ".join(words[:-1]) + f" and {words[-1]}",
+                "teller": _one(rng, _entries(ask, "tellers")),
+            },
+        )
+
+    def _own(self, ask: Ask, agent: int) -> list[str]:
+        """The three own settings of a writer."""
+        settings = _entries(ask, "settings")
+        return [settings[(agent + i) % len(settings)] for i in range(3)]
+
+
+def _entries(ask: Ask, name: str) -> list[str]:
+    return [each.strip() for each in ask.book.render(f"classical_{name}", {}).split(";")]
+
+
+def _one(rng: np.random.Generator, entries: list[str]) -> str:
+    return entries[int(rng.integers(len(entries)))]

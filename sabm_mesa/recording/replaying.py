@@ -1,0 +1,322 @@
+"""Replaying: what was recorded of a run is compared, what is new is written behind it."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from sabm_mesa.core.asks import Attempt
+from sabm_mesa.core.jsonable import to_json
+from sabm_mesa.core.prompts import PromptBook
+from sabm_mesa.errors import ReplayMismatch
+from sabm_mesa.recording.reading import Messages, RecordedRun
+from sabm_mesa.recording.store import RunHeader, reporting_damage
+from sabm_mesa.recording.writing import Recorder, RunRecorder
+
+_SHOWN = 60
+
+
+class ReplayRecorder(Recorder):
+    """Compares a run with a recorded one, and records what goes beyond that.
+
+    A model that is given one as its `recording` repeats the recorded run.
+
+    Args:
+        recorded: the recorded run.
+        recorder: the recorder of the rest; None for a replay, which may not go beyond the
+            recording.
+        live: whether minds are asked what the recording does not say; a replay asks nobody.
+        minds: minds at hand that no spec can make, by their spec.
+        applied: how many of the changes that forks made have come about: prompts and minds are
+            those from then on.
+        from_files: whether the prompts come from their files, since a fork is to change them.
+
+    Attributes:
+        run: the number of the run in its recording.
+        path: the recording.
+        asked: recorded attempts that came up again.
+        compared: recorded rounds whose data came out the same.
+        repeated_usd: dollars that those attempts had cost; NaN when a price is not known.
+    """
+
+    def __init__(
+        self,
+        recorded: RecordedRun,
+        recorder: RunRecorder | None = None,
+        *,
+        live: bool = False,
+        minds: Mapping[str, Any] | None = None,
+        applied: int = 0,
+        from_files: bool = False,
+    ) -> None:
+        self.run, self.path = recorded.run, recorded.path
+        self.recorded, self.live, self.minds = recorded, live, dict(minds or {})
+        self.applied, self.from_files = applied, from_files
+        self.asked = self.compared = 0
+        self.repeated_usd = 0.0
+        self._recorder = recorder
+        self._asked_of: Counter[int] = Counter()
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether the minds that are made now can come to be asked.
+
+        All that was asked before a fork is in the recording: minds that a fork replaces are not
+        asked any more, and need neither key nor server.
+        """
+        later = self.recorded.forks[self.applied :]
+        return self.live and not any("minds" in fork["set"] for fork in later)
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Package → version, and spec → SHA-256 of the files of minds, also of forks so far."""
+        return self.recorded.versions_at(self.applied)
+
+    def book(self, condition: str, variant: str) -> PromptBook:
+        """The prompts as they were recorded.
+
+        Args:
+            condition: the condition that they are of.
+            variant: the variant that they are of.
+
+        Raises:
+            ReplayMismatch: when they are not as they were.
+        """
+        hashes = self.recorded.prompts_at(self.applied)
+        entries, personas = self.recorded.templates(hashes)
+        book = PromptBook.recorded(entries, personas, condition, variant)
+        for entry, (digest, _) in book.with_hashes(personas).items():
+            if digest != hashes[entry]:
+                raise ReplayMismatch(
+                    f"{self.recorded.name} differs: its prompt entry {entry!r} was changed in the "
+                    "recording."
+                )
+        return book
+
+    def after(self, applied: int) -> ReplayRecorder:
+        """The same once so many changes of forks have come about, with nothing compared yet."""
+        return ReplayRecorder(
+            self.recorded, self._recorder, live=self.live, minds=self.minds, applied=applied,
+            from_files=self.from_files,
+        )  # fmt: skip
+
+    def enter(self, header: RunHeader) -> None:
+        """Compare what the run collects with what was recorded.
+
+        Args:
+            header: the header that the run would have now.
+
+        Raises:
+            ReplayMismatch: when there are other columns.
+        """
+        for kind, then, now in (
+            ("model", self.recorded.model_columns, header.model_columns),
+            ("agent", self.recorded.agent_columns, header.agent_columns),
+        ):
+            if other := sorted({*then} ^ {*now}) or ([] if list(then) == list(now) else [*now]):
+                raise ReplayMismatch(
+                    f"{self.recorded.name} differs: it was recorded by another version of the "
+                    f"model, whose {kind} data have other columns ({', '.join(other)})."
+                )
+
+    async def record(self, attempt: Attempt, *, durable: bool) -> None:
+        """Compare an attempt with the recorded one, or write it.
+
+        Raises:
+            ReplayMismatch: when it differs; the first difference is named.
+        """
+        row = self.recorded.asks.get((*attempt.ask.key, attempt.number))
+        if row is not None:
+            self._compare(attempt, row)
+            self.asked += 1
+            self._asked_of[attempt.ask.key.round] += 1
+            self.repeated_usd += math.nan if row["cost_usd"] is None else row["cost_usd"]
+        elif self._recorder is not None:
+            await self._recorder.record(attempt, durable=durable)
+        else:
+            raise self._beyond(attempt)
+
+    def collect(
+        self, round_: int, model_row: Sequence[Any], agent_rows: Sequence[Sequence[Any]]
+    ) -> None:
+        """Compare the data of a round with the recorded ones, or write them.
+
+        Raises:
+            ReplayMismatch: when they differ; the first difference is named.
+        """
+        recorded = self.recorded
+        if left := self._recorded_of[round_] - self._asked_of[round_]:
+            raise ReplayMismatch(
+                f"{recorded.name} differs: {left} of the {self._recorded_of[round_]} recorded "
+                f"answers of round {round_} were not asked for."
+            )
+        if round_ < recorded.rounds:
+            self._same_data("model", recorded.model_data[round_], [model_row], round_)
+            self._same_data("agent", recorded.agent_data[round_], agent_rows, round_)
+            self.compared += 1
+        elif self._recorder is not None:
+            self._recorder.collect(round_, model_row, agent_rows)
+        else:
+            raise ReplayMismatch(
+                f"{recorded.name} differs: round {round_} is played, and the recording ends after "
+                f"{recorded.rounds} rounds."
+            )
+
+    async def finish(
+        self, problem: str = "", measures: Callable[[], Mapping[str, Any]] = dict
+    ) -> None:
+        """Write how the run ended; a replay has to have used all that was recorded.
+
+        Raises:
+            RecordingError: when it cannot be written, or when answers are left over.
+        """
+        if self._recorder is not None:
+            await self._recorder.finish(problem, measures)
+        elif not problem:
+            self._complete()
+
+    @cached_property
+    def _recorded_of(self) -> Counter[int]:
+        """Round → recorded attempts."""
+        return Counter(key[0] for key in self.recorded.asks)
+
+    def _complete(self) -> None:
+        recorded = self.recorded
+        if self.compared < recorded.rounds:
+            raise ReplayMismatch(
+                f"{recorded.name} differs: it ended after {self.compared} rounds, and the "
+                f"recording has {recorded.rounds}."
+            )
+        if self.asked < len(recorded.asks):
+            raise ReplayMismatch(
+                f"{recorded.name} differs: {len(recorded.asks) - self.asked} of its "
+                f"{len(recorded.asks)} recorded answers were not asked for."
+            )
+
+    def _beyond(self, attempt: Attempt) -> ReplayMismatch:
+        ask = attempt.ask
+        return ReplayMismatch(
+            f"{self.recorded.name} differs at {ask.key}: {ask.name!r} is asked, attempt "
+            f"{attempt.number}, and no such answer is in the recording."
+        )
+
+    def _compare(self, attempt: Attempt, row: sqlite3.Row) -> None:
+        ask, reply = attempt.ask, attempt.reply
+        if ask.name != row["name"]:
+            raise self._differs(attempt, f"{row['name']!r} was asked, and now {ask.name!r}")
+        if attempt.mind != row["mind"]:
+            raise self._differs(attempt, f"{row['mind']} was asked, and now {attempt.mind}")
+        if ask.position != row["position"]:
+            turns = f"it was asked in turn {row['position']}, and now in turn {ask.position}"
+            raise self._differs(attempt, turns)
+        if row["request"] is not None:
+            self._same_request(attempt, row)
+        raw = reply.answer if isinstance(reply.answer, str) else to_json(reply.answer)
+        if raw != row["raw"]:
+            raise self._differs(
+                attempt, f"{attempt.mind} answered {_short(row['raw'])}, and now {_short(raw)}"
+            )
+        reading = attempt.reading
+        value = None if reading is None else to_json(reading.value)
+        for what, then, now in (
+            ("the answer was read as", row["value"], value),
+            ("the reasoning was", row["reasoning"], None if reading is None else reading.reasoning),
+            ("the reason against it was", row["reason"], attempt.reason),
+        ):
+            if then != now:
+                raise self._differs(attempt, f"{what} {_short(then)}, and now {_short(now)}")
+
+    def _differs(self, attempt: Attempt, what: str) -> ReplayMismatch:
+        return ReplayMismatch(f"{self.recorded.name} differs at {attempt.ask.key}: {what}.")
+
+    def _same_request(self, attempt: Attempt, row: sqlite3.Row) -> None:
+        then = self.recorded.messages(row)
+        now = [(message["role"], message["content"]) for message in attempt.ask.messages()]
+        if then != now:
+            raise self._differs(attempt, first_difference(then, now))
+        if attempt.reply.request != row["request"]:
+            raise self._differs(
+                attempt,
+                "the messages are the same, but the request was made with another model, other "
+                "settings (temperature, max_tokens, top_p) or another answer format, or by a mind "
+                f"of your own: give it with minds={{{attempt.mind!r}: mind}}",
+            )
+
+    def _same_data(self, kind: str, then: str, rows: Sequence[Sequence[Any]], round_: int) -> None:
+        now = to_json(rows[0] if kind == "model" else rows)
+        if now == then:
+            return
+        with reporting_damage(self.recorded.path):
+            old = json.loads(then)
+        new = json.loads(now)
+        if old == new:
+            return
+        columns = self.recorded.model_columns
+        if kind == "model":
+            old, new = [old], [new]
+        else:
+            columns = self.recorded.agent_columns
+        raise ReplayMismatch(
+            f"{self.recorded.name} differs in the {kind} data of round {round_}: "
+            f"{_first_cell(columns, old, new)}."
+        )
+
+
+def first_difference(then: Messages, now: Messages) -> str:
+    """Describe the first difference of two requests; ``""`` when there is none.
+
+    Args:
+        then: the recorded messages, (role, content) each.
+        now: the messages of now.
+    """
+    for number, (old, new) in enumerate(zip(then, now, strict=False)):
+        if old[0] != new[0]:
+            return f"message {number} was of the role {old[0]!r}, and is now of {new[0]!r}"
+        lines = zip(_lines(old[1]), _lines(new[1]), strict=False)
+        for line, (before, after) in enumerate(lines, 1):
+            if before != after:
+                return (
+                    f"line {line} of the {old[0]} message was {_around(before, after)}, and is "
+                    f"now {_around(after, before)}"
+                )
+        if old[1] != new[1]:
+            return f"the {old[0]} message had {len(_lines(old[1]))} lines, and has now " + str(
+                len(_lines(new[1]))
+            )
+    if len(then) != len(now):
+        return f"it had {len(then)} messages, and has now {len(now)}"
+    return ""
+
+
+def _lines(text: str) -> list[str]:
+    return text.split("\n")
+
+
+def _around(text: str, other: str) -> str:
+    """The text in quotes, cut to the neighbourhood of where it parts from the other."""
+    same = next(
+        (place for place, (a, b) in enumerate(zip(text, other, strict=False)) if a != b),
+        min(len(text), len(other)),
+    )
+    start = max(0, same - _SHOWN // 2)
+    return _short(text) if len(text) <= _SHOWN or not start else f'"…{_short(text[start:])[1:]}'
+
+
+def _short(text: str | None) -> str:
+    if text is None:
+        return "nothing"
+    return f'"{text if len(text) <= _SHOWN else text[:_SHOWN] + "…"}"'
+
+
+def _first_cell(columns: Sequence[str], then: list[list[Any]], now: list[list[Any]]) -> str:
+    for old, new in zip(then, now, strict=False):
+        whose = f"agent {old[0]}, " if columns[:1] == ["agent"] else ""
+        for column, before, after in zip(columns, old, new, strict=False):
+            if before != after:
+                return f"{whose}{column} was {before}, and is now {after}"
+    return f"{len(then)} rows were recorded, and there are now {len(now)}"

@@ -1,0 +1,363 @@
+"""The file of a recording: its format, its rows, how it is opened, and who is writing it."""
+
+from __future__ import annotations
+
+import math
+import platform
+import sqlite3
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, fields
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from sabm_mesa.core.asks import Attempt
+from sabm_mesa.core.jsonable import to_json
+from sabm_mesa.errors import OutputError, RecordingError, SabmError
+
+APPLICATION_ID = 0x5AB3
+"""Marks an SQLite file as a recording."""
+FORMAT = 3
+ASK_COLUMNS = (
+    "run", "round", "phase", "agent", "call", "attempt", "name", "mind", "messages", "request",
+    "raw", "form", "value", "reasoning", "valid", "reason", "prompt_tokens", "cached_tokens",
+    "completion_tokens", "cost_usd", "latency_s", "served_model", "finish_reason", "retries",
+    "copied", "position", "final",
+)  # fmt: skip
+INSERT_ASK = f"INSERT INTO asks VALUES ({', '.join('?' * len(ASK_COLUMNS))})"
+INSERT_MODEL_DATA = "INSERT INTO model_data VALUES (?, ?, ?)"
+INSERT_AGENT_DATA = "INSERT INTO agent_data VALUES (?, ?, ?)"
+MESSAGES, COPIED = ASK_COLUMNS.index("messages"), ASK_COLUMNS.index("copied")
+"""Places in a row of asks. The messages stand there as texts until they are written."""
+_TRANSIENT = {
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunHeader:
+    """Header of a run, written when it starts.
+
+    Attributes:
+        scenario: the name of the scenario.
+        model: ``module:class``.
+        parameters: all parameters with the values that the run begins with.
+        seed: the seed.
+        minds: spec → number of agents.
+        prompts: prompt entry → hash.
+        texts: hash → template, also of the entries of forks.
+        versions: package → version, and spec → SHA-256 of the files that minds come from.
+        connection: how language models are reached.
+        model_columns: the columns of the model data.
+        agent_columns: the columns of the agent data, from ``agent`` on.
+        forks: the changes during the run: ``{"at": round, "set": {…}, "prompts": {…}}`` each, with
+            ``"versions"`` of the files that minds come from.
+        tags: name → text by which the run is found again; see `sabm_mesa.runs.planned`.
+    """
+
+    scenario: str
+    model: str
+    parameters: Mapping[str, Any]
+    seed: Sequence[int]
+    minds: Mapping[str, int]
+    prompts: Mapping[str, str]
+    texts: Mapping[str, str] = field(repr=False)
+    versions: Mapping[str, str]
+    connection: Mapping[str, Any]
+    model_columns: Sequence[str]
+    agent_columns: Sequence[str]
+    forks: Sequence[Mapping[str, Any]] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    def as_row(self) -> dict[str, str]:
+        """Column of the table of runs → text."""
+        return {
+            name: value if isinstance(value := getattr(self, name), str) else to_json(value)
+            for name in HEADER_COLUMNS
+        }
+
+
+HEADER_COLUMNS = tuple(each.name for each in fields(RunHeader) if each.name != "texts")
+"""The columns of the table of runs that a header fills."""
+_PACKAGES = ("sabm-mesa", "mesa", "numpy", "openai", "llama-cpp-python")
+"""The packages whose versions are recorded."""
+
+
+def versions() -> dict[str, str]:
+    """Package → version, and that of Python."""
+    found = {package: _version(package) for package in _PACKAGES}
+    return {"python": platform.python_version()} | {k: v for k, v in found.items() if v is not None}
+
+
+@cache  # a run says it twice, and each time a file of a hundred lines would be read
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def ask_row(run: int, attempt: Attempt) -> list[Any]:
+    """The row of one attempt; the messages still stand in it as texts."""
+    ask, reply = attempt.ask, attempt.reply
+    reading = attempt.reading
+    text = isinstance(reply.answer, str)
+    return [
+        run,
+        *ask.key,
+        attempt.number,
+        ask.name,
+        attempt.mind,
+        ask.messages() if reply.request else None,
+        reply.request or None,
+        reply.answer if text else to_json(reply.answer),
+        reply.answer_format if text else "value",
+        None if reading is None else to_json(reading.value),
+        None if reading is None else reading.reasoning,
+        reading is not None,
+        attempt.reason,
+        reply.prompt_tokens,
+        reply.cached_tokens,
+        reply.completion_tokens,
+        None if math.isnan(reply.cost_usd) else reply.cost_usd,
+        reply.latency_s,
+        reply.model,
+        reply.finish_reason,
+        reply.retries,
+        False,
+        ask.position,
+        attempt.final,
+    ]
+
+
+def as_steps(lines: Sequence[int]) -> list[int]:
+    """The ids of lines as the steps from one to the next, which have fewer digits."""
+    return [line - before for before, line in zip([0, *lines], lines, strict=False)]
+
+
+def from_steps(steps: Sequence[int]) -> list[int]:
+    """The ids of lines, from the steps between them."""
+    return list(accumulate(steps))
+
+
+# Opening.
+
+
+@contextmanager
+def open_for_reading(path: str | Path, *, check: bool = True) -> Iterator[sqlite3.Connection]:
+    """A connection that can only read; rows are `sqlite3.Row`.
+
+    Args:
+        path: the recording.
+        check: whether to look at every page first.
+
+    Raises:
+        RecordingError: when there is no recording of that name, or it is something else, damaged,
+            or of another format; also for damage that is found while the block reads.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise RecordingError(f"There is no recording {path}.")
+    try:
+        with closing(_open(path)) as connection:
+            check_kind(path, connection)
+            if check:
+                check_pages(path, connection)
+            connection.row_factory = sqlite3.Row
+            yield connection
+    except sqlite3.DatabaseError as error:
+        raise unusable(path, error) from None
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Make an empty file a recording, unless another process has done so by now."""
+    schema = files(__package__ or "").joinpath("schema.sql").read_text("utf-8")
+    connection.execute("BEGIN IMMEDIATE")
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if not tables:
+        for statement in schema.split(";\n"):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+    connection.execute("COMMIT")
+
+
+def check_pages(path: Path, connection: sqlite3.Connection) -> None:
+    """Check that no page of a recording is damaged.
+
+    Raises:
+        RecordingError: when one is.
+    """
+    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        raise damaged(path, str(found).replace("\n", " "))
+
+
+def check_kind(path: Path, connection: sqlite3.Connection) -> bool:
+    """Check what a file is.
+
+    Returns:
+        Whether it is a recording already; False for an empty file.
+
+    Raises:
+        RecordingError: when it is something else, cut off, or of another format.
+    """
+    # Tables first: another process may be making the file, and marks it along with them.
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    (found,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if tables and found != APPLICATION_ID:
+        raise RecordingError(f"{path} is an SQLite file but no recording; choose another file.")
+    if version > FORMAT:
+        raise RecordingError(
+            f"{path} has format {version}, newer than {FORMAT}: "
+            "update sabm-mesa, or choose another file."
+        )
+    if tables and version < FORMAT:
+        raise RecordingError(
+            f"{path} has format {version} of an unreleased sabm-mesa; this one reads format "
+            f"{FORMAT}. Choose another file."
+        )
+    (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+    if path.stat().st_size % page_size and not _has_log(path):
+        # SQLite would fill up the page with zeros, and read them as if they had been written.
+        raise damaged(path, "its last page is cut off")
+    return bool(tables)
+
+
+def unusable(path: Path, error: sqlite3.DatabaseError) -> RecordingError:
+    """The error for what SQLite says of a file: it is damaged, or cannot be used for now."""
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF in _TRANSIENT:
+        return RecordingError(
+            f"Cannot use the recording {path} now: {error}. Is the disk full, or the folder not "
+            "writable? What is in it is kept."
+        )
+    return damaged(path, str(error))
+
+
+def damaged(path: Path, problem: str) -> RecordingError:
+    """The error for a file that cannot be used as a recording; it is left as it is."""
+    return RecordingError(
+        f"{path} is not a usable recording ({problem}); it is left as it is. "
+        "Restore a copy of it, or choose another file."
+    )
+
+
+@contextmanager
+def reporting_damage(path: Path) -> Iterator[None]:
+    """Report values that no writer of recordings wrote as damage.
+
+    Args:
+        path: the recording.
+
+    Raises:
+        RecordingError: for a value that is missing, or no JSON.
+    """
+    try:
+        yield
+    except SabmError:
+        raise
+    except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
+        raise damaged(path, f"{type(error).__name__}: {error}") from None
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """Open for reading; without a log beside it a file is read where nothing can be written too.
+
+    A connection in the mode ``ro`` leaves an empty log behind, which looks like one that matters:
+    only one that might write removes the log again. What stands in a log is left there.
+    """
+    address = path.resolve().as_uri()
+    mode = "ro" if _has_log(path) else "rw"
+    try:
+        connection = _connected(f"{address}?mode={mode}")
+    except sqlite3.OperationalError:
+        if _has_log(path):
+            raise
+        connection = _connected(f"{address}?immutable=1")
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def _connected(uri: str) -> sqlite3.Connection:
+    """Connect to a file whose schema can be read; no connection is left open otherwise."""
+    connection = sqlite3.connect(uri, uri=True, timeout=60)
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _has_log(path: Path) -> bool:
+    """Whether pages stand in a log beside the file, which then need not be complete itself."""
+    log = path.with_name(f"{path.name}-wal")
+    return log.exists() and log.stat().st_size > 0
+
+
+# Who is writing: a lock beside the recording that the system releases when its process dies.
+
+
+class Session:
+    """Marks a writer of a recording for as long as its process lives.
+
+    Args:
+        recording: the recording.
+
+    Attributes:
+        uid: the mark of the runs that it writes.
+
+    Raises:
+        OutputError: when the lock cannot be written.
+    """
+
+    def __init__(self, recording: Path) -> None:
+        self.uid = f"c{uuid.uuid4().hex[:11]}"  # a letter first: 12e45 would be read as a number
+        self._path = _lock_of(recording, self.uid)
+        self._lock = FileLock(self._path, thread_local=False)  # any thread may close it
+        try:
+            self._lock.acquire(blocking=False)
+        except OSError as error:
+            raise OutputError(
+                f"Cannot write {self._path} ({error.strerror or error}): choose another folder."
+            ) from None
+
+    def close(self) -> None:
+        """Release the lock; a second time changes nothing."""
+        if self._lock.is_locked:
+            self._path.unlink(missing_ok=True)
+            self._lock.release()
+
+
+def session_is_open(recording: Path, uid: str) -> bool:
+    """Whether a session is still writing.
+
+    Args:
+        recording: the recording.
+        uid: the mark of its runs.
+    """
+    path = _lock_of(recording, uid)
+    if not path.exists():
+        return False
+    lock = FileLock(path)
+    try:
+        lock.acquire(blocking=False)
+    except (Timeout, OSError):
+        return True
+    path.unlink(missing_ok=True)
+    lock.release()
+    return False
+
+
+def _lock_of(recording: Path, uid: str) -> Path:
+    recording = recording.resolve()
+    return recording.with_name(f"{recording.name}.{uid}.lock")

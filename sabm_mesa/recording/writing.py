@@ -1,0 +1,706 @@
+"""Writing recordings: runs, every answer and the collected data.
+
+An answer that was paid for is on disk before the model uses it; what can be computed again for
+free is written along with it, at the latest when the run ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import hashlib
+import sqlite3
+import threading
+import time
+import uuid
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from itertools import count, groupby
+from operator import itemgetter
+from os import getpid
+from pathlib import Path
+from typing import Any
+
+from sabm_mesa.core.asks import Attempt
+from sabm_mesa.core.jsonable import rows_to_json, to_json
+from sabm_mesa.errors import OutputError, ParameterError, RecordingError
+from sabm_mesa.recording.reading import RecordedRun
+from sabm_mesa.recording.store import (
+    COPIED,
+    INSERT_AGENT_DATA,
+    INSERT_ASK,
+    INSERT_MODEL_DATA,
+    MESSAGES,
+    RunHeader,
+    Session,
+    as_steps,
+    ask_row,
+    check_kind,
+    check_pages,
+    create_tables,
+    session_is_open,
+    unusable,
+)
+
+Statement = tuple[str, list[Any]]
+COMMIT_AT = 2000
+"""Rows that wait for a commit before one is made without being asked for."""
+BLOCK_AT = 20_000
+"""Rows that wait for a commit before `Writer.add` blocks: it bounds the memory."""
+CACHED_LINES = 50_000
+"""Lines whose ids are kept in memory; the others are looked up in the file."""
+LINES_PER_QUERY = 500
+FOLDER = Path("sabm_recordings")
+"""The folder for runs with paid answers when no recording is given."""
+_BUSY_S = 60.0
+_open: weakref.WeakSet[Writer] = weakref.WeakSet()
+_numbers = count()
+
+
+class Recording:
+    """A recording that is open for writing; several processes may write to one file.
+
+    Args:
+        path: the file; it and its folder are made when they do not exist.
+        durable: whether what is written has to survive a crash of the machine.
+
+    Attributes:
+        path: the file, as it was given.
+        session: marks the runs that are written here.
+
+    Raises:
+        OutputError: when the folder or the file cannot be written.
+        RecordingError: when the file is something else, damaged, or of a newer version.
+    """
+
+    def __init__(self, path: str | Path, *, durable: bool = True) -> None:
+        self.path, self._durable = Path(path), durable
+        self._file = self.path.resolve()  # also after the working directory has changed
+        new = not self._file.exists()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.open("ab").close()
+        except OSError as error:
+            raise OutputError(
+                f"Cannot write {self.path} ({error.strerror or error}): choose another folder."
+            ) from None
+        try:
+            with closing(self._connect()) as connection:
+                self._prepare(connection)
+        except (sqlite3.DatabaseError, RecordingError) as error:
+            if new and self._file.stat().st_size == 0:
+                self._file.unlink(missing_ok=True)
+            if isinstance(error, RecordingError):
+                raise
+            raise unusable(self.path, error) from None
+        self._joint: sqlite3.Connection | None = None
+        self.session = Session(self._file)
+        self._writer = Writer(self.path, self._connect)
+
+    def start(self, header: RunHeader, *, own: bool = False) -> RunRecorder:
+        """Begin a run.
+
+        Args:
+            header: the header of the run.
+            own: whether the recording is closed along with the recorder of this run.
+
+        Returns:
+            Its recorder; the number of the run is the next free one in the file.
+
+        Raises:
+            RecordingError: when it cannot be written.
+        """
+        return RunRecorder(self._enter(header), self._writer, self.path, self if own else None)
+
+    def start_fork(self, parent: RecordedRun, branch: RecordedRun) -> int:
+        """Enter a run that begins with the history of another one, all of it on disk.
+
+        Args:
+            parent: the run that is forked.
+            branch: the same run with the forks and texts of the new one; the last of its forks
+                says from which round on the new parameters hold.
+
+        Returns:
+            The number of the new run.
+
+        Raises:
+            RecordingError: when it cannot be written, or the parent cannot be read.
+        """
+        at = branch.forks[-1]["at"]
+
+        def history(run: int) -> Iterator[Statement]:
+            for key, found in parent.asks.items():
+                if key[0] < at:
+                    yield INSERT_ASK, _copied(run, found, parent)
+            for round_ in range(at):
+                yield INSERT_MODEL_DATA, [run, round_, parent.model_data[round_]]
+                yield INSERT_AGENT_DATA, [run, round_, parent.agent_data[round_]]
+
+        return self._enter(branch, parent.uid, history)
+
+    def _enter(
+        self,
+        header: RunHeader,
+        parent: str | None = None,
+        rows: Callable[[int], Iterable[Statement]] = lambda _: (),
+    ) -> int:
+        """Enter a run, and the rows for its number, completely or not at all; its number."""
+        with self._transaction() as connection:
+            (run,) = connection.execute("SELECT coalesce(max(run) + 1, 0) FROM runs").fetchone()
+            connection.executemany(
+                "INSERT INTO prompts VALUES (?, ?) ON CONFLICT DO NOTHING", header.texts.items()
+            )
+            uid, session = f"r{uuid.uuid4().hex[:31]}", self.session.uid
+            entry = {
+                **header.as_row(), "run": run, "uid": uid, "command": session, "parent": parent,
+                "started": now(), "status": "running", "session": session,
+            }  # fmt: skip
+            places = ", ".join(f":{column}" for column in entry)
+            connection.execute(f"INSERT INTO runs ({', '.join(entry)}) VALUES ({places})", entry)
+            LineIds().insert(connection, rows(int(run)))
+        return int(run)
+
+    def claim(self, runs: Sequence[int], connected: Mapping[str, Any]) -> dict[int, RunRecorder]:
+        """Continue runs that are in the file, all or none; no other session may be writing them.
+
+        Args:
+            runs: their numbers.
+            connected: how language models are reached from now on.
+
+        Returns:
+            The number of each run → its recorder.
+
+        Raises:
+            RecordingError: when one is being written, or they cannot be.
+        """
+        with self._transaction() as connection:
+            for run in runs:
+                (session,) = connection.execute(
+                    "SELECT session FROM runs WHERE run = ?", (run,)
+                ).fetchone()
+                if session != self.session.uid and session_is_open(self._file, session):
+                    raise RecordingError(
+                        f"Run {run} of {self.path} is in use: it is still being written. "
+                        "Wait until that has ended, or stop it."
+                    )
+                connection.execute(
+                    "UPDATE runs SET session = ?, connection = ?, status = 'running', "
+                    "ended = NULL, problem = NULL WHERE run = ?",
+                    (self.session.uid, to_json(connected), run),
+                )
+        return {run: RunRecorder(run, self._writer, self.path) for run in runs}
+
+    def close(self) -> None:
+        """Write what is left and close the file.
+
+        Raises:
+            RecordingError: when it cannot be written.
+        """
+        try:
+            self._writer.close()
+        finally:
+            self.session.close()
+
+    def __enter__(self) -> Recording:
+        """Return the recording, to be closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the recording."""
+        self.close()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Enter all runs of the block at once: all of them, or none."""
+        with self._transaction() as connection:
+            self._joint = connection
+            try:
+                yield
+            finally:
+                self._joint = None
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        if self._joint is not None:
+            yield self._joint
+            return
+        try:
+            with closing(self._connect()) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                yield connection
+                connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise RecordingError(f"Cannot write the recording {self.path}: {error}.") from None
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._file, timeout=_BUSY_S, isolation_level=None)
+        try:
+            connection.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'OFF'}")
+        except sqlite3.DatabaseError:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        is_recording = check_kind(self.path, connection)
+        check_pages(self.path, connection)
+        _write_ahead(connection)
+        if not is_recording:
+            create_tables(connection)
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Set the journal mode; SQLite does not wait here when other processes do the same."""
+    deadline = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+def _copied(run: int, found: sqlite3.Row, parent: RecordedRun) -> list[Any]:
+    """An answer of the parent as one of the new run; its messages stand in it as texts."""
+    row = [run, *tuple(found)[1:]]
+    row[COPIED] = 1
+    if found["messages"] is not None:
+        row[MESSAGES] = [
+            {"role": role, "content": content} for role, content in parent.messages(found)
+        ]
+    return row
+
+
+class Recorder(ABC):
+    """Recipient of the attempts, the data and the end of a run.
+
+    Attributes:
+        run: the number of the run in its recording; 0 without one.
+        path: the recording, or None.
+    """
+
+    run: int = 0
+    path: Path | None = None
+
+    def enter(self, header: RunHeader) -> None:  # noqa: B027 - most have nothing to do
+        """Begin the run."""
+
+    @abstractmethod
+    async def record(self, attempt: Attempt, *, durable: bool) -> None:
+        """Report one attempt; with `durable`, return only when it is on disk."""
+
+    @abstractmethod
+    def collect(
+        self, round_: int, model_row: Sequence[Any], agent_rows: Sequence[Sequence[Any]]
+    ) -> None:
+        """Report the data of one round."""
+
+    @abstractmethod
+    async def finish(
+        self, problem: str = "", measures: Callable[[], Mapping[str, Any]] = dict
+    ) -> None:
+        """Report how the run ended."""
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to do
+        """Close what was opened for this run alone."""
+
+
+class RunRecorder(Recorder):
+    """Records one run.
+
+    Args:
+        run: its number in the recording.
+        writer: the writer of the recording.
+        path: the recording.
+        own: the recording when it was opened for this run alone, or None.
+    """
+
+    def __init__(self, run: int, writer: Writer, path: Path, own: Recording | None = None) -> None:
+        self.run, self.path = run, path
+        self._writer, self._own = writer, own
+
+    async def record(self, attempt: Attempt, *, durable: bool) -> None:
+        """Write one attempt.
+
+        Args:
+            attempt: the attempt.
+            durable: whether to return only when it is on disk.
+
+        Raises:
+            RecordingError: when it cannot be written.
+        """
+        self._writer.add((INSERT_ASK, ask_row(self.run, attempt)))
+        attempt.ask.forget_question()  # many agents may wait for the disk, each with its question
+        if durable:
+            await self._writer.committed()
+
+    def collect(
+        self, round_: int, model_row: Sequence[Any], agent_rows: Sequence[Sequence[Any]]
+    ) -> None:
+        """Write the data of one round.
+
+        Args:
+            round_: the round.
+            model_row: the values of the model columns.
+            agent_rows: for each agent, the values of the agent columns.
+
+        Raises:
+            RecordingError: when an earlier commit failed.
+        """
+        self._writer.add(
+            (INSERT_MODEL_DATA, [self.run, round_, to_json(model_row)]),
+            (INSERT_AGENT_DATA, [self.run, round_, rows_to_json(agent_rows)]),
+        )
+        self._writer.commit()  # not awaited
+
+    async def finish(
+        self, problem: str = "", measures: Callable[[], Mapping[str, Any]] = dict
+    ) -> None:
+        """Write how the run ended, and have all of it on disk.
+
+        Args:
+            problem: why it failed, or ``""``.
+            measures: computes its end measures; it is called unless the run failed.
+
+        Raises:
+            RecordingError: when it cannot be written.
+        """
+        status = "failed" if problem else "finished"
+        found = None if problem else to_json(measures())
+        ended = "UPDATE runs SET ended = ?, status = ?, problem = ?, measures = ? WHERE run = ?"
+        self._writer.add((ended, [now(), status, problem or None, found, self.run]))
+        await self._writer.committed()
+
+    def close(self) -> None:
+        """Close the recording when it is the run's own; a second time changes nothing."""
+        if self._own is not None:
+            self._own.close()
+            self._own = None
+
+
+class NoRecording(Recorder):
+    """Records nothing: for runs that can be repeated for free."""
+
+    async def record(self, attempt: Attempt, *, durable: bool) -> None:
+        """Record nothing."""
+
+    def collect(
+        self, round_: int, model_row: Sequence[Any], agent_rows: Sequence[Sequence[Any]]
+    ) -> None:
+        """Record nothing."""
+
+    async def finish(
+        self, problem: str = "", measures: Callable[[], Mapping[str, Any]] = dict
+    ) -> None:
+        """Record nothing."""
+
+
+Where = Recording | Recorder | str | Path | bool | None
+"""The place where a run is recorded: an open recording, which others share and close; a recorder,
+such as that of a replay; a path; False for nowhere; None for a file of its own in `FOLDER` when
+answers are paid for, else nowhere."""
+
+
+def check_where(where: Any) -> None:
+    """Check that a run can be recorded there.
+
+    Args:
+        where: the given place; see `Where`.
+
+    Raises:
+        ParameterError: for anything else.
+    """
+    if where is not None and not isinstance(where, Recording | Recorder | str | Path | bool):
+        raise ParameterError(
+            f"recording is a recording, a path or False, not {where!r}.", parameter="recording"
+        )
+
+
+def is_recorded(where: Where, *, paid: bool) -> bool:
+    """Whether a run is written to a file, as opposed to compared with one or left unrecorded.
+
+    Args:
+        where: where it is recorded.
+        paid: whether answers are paid for.
+    """
+    return isinstance(where, Recording | str | Path) or (where is None and paid)
+
+
+def open_recorder(where: Where, header: RunHeader, *, paid: bool) -> Recorder:
+    """Enter a run where it is recorded.
+
+    Args:
+        where: where it is recorded.
+        header: the header of the run.
+        paid: whether answers are paid for.
+
+    Raises:
+        OutputError: when the recording cannot be written.
+        RecordingError: when the file is something else, damaged, or of a newer version.
+        ReplayMismatch: when a replay collects other data than were recorded.
+    """
+    if isinstance(where, Recorder):
+        where.enter(header)
+        return where
+    if isinstance(where, Recording):
+        return where.start(header)
+    if isinstance(where, bool) or (where is None and not paid):
+        return NoRecording()
+    if where is None:
+        stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+        where = FOLDER / f"{header.scenario}-{stamp}-{getpid()}-{next(_numbers)}.sqlite"
+    own = Recording(where)
+    try:
+        return own.start(header, own=True)
+    except BaseException:
+        own.close()
+        raise
+
+
+def now() -> str:
+    """The time in UTC, as it is recorded."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+class Writer:
+    """Writes rows on a thread of its own: many rows a commit, and a promise kept for each.
+
+    One commit (with an `fsync`) serves all rows that came in while the one before was being
+    written, so that hundreds of answers a second can be durable before they are used.
+
+    Args:
+        path: the file, for errors.
+        connect: opens the connection, on the writer's thread.
+    """
+
+    def __init__(self, path: Path, connect: Callable[[], sqlite3.Connection]) -> None:
+        self._path, self._connect = path, connect
+        self._rows: list[Statement] = []
+        self._promises: list[Future[None]] = []
+        self._waiting: _Waiters | None = None
+        self._wake = threading.Condition()
+        self._closing = False
+        self._failure: RecordingError | None = None
+        self._texts = LineIds()
+        self._thread = threading.Thread(target=self._run, name="sabm-recording", daemon=True)
+        self._thread.start()
+        _open.add(self)
+
+    def add(self, *statements: Statement) -> None:
+        """Add rows to the next commit, which holds all of them or none.
+
+        Args:
+            statements: (SQL, row) each.
+
+        Raises:
+            RecordingError: when an earlier commit failed.
+        """
+        with self._wake:
+            while len(self._rows) >= BLOCK_AT and self._failure is None and not self._closing:
+                self._wake.wait()
+            self._check()
+            self._rows += statements
+            if len(self._rows) >= COMMIT_AT:
+                self._wake.notify()
+
+    def commit(self) -> Future[None]:
+        """Have everything that was added so far on disk; the future says when it is.
+
+        Raises:
+            RecordingError: when an earlier commit failed; also by the future.
+        """
+        with self._wake:
+            self._check()
+            if not self._promises:  # all calls before the next commit share its promise
+                self._promises.append(Future())
+                self._wake.notify()
+            return self._promises[0]
+
+    async def committed(self) -> None:
+        """Await that everything that was added so far is on disk.
+
+        Raises:
+            RecordingError: when it cannot be written.
+        """
+        promise, loop, waiting = self.commit(), asyncio.get_running_loop(), self._waiting
+        if waiting is None or waiting.promise is not promise or waiting.loop is not loop:
+            waiting = self._waiting = _Waiters(promise, loop)
+        await waiting.join()
+
+    def close(self) -> None:
+        """Write what is left and end the thread.
+
+        Raises:
+            RecordingError: when it cannot be written.
+        """
+        with self._wake:
+            self._closing = True
+            self._wake.notify_all()
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        if self._closing:
+            raise RecordingError(f"The recording {self._path} is closed.")
+
+    def _run(self) -> None:
+        try:
+            with closing(self._connect()) as connection:
+                while self._next(connection):
+                    pass
+        except Exception as error:  # noqa: BLE001 - every waiter gets the error
+            self._fail(RecordingError(f"Cannot write the recording {self._path}: {error}."), [])
+
+    def _fail(self, failure: RecordingError, promises: list[Future[None]]) -> None:
+        with self._wake:
+            self._failure = failure
+            promises += self._promises
+            self._promises = []
+            self._wake.notify_all()
+        for promise in promises:
+            promise.set_exception(failure)
+
+    def _next(self, connection: sqlite3.Connection) -> bool:
+        with self._wake:
+            while not (self._promises or self._closing or len(self._rows) >= COMMIT_AT):
+                self._wake.wait()
+            rows, self._rows = self._rows, []
+            if len(rows) >= BLOCK_AT:
+                self._wake.notify_all()
+            promises, self._promises = self._promises, []
+            closing = self._closing
+        failure = self._write(connection, rows)
+        if failure is not None:
+            self._fail(failure, promises)
+            return False
+        for promise in promises:
+            promise.set_result(None)
+        return not closing
+
+    def _write(
+        self, connection: sqlite3.Connection, rows: list[Statement]
+    ) -> RecordingError | None:
+        if not rows:
+            return None
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            self._texts.insert(connection, rows)
+            connection.execute("COMMIT")
+        except (sqlite3.Error, UnicodeError, OverflowError) as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            hint = " Is the disk full?" if isinstance(error, sqlite3.OperationalError) else ""
+            return RecordingError(
+                f"Cannot write the recording {self._path}: {error}.{hint} "
+                "What was committed before is kept."
+            )
+        return None
+
+
+class _Waiters:
+    """Coroutines of one loop that wait for the same commit: one wake-up serves all of them.
+
+    Args:
+        promise: of the commit.
+        loop: the loop.
+    """
+
+    def __init__(self, promise: Future[None], loop: asyncio.AbstractEventLoop) -> None:
+        self.promise, self.loop = promise, loop
+        self._futures: list[asyncio.Future[None]] = []
+        promise.add_done_callback(self._kept)
+
+    def join(self) -> asyncio.Future[None]:
+        """One future per waiter, so that cancelling one does not affect the others."""
+        future = self.loop.create_future()
+        self._futures.append(future)
+        return future
+
+    def _kept(self, _promise: Future[None]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: there are no waiters left
+            self.loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        failure = self.promise.exception()
+        for future in self._futures:
+            if future.done():
+                continue
+            if failure is None:
+                future.set_result(None)
+            else:
+                future.set_exception(failure)
+
+
+class LineIds:
+    """The ids of the lines that are in the file: each is written once."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, int] = {}
+
+    def insert(self, connection: sqlite3.Connection, statements: Iterable[Statement]) -> None:
+        """Write rows, with the messages of asks as the ids of their lines.
+
+        Args:
+            connection: to the recording, within a transaction.
+            statements: (SQL, row) each.
+        """
+        for sql, group in groupby(statements, itemgetter(0)):
+            rows = [row for _, row in group]
+            if sql is INSERT_ASK:
+                self._number(connection, [row for row in rows if row[MESSAGES] is not None])
+            connection.executemany(sql, rows)
+
+    def _number(self, connection: sqlite3.Connection, rows: list[list[Any]]) -> None:
+        """Put numbers for the lines of the messages in rows of asks, and enter those lines."""
+        chats = [[(m["role"], m["content"].split("\n")) for m in row[MESSAGES]] for row in rows]
+        lines = dict.fromkeys(line for chat in chats for _, content in chat for line in content)
+        ids = self._ids_of(connection, lines)
+        for row, chat in zip(rows, chats, strict=True):
+            row[MESSAGES] = to_json(
+                [[role, as_steps([ids[line] for line in content])] for role, content in chat]
+            )
+
+    def _ids_of(self, connection: sqlite3.Connection, lines: Iterable[str]) -> dict[str, int]:
+        ids = {line: self._ids.get(line, 0) for line in lines}
+        new = {_digest(line): line for line, number in ids.items() if not number}
+        digests = list(new)
+        for i in range(0, len(digests), LINES_PER_QUERY):
+            some = digests[i : i + LINES_PER_QUERY]
+            places = ", ".join("?" * len(some))
+            query = f"SELECT digest, id FROM texts WHERE digest IN ({places})"
+            for digest, number in connection.execute(query, some).fetchall():
+                ids[new.pop(digest)] = int(number)
+        if new:
+            (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM texts").fetchone()
+            ids |= {line: number for number, line in enumerate(new.values(), last + 1)}
+            rows = [(ids[line], digest, line) for digest, line in new.items()]
+            connection.executemany("INSERT INTO texts VALUES (?, ?, ?)", rows)
+        if len(self._ids) >= CACHED_LINES:
+            self._ids.clear()
+        self._ids |= ids
+        return ids
+
+
+def _digest(line: str) -> bytes:
+    return hashlib.blake2b(line.encode(), digest_size=16).digest()
+
+
+def _close_all() -> None:
+    """Write what is left when the process ends without having closed its recordings."""
+    for writer in list(_open):
+        with contextlib.suppress(RecordingError):
+            writer.close()
+
+
+atexit.register(_close_all)

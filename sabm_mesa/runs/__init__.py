@@ -1,0 +1,1 @@
+"""Runs: one, many, sweeps, replays, and what they cost."""

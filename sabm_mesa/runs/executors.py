@@ -1,0 +1,339 @@
+"""Executors of the free runs of a sweep: in this process, in others, or on Ray.
+
+Each executor plays every run into a recording of its own, and returns the files as they come.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter, deque
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol
+
+from sabm_mesa.errors import ParameterError, RunError, SabmError, error_message
+from sabm_mesa.llm.address import check_listener
+from sabm_mesa.recording import Recording
+from sabm_mesa.runs.planned import RunSpec
+from sabm_mesa.runs.run import run_models
+
+MAX_LOST_WORKERS = 3
+"""Workers that may be lost over one run: then it may be the run that ends them."""
+# A fresh interpreter: a fork takes no threads along, and what multiprocessing spawns imports the
+# script that sweeps, which then sweeps again. Ctrl-C reaches all processes, and is for this one,
+# which ends the others.
+_WORKER = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+sys.path[:] = {path!r}
+from sabm_mesa.runs.executors import serve
+serve({scratch!r})
+"""
+
+Played = Generator[tuple[int, bytes], None, None]
+"""The place of a run among the plans, and the file of its recording: as they come."""
+
+
+class Executor(Protocol):
+    """Executor of the runs of a sweep."""
+
+    def __call__(self, specs: Sequence[RunSpec], scratch: Path) -> Played:
+        """Play runs; one that is lost with its worker is played again.
+
+        Args:
+            specs: the runs.
+            scratch: a folder on this machine for what is not finished.
+
+        Returns:
+            The runs, as they come; closing it ends the workers.
+
+        Raises:
+            RunError: when a run fails, or loses its worker again and again.
+        """
+
+
+def play(spec: RunSpec, scratch: Path | None = None) -> bytes:
+    """Play one run.
+
+    Args:
+        spec: the run.
+        scratch: the folder in which its recording grows; that of the system when None.
+
+    Returns:
+        The file of its recording.
+
+    Raises:
+        RunError: when it fails.
+    """
+    with TemporaryDirectory(dir=scratch, prefix="run-") as folder:
+        path = Path(folder, "recording.sqlite")
+        # A run that is cut off is not used at all, so there is no need to wait for the disk.
+        with Recording(path, durable=False) as opened:
+            run_models([spec.build(opened)])
+        return path.read_bytes()
+
+
+def play_here(specs: Sequence[RunSpec], scratch: Path) -> Played:
+    """Play runs one after another in this process; see `Executor`."""
+    for place, spec in enumerate(specs):
+        yield place, play(spec, scratch)
+
+
+def check_sendable(specs: Sequence[RunSpec]) -> None:
+    """Check that runs can be sent to other processes.
+
+    Args:
+        specs: the runs.
+
+    Raises:
+        ParameterError: for a class or a parameter that only this process knows.
+    """
+    try:
+        pickle.dumps(specs)
+        unknown = "" if specs[0].scenario.__module__ != "__main__" else "it is part of the script"
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        unknown = str(error)
+    if unknown:
+        raise ParameterError(
+            f"{specs[0].scenario.__name__} cannot be sent to other processes ({unknown}): define "
+            "the scenario in a module, or play its runs here."
+        )
+
+
+def on_processes(specs: Sequence[RunSpec], scratch: Path, workers: int) -> Played:
+    """Play runs in processes of this machine; see `Executor`.
+
+    A process that is lost is replaced, and its run is played again.
+
+    Args:
+        specs: the runs.
+        scratch: a folder for what is not finished.
+        workers: the number of processes.
+
+    Raises:
+        ParameterError: when the runs cannot be sent to other processes.
+        RunError: when a run fails, or loses its process again and again.
+    """
+    check_sendable(specs)
+    waiting = list(reversed(range(len(specs))))
+    ready: list[tuple[int, bytes]] = []
+    lost: Counter[int] = Counter()
+    busy: dict[Future[bytes | None], tuple[_Worker, int]] = {}
+    idle = [_Worker(scratch) for _ in range(min(workers, len(specs)))]
+    pool = ThreadPoolExecutor(len(idle), thread_name_prefix="sabm-sweep")
+    try:
+        while waiting or busy or ready:
+            while waiting and idle:
+                worker, place = idle.pop(), waiting.pop()
+                busy[pool.submit(worker.play, specs[place])] = worker, place
+            yield from ready  # only now, when all workers are busy
+            ready.clear()
+            for done in wait(busy, return_when=FIRST_COMPLETED).done:
+                worker, place = busy[done]
+                played = done.result()
+                del busy[done]
+                idle.append(worker if played is not None else _Worker(scratch))
+                if played is not None:
+                    ready.append((place, played))
+                    continue
+                worker.end()
+                waiting.append(place)
+                lost[place] += 1
+                if lost[place] == MAX_LOST_WORKERS:
+                    raise lost_too_often(specs[place])
+    finally:
+        left = [*idle, *(worker for worker, _ in busy.values())]
+        for worker in left:
+            worker.kill()
+        pool.shutdown()  # the threads that wait for a worker see it end
+        for worker in left:
+            worker.end()
+
+
+def lost_too_often(spec: RunSpec) -> RunError:
+    """The error for a run that no worker survives.
+
+    Args:
+        spec: the run.
+    """
+    which = f"{spec.scenario.scenario_name} with the seed {spec.seed} and {dict(spec.parameters)}"
+    return RunError(
+        f"{MAX_LOST_WORKERS} workers were lost over the run of {which}: if it needs more memory "
+        "than there is, try fewer workers."
+    )
+
+
+class _Worker:
+    """A process that plays one run after another.
+
+    Args:
+        scratch: a folder for what is not finished.
+    """
+
+    def __init__(self, scratch: Path) -> None:
+        code = _WORKER.format(path=sys.path, scratch=str(scratch))
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe)
+
+    def play(self, spec: RunSpec) -> bytes | None:
+        """Have it play a run; None when the process is lost.
+
+        Raises:
+            RunError: when the run fails.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            pickle.dump(spec, self._process.stdin)
+            self._process.stdin.flush()
+            done: Any = pickle.load(self._process.stdout)
+        except (EOFError, OSError, pickle.UnpicklingError):
+            return None
+        if isinstance(done, SabmError):
+            raise done
+        played: bytes = done
+        return played
+
+    def kill(self) -> None:
+        """End the process at once: nothing that it holds is needed."""
+        self._process.kill()
+
+    def end(self) -> None:
+        """End the process, and close what leads to it."""
+        self.kill()
+        with suppress(OSError):  # it may not have read all of its input
+            self._process.communicate()
+
+
+def serve(scratch: str) -> None:
+    """Play the runs that come in on standard input, and send them back: what a worker runs.
+
+    Args:
+        scratch: a folder for what is not finished.
+    """
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a scenario prints must not mix with the answers
+    with suppress(EOFError, OSError):  # the parent is gone
+        while True:
+            spec = pickle.load(sys.stdin.buffer)
+            done: bytes | SabmError
+            try:
+                done = play(spec, Path(scratch))
+            except SabmError as error:
+                done = error
+            pickle.dump(done, answers)
+            answers.flush()
+
+
+def load_ray(address: str | None = None) -> Any:
+    """Ray.
+
+    Args:
+        address: the cluster that is to be reached, or None.
+
+    Raises:
+        ParameterError: when it is not installed.
+    """
+    if address is not None:
+        # Where something else listens Ray tries 20 times for 40 s each; it reads this once.
+        os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "1")
+    try:
+        return import_module("ray")
+    except ImportError:
+        raise ParameterError(
+            "Ray is not installed: pip install 'sabm-mesa[ray]', or sweep on processes."
+        ) from None
+
+
+def on_ray(
+    specs: Sequence[RunSpec], scratch: Path, workers: int | None, address: str | None
+) -> Played:
+    """Play runs on Ray; see `Executor`.
+
+    Ray plays a run again when its worker or machine is lost. A run that is finished is sent here
+    at once, so no machine is needed for what it has done before. When a sweep on a Ray that it did
+    not connect to itself is stopped, up to two runs a core go on there, and their results are lost.
+
+    Args:
+        specs: the runs.
+        scratch: a folder for what is not finished; a worker of another machine, or of a Ray that
+            is not started here, uses the folder for temporary files of its machine.
+        workers: the processes of a Ray that is started here; as many as there are cores when None.
+        address: the cluster (``HOST:PORT``, ``ray://HOST:PORT`` or ``auto``); None for the Ray
+            that this process is connected to, or else one that is started here for the sweep.
+
+    Raises:
+        ParameterError: when Ray is not installed, there is no cluster at the address, or the runs
+            cannot be sent.
+        RunError: when a run fails, or loses its worker again and again.
+    """
+    ray = load_ray()
+    check_sendable(specs)
+    own = None if address or ray.is_initialized() else scratch.resolve()
+    with _connected(ray, workers, address):
+        # Ray calls every try after the first one a retry.
+        remote = ray.remote(num_cpus=1, max_retries=MAX_LOST_WORKERS - 1)(play)
+        # Not all are sent at once: what is sent is not called back when the sweep stops, since a
+        # forced cancellation that meets the end of its task makes Ray end this process.
+        room = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+        ahead, waiting = deque(range(len(specs))), dict[Any, int]()
+        while ahead or waiting:
+            while ahead and len(waiting) < room:
+                place = ahead.popleft()
+                waiting[remote.remote(specs[place], own)] = place
+            for done in ray.wait(list(waiting))[0]:
+                place = waiting.pop(done)
+                yield place, _result(ray, done, specs[place])
+
+
+def _result(ray: Any, done: Any, spec: RunSpec) -> bytes:
+    try:
+        played: bytes = ray.get(done)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, SabmError):
+            raise error.cause from None
+        raise RunError(f"A worker of Ray failed: {error_message(error.cause)}.") from None
+    except ray.exceptions.WorkerCrashedError:
+        raise lost_too_often(spec) from None
+    except ray.exceptions.RayError as error:
+        raise RunError(f"Ray failed: {error_message(error)}") from None
+    return played
+
+
+@contextmanager
+def _connected(ray: Any, workers: int | None, address: str | None) -> Iterator[None]:
+    """Connected to Ray, and to one that is started here for as long as the block lasts."""
+    if ray.is_initialized():
+        yield
+        return
+    options: dict[str, Any] = {"address": address}
+    if address is None:
+        # What Ray reports of its use by itself would be the only thing that leaves this machine.
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        options = {"address": "local", "num_cpus": workers or os.cpu_count()}
+        options["include_dashboard"] = False
+    elif ":" in address.rpartition("//")[2]:
+        check_listener(address.rpartition("//")[2], "Ray cluster")
+    main = threading.current_thread() is threading.main_thread()
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        ray.init(**options, logging_level="ERROR", log_to_driver=False)
+    except (OSError, RuntimeError, ValueError) as error:
+        where = "start Ray here" if address is None else f"reach the Ray cluster {address!r}"
+        raise ParameterError(f"Cannot {where}: {error_message(error)}") from None
+    finally:
+        if main:
+            signal.signal(signal.SIGTERM, handler)  # Ray sets its own
+    try:
+        yield
+    finally:
+        ray.shutdown()

@@ -1,0 +1,332 @@
+"""Games: runs in which people play, each at a seat, and the games of a server.
+
+A game is played on a thread of its own. `Games` keeps those of one process, and knows which browser
+may see which of them.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakSet
+
+from sabm_mesa.core.engine import WIND_UP_S
+from sabm_mesa.core.parameters import check_float, check_int
+from sabm_mesa.errors import MindSpecError, RunError, SabmError
+from sabm_mesa.minds.human import HUMAN, HumanMind, Seat, same
+from sabm_mesa.minds.specs import Minds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sabm_mesa.models.base import SmartModel
+
+MOST_GAMES = 32
+"""Games that are kept at once: the oldest that is over, or else was never started, makes room."""
+Status = Literal["open", "playing", "over"]
+_log = logging.getLogger(__name__)
+
+
+class Game:
+    """A run with seats for people. It is played on a thread of its own.
+
+    Args:
+        scenario: the model class.
+        time_limit_s: seconds until an unanswered question is given up; None for no limit.
+        parameters: the parameters of the model; ``"human"`` among the minds makes a seat.
+
+    Attributes:
+        model: the model.
+        seats: agent → its seat, in the order of the ids.
+        problem: why the game ended before its time, or ``""``.
+        public: the model columns that players see while the game goes on.
+        watch: called on the game's thread after each round, and when the game is over.
+
+    Raises:
+        UsageError: for parameters that cannot be used, or a game without a seat.
+        LLMError: for a language model that cannot be set up.
+    """
+
+    def __init__(
+        self, scenario: type[SmartModel], *, time_limit_s: float | None = None, **parameters: Any
+    ) -> None:
+        limit = None if time_limit_s is None else check_float("the time limit", time_limit_s, 0.001)
+        people = HumanMind()
+        minds = _with_seats(parameters.pop("minds", HUMAN), people)
+        self.model = scenario(**parameters, minds=minds)
+        self.seats = {
+            agent.unique_id: Seat(agent.unique_id, limit)
+            for agent in self.model.population
+            if agent.mind is people
+        }
+        if not self.seats:
+            raise MindSpecError("A game needs a seat: put the mind 'human' among the minds.")
+        people.seats = self.seats
+        self.problem = ""
+        self.public: tuple[str, ...] = ()
+        self.watch: Callable[[], object] = lambda: None
+        self._frames = self.model.model_frame(), self.model.agent_frame()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._over = threading.Event()
+
+    @property
+    def status(self) -> Status:
+        """``"open"`` until it is started, ``"playing"``, or ``"over"``."""
+        if self._over.is_set():
+            return "over"
+        return "open" if self._thread is None else "playing"
+
+    def start(self) -> None:
+        """Begin to play; a second time changes nothing."""
+        with self._lock:
+            if self.status != "open":
+                return
+            self._thread = threading.Thread(target=self._play, name="sabm-game", daemon=True)
+            self._thread.start()
+        self._tell()
+
+    def stop(self) -> None:
+        """End the game, from any thread, whether it was started or not."""
+        with self._lock:
+            if self.status == "open":
+                self._end("The game was ended before it began.")
+        self.model.stop()
+
+    def join(self, timeout_s: float | None = None) -> bool:
+        """Wait until a game that was started is over; whether it is.
+
+        Args:
+            timeout_s: seconds to wait at most; None for no limit.
+        """
+        over = self._over.wait(timeout_s)
+        if over and self._thread is not None:
+            self._thread.join(timeout_s)
+        return over
+
+    def model_data(self) -> pd.DataFrame:
+        """The scenario's model columns of the rounds that are over: for all when the game is."""
+        return self._frames[0][["round", *self.model.columns()]]
+
+    def so_far(self) -> pd.DataFrame:
+        """The data that all players may see during the game: the public columns by round."""
+        return self._frames[0][["round", *self.public]]
+
+    def own_data(self, seat: Seat) -> pd.DataFrame:
+        """The data that a seat may see of its own agent: its columns in the rounds that are over.
+
+        Args:
+            seat: the seat.
+        """
+        frame = self._frames[1]
+        own = frame[frame["agent"] == seat.agent]
+        return own[["round", *self.model.agent_columns]]
+
+    def _play(self) -> None:
+        problem = ""
+        try:
+            while self.model.running:
+                self.model.step()
+                # Between two rounds nothing changes the model: what others read is kept.
+                self._frames = self.model.model_frame(), self.model.agent_frame()
+                self.watch()
+                self._tell()
+        except SabmError as error:
+            problem = str(error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the host is told
+            _log.exception("A game failed.")
+            problem = f"{type(error).__name__}: {error}"
+        finally:
+            self._end(problem)
+
+    def _end(self, problem: str) -> None:
+        self.problem = problem
+        try:
+            self.model.close(problem or "stopped")
+        except Exception as error:  # noqa: BLE001 - whatever it is, the host is told
+            _log.exception("A game could not be closed.")
+            self.problem = problem or str(error)
+        finally:
+            self._over.set()
+            try:
+                self.watch()
+            except Exception:  # noqa: BLE001 - the game is over all the same
+                _log.exception("A game could not be looked at.")
+            self._tell()
+
+    def _tell(self) -> None:
+        for seat in self.seats.values():
+            seat.touch()
+
+
+class Games:
+    """The games of one process, by the secrets of the browsers that may see them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._games: dict[Game, list[str]] = {}
+        self._ever: WeakSet[Game] = WeakSet()
+
+    def add(self, host: str, game: Game) -> None:
+        """Keep a new game.
+
+        Args:
+            host: the secret of the browser that may see its links.
+            game: the game.
+
+        Raises:
+            RunError: when as many games as are kept are still going on.
+        """
+        old: Game | None = None
+        with self._lock:
+            if len(self._games) >= MOST_GAMES:
+                old = next((g for state in ("over", "open") for g in self._games
+                            if g.status == state), None)  # fmt: skip
+                if old is None:
+                    raise RunError(f"{MOST_GAMES} games are going on: end one of them first.")
+                del self._games[old]
+            self._games[game] = [host]
+            self._ever.add(game)
+        if old is not None:
+            old.stop()
+
+    def of(self, host: str) -> list[Game]:
+        """The games of a host, newest first."""
+        with self._lock:
+            return [game for game, hosts in reversed(self._games.items()) if _among(host, hosts)]
+
+    def of_others(self, host: str) -> list[Game]:
+        """The games that are not a host's, newest first."""
+        mine = self.of(host)
+        with self._lock:
+            return [game for game in reversed(self._games) if game not in mine]
+
+    def share(self, host: str, game: Game) -> None:
+        """Show a game and its links to another browser of its host.
+
+        Args:
+            host: the secret of the browser.
+            game: the game; one that was closed is left alone.
+        """
+        with self._lock:
+            if game in self._games:
+                self._games[game].append(host)
+
+    def find(self, token: str) -> tuple[Game, Seat] | None:
+        """The seat behind a link, with its game.
+
+        Args:
+            token: the token in the link.
+        """
+        with self._lock:
+            for game in self._games:
+                for seat in game.seats.values():
+                    if same(seat.token, token):
+                        return game, seat
+        return None
+
+    def close(self, game: Game) -> None:
+        """End a game and forget it: its links lead nowhere from now on.
+
+        Args:
+            game: the game.
+        """
+        with self._lock:
+            self._games.pop(game, None)
+        game.stop()
+
+    def close_all(self) -> None:
+        """End all games, and wait until the answers that are paid for are recorded."""
+        with self._lock:
+            games = list(self._ever)
+        for game in games:
+            game.stop()
+        deadline = time.monotonic() + WIND_UP_S
+        for game in games:
+            game.join(max(0.0, deadline - time.monotonic()))
+
+
+def with_others(
+    scenario: type[SmartModel],
+    parameters: Mapping[str, Any],
+    others: str | Mapping[str, int],
+    people: int = 1,
+) -> dict[str, int]:
+    """The minds of a game: people at the first agents, others at the rest.
+
+    Args:
+        scenario: the model class.
+        parameters: its parameters without the minds.
+        others: one spec for all others; or a mapping spec → number.
+        people: how many people.
+
+    Raises:
+        UsageError: when there are not so many agents, or for parameters that cannot be used.
+        LLMError: for a language model that cannot be set up.
+    """
+    if HUMAN in ([others] if isinstance(others, str) else others):
+        raise MindSpecError("The others are no people: give the people seats instead.")
+    if isinstance(others, Mapping):
+        return {HUMAN: people, **others}
+    # How many agents there are is the scenario's business, so one is made to count them.
+    trial = scenario(**{**parameters, "minds": others, "recording": False})
+    n = len(trial.population)
+    check_int("the number of people", people, 1, n)
+    return {HUMAN: people, others: n - people}
+
+
+def check_seats(
+    scenario: type[SmartModel],
+    parameters: Mapping[str, Any],
+    others: str | Mapping[str, int],
+    people: int,
+) -> None:
+    """Check that seats and other minds are as many as there are agents.
+
+    Args:
+        scenario: the model class.
+        parameters: its parameters without the minds.
+        others: as for `with_others`.
+        people: how many seats there are for people.
+
+    Raises:
+        UsageError: when they are not, or for parameters that cannot be used.
+    """
+    n = len(scenario(**{**parameters, "minds": "classical", "recording": False}).population)
+    have = f"the scenario has {_count(n, 'agent')}"
+    if check_int("the number of seats for people", people, 1) > n:
+        raise MindSpecError(
+            f"{_count(people, 'seat')} for people are too many, for {have}: take fewer seats, or "
+            "more agents."
+        )
+    if isinstance(others, Mapping) and people + (named := _sum(others)) != n:
+        raise MindSpecError(
+            f"{_count(people, 'seat')} for people and {_count(named, 'other mind')} make "
+            f"{people + named}, but {have}: change one of the three numbers."
+        )
+
+
+def _sum(counts: Mapping[str, Any]) -> int:
+    return sum(n for n in counts.values() if type(n) is int)
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def _with_seats(minds: Minds, people: HumanMind) -> Minds:
+    """The same minds with `people` for the spec ``"human"``."""
+    if minds == HUMAN:
+        return people
+    if isinstance(minds, Mapping):
+        return {people if spec == HUMAN else spec: count for spec, count in minds.items()}
+    if isinstance(minds, Sequence) and not isinstance(minds, str):
+        return [people if spec == HUMAN else spec for spec in minds]
+    return minds
+
+
+def _among(secret: str, known: Sequence[str]) -> bool:
+    return any(same(each, secret) for each in known)

@@ -1,0 +1,284 @@
+"""Planned runs: what is to be run, which of it a recording holds, and running what is missing.
+
+A planned run is recorded with its tags and, as the tag ``spec``, a digest of all that makes it this
+run and no other: the scenario, all parameters, the minds and their files, the seed and the tags.
+Finding it again is one query for that tag.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sabm_mesa.core.jsonable import json_roundtrip
+from sabm_mesa.llm import Connection
+from sabm_mesa.minds.specs import files_of, objects_by_spec
+from sabm_mesa.models.base import SmartModel
+from sabm_mesa.recording import RecordedRun, Recording, load_runs
+from sabm_mesa.recording.reading import find_tagged
+from sabm_mesa.runs.rerun import planned_fork, resume_models, spent_before
+from sabm_mesa.runs.run import Watch, run_models
+
+
+@dataclass(frozen=True)
+class PlannedFork:
+    """The run that a planned run begins as.
+
+    Attributes:
+        of: the run with the same history.
+        at: the first round with other parameters.
+        changes: parameter → its value from then on.
+    """
+
+    of: RunSpec
+    at: int
+    changes: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One planned run.
+
+    Attributes:
+        scenario: the model class.
+        parameters: the parameters that differ from their defaults, without the seed; of a fork
+            those that its history began with.
+        seed: the seed.
+        tags: name → text that is recorded with the run. Two plans that differ in a tag are two
+            runs, also when all else is the same.
+        fork: the run that it forks, or None.
+    """
+
+    scenario: type[SmartModel]
+    parameters: Mapping[str, Any]
+    seed: int
+    tags: Mapping[str, str] = field(default_factory=dict)
+    fork: PlannedFork | None = None
+
+    @cached_property
+    def identity(self) -> str:
+        """JSON of all that two runs with different seeds and tags have in common."""
+        parameters = self.scenario.identity(self.parameters)
+        files = files_of(self.parameters.get("minds", parameters["minds"]))
+        fork = self.fork and [self.fork.of.digest, self.fork.at, dict(self.fork.changes)]
+        whole = [self.scenario.scenario_name, parameters, files, json_roundtrip(fork)]
+        return json.dumps(whole, sort_keys=True)
+
+    @cached_property
+    def digest(self) -> str:
+        """The identity of the run as 32 hexadecimal digits."""
+        whole = json.dumps([self.identity, self.seed, dict(self.tags)], sort_keys=True)
+        return hashlib.sha256(whole.encode()).hexdigest()[:32]
+
+    @property
+    def depth(self) -> int:
+        """How many forks lie between this run and one that begins anew."""
+        return self.fork.of.depth + 1 if self.fork else 0
+
+    @property
+    def recorded_tags(self) -> dict[str, str]:
+        """The tags of the recorded run."""
+        return {**self.tags, "spec": self.digest}
+
+    def with_seeds(self, seeds: Iterable[int]) -> list[RunSpec]:
+        """The same run with other seeds.
+
+        Args:
+            seeds: the seeds.
+        """
+        specs = [replace(self, seed=seed) for seed in seeds]
+        for spec in specs:
+            vars(spec)["identity"] = self.identity  # computed once for all
+        return specs
+
+    def forked(
+        self, at: int, changes: Mapping[str, Any], tags: Mapping[str, str] | None = None
+    ) -> RunSpec:
+        """A run that begins as this one.
+
+        Args:
+            at: the first round with other parameters.
+            changes: parameter → its value from then on.
+            tags: the tags of the fork.
+        """
+        fork = PlannedFork(self, at, changes)
+        return RunSpec(self.scenario, self.parameters, self.seed, tags or {}, fork)
+
+    def build(
+        self, recording: Recording | bool = False, connection: Connection | None = None
+    ) -> SmartModel:
+        """The model of the run, at its beginning.
+
+        Args:
+            recording: where it is recorded; False for nowhere.
+            connection: how language models are reached.
+
+        Raises:
+            UsageError: for a value that cannot be used.
+        """
+        model = self.scenario(
+            **self.parameters, rng=self.seed, recording=recording, connection=connection
+        )
+        model.tags = self.recorded_tags
+        return model
+
+
+def find_runs(specs: Iterable[RunSpec], path: str | Path) -> dict[str, RecordedRun]:
+    """Find planned runs in a recording.
+
+    Args:
+        specs: the plans.
+        path: the recording; it need not exist.
+
+    Returns:
+        Digest of the plan → its run, for those that there are; see `RecordedRun.finished`.
+
+    Raises:
+        RecordingError: when it is no recording, or damaged.
+    """
+    return find_tagged(path, [spec.digest for spec in specs])
+
+
+def missing(specs: Sequence[RunSpec], path: str | Path) -> list[RunSpec]:
+    """The plans without a finished run in a recording, those that they fork included.
+
+    Args:
+        specs: the plans.
+        path: the recording; it need not exist.
+
+    Raises:
+        RecordingError: when it is no recording, or damaged.
+    """
+    found = find_runs(specs, path)
+    left = [spec for spec in specs if spec.digest not in found or not found[spec.digest].finished]
+    parents = {spec.fork.of.digest: spec.fork.of for spec in left if spec.fork is not None}
+    for spec in left:
+        parents.pop(spec.digest, None)
+    return [*(missing(list(parents.values()), path) if parents else ()), *left]
+
+
+def trial_models(
+    specs: Iterable[RunSpec], connection: Connection | None = None
+) -> dict[str, SmartModel]:
+    """Build what will be run once, so that wrong use ends before there is any file.
+
+    Args:
+        specs: the plans.
+        connection: how language models are reached.
+
+    Returns:
+        The identity of the plans → a model, unrecorded: one for all that differ in seed or tags
+        alone. Of a fork it has the parameters from the fork on.
+
+    Raises:
+        UsageError: for a value that cannot be used.
+    """
+    built: dict[str, SmartModel] = {}
+    for spec in specs:
+        if spec.identity not in built:
+            given = {**spec.parameters, **(spec.fork.changes if spec.fork else {})}
+            built[spec.identity] = spec.scenario(
+                **given, rng=spec.seed, recording=False, connection=connection
+            )
+    return built
+
+
+def run_missing(
+    plans: Mapping[Path, Sequence[RunSpec]],
+    connection: Connection | None = None,
+    *,
+    watch: Watch = lambda _: None,
+) -> int:
+    """Run what is missing of plans: all at the same time, in this process, within one budget.
+
+    What the recordings hold is not run again, and what was cut off is continued. Runs that fork
+    others come after those.
+
+    Args:
+        plans: recording → what it is to hold.
+        connection: how language models are reached; what the recordings say has been spent
+            already is added to its budget.
+        watch: called with the models every tenth of a second.
+
+    Returns:
+        How many runs were played or continued now.
+
+    Raises:
+        UsageError: for parameters or minds that cannot be used; nothing has been written then.
+        RunError: when a run fails; what was answered is recorded, and the same call goes on.
+    """
+    connection = connection or Connection()
+    todo = {path: left for path, specs in plans.items() if (left := missing(specs, path))}
+    trial_models((spec for left in todo.values() for spec in left), connection)
+    if not todo:
+        return 0
+    if connection.budget is not None:
+        for path in plans:
+            if found := load_runs(path, missing_ok=True):
+                connection.budget.spent.add(spent_before(found, connection.prices))
+    with ExitStack() as stack:
+        opened = {path: stack.enter_context(Recording(path)) for path in todo}
+        for depth in sorted({spec.depth for left in todo.values() for spec in left}):
+            models = [
+                model
+                for path, left in todo.items()
+                for model in _models(
+                    [spec for spec in left if spec.depth == depth], opened[path], connection
+                )
+            ]
+            if models:
+                run_models(models, watch=watch)
+    return sum(map(len, todo.values()))
+
+
+def _models(
+    specs: Sequence[RunSpec], opened: Recording, connection: Connection
+) -> list[SmartModel]:
+    """Models of runs that were cut off, of forks that are entered now, and of new runs."""
+    parents = [spec.fork.of for spec in specs if spec.fork is not None]
+    found = find_runs([*specs, *parents], opened.path)
+    begun: dict[type[SmartModel], list[int]] = {}
+    minds: dict[str, Any] = {}
+    new = []
+    for spec in specs:
+        minds |= objects_by_spec(spec.parameters.get("minds", "classical"))
+        if spec.digest in found:
+            begun.setdefault(spec.scenario, []).append(found[spec.digest].run)
+        elif spec.fork is not None:
+            number = _start_fork(spec, spec.fork, found, opened, connection)
+            begun.setdefault(spec.scenario, []).append(number)
+        else:
+            new.append(spec.build(opened, connection))
+    resumed = [
+        model
+        for scenario, runs in begun.items()
+        for model in resume_models(
+            opened, load_runs(opened.path, runs), connection, minds=minds, scenario=scenario
+        )
+    ]
+    return [*resumed, *new]
+
+
+def _start_fork(
+    spec: RunSpec,
+    fork: PlannedFork,
+    found: Mapping[str, RecordedRun],
+    opened: Recording,
+    connection: Connection,
+) -> int:
+    parent = found[fork.of.digest]
+    forked = planned_fork(
+        parent,
+        fork.at,
+        json_roundtrip(dict(fork.changes)),
+        tags=spec.recorded_tags,
+        scenario=spec.scenario,
+        connection=connection,
+    )
+    return opened.start_fork(parent, forked)

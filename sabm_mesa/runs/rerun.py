@@ -1,0 +1,461 @@
+"""Replaying, resuming and forking recorded runs.
+
+A recorded run is always repeated from its beginning: the rules are computed again, free minds
+decide again, and paid answers come from the recording. Whatever differs from the recording is an
+error that names the first difference. A replay stops where the recording ends; `resume` goes on
+from there; a fork is a new run that begins with the history of another.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sabm_mesa.core.jsonable import json_roundtrip
+from sabm_mesa.core.prompts import PromptBook
+from sabm_mesa.core.usage import Usage
+from sabm_mesa.errors import ParameterError, RecordingError
+from sabm_mesa.llm import Connection
+from sabm_mesa.llm.budget import most_of
+from sabm_mesa.llm.prices import PriceTable
+from sabm_mesa.minds.embedding import embedding_model
+from sabm_mesa.minds.recorded import RecordedMind
+from sabm_mesa.minds.specs import by_spec, check_forms, language_model, objects_by_spec
+from sabm_mesa.models import registry
+from sabm_mesa.models.base import OF_PROMPTS, SmartModel
+from sabm_mesa.recording import RecordedRun, Recording, RunRecorder, load_runs
+from sabm_mesa.recording.replaying import ReplayRecorder
+from sabm_mesa.recording.statistics import paid_for
+from sabm_mesa.runs.run import Runs, Watch, run_models
+
+M = TypeVar("M", bound=SmartModel)
+Numbers = int | Iterable[int] | None
+OwnMinds = Mapping[str, Any]
+"""Spec → mind object, for minds that no spec can make."""
+
+
+def replay(
+    recording: str | Path,
+    runs: Numbers = None,
+    *,
+    minds: OwnMinds | None = None,
+    scenario: type[SmartModel] | None = None,
+    watch: Watch = lambda _: None,
+) -> Runs:
+    """Run again from the recording alone, and check that all comes out the same.
+
+    No key is needed and nothing is sent. Of a run that was cut off, the rounds that were played
+    to their end are replayed.
+
+    Args:
+        recording: the recording.
+        runs: the numbers of the runs, of one scenario; those of the latest command when None.
+        minds: minds of your own that decide for free, by their spec: they decide again. Without
+            them their answers come from the recording too.
+        scenario: the model class, when it cannot be imported by its recorded name.
+        watch: called with the models every tenth of a second.
+
+    Raises:
+        RecordingError: when the recording cannot be read, or anything differs.
+        UsageError: when this version cannot use the recorded parameters.
+    """
+    found = latest(load_runs(recording)) if runs is None else load_runs(recording, runs)
+    models = [rebuild(class_of(run, scenario), ReplayRecorder(run, minds=minds)) for run in found]
+    rounds = [None if run.finished else run.rounds for run in found]
+    return run_models(models, watch=watch, rounds=rounds)
+
+
+def resume(
+    recording: str | Path,
+    runs: Numbers = None,
+    *,
+    minds: OwnMinds | None = None,
+    scenario: type[SmartModel] | None = None,
+    connection: Connection | None = None,
+    watch: Watch = lambda _: None,
+) -> Runs:
+    """Continue runs that were cut off; nothing that was answered is asked again.
+
+    Args:
+        recording: the recording.
+        runs: the numbers of the runs; None: those of the latest command that left any unfinished,
+            the finished ones included (they are replayed, so that the data are complete).
+        minds: minds of your own, by their spec.
+        scenario: the model class, when it cannot be imported by its recorded name.
+        connection: how language models are reached; as recorded when None. Its budget counts
+            what these runs have spent already.
+        watch: called with the models every tenth of a second.
+
+    Raises:
+        RecordingError: when the recording cannot be read or written, when a run is in use, or
+            when anything differs from what was recorded.
+        UsageError: when this version cannot use the recorded parameters.
+        RunError: when a run fails again; what was answered is recorded.
+    """
+    found = unfinished(recording) if runs is None else load_runs(recording, runs)
+    with Recording(recording) as opened:
+        return _continue(opened, found, minds, scenario, connection, watch)
+
+
+def fork(
+    recording: str | Path,
+    at: int,
+    new: Mapping[str, Any],
+    into: str | Path,
+    runs: Numbers = None,
+    *,
+    minds: OwnMinds | None = None,
+    scenario: type[SmartModel] | None = None,
+    connection: Connection | None = None,
+    watch: Watch = lambda _: None,
+) -> Runs:
+    """Branch runs: the same history up to a round, and other parameters or minds from it on.
+
+    Changes that the parent itself underwent in later rounds are not carried over.
+
+    Args:
+        recording: the recording.
+        at: the first round with the new parameters.
+        new: parameter → value.
+        into: the recording that the new runs are written to; they name their parents.
+        runs: the numbers of the runs; those of the latest command when None.
+        minds: minds of your own, by their spec.
+        scenario: the model class, when it cannot be imported by its recorded name.
+        connection: how language models are reached; as recorded when None. Its budget counts
+            what is spent from now on only.
+        watch: called with the models every tenth of a second.
+
+    Raises:
+        UsageError: for a parameter that cannot change during a run, or a value that cannot be
+            used; nothing has been written then.
+        RecordingError: when the recording cannot be read, or a run did not come that far.
+        RunError: when a run fails; it can be resumed.
+    """
+    found = latest(load_runs(recording)) if runs is None else load_runs(recording, runs)
+    _check_same_kind(found)
+    if not new:
+        raise ParameterError("A fork needs at least one parameter or mind that changes.")
+    if "minds" in new:
+        check_forms(new["minds"], found[0].minds)
+        minds = {**(minds or {}), **objects_by_spec(new["minds"])}
+        new = {**new, "minds": by_spec(new["minds"])}
+    new = json_roundtrip(dict(new))
+    branches = [
+        planned_fork(run, at, new, minds=minds, scenario=scenario, connection=connection)
+        for run in found
+    ]
+    with Recording(into) as opened:
+        numbers = [
+            opened.start_fork(run, forked) for run, forked in zip(found, branches, strict=True)
+        ]
+        return _continue(
+            opened, load_runs(into, numbers), minds, scenario, connection, watch, from_now_on=True
+        )
+
+
+def unfinished(recording: str | Path) -> list[RecordedRun]:
+    """The runs of the latest command that left any unfinished.
+
+    Args:
+        recording: the recording.
+
+    Raises:
+        RecordingError: when there are none.
+    """
+    found = load_runs(recording)
+    left = [run for run in found if not run.finished]
+    if not left:
+        raise RecordingError(
+            f"Nothing to resume: all runs in {recording} are finished. Their tables are written "
+            f"by: sabm replay {recording} --out DIR"
+        )
+    return [run for run in found if run.command == left[-1].command]
+
+
+def latest(found: Sequence[RecordedRun]) -> list[RecordedRun]:
+    """The runs of the latest command among these."""
+    return [run for run in found if run.command == found[-1].command]
+
+
+def resume_models(
+    opened: Recording,
+    found: Sequence[RecordedRun],
+    connection: Connection,
+    *,
+    minds: OwnMinds | None = None,
+    scenario: type[SmartModel] | None = None,
+) -> list[SmartModel]:
+    """Models that repeat recorded runs, and go beyond those that were cut off.
+
+    Args:
+        opened: the recording, into which they are written on.
+        found: the runs.
+        connection: how language models are reached; its budget counts what is spent from now on.
+        minds: minds of your own, by their spec.
+        scenario: the model class, when it cannot be imported by its recorded name.
+
+    Raises:
+        RecordingError: when a run is in use, or the recording cannot be written.
+        UsageError: when this version cannot use the recorded parameters.
+    """
+    left = [run for run in found if not run.finished]
+    for run in left:  # what cannot go on, for want of a key say, is left as it is
+        _live(run, None, minds, scenario, connection)
+    recorders = opened.claim([run.run for run in left], connection.as_recorded())
+    # Read again: until the claim another process may have written them.
+    now = {run.run: run for run in load_runs(opened.path, recorders)}
+    return [
+        _live(now[run.run], recorders[run.run], minds, scenario, connection)
+        if run.run in recorders
+        else rebuild(class_of(run, scenario), ReplayRecorder(run, minds=minds))
+        for run in found
+    ]
+
+
+def rebuild(model: type[M], recorder: ReplayRecorder, **services: Any) -> M:
+    """A model that repeats a recorded run from its beginning.
+
+    Args:
+        model: the model class.
+        recorder: the run, and what may go beyond it.
+        services: how language models are reached.
+
+    Raises:
+        UsageError: for recorded parameters that this version cannot use.
+    """
+    run = recorder.recorded
+    try:
+        return model(**run.parameters, rng=list(run.seed), recording=recorder, **services)
+    except ParameterError as error:
+        raise ParameterError(f"{run.name}: {error}", parameter=error.parameter) from None
+
+
+def class_of(run: RecordedRun, scenario: type[SmartModel] | None = None) -> type[SmartModel]:
+    """The model class of a recorded run.
+
+    Args:
+        run: the run.
+        scenario: the class when it is given.
+
+    Raises:
+        RecordingError: when it is neither registered nor imported already.
+    """
+    if scenario is not None:
+        return scenario
+    if (own := registry.model_at(run.model)) is not None:
+        return own
+    # Nothing else is imported because a file names it: recordings come from others, too.
+    module, _, name = run.model.partition(":")
+    found = getattr(sys.modules.get(module), name, None)
+    if not (isinstance(found, type) and issubclass(found, SmartModel)):
+        raise RecordingError(
+            f"{run.name} is of the scenario {run.scenario!r} ({run.model}), which is not known "
+            "here: go on in Python with scenario=YourModel."
+        )
+    return found
+
+
+def spent_before(found: Sequence[RecordedRun], prices: str | Path | None) -> Usage:
+    """Return the cost of language models in runs and in those that were started with them.
+
+    Where a server reported no tokens, or a price is not known, an answer counts as the most that
+    it could cost, as it did when it came.
+
+    Args:
+        found: the runs, of one recording.
+        prices: a user's own price file, or None.
+
+    Raises:
+        RecordingError: when it cannot be read.
+    """
+    spent, table = paid_for(found[0].path, [run.run for run in found]), PriceTable(prices)
+    for run in found:
+        for row in run.asks.values():
+            embeds = embedding_model(row["mind"])[0]
+            name = language_model(row["mind"]) or embeds
+            unreported = not row["prompt_tokens"]
+            if not name or row["copied"] or not (unreported or row["cost_usd"] is None):
+                continue
+            contents = [content for _, content in run.messages(row)]
+            limit = 0 if embeds else run.parameters.get("max_tokens")
+            assumed = most_of(contents, limit, table.of(name))
+            spent.add(
+                Usage(
+                    prompt_tokens=max(0, assumed.tokens - row["completion_tokens"])
+                    if unreported
+                    else 0,
+                    cost_usd=assumed.cost_usd if row["cost_usd"] is None else 0.0,
+                )
+            )
+    return spent
+
+
+def _continue(
+    opened: Recording,
+    found: Sequence[RecordedRun],
+    minds: OwnMinds | None,
+    scenario: type[SmartModel] | None,
+    connection: Connection | None,
+    watch: Watch,
+    *,
+    from_now_on: bool = False,
+) -> Runs:
+    _check_same_kind(found)
+    if connection is None:
+        connection = Connection.of_recorded(found[0].connection)
+    if connection.budget is not None and not from_now_on:
+        spent = spent_before(found, connection.prices)
+        connection = replace(connection, budget=connection.budget.after(spent))
+    models = resume_models(opened, found, connection, minds=minds, scenario=scenario)
+    return run_models(models, watch=watch)
+
+
+def _check_same_kind(found: Sequence[RecordedRun]) -> None:
+    if len({(run.model, run.connection.get("base_url")) for run in found}) > 1:
+        raise RecordingError(
+            f"The runs of {found[0].path} that are named are of different scenarios, or asked "
+            "different servers: go on with those of one command at a time."
+        )
+
+
+def _live(
+    run: RecordedRun,
+    recorder: RunRecorder | None,
+    minds: OwnMinds | None,
+    scenario: type[SmartModel] | None,
+    connection: Connection,
+) -> SmartModel:
+    going_on = ReplayRecorder(run, recorder, live=True, minds=minds)
+    return rebuild(class_of(run, scenario), going_on, connection=connection)
+
+
+# Forking.
+
+
+def planned_fork(
+    run: RecordedRun,
+    at: int,
+    new: Mapping[str, Any],
+    *,
+    tags: Mapping[str, str] | None = None,
+    minds: OwnMinds | None = None,
+    scenario: type[SmartModel] | None = None,
+    connection: Connection | None = None,
+) -> RecordedRun:
+    """The run as if it had been forked already: all is checked before anything is written.
+
+    Args:
+        run: the run.
+        at: the first round with the new parameters.
+        new: parameter → value, as they will be read from the recording.
+        tags: the tags of the new run.
+        minds: minds of one's own, by their spec.
+        scenario: the model class, when it cannot be imported by its recorded name.
+        connection: how language models are reached; as recorded when None.
+
+    Raises:
+        UsageError: for a parameter that cannot change, or a value that cannot be used.
+        RecordingError: when the run cannot be forked there.
+    """
+    kind = class_of(run, scenario)
+    kind.check_changeable(new)
+    if not 0 <= at <= run.rounds:
+        raise RecordingError(
+            f"{run.name} has {run.rounds} recorded rounds: fork it at a round from 0 to "
+            f"{run.rounds} (got {at})."
+        )
+    trunk = replace(run, forks=[fork for fork in run.forks if fork["at"] <= at], tags=tags or {})
+    changed_prompts = bool(OF_PROMPTS & set(new))
+    clone = _clone_at_fork(kind, trunk, new, changed_prompts, minds, connection)
+    if clone.n_rounds <= at:
+        raise ParameterError(
+            f"A fork at round {at} needs an n_rounds above {at} (got {clone.n_rounds})."
+        )
+    for agent in clone.population:
+        if isinstance(agent.mind, RecordedMind) and not agent.mind.at_hand:
+            raise RecordingError(
+                f"The mind {agent.mind.spec!r} of {run.name} is not at hand: go on in Python "
+                f"with fork(…, minds={{{agent.mind.spec!r}: mind}})."
+            )
+    prompts = (
+        clone.book.with_hashes({agent.persona for agent in clone.population})
+        if changed_prompts
+        else {}
+    )
+    hashes = {entry: digest for entry, (digest, _) in prompts.items()} or None
+    change: dict[str, Any] = {"at": at, "set": dict(new), "prompts": hashes}
+    if files := clone.mind_versions():
+        change["versions"] = files
+    forked = replace(
+        trunk,
+        forks=[*trunk.forks, change],
+        texts={**run.texts, **dict(prompts.values())},
+    )
+    # Minds of one's own may remember what they are asked here: copies of them are.
+    copies = {spec: _copy(mind) for spec, mind in (minds or {}).items()}
+    _play_up_to(at, rebuild(kind, ReplayRecorder(forked, minds=copies)))
+    return forked
+
+
+def _clone_at_fork(
+    kind: type[M],
+    trunk: RecordedRun,
+    new: Mapping[str, Any],
+    changed_prompts: bool,
+    minds: OwnMinds | None,
+    connection: Connection | None,
+) -> M:
+    """The model of a run at its beginning, with the parameters that it has after the fork."""
+    model = rebuild(kind, ReplayRecorder(trunk, minds=minds))
+    for fork_ in trunk.forks:
+        model.parameters = model.parameters | dict(fork_["set"])
+    model.connection = connection or Connection.of_recorded(trunk.connection)
+    if changed_prompts and "prompts" not in new:
+        _check_same_prompts(model, trunk)
+    live = ReplayRecorder(
+        trunk, live=True, minds=minds, applied=len(trunk.forks), from_files=changed_prompts
+    )
+    return model.clone_with(new, live)
+
+
+def _copy(mind: Any) -> Any:
+    try:
+        return deepcopy(mind)
+    except TypeError:  # it holds what cannot be copied, such as a connection
+        return mind
+
+
+def _check_same_prompts(model: SmartModel, run: RecordedRun) -> None:
+    """Check that the prompt files are those of the run: else a fork changes them too."""
+    now = PromptBook(
+        model.prompt_file,
+        model.parameters["condition"],
+        model.parameters["variant"],
+        model.parameters["prompts"],
+    )
+    then, hashes = run.prompts_at(len(run.forks)), now.hashes()
+    if changed := [entry for entry, digest in then.items() if hashes.get(entry, digest) != digest]:
+        raise RecordingError(
+            f"The prompts of {run.name} have changed since ({', '.join(changed[:5])}), so the "
+            "fork would change them too: restore them, or name a prompt file (--prompts)."
+        )
+
+
+def _play_up_to(at: int, model: SmartModel) -> None:
+    """Play the history of a fork, asking no mind, and check that it can go on from there."""
+    try:
+        model.begin()
+        while model.running and model.round + 1 < at:
+            model.step()
+        if not model.running:
+            assert model.replaying is not None
+            raise RecordingError(
+                f"{model.replaying.recorded.name} ended by its own rules after {at} rounds: fork "
+                "it at an earlier round."
+            )
+    finally:
+        model.close()

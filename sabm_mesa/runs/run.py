@@ -1,0 +1,295 @@
+"""Runs of a scenario, at the same time or one after another, and their summary.
+
+Runs with language models go on at the same time, within the limits of their endpoints; classical
+runs go one after another, since each keeps one core busy.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from sabm_mesa.core.parameters import parameters_of
+from sabm_mesa.core.usage import Usage
+from sabm_mesa.errors import ParameterError
+from sabm_mesa.minds.specs import describe_deciders, describe_minds
+from sabm_mesa.recording import Recording
+from sabm_mesa.recording.replaying import ReplayRecorder
+from sabm_mesa.recording.statistics import Repeated, repeated_prefixes
+from sabm_mesa.recording.store import versions
+
+if TYPE_CHECKING:
+    from sabm_mesa.llm import Connection
+    from sabm_mesa.models.base import SmartModel
+
+CONCURRENT_RUNS = 32
+"""Runs with language models that go on at the same time, at most."""
+NOT_IN_SUBTITLE = {"condition", "minds", "rng", "n_rounds", "prompts"}
+SUBTITLE_PART = 32
+"""Characters of a parameter and its value in the subtitle of a plot, at most."""
+REFRESH_S = 0.1
+Watch = Callable[[Sequence["SmartModel"]], None]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Runs that are done.
+
+    Attributes:
+        models: the models, in the order of their seeds.
+        seeds: their seeds.
+        wall_s: seconds it took in all.
+    """
+
+    models: Sequence[SmartModel]
+    seeds: Sequence[int]
+    wall_s: float
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of the runs: those of the recording, or 0, 1, 2, … without one."""
+        return [m.recorder.run if m.recording_path else i for i, m in enumerate(self.models)]
+
+    def model_frame(self) -> pd.DataFrame:
+        """The model data of all runs: one row a round and run."""
+        frames = [m.model_frame(run) for run, m in zip(self.numbers, self.models, strict=True)]
+        return pd.concat(frames, ignore_index=True)
+
+    def agent_frame(self) -> pd.DataFrame:
+        """The agent data of all runs: one row an agent, round and run."""
+        frames = [m.agent_frame(run) for run, m in zip(self.numbers, self.models, strict=True)]
+        return pd.concat(frames, ignore_index=True)
+
+    def total(self) -> Usage:
+        """Cost of the asks of all runs."""
+        total = Usage()
+        for model in self.models:
+            total.add(model.total)
+        return total
+
+    def answers_repeated(self) -> list[int]:
+        """For each run the answers that came from its recording."""
+        recorders = [model.recorder for model in self.models]
+        return [r.asked if isinstance(r, ReplayRecorder) else 0 for r in recorders]
+
+    def dollars_repeated(self) -> list[float]:
+        """For each run the dollars that the answers from its recording had cost."""
+        recorders = [model.recorder for model in self.models]
+        return [r.repeated_usd if isinstance(r, ReplayRecorder) else 0.0 for r in recorders]
+
+    def repeated_prefix(self) -> float | None:
+        """The share of all characters sent that repeat the beginning of the agent's last request.
+
+        Returns:
+            0 to 1; None when nothing was sent, or nothing is recorded.
+        """
+        path = self.models[0].recording_path
+        if path is None:
+            return None
+        phases = [phase.name for phase in self.models[0].phases]
+        return sum(repeated_prefixes(path, self.numbers, phases).values(), Repeated()).share
+
+    def figures(self) -> Mapping[str, Any]:
+        """The scenario's plots by name, as figures of matplotlib."""
+        if not self.models[0].plots:
+            return {}
+        figures: Mapping[str, Any] = self._draw("figures")
+        return figures
+
+    def animation(self) -> Any:
+        """The first run as an animation of matplotlib.
+
+        Raises:
+            ParameterError: when the scenario has none.
+        """
+        check_animation(type(self.models[0]))
+        return self._draw("animation")
+
+    def _draw(self, kind: str) -> Any:
+        first = self.models[0]
+        parts = [first.condition, _deciders(first), *_changed(first)]
+        subtitle = " · ".join(parts)
+        draw = getattr(import_module(first.plots), kind)
+        return draw(self.model_frame(), self.agent_frame(), subtitle, **first.plot_options())
+
+    def summary(self) -> dict[str, Any]:
+        """The summary of the runs: their parameters, their costs, and how each ended."""
+        first = self.models[0]
+        return {
+            "scenario": first.scenario_name,
+            "parameters": {k: v for k, v in first.parameters.items() if k != "rng"},
+            "seeds": list(self.seeds),
+            "minds": first.minds_in_use(),
+            "versions": versions() | first.mind_versions(),
+            "prompts": first.book.digest({agent.persona for agent in first.population}),
+            "wall_s": round(self.wall_s, 3),
+            **dict(self.total()),
+            "repeated_prefix": self.repeated_prefix(),
+            "critical_path_asks": max(m.critical_path_asks for m in self.models),
+            "runs": [
+                {
+                    "run": run,
+                    "seed": seed,
+                    "rounds": model.round + 1,
+                    **dict(model.total),
+                    "failures_without_row": {
+                        agent: failures._asdict()
+                        for agent, failures in model.datacollector.without_row.items()
+                    },
+                    "critical_path_asks": model.critical_path_asks,
+                    **_from_recording(model),
+                    **model.end_measures(),
+                }
+                for run, model, seed in zip(self.numbers, self.models, self.seeds, strict=True)
+            ],
+        }
+
+
+def run_all(
+    scenario: type[SmartModel],
+    parameters: Mapping[str, Any],
+    *,
+    runs: int = 1,
+    seed: int | None = None,
+    recording: Recording | None = None,
+    connection: Connection | None = None,
+    watch: Watch = lambda _: None,
+) -> Runs:
+    """Run a scenario several times; run i has the seed ``seed + i``.
+
+    Args:
+        scenario: the model class.
+        parameters: its parameters, without the seed.
+        runs: how many (at least 1).
+        seed: the seed of the first run; drawn when None.
+        recording: where they are recorded.
+        connection: how language models are reached.
+        watch: called with the models every tenth of a second.
+
+    Raises:
+        UsageError: for parameters that cannot be used; nothing has been run then.
+        RunError: when a run fails; the others are stopped, and what was answered is recorded.
+    """
+    if runs < 1:
+        raise ParameterError(f"The number of runs has to be 1 or more (got {runs}).")
+    services: dict[str, Any] = {"connection": connection, "recording": recording or False}
+    first = scenario(**parameters, **services, rng=seed)
+    seeds = [first.entropy[0] + i for i in range(runs)]
+    models = [first, *(scenario(**parameters, **services, rng=each) for each in seeds[1:])]
+    return run_models(models, watch=watch)
+
+
+def run_models(
+    models: Sequence[SmartModel],
+    *,
+    watch: Watch = lambda _: None,
+    rounds: Sequence[int | None] | None = None,
+) -> Runs:
+    """Run models to their ends.
+
+    Those that share a recording are entered in it together, all of them or none.
+
+    Args:
+        models: the models.
+        watch: called with the models every tenth of a second.
+        rounds: for each the rounds after which it is left as it is; None: at its end.
+
+    Raises:
+        RunError: when a run fails; the others are stopped, and what was answered is recorded.
+    """
+    started = time.perf_counter()
+    waiting = any(not agent.mind.instant for model in models for agent in model.population)
+    limits = rounds or [None] * len(models)
+    _run_together(models, limits, min(len(models), CONCURRENT_RUNS) if waiting else 1, watch)
+    return Runs(models, [m.entropy[0] for m in models], time.perf_counter() - started)
+
+
+def _run_together(
+    models: Sequence[SmartModel],
+    limits: Sequence[int | None],
+    at_once: int,
+    watch: Watch,
+) -> None:
+    pool = ThreadPoolExecutor(at_once, thread_name_prefix="sabm-run")
+    try:
+        with ExitStack() as entered:
+            for each in dict.fromkeys(model.recording for model in models):
+                if isinstance(each, Recording):
+                    entered.enter_context(each.together())
+            for model in models:  # in the order of the seeds, so that they are numbered in it
+                model.begin()
+        parts = zip(models, limits, strict=True)
+        _watch([pool.submit(_play, model, limit) for model, limit in parts], models, watch)
+    finally:
+        for model in models:
+            model.stop()
+        pool.shutdown(cancel_futures=True)
+        for model in models:
+            model.close("stopped")
+        watch(models)
+
+
+def _play(model: SmartModel, limit: int | None) -> None:
+    while model.running and (limit is None or model.round + 1 < limit):
+        model.step()
+
+
+def _watch(futures: list[Future[None]], models: Sequence[SmartModel], watch: Watch) -> None:
+    waiting = set(futures)
+    while waiting:
+        done, waiting = wait(waiting, timeout=REFRESH_S, return_when=FIRST_EXCEPTION)
+        watch(models)
+        for future in done:
+            future.result()
+
+
+def _from_recording(model: SmartModel) -> dict[str, Any]:
+    """The answers of a run that came from its recording; their cost is part of that of the run."""
+    recorder = model.recorder
+    if not isinstance(recorder, ReplayRecorder):
+        return {}
+    recorded = recorder.recorded
+    forks = [{"at": fork["at"], "set": fork["set"]} for fork in recorded.forks]
+    return {
+        "answers_from_recording": recorder.asked,
+        "cost_usd_from_recording": recorder.repeated_usd,
+        **({"parent": recorded.parent, "forks": forks} if forks else {}),
+    }
+
+
+def _deciders(model: SmartModel) -> str:
+    recorded = model.replaying.recorded if model.replaying else None
+    if recorded is None or not recorded.forks:
+        return describe_minds(model.minds_in_use())
+    return describe_deciders(recorded.minds, recorded.forks)
+
+
+def _changed(model: SmartModel) -> list[str]:
+    """The parameters that differ from their defaults, as far as they fit into a few characters."""
+    defaults = parameters_of(type(model))
+    texts = {
+        name: f"{name} {value}"
+        for name, value in model.parameters.items()
+        if name not in NOT_IN_SUBTITLE and value != defaults[name].default
+    }
+    return [text for text in texts.values() if len(text) <= SUBTITLE_PART]
+
+
+def check_animation(scenario: type[SmartModel]) -> None:
+    """Check that a scenario can be drawn as an animation.
+
+    Args:
+        scenario: the model class.
+
+    Raises:
+        ParameterError: when it cannot.
+    """
+    if not scenario.plots or not hasattr(import_module(scenario.plots), "animation"):
+        raise ParameterError(f"The scenario {scenario.scenario_name} has no animation.")

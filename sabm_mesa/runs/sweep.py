@@ -1,0 +1,360 @@
+"""Sweeps: a grid of parameters, minds and seeds, played where there is room for it.
+
+A sweep is a folder with one recording. What is finished in it is not run again, so that the same
+call finishes what is missing. Runs of minds that cost nothing are played by workers, each run into
+a recording of its own, which is kept when the run is finished and merged into the recording of the
+folder (see `sabm_mesa.recording.shards`). Runs in which anything is paid for, or with mind objects,
+are played by the calling process whatever the workers are, all at the same time: so they share its
+one limiter for each endpoint and its one budget, each answer is on its disk before it is used, and
+a lost worker has never been given anything that was paid for.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from os import cpu_count
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sabm_mesa.core.jsonable import json_roundtrip
+from sabm_mesa.core.parameters import SERVICES, check_choice, check_int
+from sabm_mesa.core.usage import Usage
+from sabm_mesa.errors import ParameterError
+from sabm_mesa.llm import Connection
+from sabm_mesa.minds.specs import by_spec, objects_by_spec
+from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.registry import scenario as registered
+from sabm_mesa.recording import RecordedRun
+from sabm_mesa.recording.export import write_frames
+from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.recording.shards import SHARDS, Shards, list_shards
+from sabm_mesa.runs.executors import Executor, load_ray, on_processes, on_ray, play_here
+from sabm_mesa.runs.planned import RunSpec, find_runs, missing, run_missing, trial_models
+
+RECORDING = "recording.sqlite"
+SEED = 1
+"""The first seed when none is chosen: the same call then finds its runs again."""
+PLACES = ("here", "processes", "ray")
+Watch = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a sweep.
+
+    Attributes:
+        values: the varied parameters.
+        spec: the run.
+    """
+
+    values: Mapping[str, Any]
+    spec: RunSpec
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The runs of a sweep.
+
+    Attributes:
+        model: the model class.
+        varied: parameter → its values.
+        parameters: the other parameters that were given.
+        seeds: the seeds; each combination of values has all of them.
+        cells: the runs: combination by combination, the last parameter changing fastest, and
+            within each in the order of the seeds.
+    """
+
+    model: type[SmartModel]
+    varied: Mapping[str, Sequence[Any]]
+    parameters: Mapping[str, Any]
+    seeds: Sequence[int]
+    cells: Sequence[Cell]
+
+    @property
+    def specs(self) -> list[RunSpec]:
+        """The runs, in their order."""
+        return [cell.spec for cell in self.cells]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep that was run.
+
+    Attributes:
+        grid: the grid that was run.
+        path: the recording.
+        runs: one row a run: the varied parameters, ``seed``, ``run``, ``rounds``, what asks cost,
+            and the scenario's end measures; also in ``runs.csv``.
+        model_data: one row a run and round: the varied parameters, ``seed``, ``run``, ``round``
+            and the model columns; also in ``model.csv``.
+        files: the tables that were written.
+        ran: how many runs were played or continued now.
+        wall_s: seconds it took.
+    """
+
+    grid: Grid
+    path: Path
+    runs: pd.DataFrame
+    model_data: pd.DataFrame
+    files: Sequence[Path]
+    ran: int
+    wall_s: float
+
+
+def sweep(
+    scenario: type[SmartModel] | str,
+    vary: Mapping[str, Sequence[Any]],
+    *,
+    folder: str | Path,
+    parameters: Mapping[str, Any] | None = None,
+    runs: int = 1,
+    seed: int = SEED,
+    on: str = "here",
+    workers: int | None = None,
+    address: str | None = None,
+    connection: Connection | None = None,
+    watch: Watch = lambda _done, _total: None,
+) -> Sweep:
+    """Run what is missing of a sweep, and write its tables.
+
+    Every combination of the values is run with the same seeds; run i has the seed ``seed + i``.
+    The tables are the same, bit for bit, wherever the runs were played, as long as the versions of
+    Python, Mesa and numpy are the same everywhere (the recording names those of each run).
+
+    Args:
+        scenario: the model class, or the name of a scenario.
+        vary: parameter (``minds`` too) → its values.
+        folder: where ``recording.sqlite``, ``runs.csv`` and ``model.csv`` are, or will be. Runs of
+            sweeps that are there are not played again, also when the rules of a scenario have been
+            changed since: those need another folder.
+        parameters: the other parameters, the same in all runs.
+        runs: runs a combination.
+        seed: the first seed.
+        on: where free runs are played: ``"here"``, one after another; on ``"processes"`` of this
+            machine; on ``"ray"``. A scenario of your own has to be in a module then. On a
+            cluster, this package, that module and the files that parameters name have to be on
+            every machine.
+        workers: how many processes; as many as there are cores when None.
+        address: a Ray cluster: ``HOST:PORT`` of its head, ``auto`` or ``ray://HOST:PORT``. None:
+            the Ray that this process is connected to, or one that is started for the sweep.
+        connection: how language models are reached; what the recording says has been spent already
+            is added to its budget.
+        watch: called with the number of runs that are done and of all runs, when one is done.
+
+    Raises:
+        UsageError: for parameters, minds or workers that cannot be used; there is no file then.
+        RunError: when a run fails, or the folder cannot be used; the same call goes on.
+    """
+    started = time.perf_counter()
+    executor = _executor(on, workers, address)
+    planned = grid(scenario, vary, parameters or {}, runs, seed)
+    path = Path(folder) / RECORDING
+    ran = _finish(planned, path, executor, connection or Connection(), watch)
+    found = find_runs(planned.specs, path)
+    recorded = [found[spec.digest] for spec in planned.specs]
+    data = model_table(planned, recorded, Recorded(path))
+    table = run_table(planned, recorded, data)
+    files = write_frames(path.parent, {"runs": table, "model": data}, "csv")
+    return Sweep(planned, path, table, data, files, ran, time.perf_counter() - started)
+
+
+def grid(
+    model: type[SmartModel] | str,
+    vary: Mapping[str, Sequence[Any]],
+    parameters: Mapping[str, Any],
+    runs: int,
+    seed: int,
+) -> Grid:
+    """The runs of a sweep; run i of each combination has the seed ``seed + i``.
+
+    Args:
+        model: the model class, or the name of a scenario.
+        vary: parameter → its values.
+        parameters: the other parameters.
+        runs: runs a combination.
+        seed: the first seed.
+
+    Raises:
+        UsageError: for a parameter that does not exist or is given twice, or for no or equal
+            values. Whether a value can be used is not checked here.
+    """
+    model = registered(model) if isinstance(model, str) else model
+    seeds = [check_int("seed", seed, 0) + i for i in range(check_int("runs", runs, 1))]
+    for name in [*vary, *parameters]:
+        if name in SERVICES | {"rng"}:
+            raise ParameterError(f"{name} is no parameter that a sweep sets: see its own options.")
+        if name in vary and name in parameters:
+            raise ParameterError(f"{name} is given twice: with one value, and to be varied.")
+    for name, values in vary.items():
+        _check_values(name, values)
+    combinations = [dict(zip(vary, each, strict=True)) for each in product(*vary.values())]
+    cells = [
+        Cell(values, spec)
+        for values in combinations
+        for spec in RunSpec(model, {**parameters, **values}, seeds[0]).with_seeds(seeds)
+    ]
+    return Grid(model, vary, parameters, seeds, cells)
+
+
+def shown(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of parameters as they stand in a table: what is no number or text, as JSON."""
+    plain = json_roundtrip({k: by_spec(v) if k == "minds" else v for k, v in values.items()})
+    return {
+        name: value if isinstance(value, str | int | float | None) else json.dumps(value)
+        for name, value in plain.items()
+    }
+
+
+def model_table(grid: Grid, runs: Sequence[RecordedRun], recorded: Recorded) -> pd.DataFrame:
+    """One row a run and round.
+
+    Args:
+        grid: the sweep.
+        runs: its runs, in the order of its cells.
+        recorded: the recording.
+
+    Returns:
+        The varied parameters, ``seed``, ``run`` (its number in the recording), ``round``, and the
+        model columns; rows in the order of the grid, whatever the recording's is. A parameter
+        that has the name of a model column is called ``NAME_set``.
+    """
+    columns = list(dict.fromkeys(name for run in runs for name in run.model_columns))
+    data = recorded.model_data()[["run", "round", *columns]]
+    return _cells(grid, runs, data.columns).merge(data, on="run")
+
+
+def run_table(grid: Grid, runs: Sequence[RecordedRun], data: pd.DataFrame) -> pd.DataFrame:
+    """One row a run.
+
+    Args:
+        grid: the sweep.
+        runs: its runs, in the order of its cells.
+        data: one row a run and round, as `model_table` returns it.
+
+    Returns:
+        The varied parameters, ``seed``, ``run``, ``rounds``, the sums over the rounds of what asks
+        cost (``asks``, ``invalid``, ``cost_usd``, …; a sum is NaN when a cost is not known), and
+        the scenario's end measures; of a measure by name, one column ``MEASURE.NAME`` each.
+    """
+    spent = [name for name in dict(Usage()) if name in data]
+    by_run = data.groupby("run", sort=False)
+    sums = by_run[spent].sum()
+    sums["cost_usd"] = sums["cost_usd"].where(by_run["cost_usd"].count() == by_run.size())
+    sums.insert(0, "rounds", by_run.size())
+    ends = pd.json_normalize([dict(run.measures) for run in runs])
+    ends = ends.drop(columns=sums.columns.intersection(ends.columns))
+    cells = _cells(grid, runs, [*sums.columns, *ends.columns])
+    return pd.concat([cells.merge(sums, left_on="run", right_index=True), ends], axis="columns")
+
+
+def _executor(on: str, workers: int | None, address: str | None) -> Executor:
+    check_choice("place for runs (on)", on, PLACES)
+    if workers is not None:
+        check_int("workers", workers, 1)
+        if on == "here" or address is not None:
+            raise ParameterError(
+                "The number of workers can be chosen for processes, and for a Ray that is started "
+                "here."
+            )
+    if address is not None and on != "ray":
+        raise ParameterError("An address is that of a Ray cluster: sweep on ray.")
+    if on == "ray":
+        load_ray(address)
+        return partial(on_ray, workers=workers, address=address)
+    if on == "processes":
+        return partial(on_processes, workers=workers or cpu_count() or 1)
+    return play_here
+
+
+def _finish(
+    planned: Grid, path: Path, executor: Executor, connection: Connection, watch: Watch
+) -> int:
+    """Run what is missing; the number of runs that were played or continued."""
+    todo = missing(planned.specs, path)
+    if not todo and not (path.parent / SHARDS).exists():
+        return 0
+    trials = trial_models(todo, connection)
+    with Shards(path) as shards:
+        todo = missing(planned.specs, path)  # another command may have ended in the meantime
+        kept = list_shards(path.parent)
+        free = [spec for spec in todo if _is_free(trials[spec.identity])]
+        paid = [spec for spec in todo if not _is_free(trials[spec.identity])]
+        total = len(planned.cells)
+        ran = len(todo) - sum(spec.digest in kept for spec in free)
+        watch(total - ran, total)
+        free_done = total - len(paid)
+        _play(free, kept, executor, shards, lambda left: watch(free_done - left, total))
+        shards.finish([spec.digest for spec in planned.specs])
+        if paid:
+            run_missing(
+                {path: paid},
+                connection,
+                watch=lambda now: watch(total - sum(model.running for model in now), total),
+            )
+    return ran
+
+
+def _is_free(model: SmartModel) -> bool:
+    """Whether other processes may play such a run: its minds cost nothing and have no past."""
+    paid = any(agent.paid for agent in model.population)
+    return not paid and not objects_by_spec(model.parameters["minds"])
+
+
+def _play(
+    specs: Sequence[RunSpec],
+    kept: Collection[str],
+    executor: Executor,
+    shards: Shards,
+    watch: Callable[[int], None],
+) -> None:
+    """Play free runs and keep each as soon as it is finished.
+
+    While others are played, those that are kept are merged into the recording: in the order of the
+    plan, so that the numbers of runs do not depend on which came first.
+    """
+    kept_so_far, ahead = set(kept), deque(specs)
+    todo = [spec for spec in specs if spec.digest not in kept]
+    if not todo:
+        return
+    with closing(executor(todo, scratch=shards.scratch)) as playing:
+        for done, (place, recording) in enumerate(playing, 1):
+            shards.keep(todo[place].digest, recording)
+            kept_so_far.add(todo[place].digest)
+            watch(len(todo) - done)
+            while ahead and ahead[0].digest in kept_so_far:
+                shards.merge(ahead.popleft().digest)
+
+
+def _check_values(name: str, values: Any) -> None:
+    if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+        raise ParameterError(f"{name} needs a list of values to be varied (got {values!r}).")
+    known: set[str] = set()
+    for value in values:
+        text = json.dumps(shown({name: value}))
+        if text in known:
+            raise ParameterError(f"{name} is to be varied, and has the value {value!r} twice.")
+        known.add(text)
+
+
+def _cells(
+    grid: Grid, runs: Sequence[RecordedRun], taken: Sequence[str] | pd.Index
+) -> pd.DataFrame:
+    """One row a run: its varied parameters, seed and number."""
+    rows = [
+        {
+            **{f"{k}_set" if k in taken else k: v for k, v in shown(cell.values).items()},
+            "seed": cell.spec.seed,
+            "run": run.run,
+        }
+        for cell, run in zip(grid.cells, runs, strict=True)
+    ]
+    return pd.DataFrame(rows)

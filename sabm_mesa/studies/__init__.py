@@ -1,0 +1,1 @@
+"""Studies of many runs: experiments, screening, judging and tournaments."""

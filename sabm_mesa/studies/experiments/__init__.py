@@ -1,0 +1,1 @@
+"""Experiments: conditions of a scenario, their measures, and claims about them."""

@@ -1,0 +1,411 @@
+"""Measures of runs, and whether they support the published claims and ratios.
+
+A measure is one number a run, and the run is the unit of all tests and intervals. Ratios of
+conditions have intervals from a bootstrap over the runs of both (see
+`sabm_mesa.analysis.statistics`); where the interval of the mean below the line holds 0, a ratio
+says nothing: it is NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from sabm_mesa.analysis import inference
+from sabm_mesa.analysis.inference import Order, Side, Test, runs_needed
+from sabm_mesa.analysis.statistics import bootstrap_interval, convergence_round
+from sabm_mesa.models.declarations import MessageMeasure
+from sabm_mesa.studies.experiments.design import (
+    COMPARED,
+    Claim,
+    Data,
+    Experiment,
+    Measure,
+    check_columns,
+)
+from sabm_mesa.studies.experiments.plan import Plan, asks_language_model, described
+from sabm_mesa.studies.experiments.running import Outcome, alike
+
+Floats = npt.NDArray[np.float64]
+
+
+def measured(outcome: Outcome) -> pd.DataFrame:
+    """All measures of all runs.
+
+    Args:
+        outcome: the experiment.
+
+    Returns:
+        ``condition``, ``run``, ``seed``, ``measure`` and ``value`` (in the unit of the measure;
+        NaN where a run has none), one row a run and measure.
+
+    Raises:
+        ParameterError: when the experiment names a column that the scenario does not have.
+    """
+    experiment = outcome.plan.experiment
+    rows = []
+    frames, declared = frames_of(outcome), outcome.plan.model.message_measures
+    check_columns(experiment, {name: list(data.columns[3:]) for name, data in frames.items()})
+    for measure in experiment.measures:
+        data = frames[measure.data]
+        by_run = dict(list(data.groupby(["condition", "run"])))
+        for _, run in outcome.runs.iterrows():
+            place = run["condition"], run["run"]
+            value = value_of(measure, by_run[place], declared) if place in by_run else math.nan
+            rows.append((run["condition"], run["run"], run["seed"], measure.name, value))
+    return pd.DataFrame(rows, columns=["condition", "run", "seed", "measure", "value"])
+
+
+def frames_of(outcome: Outcome) -> dict[Data, pd.DataFrame]:
+    """The data of an experiment by the name that measures have for it.
+
+    Args:
+        outcome: the experiment.
+    """
+    return {
+        "model": outcome.model_data, "agents": outcome.agent_data, "messages": outcome.messages,
+    }  # fmt: skip
+
+
+def samples(values: pd.DataFrame, measure: str, condition: str) -> Floats:
+    """The values of a measure in the runs of a condition, in the order of their seeds.
+
+    Args:
+        values: the measures, from `measured`.
+        measure: the measure.
+        condition: the condition.
+
+    Returns:
+        Shape (n_runs,).
+    """
+    mine = values[(values["measure"] == measure) & (values["condition"] == condition)]
+    return mine.sort_values("seed")["value"].to_numpy(dtype=np.float64)
+
+
+def value_of(
+    measure: Measure, data: pd.DataFrame, declared: Mapping[str, MessageMeasure] | None = None
+) -> float:
+    """A measure of one run.
+
+    Args:
+        measure: the measure.
+        data: the data of the run, with ``round`` and the columns of the measure.
+        declared: the measures of messages that the scenario declares.
+
+    Returns:
+        The number; NaN when the run has no value.
+    """
+    ends = int(data["round"].max())
+    first, last = (min(end, ends) if end >= 0 else max(0, ends + 1 + end) for end in measure.rounds)
+    inside = data[data["round"].between(first, last)]
+    if measure.agent:
+        inside = inside[inside["agent"] == measure.agent]
+    if declared and measure.take in declared:
+        values_by_run = declared[measure.take].of(inside, max(measure.low, 0.0), measure.high)
+        known = [float(value) for value in values_by_run.values() if value is not None]
+        return min(known, default=measure.never)
+    if measure.take in _OF_PATHS:
+        found = _OF_PATHS[measure.take](measure, inside)
+        return measure.never if math.isnan(found) and measure.take in _EVENTS else found
+    values = inside[list(measure.columns)].to_numpy(dtype=np.float64, na_value=math.nan)
+    values = values[~np.isnan(values)]
+    return float(_OF_VALUES[measure.take](measure, values)) if values.size else math.nan
+
+
+def _share(measure: Measure, values: Floats) -> float:
+    return float(((values >= measure.low) & (values <= measure.high)).mean())
+
+
+def _by_round(measure: Measure, data: pd.DataFrame) -> pd.Series[float]:
+    """The mean of the columns, and of the agents, by round."""
+    return data.groupby("round")[list(measure.columns)].mean().mean(axis=1).astype(float)
+
+
+def _change(measure: Measure, data: pd.DataFrame) -> float:
+    path = _by_round(measure, data)
+    return float(path.iloc[-1] - path.iloc[0])
+
+
+def _slope(measure: Measure, data: pd.DataFrame) -> float:
+    path = _by_round(measure, data).dropna()
+    if len(path) < 2:
+        return math.nan
+    if (path == path.iloc[0]).all():
+        return 0.0  # a fit would leave an error of rounding
+    return float(np.polyfit(path.index.to_numpy(dtype=float), path.to_numpy(), 1)[0])
+
+
+def _first(measure: Measure, data: pd.DataFrame) -> float:
+    values = data[list(measure.columns)].astype(float)
+    holds = ((values >= measure.low) & (values <= measure.high)).all(axis=1)
+    rounds = holds.groupby(data["round"]).all()
+    met = rounds.index[rounds]
+    return float(met[0]) if len(met) else math.nan
+
+
+def _settles(measure: Measure, data: pd.DataFrame) -> float:
+    paths = data[list(measure.columns)].to_numpy(dtype=float).T.tolist()
+    return convergence_round(paths, measure.high)
+
+
+_OF_VALUES: Mapping[str, Callable[[Measure, Floats], float]] = {
+    "mean": lambda _, values: float(values.mean()),
+    "sd": lambda _, values: float(values.std(ddof=0)),
+    "min": lambda _, values: float(values.min()),
+    "max": lambda _, values: float(values.max()),
+    "sum": lambda _, values: float(values.sum()),
+    "mode": lambda _, values: float(pd.Series(values).mode().iloc[0]),
+    "share": _share,
+}
+_OF_PATHS: Mapping[str, Callable[[Measure, pd.DataFrame], float]] = {
+    "change": _change,
+    "slope": _slope,
+    "first": _first,
+    "settles": _settles,
+}
+_EVENTS = ("first", "settles")
+"""Takes that look for an event, which may never happen."""
+
+
+def ratios(experiment: Experiment, values: pd.DataFrame) -> pd.DataFrame:
+    """The ratios that an experiment names, beside the published ones.
+
+    Args:
+        experiment: the experiment.
+        values: its measures, as `measured` returns them.
+
+    Returns:
+        One row a ratio: ``label``, ``measure``, ``condition``, ``than``, ``ratio`` with ``low`` and
+        ``high``, ``published`` and ``source``.
+    """
+    rows = []
+    for each in experiment.ratios:
+        above, below = (samples(values, each.measure, name) for name in (each.condition, each.than))
+        found = ratio_of_means(above[~np.isnan(above)], below[~np.isnan(below)])
+        place = each.label, each.measure, each.condition, each.than
+        rows.append((*place, *found, each.number, each.source))
+    columns = ["label", "measure", "condition", "than", "ratio", "low", "high", "published"]
+    return pd.DataFrame(rows, columns=[*columns, "source"])
+
+
+def ratio_of_means(above: Floats, below: Floats, *, seed: int = 0) -> tuple[float, float, float]:
+    """The mean of some values relative to that of others, with its 95 % interval.
+
+    Args:
+        above: one number a run of the condition above the line.
+        below: one number a run of the one below it.
+        seed: of the bootstrap.
+
+    Returns:
+        The ratio and the ends of its interval; NaN with fewer than 2 runs in a condition, or when
+        the interval of the mean below the line holds 0.
+    """
+    if min(above.size, below.size) < 2:
+        return (math.nan,) * 3
+    low, high = bootstrap_interval(lambda drawn: drawn.mean(axis=-1), below, rng=seed).tolist()
+    if low <= 0 <= high:
+        return (math.nan,) * 3
+    low, high = bootstrap_interval(_ratio, above, below, rng=seed).tolist()
+    return float(above.mean() / below.mean()), low, high
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    """The ratio of the means of each resample; NaN where the one below the line is 0."""
+    top, bottom = above.mean(axis=-1), below.mean(axis=-1)
+    ratio: Floats = np.divide(top, bottom, out=np.full_like(top, math.nan), where=bottom != 0)
+    return ratio
+
+
+ALPHA = 0.05
+"""The chance of any wrong verdict of an experiment, if no claim were true or false."""
+MOST_RUNS = 500
+"""The largest number of runs a condition that is tried to find out how many would tell."""
+Word = Literal["agrees", "disagrees", "cannot tell", "not told"]
+WORDS: tuple[Word, ...] = ("agrees", "disagrees", "cannot tell", "not told")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict of the runs on a claim.
+
+    Attributes:
+        claim: the claim.
+        word: ``agrees``, ``disagrees`` or ``cannot tell``; ``not told`` of a claim about language
+            models, when others decided in their place.
+        test: the test of it.
+        p: its two-sided p-value, corrected (Holm) for the number of claims; NaN without values,
+            and when more runs would not tell.
+        runs_needed: runs a condition with which this would tell, judged from these; None when it
+            does tell, or when not even `MOST_RUNS` would.
+        why: why it cannot be told, when that is not a matter of the number of runs.
+    """
+
+    claim: Claim
+    word: Word
+    test: Test
+    p: float
+    runs_needed: int | None = None
+    why: str = ""
+
+
+def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
+    """A verdict on each claim of an experiment.
+
+    Each claim is tested in both directions: it agrees when the test for it tells, disagrees when
+    the test against it does, and else the runs cannot tell. Two one-sided tests a claim and the
+    number of claims are corrected for after Holm 1979, at a level of 5 % in all.
+
+    Args:
+        outcome: the experiment.
+        values: its measures, as `measured` returns them.
+    """
+    claims = outcome.plan.experiment.claims
+    data = [_samples(claim, values) for claim in claims]
+    tests = [_test(claim, each) for claim, each in zip(claims, data, strict=True)]
+    others = [_stand_in(claim, outcome.plan) for claim in claims]
+    same = [_uninformative(claim, outcome) for claim in claims]
+    raw = [
+        math.nan
+        if other or why or math.isnan(test.p_for)
+        else min(1.0, 2 * min(test.p_for, test.p_against))
+        for test, other, why in zip(tests, others, same, strict=True)
+    ]
+    made = sum(not math.isnan(p) for p in raw)
+    return [
+        Verdict(claim, "not told", test, float(p), why=other)
+        if other
+        else _verdict(claim, test, float(p), each, why, made)
+        for claim, test, p, each, other, why in zip(
+            claims, tests, inference.holm(raw), data, others, same, strict=True
+        )
+    ]
+
+
+def concerned(claim: Claim) -> list[str]:
+    """The conditions that a claim is about: one, or the two that it compares.
+
+    Args:
+        claim: the claim.
+    """
+    return [claim.condition, *([claim.than] if claim.kind in COMPARED else [])]
+
+
+def judged(plan: Plan) -> list[Claim]:
+    """The claims that runs of a plan may bear out or not, whatever comes out of them.
+
+    Left out are claims about language models when others decide, and comparisons of one and the
+    same request with itself.
+
+    Args:
+        plan: the experiment.
+    """
+    return [
+        claim
+        for claim in plan.experiment.claims
+        if not _stand_in(claim, plan) and not _one_request(claim, plan)
+    ]
+
+
+def _samples(claim: Claim, values: pd.DataFrame) -> list[Floats]:
+    return [samples(values, claim.measure, condition) for condition in concerned(claim)]
+
+
+def _test(claim: Claim, data: Sequence[Floats]) -> Test:
+    match claim.kind:
+        case "below" | "above":
+            return inference.one_sample(data[0], claim.value, claim.kind)
+        case "within":
+            return inference.within(data[0], claim.low, claim.high)
+        case "less" | "more":
+            return inference.two_sample(data[0], data[1], claim.kind)
+        case "like":
+            return inference.equivalent(data[0], data[1], claim.margin)
+
+
+def _p_values(claim: Claim, *, of_claim: bool) -> Callable[..., Floats]:
+    """The p-values of many samples at once, for the claim or against it."""
+    match claim.kind:
+        case "below" | "above":
+            side: Side = "above" if (claim.kind == "above") == of_claim else "below"
+            return partial(inference.one_sample_p, value=claim.value, side=side)
+        case "within":
+            band = inference.within_p if of_claim else inference.outside_p
+            return partial(band, low=claim.low, high=claim.high)
+        case "less" | "more":
+            order: Order = "more" if (claim.kind == "more") == of_claim else "less"
+            return partial(inference.two_sample_p, order=order)
+        case "like":
+            alike = inference.equivalent_p if of_claim else inference.different_p
+            return partial(alike, margin=claim.margin)
+
+
+def _verdict(
+    claim: Claim, test: Test, p: float, data: Sequence[Floats], why: str, claims: int
+) -> Verdict:
+    if math.isnan(test.p_for):
+        return Verdict(claim, "cannot tell", test, p, why="no run here has a value of this measure")
+    if why:
+        return Verdict(claim, "cannot tell", test, p, why=why)
+    if p <= ALPHA:
+        return Verdict(claim, "agrees" if test.p_for < test.p_against else "disagrees", test, p)
+    towards = _p_values(claim, of_claim=test.p_for <= test.p_against)
+    level = ALPHA / (2 * max(1, claims))
+    return Verdict(claim, "cannot tell", test, p, runs_needed(towards, data, level, most=MOST_RUNS))
+
+
+def _stand_in(claim: Claim, plan: Plan) -> str:
+    """The minds that stand in for the language models of a claim; ``""`` when none does."""
+    here: dict[str, None] = {}
+    for name in concerned(claim):
+        published = plan.experiment.condition(name).minds
+        if "llm:" in published and not asks_language_model(plan.minds[name]):
+            here[f"{described(plan.minds[name])} minds stand in for {published}"] = None
+    return ", and ".join(here).replace("llm:", "")
+
+
+def _uninformative(claim: Claim, outcome: Outcome) -> str:
+    """Why the runs say nothing of a claim, however many there are; ``""`` when they may."""
+    names = concerned(claim)
+    of = {each.name: each.label for each in outcome.plan.experiment.conditions}
+    if _one_request(claim, outcome.plan):
+        return (
+            f"{of[names[0]]} and {of[names[1]]} are one and the same request with these minds, so "
+            "that any difference between them is chance"
+        )
+    data = {name: _numbers(outcome, name) for name in names}
+    if len(names) == 2 and data[names[0]].equals(data[names[1]]):
+        return (
+            f"the runs of {of[names[0]]} and {of[names[1]]} are the same, number for number: these "
+            "minds do not notice the difference, and more runs would not help"
+        )
+    for name, mine in data.items():
+        runs = [run.drop(columns="seed").to_numpy() for _, run in mine.groupby("seed")]
+        if len(runs) > 1 and all(_same(runs[0], run) for run in runs[1:]):
+            return (
+                f"all runs of {of[name]} are the same, number for number: they count as one, and "
+                "more runs would not help"
+            )
+    return ""
+
+
+def _one_request(claim: Claim, plan: Plan) -> bool:
+    """Whether the two conditions that a claim compares have the same parameters and minds."""
+    names = set(concerned(claim))
+    return len(names) == 2 and any(names <= set(group) for group in alike(plan))
+
+
+def _same(one: Any, other: Any) -> bool:
+    return pd.DataFrame(one).equals(pd.DataFrame(other))
+
+
+def _numbers(outcome: Outcome, condition: str) -> pd.DataFrame:
+    data = outcome.model_data
+    mine = data[data["condition"] == condition].sort_values(["seed", "round"])
+    return mine.drop(columns=["condition", "run"]).reset_index(drop=True)

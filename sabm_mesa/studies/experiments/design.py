@@ -1,0 +1,644 @@
+"""The file of an experiment: what it may say, and reading it strictly.
+
+An experiment is one TOML file: conditions of a scenario, measures, claims, published figures and
+plots. Types and keys are checked by pydantic, then everything that one entry says of another one
+and of the scenario. All mistakes that can be told at once are told at once.
+"""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from sabm_mesa.core.parameters import check_int, parameters_of
+from sabm_mesa.errors import ParameterError, UnknownName, UsageError
+from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.registry import scenario
+from sabm_mesa.studies.judging import CODES
+
+Data = Literal["model", "agents", "messages"]
+Kind = Literal["below", "above", "within", "less", "more", "like"]
+Cost = Literal["small", "medium", "large"]
+Bin = tuple[float, float, float]
+"""Of a distribution: from, to (both included), and per cent of the people."""
+TAKES = (
+    "mean", "change", "slope", "sd", "min", "max", "sum", "mode", "share", "first", "settles",
+)  # fmt: skip
+"""How a measure is computed in any scenario (see `Measure.take`)."""
+SCALES = ("quick", "paper")
+COMPARED = ("less", "more", "like")
+"""Kinds of claims that compare two conditions."""
+COSTS: Mapping[Cost, int] = {"small": 2_000, "medium": 20_000, "large": 10**9}
+"""Cost class → questions to language models at paper scale, at most."""
+OF_MESSAGES = ("round", "speaker", "text", *CODES)
+"""The columns of the messages."""
+
+
+def _as_tuple(value: Any) -> Any:
+    """A list as a tuple; a single value as a tuple of one."""
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+def _as_pair(value: Any) -> Any:
+    values = _as_tuple(value)
+    if len(values) != 2:
+        raise PydanticCustomError("length", "has to be a list of 2 (got {got}).", {"got": value})
+    return values
+
+
+def _as_tables(value: Any) -> Any:
+    if not isinstance(value, list | tuple):
+        raise PydanticCustomError("tables", "has to be a list of tables.")
+    return tuple(value)
+
+
+Texts = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
+Numbers = Annotated[tuple[float, ...], BeforeValidator(_as_tuple)]
+Rounds = Annotated[tuple[int, ...], BeforeValidator(_as_tuple)]
+
+
+class Entry(BaseModel):
+    """A table of an experiment file: no other keys, no conversion between types."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Scale(Entry):
+    """How large an experiment is.
+
+    Attributes:
+        runs: runs a condition.
+        set: parameters of all conditions at this scale.
+    """
+
+    runs: int
+    set: Mapping[str, Any] = Field(default_factory=dict)
+
+
+class Condition(Entry):
+    """One condition of an experiment.
+
+    Attributes:
+        name: its name.
+        label: its name on plots and in reports.
+        set: the parameters that make it.
+        minds: the minds that decided in the published runs, when they make the condition, or
+            when its claims are about language models alone: other minds say nothing about them.
+        mix: slot → number of agents, when several kinds of minds play (see `Experiment.slots`).
+        fork_of: the condition whose runs it continues, or ``""``.
+        at: scale → the round at which it departs from that condition.
+        builds_on: ``EXPERIMENT/CONDITION``: an earlier run that all runs of the condition build on
+            (see `SmartModel.builds_on`); or ``""``. It is played once, by the language model of
+            the condition, or by classical minds where no language model decides.
+    """
+
+    name: str
+    label: str
+    set: Mapping[str, Any] = Field(default_factory=dict)
+    minds: str = ""
+    mix: Mapping[str, int] = Field(default_factory=dict)
+    fork_of: str = ""
+    at: Mapping[str, int] = Field(default_factory=dict)
+    builds_on: str = ""
+
+
+class Measure(Entry):
+    """One number of a run.
+
+    Attributes:
+        name: its name in ``measures.csv``.
+        label: a description in a few words.
+        columns: the data columns it is computed from; of several, all values count alike.
+        take: how: ``mean``, ``sd``, ``min``, ``max``, ``sum`` of the values, or their ``mode`` (the
+            most frequent one, the smallest of several); ``change`` from the first to the last
+            round; ``slope`` a round; ``share`` of the values from `low` to `high`; ``first``
+            round with all values from `low` to `high`; ``settles``: the round from which on all
+            stay within `high` of the final price (see `convergence_round`); or a measure of
+            messages that the scenario declares (see `SmartModel.message_measures`).
+        data: of the ``model``, of its ``agents``, or of what they said: the ``messages`` with the
+            codes of the message coder as columns.
+        rounds: the first and the last round that count, from 0; negative from the end of the run.
+            A run that ended earlier keeps its last values.
+        agent: the number of the agent that counts, of the data of ``agents``; 0: all of them.
+        low: see `take`.
+        high: see `take`.
+        never: the value of a run in which the event of ``first``, ``settles`` or a measure of
+            messages does not happen; NaN: none. Without it a claim that something happens early is
+            judged by the runs alone in which it happens at all.
+        unit: the unit, or ``""``.
+    """
+
+    name: str
+    label: str
+    columns: Texts
+    take: str = "mean"
+    data: Data = "model"
+    rounds: Annotated[tuple[int, int], BeforeValidator(_as_pair)] = (0, -1)
+    agent: int = 0
+    low: float = float("-inf")
+    high: float = float("inf")
+    never: float = float("nan")
+    unit: str = ""
+
+
+class Claim(Entry):
+    """A published statement about a measure that runs can support or not.
+
+    Attributes:
+        text: the claim in a sentence.
+        source: where it is made.
+        measure: the name of the measure.
+        kind: the measure of `condition` is ``below`` or ``above`` `value`; ``within`` `low` and
+            `high`; ``less`` or ``more`` than that of `than`; ``like`` it, up to `margin`.
+        condition: the condition it is about.
+        than: the condition it is compared with.
+        value: see `kind`.
+        low: see `kind`.
+        high: see `kind`.
+        margin: see `kind`.
+        ours: the part of the statement that is our choice (a limit that the source does not give).
+    """
+
+    text: str
+    source: str
+    measure: str
+    kind: Kind
+    condition: str
+    than: str = ""
+    value: float = 0.0
+    low: float = float("-inf")
+    high: float = float("inf")
+    margin: float = 0.0
+    ours: str = ""
+
+
+class Figures(Entry):
+    """Published numbers.
+
+    Attributes:
+        condition: the condition they are of; ``""`` when they are of people.
+        source: where they are published.
+        numbers: the published numbers.
+        measure: the measure that the number is comparable with, or ``""``.
+        column: the model column that they are the course of, or ``""``.
+        rounds: their rounds.
+        label: the persons or things they are of, for plots.
+        scale: the scale at which runs can be compared with them; ``""``: any.
+    """
+
+    condition: str
+    source: str
+    numbers: Numbers
+    measure: str = ""
+    column: str = ""
+    rounds: Rounds = ()
+    label: str = ""
+    scale: Literal["", "quick", "paper"] = ""
+
+
+class Ratio(Entry):
+    """A measure in one condition relative to another: the ratio of the means over runs.
+
+    Attributes:
+        label: a description in a few words.
+        measure: the name of the measure.
+        condition: the condition above the line.
+        than: the condition below it.
+        number: the published ratio.
+        source: where it, or the numbers it is of, are published.
+    """
+
+    label: str
+    measure: str
+    condition: str
+    than: str
+    number: float
+    source: str
+
+
+class Plot(Entry):
+    """A plot that puts the conditions of an experiment side by side.
+
+    Attributes:
+        kind: ``rounds``: the mean of model columns by round and condition, with a bootstrap
+            interval over runs; ``values``: the distribution of an agent column in one round.
+        title: its title.
+        columns: the columns; of several, the mean.
+        label: the axis of the values, with its unit.
+        round: the round of a distribution.
+        theory: the predictions that are drawn, by their name in `SmartModel.theory_marks`, or
+            ``""``.
+        human: the distribution of people that is drawn beside it, by its name in
+            `human_distributions`, or ``""``.
+    """
+
+    kind: Literal["rounds", "values"]
+    title: str
+    columns: Texts
+    label: str
+    round: int = 0
+    theory: str = ""
+    human: str = ""
+
+
+class Experiment(Entry):
+    """A published experiment.
+
+    Attributes:
+        name: its name: that of its file.
+        title: a description of its content.
+        question: the question in a sentence.
+        source: the publication.
+        scenario: the scenario.
+        minds: the minds that decided in the published runs.
+        cost: how many questions a run at paper scale asks (see `COSTS`).
+        scales: ``quick`` and ``paper``.
+        conditions: the conditions.
+        measures: the measures.
+        claims: the published claims.
+        published: the published numbers.
+        ratios: published ratios of conditions.
+        slots: kinds of minds that conditions mix → who decides when nobody is named for one:
+            ``given`` (the minds that are given for all), or a spec.
+        plots: the plots that compare conditions.
+        show: the scenario's own plots that the report shows of each condition.
+        set: parameters of all conditions.
+        notes: facts that were calibrated, chosen by us, or are not known.
+    """
+
+    name: str
+    title: str
+    question: str
+    source: str
+    scenario: str
+    minds: str
+    cost: Cost
+    scales: Mapping[str, Scale]
+    conditions: Annotated[tuple[Condition, ...], BeforeValidator(_as_tables)] = ()
+    measures: Annotated[tuple[Measure, ...], BeforeValidator(_as_tables)] = ()
+    claims: Annotated[tuple[Claim, ...], BeforeValidator(_as_tables)] = ()
+    published: Annotated[tuple[Figures, ...], BeforeValidator(_as_tables)] = ()
+    ratios: Annotated[tuple[Ratio, ...], BeforeValidator(_as_tables)] = ()
+    slots: Mapping[str, str] = Field(default_factory=dict)
+    plots: Annotated[tuple[Plot, ...], BeforeValidator(_as_tables)] = ()
+    show: Texts = ()
+    set: Mapping[str, Any] = Field(default_factory=dict)
+    notes: Texts = ()
+
+    def condition(self, name: str) -> Condition:
+        """The condition of a name."""
+        return next(each for each in self.conditions if each.name == name)
+
+    def measure(self, name: str) -> Measure:
+        """The measure of a name."""
+        return next(each for each in self.measures if each.name == name)
+
+
+TABLES: Mapping[str, type[Entry]] = {
+    "conditions": Condition, "measures": Measure, "claims": Claim, "published": Figures,
+    "ratios": Ratio, "plots": Plot,
+}  # fmt: skip
+"""Key of a list of tables → what each of its tables is."""
+
+
+def experiment_names() -> list[str]:
+    """The names of the experiments that come with the package, in alphabetical order."""
+    return sorted(_built_in())
+
+
+@cache
+def _built_in() -> dict[str, Path]:
+    """Name → file, of the experiments in the folders of the scenarios."""
+    found = Path(str(files("sabm_mesa.models"))).glob("*/experiments/*.toml")
+    return {path.stem: path for path in found}
+
+
+def load_experiment(name: str | Path) -> Experiment:
+    """An experiment that comes with the package, or one of your own.
+
+    Args:
+        name: its name, or the path of a TOML file.
+
+    Raises:
+        UnknownName: when there is none of that name.
+        ParameterError: when the file cannot be read, or an entry of it cannot be used.
+    """
+    if str(name).endswith(".toml"):
+        path = Path(name)
+        try:
+            return parse_experiment(path.stem, path.read_text("utf-8"))
+        except OSError as error:
+            raise ParameterError(f"Cannot read {path}: {error.strerror or error}.") from None
+        except UnicodeDecodeError:
+            raise ParameterError(f"{path} is not a text in UTF-8.") from None
+    if name not in _built_in():
+        raise UnknownName("experiment", str(name), experiment_names())
+    return parse_experiment(str(name), _built_in()[str(name)].read_text("utf-8"))
+
+
+def experiments_of(scenario: str) -> list[Experiment]:
+    """The experiments of a scenario that come with the package, in alphabetical order.
+
+    Only their files are checked, since checking a file imports its scenario.
+
+    Args:
+        scenario: the name of the scenario.
+    """
+    texts = {name: _built_in()[name].read_text("utf-8") for name in experiment_names()}
+    return [
+        parse_experiment(name, text)
+        for name, text in texts.items()
+        if scenario in text and tomllib.loads(text).get("scenario") == scenario
+    ]
+
+
+def parse_experiment(name: str, text: str) -> Experiment:
+    """An experiment from the text of its file.
+
+    Args:
+        name: its name.
+        text: the TOML.
+
+    Raises:
+        ParameterError: when entries cannot be used; it names all of them that can be told at once.
+    """
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ParameterError(f"Experiment {name}: {error}.") from None
+    found: Experiment | None
+    wrong: list[str] = []
+    try:
+        found = Experiment.model_validate({**data, "name": name})
+    except ValidationError as invalid:
+        errors = invalid.errors(include_url=False)
+        wrong = [_message(error) for error in errors]
+        found = _repaired(name, data, errors)
+    if found is not None:
+        wrong += _mistakes(found)
+    if wrong or found is None:
+        raise ParameterError(_all(name, wrong))
+    return found
+
+
+def _all(name: str, wrong: Sequence[str]) -> str:
+    if len(wrong) == 1:
+        return f"Experiment {name}, {wrong[0]}"
+    listed = " ".join(f"({number}) {each}" for number, each in enumerate(wrong, 1))
+    return f"Experiment {name} has {len(wrong)} mistakes: {listed}"
+
+
+def _place(at: Sequence[str | int]) -> tuple[type[Entry], str, Sequence[str | int]]:
+    """The table of an error, its name in messages, and the place of the error within it."""
+    if len(at) > 1 and at[0] in TABLES:
+        return TABLES[str(at[0])], f"{at[0]} {int(at[1]) + 1}", at[2:]
+    if len(at) > 1 and at[0] == "scales":
+        return Scale, f"scale {at[1]}", at[2:]
+    return Experiment, "", at
+
+
+_TYPES = {"string_type": "str", "int_type": "int", "float_type": "float"}
+
+
+def _message(error: ErrorDetails) -> str:
+    """One error of pydantic as a sentence that names the entry."""
+    table, where, within = _place(error["loc"])
+    before = f"{where}: " if where else ""
+    if not within:
+        return f"{before}it has to be a table."
+    key, got = str(within[0]), repr(error["input"])
+    entry = ", ".join(map(str, ([where] if where else []) + [*within]))
+    match error["type"]:
+        case "missing":
+            return f"{before}the entry {key!r} is missing."
+        case "extra_forbidden":
+            return f"{before}{UnknownName('entry', key, table.model_fields)}"
+        case "literal_error":
+            known = map(str, get_args(table.model_fields[key].annotation))
+            return f"{entry}: {UnknownName('value', str(error['input']), known)}"
+        case "tables" | "length":
+            return (
+                f"{entry} {error['msg']}"
+                if error["type"] == "tables"
+                else (f"{entry}: {error['msg']}")
+            )
+        case "dict_type" | "mapping_type" | "model_type":
+            return f"{entry}: has to be a table (got {got})."
+    entry = ", ".join(filter(None, (where, key)))
+    return f"{entry}: has to be of type {_TYPES.get(error['type'], error['type'])} (got {got})."
+
+
+def _repaired(name: str, data: Any, errors: Sequence[ErrorDetails]) -> Experiment | None:
+    """The experiment without wrong entries, for further checks; None when it cannot be repaired."""
+    data = copy.deepcopy({**data, "name": name})
+    for error in errors:
+        *path, key = error["loc"]
+        at: Any = data
+        for step in path:
+            at = at[step]
+        field = _place(error["loc"])[0].model_fields.get(str(key))
+        match error["type"]:
+            case "extra_forbidden":
+                del at[key]
+            case "missing" | "literal_error" if field is not None:
+                at[key] = _neutral(field.annotation)
+            case _:
+                return None
+    try:
+        return Experiment.model_validate(data)
+    except ValidationError:
+        return None
+
+
+def _neutral(annotation: Any) -> Any:
+    """A value of a type that says nothing and names nothing."""
+    if annotation == Mapping[str, Scale]:
+        return {scale: {"runs": 1} for scale in SCALES}
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)[0]
+    return {str: "", int: 1, float: 0.0}.get(annotation, ())
+
+
+def _mistakes(found: Experiment) -> list[str]:
+    """References of an experiment that lead nowhere, and entries that do not fit one another."""
+    wrong = [f"the scale {scale!r} is missing." for scale in SCALES if scale not in found.scales]
+    wrong += [*_of_names(found), *_of_references(found)]
+    for measure in found.measures:
+        if measure.agent and measure.data != "agents":
+            wrong.append(f'{measure.name}: an agent needs data = "agents".')
+    for each in found.conditions:
+        wrong += [f"{each.name}: {said}" for said in _of_condition(found, each)]
+    try:
+        model = scenario(found.scenario) if found.scenario else None
+    except UnknownName as error:
+        return [str(error), *wrong]
+    if model is not None:
+        wrong += _of_parameters(found, list(parameters_of(model)))
+        wrong += _of_declarations(found, model)
+        wrong += _of_earlier_runs(found, model)
+    return wrong
+
+
+def _of_names(found: Experiment) -> Iterator[str]:
+    conditions = [each.name for each in found.conditions]
+    measures = [each.name for each in found.measures]
+    for kind, given in (("condition", conditions), ("measure", measures)):
+        if not given or len(set(given)) < len(given):
+            yield f"it needs one {kind} or more, each with its own name."
+    for name in sorted(set(found.slots) & set(conditions)):
+        yield f"{name} is the name of a slot and of a condition."
+
+
+def _of_references(found: Experiment) -> Iterator[str]:
+    known = {
+        "measure": [each.name for each in found.measures],
+        "condition": [each.name for each in found.conditions],
+        "condition to fork": [each.name for each in found.conditions if not each.fork_of],
+    }
+    for where, kind, name in _named(found):
+        if name and name not in known[kind]:
+            yield f"{where}: {UnknownName(kind, name, known[kind])}"
+
+
+def _of_condition(found: Experiment, condition: Condition) -> Iterator[str]:
+    if condition.fork_of and set(condition.at) != set(SCALES):
+        yield "at has to name quick and paper."
+    if condition.fork_of and condition.builds_on:
+        yield f"it builds on what {condition.fork_of} builds on, and can name nothing else."
+    for slot, n in condition.mix.items():
+        if slot not in found.slots:
+            yield f"mix: {UnknownName('slot', slot, found.slots)}"
+        else:
+            try:
+                check_int(slot, n, 1)
+            except ParameterError as error:
+                yield f"mix: {error}"
+
+
+def _of_parameters(found: Experiment, known: Sequence[str]) -> Iterator[str]:
+    given = [("set", found.set)]
+    given += [(f"scale {name}, set", scale.set) for name, scale in found.scales.items()]
+    given += [(f"{each.name}, set", each.set) for each in found.conditions]
+    for where, parameters in given:
+        for name in parameters:
+            if name not in known:
+                yield f"{where}: {UnknownName('parameter', name, known)}"
+
+
+def _of_declarations(found: Experiment, model: type[SmartModel]) -> Iterator[str]:
+    """Names of things that the scenario would have to declare."""
+    for measure in found.measures:
+        if measure.take in model.message_measures and measure.data != "messages":
+            yield f'{measure.name}: {measure.take} needs data = "messages".'
+        elif measure.take not in (known := (*TAKES, *model.message_measures)):
+            yield f"{measure.name}: {UnknownName('take', measure.take, known)}"
+    for number, plot in enumerate(found.plots, 1):
+        if plot.theory and plot.theory not in model.theory_marks:
+            yield f"plots {number}: {UnknownName('theory', plot.theory, model.theory_marks)}"
+        if plot.human and plot.human not in human_distributions():
+            human = UnknownName("distribution of people", plot.human, human_distributions())
+            yield f"plots {number}: {human}"
+
+
+def _of_earlier_runs(found: Experiment, model: type[SmartModel]) -> Iterator[str]:
+    """Yield the faults of the earlier runs that conditions build on."""
+    named = sorted({each.builds_on for each in found.conditions if each.builds_on})
+    sources = sorted({each.rpartition("/")[0] for each in named})
+    if not named:
+        return
+    if model.builds_on is None:
+        yield f"runs of {found.scenario} build on no other run."
+    elif len(sources) > 1:
+        yield f"its conditions build on several experiments: {sources}."
+    else:
+        try:
+            earlier = load_experiment(sources[0])
+        except UsageError as error:
+            yield str(error)
+            return
+        if earlier.scenario != model.builds_on.scenario:
+            yield (
+                f"{earlier.name} is of {earlier.scenario}; runs of {found.scenario} build on "
+                f"{model.builds_on.scenario}."
+            )
+            return
+        known = [each.name for each in earlier.conditions if not each.fork_of]
+        for each in named:
+            if (name := each.rpartition("/")[2]) not in known:
+                yield str(UnknownName(f"condition of {earlier.name}", name, known))
+
+
+def _named(found: Experiment) -> Iterator[tuple[str, str, str]]:
+    """The measures and conditions that other entries name, and where."""
+    for number, claim in enumerate(found.claims, 1):
+        yield f"claims {number}", "measure", claim.measure
+        yield f"claims {number}", "condition", claim.condition
+        if claim.kind in COMPARED and not claim.than:
+            yield f"claims {number}", "condition", "(none: than is missing)"
+        elif claim.kind in COMPARED:
+            yield f"claims {number}", "condition", claim.than
+    for number, each in enumerate(found.published, 1):
+        yield f"published {number}", "measure", each.measure
+        yield f"published {number}", "condition", each.condition
+    for number, ratio in enumerate(found.ratios, 1):
+        yield f"ratios {number}", "measure", ratio.measure
+        yield f"ratios {number}", "condition", ratio.condition
+        yield f"ratios {number}", "condition", ratio.than
+    for condition in found.conditions:
+        yield condition.name, "condition to fork", condition.fork_of
+
+
+@cache
+def human_distributions() -> dict[str, tuple[str, list[Bin]]]:
+    """Published distributions of people's choices (``people.toml``).
+
+    Returns:
+        Name → who the people were, with the source; and the bins of the distribution.
+    """
+    known = tomllib.loads(files(__package__).joinpath("people.toml").read_text("utf-8"))
+    return {
+        name: (
+            f"{each['who']} ({each['source']})",
+            [(float(low), float(high), float(share)) for low, high, share in each["bins"]],
+        )
+        for name, each in known.items()
+    }
+
+
+def check_columns(experiment: Experiment, known: Mapping[Data, Sequence[str]]) -> None:
+    """Check that every column exists that measures, plots and published courses name.
+
+    Args:
+        experiment: the experiment.
+        known: the columns of the data of the ``model``, of its ``agents`` and of the ``messages``.
+
+    Raises:
+        ParameterError: for one that does not exist.
+    """
+    for what, data, column in _named_columns(experiment):
+        if column not in known[data]:
+            raise ParameterError(
+                f"Experiment {experiment.name}, {what}: there is no column {column!r} in the data "
+                f"of the {data}; there are {', '.join(known[data])}."
+            )
+
+
+def _named_columns(experiment: Experiment) -> Iterator[tuple[str, Data, str]]:
+    """Yield the part that names a column, the data it is in, and its name."""
+    for measure in experiment.measures:
+        for column in measure.columns:
+            yield f"measure {measure.name}", measure.data, column
+    for plot in experiment.plots:
+        for column in plot.columns:
+            yield f"plot {plot.title!r}", "agents" if plot.kind == "values" else "model", column
+    for each in experiment.published:
+        if each.column:
+            yield f"published course of {each.condition}", "model", each.column

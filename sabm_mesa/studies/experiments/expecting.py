@@ -1,0 +1,138 @@
+"""Expectations before anything is spent on an experiment: its verdicts and its cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from sabm_mesa.analysis.inference import holm
+from sabm_mesa.llm import Connection
+from sabm_mesa.runs.cost import Cost, Estimate, Line, Range, Typical, estimate
+from sabm_mesa.studies.experiments.claims import ALPHA, MOST_RUNS, judged
+from sabm_mesa.studies.experiments.design import COMPARED, Claim
+from sabm_mesa.studies.experiments.plan import (
+    Cell,
+    Plan,
+    described,
+    with_earlier_runs,
+    with_pending_run,
+)
+from sabm_mesa.studies.experiments.running import EARLIER, RECORDING, find, unfinished
+
+FORKED = "Of runs that go on with others, at least the share of their own rounds is counted."
+EARLIER_RUNS = "The tokens do not include what comes from an earlier run that is still missing."
+
+
+def too_few_runs(plan: Plan) -> str:
+    """Why the runs of a plan cannot bear out some claims, whatever comes out; ``""`` when they can.
+
+    Args:
+        plan: the experiment.
+    """
+    claims = judged(plan)
+    best = _smallest(claims, plan.runs)
+    open_ = [p for p in best if p > ALPHA]
+    if not open_:
+        return ""
+    takes = next((n for n in range(plan.runs, MOST_RUNS) if max(_smallest(claims, n)) <= ALPHA), 0)
+    runs = "1 run" if plan.runs == 1 else f"{plan.runs} runs"
+    which = "no claim" if len(open_) == len(claims) else f"{len(open_)} of {len(claims)} claims"
+    verb = "can" if len(open_) == len(claims) else "cannot"
+    return (
+        f"With {runs} a condition {which} {verb} be told, whatever comes out: the smallest p, "
+        f"corrected for the number of claims, is {min(open_):.2g}, and the level {ALPHA:g}. "
+        f"It takes {takes} runs (--runs {takes})."
+    )
+
+
+def _smallest(claims: Iterable[Claim], runs: int) -> list[float]:
+    """The smallest corrected p-value that each claim can have with so many runs a condition."""
+    ways = [math.comb(2 * runs, runs) if c.kind in COMPARED else 2**runs for c in claims]
+    return [float(p) for p in holm(min(1.0, 2 / n) for n in ways)]
+
+
+def expected_cost(plan: Plan, folder: str | Path, prices: str | Path | None = None) -> Estimate:
+    """Estimate the cost of the missing runs of an experiment, earlier runs included.
+
+    Args:
+        plan: the experiment.
+        folder: its folder; finished runs in it cost nothing.
+        prices: a price file of one's own, or None.
+
+    Returns:
+        An estimate with one line a condition, and all minds in one text; runs that were begun count
+        whole.
+
+    Raises:
+        UsageError: for parameters, minds or prices that cannot be used.
+        RecordingError: when the folder holds other runs.
+    """
+    path, earlier = Path(folder) / RECORDING, plan.earlier
+    missing: list[tuple[Plan, Path]] = [(plan, path)]
+    if earlier is not None:
+        played = path.parent / EARLIER / RECORDING
+        if not unfinished(earlier, played):
+            runs = [(name, run.run) for (name, _), run in find(earlier, played).items()]
+            frame = pd.DataFrame(runs, columns=["condition", "run"])
+            plan = with_earlier_runs(plan, played, frame)
+            missing = [(plan, path)]
+        else:
+            missing = [(earlier, played), (plan, Path(folder) / "nothing that builds on it")]
+    parts = [
+        _estimated(each, cells, prices)
+        for each, place in missing
+        for cells in _missing(each, place)
+    ]
+    notes = [note for _, part in parts for note in part.notes]
+    notes += [FORKED] if any(cell.fork_of for cell in plan.cells) else []
+    notes += [EARLIER_RUNS] if len(missing) > 1 else []
+    paid = any(part.lines for _, part in parts)
+    return Estimate(
+        scenario=plan.experiment.scenario,
+        title=plan.experiment.name,
+        runs=sum(part.runs for _, part in parts),
+        n_rounds=max((part.n_rounds for _, part in parts), default=0),
+        minds={" / ".join(dict.fromkeys(described(each) for each in plan.minds.values())): 1},
+        lines=[_line(name, part) for name, part in parts if part.lines],
+        notes=list(dict.fromkeys(notes)) if paid else [],
+        typical=_added([part.typical for _, part in parts if part.typical is not None]),
+    )
+
+
+def _missing(plan: Plan, path: Path) -> list[list[Cell]]:
+    """The runs of each condition that are not finished."""
+    cells: dict[str, list[Cell]] = {}
+    for cell in unfinished(plan, path):
+        cells.setdefault(cell.condition, []).append(cell)
+    return list(cells.values())
+
+
+def _estimated(plan: Plan, cells: list[Cell], prices: str | Path | None) -> tuple[str, Estimate]:
+    """A condition, and the cost of its missing runs: of a fork the rounds from there on."""
+    cell = cells[0]
+    given = with_pending_run(plan, cell, Connection(), minds="classical") | {"rng": cell.seed}
+    found = estimate(plan.model, given, len(cells), prices=prices)
+    if cell.fork_of:
+        share = 1.0 - cell.at / found.n_rounds
+        lines = [replace(line, cost=_from(line.cost, share)) for line in found.lines]
+        found = replace(found, lines=lines, typical=None)
+    return cell.condition, found
+
+
+def _line(condition: str, part: Estimate) -> Line:
+    return Line(condition, ", ".join(dict.fromkeys(line.mind for line in part.lines)), part.total)
+
+
+def _from(cost: Cost, share: float) -> Cost:
+    """The cost of the last part of a run; prompts may grow, so at most that of the whole."""
+    spans = (getattr(cost, name) for name in Cost.__slots__)
+    return Cost(*(Range(each.low * share, each.high) for each in spans))
+
+
+def _added(known: list[Typical]) -> Typical | None:
+    sums = (sum(getattr(each, name) for each in known) for name in Typical.__slots__)
+    return Typical(*sums) if known else None

@@ -1,0 +1,215 @@
+"""The figures of a report: conditions side by side, and the scenario's own plots of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.errors import one_line
+from sabm_mesa.studies import plots
+from sabm_mesa.studies.experiments.design import Measure, Plot, human_distributions
+from sabm_mesa.studies.experiments.results import Results
+from sabm_mesa.studies.experiments.running import Outcome
+
+if TYPE_CHECKING:
+    from sabm_mesa.models.base import SmartModel
+
+
+SOURCES = {"rest": "seed and all else"}
+"""Source of variance → how it is called, where its name does not say it."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure of a report.
+
+    Attributes:
+        name: its file name without ending.
+        alt: the text for those who do not see it.
+        caption: the text below it.
+        figure: the figure of matplotlib.
+        own: whether it is the scenario's own plot of one condition.
+    """
+
+    name: str
+    alt: str
+    caption: str
+    figure: Any
+    own: bool = False
+
+
+def drawings(results: Results) -> list[Drawing]:
+    """All figures of a report, in the order in which it shows them.
+
+    Args:
+        results: the results of the experiment.
+    """
+    asked = results.outcome.plan.experiment.plots
+    drawn = [_plot(results, number, plot) for number, plot in enumerate(asked, 1)]
+    drawn += [_measures(results), *_shares(results), *_of_scenario(results)]
+    for each in drawn:
+        style.freeze_layout(each.figure)
+    return drawn
+
+
+def labels(results: Results) -> dict[str, str]:
+    """Condition → its label; one named after its minds says which decided here."""
+    minds = results.minds()
+    return {
+        each.name: f"{each.label} (here: {minds[each.name]})"
+        if each.minds and each.minds != without_address(minds[each.name])
+        else each.label
+        for each in results.outcome.plan.experiment.conditions
+    }
+
+
+def without_address(minds: str) -> str:
+    """Minds in words, without the address of the endpoint."""
+    return re.sub(r"@https?://[^\s,]*", "", minds)
+
+
+def measure_name(measure: Measure) -> str:
+    """The label of a measure, with its unit."""
+    return f"{measure.label} ({measure.unit})" if measure.unit else measure.label
+
+
+def runs_in_words(n: int) -> str:
+    """A number of runs a condition."""
+    return "1 run a condition" if n == 1 else f"{n} runs a condition"
+
+
+def _subtitle(results: Results) -> str:
+    """The minds that decided, and the number of runs."""
+    minds = dict.fromkeys(results.minds().values())
+    return _drawn(f"{' / '.join(minds)} · {runs_in_words(results.outcome.plan.runs)}")
+
+
+def _plot(results: Results, number: int, plot: Plot) -> Drawing:
+    theory = theory_marks(results.outcome, plot.theory) if plot.theory else []
+    of = f"{plot.label}, of: {', '.join(labels(results).values())}"
+    column = plot.columns[0] if len(plot.columns) == 1 else "mean"
+    name = _file_name(f"{number}-{column}")
+    if plot.kind == "values":
+        parts = [f"{plot.title}.", f"How the values of round {plot.round} are distributed."]
+        parts += ["Dotted lines: theory."] if theory else []
+        parts += ["Last panel: people."] if plot.human else []
+        figure = _distributions(results, plot, theory)
+        return Drawing(name, f"Histograms of {of}", " ".join(parts), figure)
+    parts = [f"{plot.title}.", "Means over runs with their 95 % bootstrap intervals."]
+    data = results.outcome.model_data
+    data = data.assign(**{column: data[list(plot.columns)].astype(float).mean(axis=1)})
+    courses = results.courses[results.courses["column"] == column]
+    parts += ["Stars: published."] if not courses.empty else []
+    parts += ["Thin grey lines: theory."] if theory else []
+    figure = plots.by_round(
+        data, column, _drawn_all(labels(results)), title=_drawn(plot.title),
+        label=_drawn(plot.label), subtitle=_subtitle(results), published=courses, marks=theory,
+    )  # fmt: skip
+    return Drawing(name, f"Lines by round: {of}", " ".join(parts), figure)
+
+
+def theory_marks(outcome: Outcome, name: str) -> list[plots.Mark]:
+    """The predictions of a theory that the scenario declares.
+
+    Args:
+        outcome: the runs of the experiment.
+        name: the name of the theory (see `SmartModel.theory_marks`).
+    """
+    data, declared = outcome.model_data, outcome.plan.model.theory_marks[name]
+    return [
+        plots.Mark(label, (float(data[at].iloc[0] if isinstance(at, str) else at),))
+        for label, at in declared.items()
+    ]
+
+
+def _distributions(results: Results, plot: Plot, theory: list[plots.Mark]) -> Any:
+    data = results.outcome.agent_data
+    return plots.distributions(
+        data[data["round"] == plot.round], plot.columns[0], _drawn_all(labels(results)),
+        title=_drawn(plot.title), label=_drawn(plot.label), subtitle=_subtitle(results),
+        marks=theory, people=human_distributions()[plot.human] if plot.human else None,
+    )  # fmt: skip
+
+
+def _measures(results: Results) -> Drawing:
+    measures = {each.name: measure_name(each) for each in results.outcome.plan.experiment.measures}
+    figure = plots.by_condition(
+        results.measures, _drawn_all(labels(results)), _drawn_all(measures),
+        title="Measures by condition", subtitle=_subtitle(results), published=results.estimates,
+        people=_of_people(results),
+    )  # fmt: skip
+    more = " Stars: published." if results.estimates["published"].notna().any() else ""
+    more += " Broken lines: people." if _of_people(results) else ""
+    return Drawing(
+        "measures", f"Dots by condition: {'; '.join(measures.values())}",
+        f"Each measure by condition: a dot a run, and means with their 95 % intervals.{more}",
+        figure,
+    )  # fmt: skip
+
+
+def _of_people(results: Results) -> dict[str, list[float]]:
+    """Measure → published numbers of people."""
+    found: dict[str, list[float]] = {}
+    for each in results.outcome.plan.experiment.published:
+        if each.measure and not each.condition:
+            found.setdefault(each.measure, []).extend(each.numbers)
+    return found
+
+
+def _shares(results: Results) -> Iterator[Drawing]:
+    if results.shares.empty:
+        return
+    measures = {each.name: each.label for each in results.outcome.plan.experiment.measures}
+    figure = plots.variance_shares(
+        results.shares, _drawn_all(measures), SOURCES, subtitle=_subtitle(results)
+    )
+    if figure is not None:
+        yield Drawing(
+            "variance-shares", "Stacked bars: shares of the variance of each measure by source",
+            "Where the variance of each measure over all runs comes from.", figure,
+        )  # fmt: skip
+
+
+def _of_scenario(results: Results) -> Iterator[Drawing]:
+    """The scenario's own plots of each condition."""
+    outcome = results.outcome
+    plan, shown = outcome.plan, outcome.plan.experiment.show
+    if not shown:
+        return
+    draw = import_module(plan.model.plots).figures
+    minds, names = results.minds(), labels(results)
+    for number, condition in enumerate(plan.experiment.conditions, 1):
+        cell = next(each for each in plan.cells if each.condition == condition.name)
+        given = {**cell.parameters, **cell.changes, "minds": "classical"}
+        model: SmartModel = plan.model(**given, rng=cell.seed, recording=False)
+        model_data, agent_data = (
+            data[data["condition"] == condition.name].drop(columns=["condition", "seed"])
+            for data in (outcome.model_data, outcome.agent_data)
+        )
+        words = _drawn(f"{condition.label} · {minds[condition.name]}")
+        label = names[condition.name]
+        found = draw(model_data, agent_data, words, **model.plot_options())
+        for name, figure in found.items():
+            if name in shown:
+                title = figure.get_suptitle()
+                yield Drawing(
+                    _file_name(f"condition-{number}-{condition.name}-{name}"),
+                    f"{title}, of: {label}", f"{label}: {title}.", figure, own=True,
+                )  # fmt: skip
+
+
+def _drawn(text: str) -> str:
+    """A text that matplotlib draws as it is, without reading formulas in it."""
+    return one_line(text).replace("$", r"\$")
+
+
+def _drawn_all(texts: dict[str, str]) -> dict[str, str]:
+    return {name: _drawn(text) for name, text in texts.items()}
+
+
+def _file_name(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_]+", "-", text).strip("-")

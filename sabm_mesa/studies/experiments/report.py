@@ -1,0 +1,734 @@
+"""The report of an experiment: tables, figures, and one text in Markdown and HTML."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shlex
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pandas as pd
+
+from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.minds.specs import Minds, by_spec
+from sabm_mesa.recording import RecordedRun, load_runs
+from sabm_mesa.recording.export import DPI, make_folder, readable_json, write_file, write_text_file
+from sabm_mesa.studies.experiments.claims import MOST_RUNS, WORDS, Verdict
+from sabm_mesa.studies.experiments.design import Claim, Experiment, experiment_names
+from sabm_mesa.studies.experiments.figures import (
+    SOURCES,
+    Drawing,
+    drawings,
+    labels,
+    measure_name,
+    runs_in_words,
+    without_address,
+)
+from sabm_mesa.studies.experiments.plan import Plan, asks_language_model, described
+from sabm_mesa.studies.experiments.results import Results, is_outside
+from sabm_mesa.studies.experiments.running import alike
+from sabm_mesa.studies.judging import CODES
+from sabm_mesa.studies.page import (
+    NONE,
+    Verbatim,
+    effect,
+    estimate,
+    exact,
+    fence,
+    html_page,
+    markdown,
+    p_value,
+    percent,
+)
+
+FORMATS = ("png", "pdf", "svg")
+FIGURES = "figures"
+
+ONLY_RULES = (
+    "No language model decided here: the verdicts say what these rules of behaviour do, and "
+    "replicate nothing."
+)
+
+COMMON_SEEDS = (
+    "Run i of every condition has the same seed (common random numbers), so that the runs of minds "
+    "that decide by the seed come in pairs. The tests take conditions to be independent all the "
+    "same, which is cautious where such pairs are alike."
+)
+MOST_PAIRS = 30
+"""Pairs of conditions that a report shows at most; the CSV file has all."""
+MOST_POINTS = 10
+"""Rounds of a published course that a report shows at most; the CSV file has all."""
+OUTSIDE = "†"
+"""Marks a published number that lies outside the interval of these runs."""
+OUTSIDE_SAID = f"{OUTSIDE} Outside the 95 % interval of these runs."
+Rows = list[dict[str, Any]]
+
+HASH = 12
+"""Characters of the hash of all prompts: as many as a recording keeps of the hash of each."""
+
+
+def write(results: Results, folder: Path) -> list[Path]:
+    """Write all that is said of an experiment into its folder, each file whole or not at all.
+
+    The same recording gives the same files, byte for byte.
+
+    Args:
+        results: the results of the experiment.
+        folder: where its recording is.
+
+    Returns:
+        The files: tidy tables (``measures.csv``, ``estimates.csv``, ``comparisons.csv``,
+        ``published.csv``, ``ratios.csv``, ``shares.csv``, ``verdicts.csv``, ``prompts.csv``,
+        ``model.csv``, ``agents.csv``), ``figures/`` as PNG, PDF and SVG, ``report.md``,
+        ``report.html`` (one file that needs no other) and, last, ``summary.json``.
+
+    Raises:
+        OutputError: when a file cannot be written.
+    """
+    make_folder(folder / FIGURES)
+    summary = results.summary()
+    ratios = results.ratios if len(results.ratios) else pd.DataFrame()
+    tables = {
+        "measures": results.measures,
+        "estimates": results.estimates,
+        "comparisons": results.comparisons,
+        "published": results.courses,
+        "ratios": ratios,
+        "shares": results.shares,
+        "verdicts": pd.DataFrame(summary["claims"]),
+        "prompts": prompts(results),
+        "model": results.outcome.model_data,
+        "agents": results.outcome.agent_data,
+    }
+    files: dict[Path, Callable[[Path], object]] = {
+        folder / f"{name}.csv": partial(table.to_csv, index=False)
+        for name, table in tables.items()
+        if len(table.columns)
+    }
+    drawn = drawings(results)
+    for each in drawn:
+        for ending in FORMATS:
+            path = folder / FIGURES / f"{each.name}.{ending}"
+            files[path] = partial(each.figure.savefig, dpi=DPI, metadata=_undated(ending))
+    with style.repeatable_svg():
+        written = [write_file(path, writing) for path, writing in files.items()]
+    said = content(results, drawn)
+    links = {each.name: f"{FIGURES}/{each.name}.png" for each in drawn}
+    pictures = {name: (folder / link).read_bytes() for name, link in links.items()}
+    text = template("report")
+    texts = {
+        "report.md": markdown(text, said, links),
+        "report.html": html_page(said["title"], markdown(text, said), pictures),
+        "summary.json": readable_json(summary) + "\n",
+    }
+    return [*written, *(write_text_file(folder / name, text) for name, text in texts.items())]
+
+
+def write_index(results: Sequence[Results], folder: Path) -> Path:
+    """Write a page that lists several experiments with their verdicts, and links their reports.
+
+    Args:
+        results: the experiments; the report of each is in its folder below this one.
+        folder: where to.
+
+    Returns:
+        ``index.html``; ``index.md`` stands beside it.
+
+    Raises:
+        OutputError: when a file cannot be written.
+    """
+    make_folder(folder)
+    said = index_content(results)
+    text = markdown(template("index"), said)
+    write_text_file(folder / "index.md", text)
+    return write_text_file(folder / "index.html", html_page(said["title"], text, {}))
+
+
+def _undated(ending: str) -> dict[str, None]:
+    """Metadata without the date, so that the same runs give the same file."""
+    return {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(ending, {})
+
+
+def template(name: str) -> str:
+    """The text of a template.
+
+    Args:
+        name: ``report`` or ``index``.
+    """
+    return files(__package__).joinpath(f"{name}.md.jinja").read_text("utf-8")
+
+
+def content(results: Results, drawn: Sequence[Drawing]) -> dict[str, Any]:
+    """The values for the template of a report.
+
+    Args:
+        results: the results of the experiment.
+        drawn: its figures.
+    """
+    experiment = results.outcome.plan.experiment
+    lines = commands(results)
+    return {
+        "title": f"{experiment.name}: {experiment.title}",
+        "lead": headline(results),
+        "decided": f"Decided by: {decided_by(results.outcome.plan)}.",
+        "question": experiment.question,
+        "source": experiment.source.rstrip("."),
+        "published_minds": f"Published runs decided by {_list(_published_minds(experiment))}.",
+        "warnings": warnings(results),
+        "verdicts": [_verdict(results, each) for each in results.verdicts],
+        "figures": [each for each in drawn if not each.own],
+        "own_figures": [each for each in drawn if each.own],
+        "common_seeds": COMMON_SEEDS if len(experiment.conditions) > 1 else "",
+        "outside": OUTSIDE_SAID if results.outside()[0] else "",
+        "estimates": _estimates_rows(results),
+        "people": _of_people_rows(results),
+        "comparisons": _comparisons_rows(results),
+        "n_comparisons": len(results.comparisons),
+        "courses": _courses_rows(results),
+        "n_courses": len(results.courses),
+        "ratios": _ratios_rows(results),
+        "shares": _shares_rows(results),
+        "codes": [Verbatim(code) for code in CODES],
+        "said": _codes_rows(results),
+        "facts": _facts(results),
+        "conditions": _conditions(results),
+        "notes": list(experiment.notes),
+        "commands": [Verbatim(each) for each in lines],
+        "fence": fence(lines),
+        "repeat": _repeat(results),
+        **_prompt_table(results),
+    }
+
+
+def index_content(results: Sequence[Results]) -> dict[str, Any]:
+    """The values for the template of the index.
+
+    Args:
+        results: the experiments.
+    """
+    every = [verdict for each in results for verdict in each.verdicts]
+    llms = any(language_models(each.outcome.plan) for each in results)
+    return {
+        "title": "Published experiments, and what was found",
+        "lead": lead(every),
+        "warnings": [] if llms else [ONLY_RULES],
+        "experiments": [
+            {
+                "name": each.outcome.plan.experiment.name,
+                "address": Verbatim(f"{quote(each.outcome.plan.experiment.name)}/report.html"),
+                "title": each.outcome.plan.experiment.title,
+                "minds": " / ".join(dict.fromkeys(each.minds().values())),
+                "runs": len(each.outcome.runs),
+                **{word.split()[-1]: count(each.verdicts, word) for word in WORDS},
+            }
+            for each in results
+        ],
+        "scales": ", ".join(dict.fromkeys(each.outcome.plan.scale for each in results)),
+    }
+
+
+def warnings(results: Results) -> list[str]:
+    """The warnings that a reader needs before the verdicts.
+
+    Args:
+        results: the results of the experiment.
+    """
+    plan, runs = results.outcome.plan, results.outcome.runs
+    experiment = plan.experiment
+    said = []
+    published, minds = _published_minds(experiment), results.minds()
+    if any(without_address(minds[name]) != who for name, who in published.items()):
+        said.append(f"Published with {_list(published)}; here: {_list(minds)}.")
+        if not language_models(plan):
+            said[-1] += f" {ONLY_RULES}"
+    for names in alike(plan):
+        called = [f"“{experiment.condition(name).label}”" for name in names]
+        each = "Both" if len(names) == 2 else "All"
+        said.append(
+            f"{', '.join(called[:-1])} and {called[-1]} were one and the same request, with the "
+            f"same parameters and minds. {each} got separate samples: runs of their own, which "
+            "differ by chance alone, and not at all where the minds decide by the seed."
+        )
+    usual = experiment.scales["paper"].runs
+    if plan.runs < usual:
+        said.append(f"{runs_in_words(plan.runs)}; at paper scale there are {usual}.")
+    quick, paper = (experiment.scales[scale].set for scale in ("quick", "paper"))
+    changed = {k: v for k, v in quick.items() if paper.get(k, experiment.set.get(k)) != v}
+    if plan.scale == "quick" and changed:
+        listed = ", ".join(f"{k} = {v}" for k, v in changed.items())
+        said.append(f"Smaller than what was published: {listed}.")
+    if unchanging := _without_chance(results):
+        said.append(
+            f"All runs of {unchanging} are the same, number for number, whatever the seed: these "
+            "minds leave nothing to chance there. However many runs they are, they are worth one, "
+            "and the p-values of them say nothing."
+        )
+    for name, n in runs.groupby("condition", sort=False)["invalid"].sum().items():
+        if n:
+            asks = runs.loc[runs["condition"] == name, "asks"].sum()
+            label = experiment.condition(str(name)).label
+            said.append(f"{label}: {n:,} of {asks:,} questions got no usable answer.")
+    return said
+
+
+def _without_chance(results: Results) -> str:
+    """The conditions whose runs are all the same."""
+    numbers = results.outcome.model_data.drop(columns="seed").set_index("round")
+    found = []
+    for name, label in labels(results).items():
+        mine = numbers[numbers["condition"] == name]
+        first, *others = (run.drop(columns="run") for _, run in mine.groupby("run"))
+        if others and all(first.equals(other) for other in others):
+            found.append(f"“{label}”")
+    return " and of ".join(found)
+
+
+def _published_minds(experiment: Experiment) -> dict[str, str]:
+    """Condition → who decided in the published runs."""
+    return {each.name: each.minds or experiment.minds for each in experiment.conditions}
+
+
+def _list(minds: dict[str, str]) -> str:
+    return ", ".join(dict.fromkeys(minds.values()))
+
+
+def _verdict(results: Results, verdict: Verdict) -> dict[str, str]:
+    claim, test = verdict.claim, verdict.test
+    kind = "Mean" if len(test.n) == 1 else "Difference of means"
+    runs = " and ".join(map(str, test.n)) + (" run" if test.n == (1,) else " runs")
+    missing = f", {test.missing} without a value" if test.missing else ""
+    ours = f" Our choice: {claim.ours.rstrip('.')}." if claim.ours else ""
+    found = estimate(test.estimate, test.low, test.high)
+    return {
+        "text": f"{claim.text} ({claim.source}){ours}",
+        "word": verdict.word,
+        "tested": _tested(results, claim),
+        "found": f"{kind} {found}; {test.effect_name} {effect(test.effect)}; {runs}{missing}.",
+        "p": p_value(verdict.p),
+        "needed": needed(verdict) or NONE,
+    }
+
+
+def _tested(results: Results, claim: Claim) -> str:
+    """The test of a claim in words."""
+    called = labels(results)
+    measure = measure_name(results.outcome.plan.experiment.measure(claim.measure))
+    label, than = called[claim.condition], called.get(claim.than, "")
+    words = {
+        "below": f"below {exact(claim.value)}",
+        "above": f"above {exact(claim.value)}",
+        "within": f"from {exact(claim.low)} to {exact(claim.high)}",
+        "less": f"less than “{than}”",
+        "more": f"more than “{than}”",
+        "like": f"like “{than}”, up to {exact(claim.margin)}",
+    }[claim.kind]
+    return f"{measure}: “{label}” {words}"
+
+
+def headline(results: Results) -> str:
+    """The verdicts and the published numbers in a sentence or two; ``""`` without either.
+
+    Args:
+        results: the results of the experiment.
+    """
+    found = lead(results.verdicts, results.outcome.plan.runs)
+    outside, n = results.outside()
+    if not n:
+        return found
+    lie = "lies" if outside == 1 else "lie"
+    sizes = f"{outside} of {n} published numbers {lie} outside the 95 % intervals of these runs."
+    if not found:
+        return sizes
+    return f"{found} Claims are about directions, orders and limits alone, not about sizes: {sizes}"
+
+
+def lead(verdicts: Sequence[Verdict], runs: int = 0) -> str:
+    """The verdicts in a sentence; ``""`` without claims.
+
+    Args:
+        verdicts: one on each claim.
+        runs: runs a condition, when that is the same for all of them.
+    """
+    n = len(verdicts)
+    if not n:
+        return ""
+    agree, disagree, untold = (
+        count(verdicts, word) for word in ("agrees", "disagrees", "not told")
+    )
+    moot = sum(each.word == "cannot tell" and bool(each.why) for each in verdicts)
+    few = count(verdicts, "cannot tell") - moot
+    so_many = runs_in_words(runs) if runs else "so few runs"
+    is_are = "is" if untold == 1 else "are"
+    parts = [
+        (agree, f"agree{'s' * (agree == 1)} with these runs"),
+        (disagree, f"disagree{'s' * (disagree == 1)}"),
+        (few, f"cannot be told with {so_many}"),
+        (moot, "cannot be judged with these minds, whatever the number of runs"),
+        (untold, f"{is_are} not told, since other minds stand in for the language models"),
+    ]
+    if n == 1:
+        return f"The published claim {next(words for found, words in parts if found)}."
+    (_, first), second, *more = parts
+    more = [second, *((found, words) for found, words in more if found)]
+    said = [f"{agree} of {n} published claims {first}"]
+    return ", ".join([*said, *(f"{found} {words}" for found, words in more)]) + "."
+
+
+def count(verdicts: Sequence[Verdict], word: str) -> int:
+    """How many verdicts are of a word.
+
+    Args:
+        verdicts: the verdicts.
+        word: ``agrees``, ``disagrees``, ``cannot tell`` or ``not told``.
+    """
+    return sum(each.word == word for each in verdicts)
+
+
+def decided_by(plan: Plan) -> str:
+    """The minds that decide, and a note when none is a language model.
+
+    Args:
+        plan: the experiment.
+    """
+    minds = " / ".join(dict.fromkeys(described(each) for each in plan.minds.values()))
+    return minds if language_models(plan) else f"{minds} (no language model)"
+
+
+def language_models(plan: Plan) -> bool:
+    """Whether any language model decides.
+
+    Args:
+        plan: the experiment.
+    """
+    return any(asks_language_model(minds) for minds in plan.minds.values())
+
+
+def needed(verdict: Verdict) -> str:
+    """The number of runs that would tell, or why more would not help; ``""`` for a clear verdict.
+
+    Args:
+        verdict: the verdict on a claim.
+    """
+    if verdict.why:
+        return verdict.why
+    if verdict.word != "cannot tell":
+        return ""
+    if verdict.runs_needed is None:
+        return f"more than {MOST_RUNS} runs a condition, if it can be told at all"
+    return f"about {verdict.runs_needed} runs a condition"
+
+
+def _estimates_rows(results: Results) -> Rows:
+    """Each measure by condition beside the published numbers."""
+    experiment, called = results.outcome.plan.experiment, labels(results)
+    rows = [
+        {
+            "measure": measure_name(experiment.measure(row["measure"])),
+            "condition": called[row["condition"]],
+            "n": row["n"],
+            "mean": estimate(row["mean"], row["low"], row["high"]) + _together(row),
+            "published": _published(row),
+            "source": row["source"] or NONE,
+        }
+        for _, row in results.estimates.iterrows()
+    ]
+    return _grouped(rows, "measure")
+
+
+def _of_people_rows(results: Results) -> Rows:
+    """Published numbers of people, by measure."""
+    experiment = results.outcome.plan.experiment
+    return [
+        {
+            "measure": measure_name(experiment.measure(each.measure)),
+            "who": each.label or NONE,
+            "published": exact(number),
+            "source": each.source,
+        }
+        for each in experiment.published
+        if each.measure and not each.condition
+        for number in each.numbers
+    ]
+
+
+def _comparisons_rows(results: Results) -> Rows:
+    """Differences between conditions: all pairs, or those with the smallest p of many."""
+    experiment, called = results.outcome.plan.experiment, labels(results)
+    shown = results.comparisons
+    if len(shown) > MOST_PAIRS:
+        smallest = shown["p"].sort_values(kind="stable").index[:MOST_PAIRS]
+        shown = shown.loc[sorted(smallest)]
+    rows = [
+        {
+            "measure": measure_name(experiment.measure(row["measure"])),
+            "pair": f"{called[row['condition']]} − {called[row['than']]}",
+            "difference": estimate(row["difference"], row["low"], row["high"]),
+            "delta": effect(row["delta"]),
+            "p": p_value(row["p"]),
+        }
+        for _, row in shown.iterrows()
+    ]
+    return _grouped(rows, "measure")
+
+
+def _courses_rows(results: Results) -> Rows:
+    """Published courses beside those of these runs: all rounds, or some of many."""
+    called = labels(results)
+    rows = []
+    for (column, condition), course in results.courses.groupby(["column", "condition"], sort=False):
+        for place in _spread(len(course)):
+            row = course.iloc[place]
+            rows.append(
+                {
+                    "column": str(column).replace("_", " "),
+                    "condition": called[str(condition)],
+                    "round": row["round"],
+                    "published": _published(row),
+                    "found": estimate(row["mean"], row["low"], row["high"]),
+                    "source": row["source"],
+                }
+            )
+    return rows
+
+
+def _ratios_rows(results: Results) -> Rows:
+    """Ratios of conditions beside the published ones."""
+    experiment, called = results.outcome.plan.experiment, labels(results)
+    return [
+        {
+            "label": row["label"],
+            "ratio": f"{experiment.measure(row['measure']).label}: {called[row['condition']]} ÷ "
+            f"{called[row['than']]}",
+            "found": estimate(row["ratio"], row["low"], row["high"]),
+            "published": _published(row),
+            "source": row["source"],
+        }
+        for _, row in results.ratios.iterrows()
+    ]
+
+
+def _shares_rows(results: Results) -> Rows:
+    """Return the rows on the sources of the variance of each measure."""
+    experiment = results.outcome.plan.experiment
+    rows = [
+        {
+            "measure": experiment.measure(row["measure"]).label,
+            "source": SOURCES.get(row["source"], row["source"]),
+            "share": percent(row["share"]),
+            "interval": NONE
+            if math.isnan(row["low"])
+            else f"{percent(row['low'])} to {percent(row['high'])}",
+        }
+        for _, row in results.shares.iterrows()
+    ]
+    return _grouped(rows, "measure")
+
+
+def _codes_rows(results: Results) -> Rows:
+    """For each condition in which anything was said, the shares of the messages by code."""
+    messages, called = results.outcome.messages, labels(results)
+    by_condition: dict[Any, pd.DataFrame] = dict(list(messages.groupby("condition")))
+    return [
+        {
+            "condition": label,
+            "n": f"{len(by_condition[name]):,}",
+            "shares": [percent(by_condition[name][code].mean()) for code in CODES],
+        }
+        for name, label in called.items()
+        if name in by_condition
+    ]
+
+
+def _together(row: pd.Series[Any]) -> str:
+    """The most frequent value of all runs together, where there is one."""
+    value = row["together"]
+    return "" if math.isnan(value) else f"; {exact(value)} of all runs together"
+
+
+def _published(row: pd.Series[Any]) -> str:
+    """A published number, marked when it lies outside the interval of these runs."""
+    outside = is_outside(row["published"], row["low"], row["high"])
+    return f"{exact(row['published'])}{f' {OUTSIDE}' if outside else ''}"
+
+
+def _grouped(rows: Rows, name: str) -> Rows:
+    """The rows with each name in the first row of its group alone."""
+    before = [None, *(row[name] for row in rows)]
+    return [
+        {**row, name: "" if row[name] == above else row[name]}
+        for row, above in zip(rows, before, strict=False)
+    ]
+
+
+def _spread(n: int) -> Sequence[int]:
+    """Places that are spread evenly over n, first and last among them."""
+    if n <= MOST_POINTS:
+        return range(n)
+    return [round(i * (n - 1) / (MOST_POINTS - 1)) for i in range(MOST_POINTS)]
+
+
+def _facts(results: Results) -> list[tuple[str, str]]:
+    """Facts about the runs, as names and values."""
+    plan, own, runs = results.outcome.plan, results.outcome.runs, results.outcome.all_runs
+    first = _first_runs(results)
+    versions = dict.fromkeys(item for past in first.values() for item in past.versions.items())
+    asks, invalid = int(runs["asks"].sum()), int(runs["invalid"].sum())
+    taken = ", those that forks took over counted again" if runs["parent"].notna().any() else ""
+    tokens = int(runs["prompt_tokens"].sum()), int(runs["completion_tokens"].sum())
+    paid = float(runs["paid_usd"].sum(skipna=False))
+    found = [
+        ("Scenario", plan.experiment.scenario),
+        ("Scale", f"{plan.scale}: {runs_in_words(plan.runs)}, {len(own)} in all"),
+        ("Seeds", _span(plan.seeds)),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in versions)),
+    ]
+    if (earlier := results.outcome.earlier) is not None:
+        played = "1 run" if len(earlier.runs) == 1 else f"{len(earlier.runs)} runs"
+        counted = f"{played} of {earlier.plan.experiment.name}; the numbers below include them"
+        found.append(("Earlier runs", counted))
+    found.append(("Questions", f"{asks:,}, {invalid:,} of them without a usable answer{taken}"))
+    if any(tokens):
+        found += [
+            ("Tokens", f"{tokens[0]:,} sent, {tokens[1]:,} received"),
+            (
+                "Paid",
+                "not known: a price is missing" if math.isnan(paid) else f"{paid:.2f} dollars",
+            ),
+        ]
+    started, ended = (str(time)[:16].replace("T", " ") for time in
+                      (runs["started"].min(), runs["ended"].max()))  # fmt: skip
+    return [*found, ("Run", f"from {started} to {ended} UTC")]
+
+
+def _conditions(results: Results) -> list[dict[str, str]]:
+    """The conditions with their parameters and minds."""
+    plan = results.outcome.plan
+    minds = results.minds()
+    builds_on = plan.model.builds_on
+    hidden = {"minds"} if builds_on is None else {"minds", builds_on.parameter}
+    told = []
+    for each in plan.experiment.conditions:
+        cell = next(cell for cell in plan.cells if cell.condition == each.name)
+        changed = {k: v for k, v in cell.parameters.items() if k not in hidden}
+        words = _set(changed) or "none"
+        if builds_on is not None and (earlier := cell.parameters.get(builds_on.parameter)):
+            words += f"; builds on {each.builds_on or builds_on.recorded(earlier)}"
+        if cell.fork_of:
+            trunk = plan.experiment.condition(cell.fork_of).label
+            words = f"the runs of “{trunk}” up to round {cell.at}, then {_set(cell.changes)}"
+        told.append(
+            {"name": each.name, "label": each.label, "minds": minds[each.name], "set": words}
+        )
+    return told
+
+
+def prompts(results: Results) -> pd.DataFrame:
+    """The prompts of the first run of each condition.
+
+    Returns:
+        ``entry``, ``hash`` of its template (the beginning of its SHA-256, as recorded), and
+        ``condition``, one row a condition and entry; an entry that a fork changes has two rows in
+        its condition.
+    """
+    rows = []
+    for condition, past in _first_runs(results).items():
+        books = [past.prompts, *(fork["prompts"] or {} for fork in past.forks)]
+        found = {(entry, digest) for book in books for entry, digest in book.items()}
+        rows += [(entry, digest, condition) for entry, digest in sorted(found)]
+    return pd.DataFrame(rows, columns=["entry", "hash", "condition"])
+
+
+def _prompt_table(results: Results) -> dict[str, Any]:
+    """The prompts that differ between conditions, and a sentence on all."""
+    found = prompts(results)
+    known = results.outcome.plan.experiment.conditions
+    by_text: dict[tuple[str, str], list[str]] = {}
+    for _, row in found.iterrows():
+        by_text.setdefault((row["entry"], row["hash"]), []).append(row["condition"])
+    shared = {key for key, using in by_text.items() if len(using) == len(known)}
+    lines = "".join(f"{entry} {digest}\n" for entry, digest in sorted(by_text))
+    whole = hashlib.sha256(lines.encode()).hexdigest()[:HASH]
+    few = "" if len(shared) == len(by_text) else "; the others are below"
+    return {
+        "prompts_said": (
+            f"{len(shared)} of {len(by_text)} prompt entries are the same in all conditions{few}. "
+            f"Hashes of all are in prompts.csv; the hash of these together begins with {whole}."
+        ),
+        "prompts": [
+            {
+                "entry": entry,
+                "hash": digest,
+                "conditions": ", ".join(each.label for each in known if each.name in using),
+            }
+            for (entry, digest), using in sorted(by_text.items())
+            if (entry, digest) not in shared
+        ],
+    }
+
+
+def commands(results: Results) -> list[str]:
+    """Return the commands that resume these runs, and that repeat them."""
+    plan, path = results.outcome.plan, results.outcome.path
+    name = plan.experiment.name
+    words = ["sabm", "reproduce", name if name in experiment_names() else f"{name}.toml"]
+    words += ["--scale", plan.scale, "--runs", str(plan.runs), "--seed", str(plan.seeds[0])]
+    trunks = [each.name for each in plan.experiment.conditions if not each.fork_of]
+    minds = {trunk: _spec(plan.minds[trunk]) for trunk in trunks}
+    if len(set(minds.values())) == 1:
+        words += ["--minds", minds[trunks[0]]]
+    else:
+        words += [word for trunk in trunks for word in ("--minds", f"{trunk}={minds[trunk]}")]
+    if _in_its_folder(results):
+        words += ["--out", str(path.parent.parent)]
+    return [shlex.join(words), shlex.join(["sabm", "replay", str(path)])]
+
+
+def _repeat(results: Results) -> str:
+    """A sentence on the commands."""
+    anew = "runs the experiment anew, in a folder of its own"
+    first = "runs what is missing and writes this report anew" if _in_its_folder(results) else anew
+    absolute = results.outcome.path.is_absolute()
+    where = "" if absolute else "Both in the folder from which it was run. "
+    second = "repeats all runs as they were recorded, asking nobody"
+    return f"{where}The first {first}; the second {second}."
+
+
+def _in_its_folder(results: Results) -> bool:
+    """Whether the recording is where ``sabm reproduce`` puts it."""
+    return results.outcome.path.parent.name == results.outcome.plan.experiment.name
+
+
+def _spec(minds: Minds) -> str:
+    """Minds as the command line reads them."""
+    given = by_spec(minds)
+    if isinstance(given, str):
+        return given
+    counts = given if isinstance(given, Mapping) else Counter(given)
+    return json.dumps(dict(counts))
+
+
+def _first_runs(results: Results) -> dict[str, RecordedRun]:
+    """The first run of each condition, as recorded; conditions without a difference share runs."""
+    first = results.outcome.runs.drop_duplicates("condition").set_index("condition")["run"]
+    numbers = sorted({int(run) for run in first})
+    found = {past.run: past for past in load_runs(results.outcome.path, numbers)}
+    return {str(condition): found[run] for condition, run in first.items()}
+
+
+def _span(seeds: Sequence[int]) -> str:
+    return str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+
+
+def _set(parameters: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {_value(value)}" for name, value in parameters.items())
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

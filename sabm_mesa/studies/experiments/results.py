@@ -1,0 +1,212 @@
+"""The results of an experiment: measures, estimates, comparisons, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import pandas as pd
+
+from sabm_mesa.analysis.inference import holm, two_sample
+from sabm_mesa.analysis.statistics import estimate_mean
+from sabm_mesa.analysis.variance_split import variance_split
+from sabm_mesa.studies.experiments.claims import (
+    Verdict,
+    frames_of,
+    measured,
+    ratios,
+    samples,
+    value_of,
+    verdicts,
+)
+from sabm_mesa.studies.experiments.design import Measure
+from sabm_mesa.studies.experiments.plan import described
+from sabm_mesa.studies.experiments.running import Outcome
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of an experiment.
+
+    Attributes:
+        outcome: the runs.
+        measures: one row a run and measure: ``condition``, ``run``, ``seed``, ``measure`` and
+            ``value``.
+        estimates: one row a measure and condition: ``measure``, ``condition``, ``n`` (runs with a
+            value), ``mean``, ``low`` and ``high`` (95 % bootstrap interval over runs),
+            ``published`` and ``source`` (NaN and ``""`` when nothing is published), ``together``
+            (the most frequent value of all runs together, of a ``mode``; else NaN).
+        comparisons: one row a measure and pair of conditions: ``measure``, ``condition``,
+            ``than``, ``difference`` of the means with ``low`` and ``high``, ``delta`` (Cliff's),
+            ``p`` (Mann-Whitney, two-sided, Holm over the pairs of the measure).
+        courses: published courses beside those of the runs: ``condition``, ``column``, ``round``,
+            ``published``, ``n``, ``mean``, ``low``, ``high``, ``source``.
+        ratios: ratios of conditions beside the published ones, as `ratios.ratios` returns them.
+        shares: where the variance of each measure comes from, when conditions differ in their
+            minds or in the wording: ``measure`` and the columns of `variance_split`.
+        verdicts: one on each claim.
+    """
+
+    outcome: Outcome
+    measures: pd.DataFrame
+    estimates: pd.DataFrame
+    comparisons: pd.DataFrame
+    courses: pd.DataFrame
+    ratios: pd.DataFrame
+    shares: pd.DataFrame
+    verdicts: Sequence[Verdict]
+
+    def summary(self) -> dict[str, Any]:
+        """The verdicts in a form for JSON; the costs include those of earlier runs."""
+        plan, runs = self.outcome.plan, self.outcome.all_runs
+        return {
+            "experiment": plan.experiment.name,
+            "scale": plan.scale,
+            "runs": plan.runs,
+            "seeds": plan.seeds,
+            "minds": self.minds(),
+            "paid_usd": float(runs["paid_usd"].sum(skipna=False)),
+            "asks": int(runs["asks"].sum()),
+            "invalid": int(runs["invalid"].sum()),
+            "claims": [
+                {
+                    "claim": each.claim.text,
+                    "source": each.claim.source,
+                    "verdict": each.word,
+                    "estimate": each.test.estimate,
+                    "low": each.test.low,
+                    "high": each.test.high,
+                    "effect": each.test.effect,
+                    "effect_name": each.test.effect_name,
+                    "p": each.p,
+                    "n": each.test.n,
+                    "runs_needed": each.runs_needed,
+                    "why": each.why,
+                }
+                for each in self.verdicts
+            ],
+        }
+
+    def outside(self) -> tuple[int, int]:
+        """How many published numbers lie outside the 95 % intervals of these runs, and of all."""
+        found = [
+            is_outside(row["published"], row["low"], row["high"])
+            for table in (self.estimates, self.courses, self.ratios)
+            for _, row in table[table[["published", "low"]].notna().all(axis=1)].iterrows()
+        ]
+        return sum(found), len(found)
+
+    def minds(self) -> dict[str, str]:
+        """Condition → its minds, without those that a parameter of the scenario adds."""
+        return {name: described(given) for name, given in self.outcome.plan.minds.items()}
+
+
+def is_outside(published: float, low: float, high: float) -> bool:
+    """Whether a published number lies outside an interval; not when there is none of either.
+
+    Args:
+        published: the number; NaN when none is.
+        low: the lower end; NaN without an interval.
+        high: the upper end.
+    """
+    slack = 1e-9 * max(abs(published), abs(low), abs(high))  # an error of rounding is no distance
+    return published < low - slack or published > high + slack
+
+
+def results(outcome: Outcome) -> Results:
+    """Measure, estimate and compare the runs of an experiment, and judge its claims.
+
+    Args:
+        outcome: the runs.
+
+    Raises:
+        ParameterError: when a measure cannot be computed.
+    """
+    values = measured(outcome)
+    return Results(
+        outcome, values, _estimates(outcome, values), _comparisons(outcome, values),
+        _courses(outcome), ratios(outcome.plan.experiment, values), _shares(outcome, values),
+        verdicts(outcome, values),
+    )  # fmt: skip
+
+
+def _estimates(outcome: Outcome, values: pd.DataFrame) -> pd.DataFrame:
+    experiment = outcome.plan.experiment
+    published = {
+        (each.measure, each.condition): (each.numbers[0], each.source)
+        for each in outcome.plan.published
+        if each.measure and each.condition
+    }
+    rows = []
+    for measure in experiment.measures:
+        for condition in experiment.conditions:
+            estimate = estimate_mean(samples(values, measure.name, condition.name))
+            said = published.get((measure.name, condition.name), (float("nan"), ""))
+            together = _together(outcome, measure, condition.name)
+            rows.append((measure.name, condition.name, *estimate, *said, together))
+    columns = ["measure", "condition", "n", "mean", "low", "high", "published", "source"]
+    columns += ["together"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _together(outcome: Outcome, measure: Measure, condition: str) -> float:
+    """The most frequent value of all runs together, which is published of a mode; else NaN."""
+    data = frames_of(outcome)[measure.data]
+    mine = data[data["condition"] == condition]
+    return value_of(measure, mine) if measure.take == "mode" and len(mine) else float("nan")
+
+
+def _comparisons(outcome: Outcome, values: pd.DataFrame) -> pd.DataFrame:
+    experiment = outcome.plan.experiment
+    columns = ["measure", "condition", "than", "difference", "low", "high", "delta", "p"]
+    tables = []
+    for measure in experiment.measures:
+        rows = []
+        for one, other in combinations([each.name for each in experiment.conditions], 2):
+            test = two_sample(
+                samples(values, measure.name, one), samples(values, measure.name, other), "less"
+            )
+            p = min(1.0, 2 * min(test.p_for, test.p_against))
+            rows.append(
+                (measure.name, one, other, test.estimate, test.low, test.high, test.effect, p)
+            )
+        table = pd.DataFrame(rows, columns=columns)
+        tables.append(table.assign(p=holm(table["p"])))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _courses(outcome: Outcome) -> pd.DataFrame:
+    rows = []
+    for each in outcome.plan.published:
+        data = outcome.model_data
+        mine = data[data["condition"] == each.condition]
+        for round_, value in zip(each.rounds, each.numbers, strict=False) if each.column else ():
+            # A run that ended before that round keeps its last value.
+            then = mine[mine["round"] <= round_].sort_values("round").groupby("run").tail(1)
+            estimate = estimate_mean(then[each.column].astype(float))
+            rows.append((each.condition, each.column, round_, value, *estimate, each.source))
+    columns = ["condition", "column", "round", "published", "n", "mean", "low", "high", "source"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _shares(outcome: Outcome, values: pd.DataFrame) -> pd.DataFrame:
+    """The split of each measure's variance over model, wording and seed."""
+    cells = {cell.condition: cell.parameters for cell in outcome.plan.cells if not cell.fork_of}
+    factors = {
+        "model": {name: str(given["minds"]) for name, given in cells.items()},
+        "wording": {name: str(given.get("variant", "default")) for name, given in cells.items()},
+    }
+    varying = [name for name, levels in factors.items() if len(set(levels.values())) > 1]
+    if not varying:
+        return pd.DataFrame()
+    data = values[values["condition"].isin(cells)]
+    data = data.assign(**{name: data["condition"].map(factors[name]) for name in varying})
+    return pd.concat(
+        [
+            variance_split(mine, "value", varying).assign(measure=measure)
+            for measure, mine in data.groupby("measure", sort=False)
+        ],
+        ignore_index=True,
+    )

@@ -1,0 +1,250 @@
+"""Running the missing part of an experiment, and reading its runs.
+
+All runs of an experiment are in one recording, each tagged with its condition. Runs that it holds
+are not played again, those that were cut off go on, and missing ones are played: all at the same
+time, within one budget. Earlier runs that these build on have a recording of their own in the
+folder ``earlier``, and come first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from sabm_mesa.core.jsonable import json_roundtrip
+from sabm_mesa.errors import RecordingError
+from sabm_mesa.llm import Connection
+from sabm_mesa.minds.specs import by_spec
+from sabm_mesa.recording import RecordedRun, load_runs
+from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.runs.planned import find_runs, run_missing
+from sabm_mesa.runs.run import Watch
+from sabm_mesa.studies.experiments.design import OF_MESSAGES, Data, check_columns
+from sabm_mesa.studies.experiments.plan import (
+    Cell,
+    Name,
+    Plan,
+    described,
+    name_of,
+    with_earlier_runs,
+    with_pending_run,
+)
+from sabm_mesa.studies.judging import coded, messages_in
+
+RECORDING, EARLIER = "recording.sqlite", "earlier"
+
+
+def find(plan: Plan, path: Path) -> dict[Name, RecordedRun]:
+    """The runs of an experiment in a recording, each in the condition it is tagged with.
+
+    Args:
+        plan: the experiment.
+        path: the recording; it need not exist.
+
+    Raises:
+        RecordingError: when the recording holds runs, and none with these minds and seeds.
+    """
+    runs = find_runs(plan.specs.values(), path)
+    if not runs:
+        _check_belongs(plan, path)
+    return {name: runs[spec.digest] for name, spec in plan.specs.items() if spec.digest in runs}
+
+
+def unfinished(plan: Plan, path: Path) -> list[Cell]:
+    """The runs of an experiment that a recording does not hold to their end.
+
+    Args:
+        plan: the experiment.
+        path: the recording; it need not exist.
+
+    Raises:
+        RecordingError: when the recording holds runs, and none with these minds and seeds.
+    """
+    found = find(plan, path)
+    return [
+        cell
+        for cell in plan.cells
+        if (name := name_of(cell)) not in found or not found[name].finished
+    ]
+
+
+def alike(plan: Plan) -> list[list[str]]:
+    """The groups of conditions that are one request, with the same parameters and minds.
+
+    Args:
+        plan: the experiment.
+    """
+    groups: dict[str, list[str]] = {}
+    for (condition, seed), spec in plan.specs.items():
+        if seed == plan.seeds[0]:
+            fork = spec.fork
+            request = [fork.of.identity, fork.at, dict(fork.changes)] if fork else [spec.identity]
+            key = json.dumps(json_roundtrip(request), sort_keys=True)
+            groups.setdefault(key, []).append(condition)
+    return [names for names in groups.values() if len(names) > 1]
+
+
+def _check_belongs(plan: Plan, path: Path) -> None:
+    """Check that some runs have the minds and a seed of this plan: its scale may be another one."""
+    runs = load_runs(path, missing_ok=True)
+    decide = [json_roundtrip(by_spec(cell.parameters["minds"])) for cell in plan.cells]
+    wanted = [([cell.seed], minds) for cell, minds in zip(plan.cells, decide, strict=True)]
+    if not runs or any((list(run.seed), run.parameters["minds"]) in wanted for run in runs):
+        return
+    minds = list(dict.fromkeys(described(run.parameters["minds"]) for run in runs))
+    seeds = sorted({seed for run in runs for seed in run.seed})
+    there = f"{len(runs)} runs" if len(runs) > 1 else "1 run"
+    raise RecordingError(
+        f"{path} holds {there} by {' / '.join(minds)}, with the seeds {seeds[0]} to {seeds[-1]}: "
+        f"none with the minds and seeds of this {plan.experiment.name} "
+        f"({' / '.join(dict.fromkeys(described(each) for each in decide))}, {plan.seeds[0]} to "
+        f"{plan.seeds[-1]}). Choose another folder (--out)."
+    )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An experiment that was run.
+
+    Attributes:
+        plan: the plan of the runs.
+        path: the recording.
+        runs: one row a run, as `Recorded.runs` has them, with ``condition`` and ``seed`` first.
+        model_data: the model data with ``condition`` and ``seed`` first.
+        agent_data: the agent data with ``condition`` and ``seed`` first.
+        messages: the messages, with ``condition`` and ``seed`` first and the codes of the
+            rule-based coder (see `sabm_mesa.studies.judging`).
+        ran: how many runs were played or resumed now.
+        earlier: the earlier runs that these build on, or None.
+    """
+
+    plan: Plan
+    path: Path
+    runs: pd.DataFrame
+    model_data: pd.DataFrame
+    agent_data: pd.DataFrame
+    messages: pd.DataFrame
+    ran: int = 0
+    earlier: Outcome | None = None
+
+    @property
+    def all_runs(self) -> pd.DataFrame:
+        """All runs that were paid for, the earlier ones included."""
+        earlier = [] if self.earlier is None else [self.earlier.runs]
+        return pd.concat([*earlier, self.runs], ignore_index=True)
+
+
+def run(
+    plan: Plan,
+    folder: str | Path,
+    *,
+    connection: Connection | None = None,
+    watch: Watch = lambda _: None,
+    begin: Callable[[], None] = lambda: None,
+) -> Outcome:
+    """Run the missing part of an experiment.
+
+    Args:
+        plan: the experiment.
+        folder: where its recording is, or will be.
+        connection: how language models are reached; what the recording says has been spent
+            already is added to its budget, which holds over all experiments that share it.
+        watch: called with the models every tenth of a second.
+        begin: called once all has been checked, before the first run.
+
+    Raises:
+        UsageError: for parameters or minds that cannot be used.
+        RunError: when a run fails; its answers are recorded, and the same call goes on.
+    """
+    path = Path(folder) / RECORDING
+    connection = connection or Connection()
+    earlier = None
+    if plan.earlier is not None:
+        earlier = _earlier(plan, plan.earlier, path.parent / EARLIER, connection, watch, begin)
+        plan = with_earlier_runs(plan, earlier.path, earlier.runs)
+    todo = unfinished(plan, path)
+    if todo:
+        check(plan, todo, connection)
+    if earlier is None or not earlier.ran:
+        begin()
+    plans = {path: list(plan.specs.values())}
+    if earlier is not None and not earlier.ran:  # else it counts in the budget already
+        plans[earlier.path] = list(earlier.plan.specs.values())
+    ran = run_missing(plans, connection, watch=watch)
+    return read(plan, path, ran=ran, earlier=earlier)
+
+
+def read(plan: Plan, path: Path, ran: int = 0, earlier: Outcome | None = None) -> Outcome:
+    """Read the runs of an experiment from a recording.
+
+    Args:
+        plan: the experiment.
+        path: the recording.
+        ran: how many runs were played now.
+        earlier: the earlier runs that its runs build on.
+
+    Raises:
+        RecordingError: when it cannot be read.
+    """
+    found = find(plan, path)
+    where = pd.DataFrame(
+        [(found[name].run, *name) for name in plan.specs],
+        columns=["run", "condition", "seed"],
+    )
+    frames = Recorded(path).frames()
+    frames["messages"] = coded(messages_in(frames["decisions"]))
+
+    def of_cells(name: str) -> pd.DataFrame:
+        data = where.merge(frames[name].drop(columns="seed", errors="ignore"), on="run")
+        first = ["condition", "seed"]
+        return data[[*first, *data.columns.drop(first)]]
+
+    return Outcome(
+        plan, path, of_cells("runs"), of_cells("model_data"), of_cells("agent_data"),
+        of_cells("messages"), ran, earlier,
+    )  # fmt: skip
+
+
+def _earlier(
+    plan: Plan,
+    earlier: Plan,
+    folder: Path,
+    connection: Connection,
+    watch: Watch,
+    begin: Callable[[], None],
+) -> Outcome:
+    """The earlier runs that the runs of an experiment build on, played now or before."""
+    if unfinished(earlier, folder / RECORDING):
+        check(plan, plan.cells, connection)  # nothing is paid for a run that no other can build on
+        begin()
+    return run(earlier, folder, connection=connection, watch=watch)
+
+
+def check(plan: Plan, cells: Sequence[Cell], connection: Connection) -> None:
+    """Build one run of each condition, so that wrong use ends before there is any file.
+
+    Args:
+        plan: the experiment.
+        cells: the runs that are missing.
+        connection: how language models are reached.
+
+    Raises:
+        UsageError: for parameters, minds or columns that cannot be used.
+    """
+    of_model, of_agents = dict[str, None](), dict[str, None]()
+    for condition in dict.fromkeys(cell.condition for cell in cells):
+        cell = next(each for each in cells if each.condition == condition)
+        given = with_pending_run(plan, cell, connection)
+        built = plan.model(**given, rng=cell.seed, recording=False, connection=connection)
+        of_model |= dict.fromkeys(built.datacollector.model_reporters)
+        of_agents |= dict.fromkeys(built.datacollector.agent_reporters)
+    known: dict[Data, list[str]] = {
+        "model": ["round", *of_model],
+        "agents": ["round", "agent", *of_agents],
+        "messages": list(OF_MESSAGES),
+    }
+    check_columns(plan.experiment, known)

@@ -1,0 +1,609 @@
+"""Plots of studies: conditions side by side, codes of messages, and tournaments."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import PercentFormatter
+
+from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.statistics import (
+    bootstrap_mean_by_round,
+    estimate_mean,
+    require_columns,
+    require_rows,
+)
+from sabm_mesa.analysis.variance_split import INTERACTION, REST
+from sabm_mesa.studies.judging import CODES, shares
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+COLORS = (style.BLUE, style.VERMILLION, style.GREEN, style.PURPLE, style.ORANGE, style.SKY_BLUE)
+MARKERS = ("o", "s", "^", "D", "v", "P")
+DASHES = ("-", (0, (5, 1.5)), (0, (2, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (1, 1)), (0, (8, 2)))
+PUBLISHED = "*"
+MOST_MARKS = 25
+"""Of n published numbers of a condition every (n // MOST_MARKS)-th is drawn."""
+_TITLE = 78
+"""Characters that fit into the title of a panel."""
+_HALF_LEGEND = 48
+"""Characters that fit into half the width of a figure."""
+NO_RUN = "no run has a value"
+_DASHES = (0, (5, 2))
+_LABEL_LINE, _HALF_TITLE = 22, 32
+"""Characters of a line of a condition's label, and of a panel's title in half a figure."""
+_ROW, _HEAD, _LINE = 0.34, 0.62, 0.2
+"""Inches of a condition, of a panel's axis with the space around it, and of a line of title."""
+FACTOR_LOOKS = (
+    (style.BLUE, "white", ""), (style.ORANGE, "black", "//"), (style.PURPLE, "black", "\\\\"),
+    (style.SKY_BLUE, "black", "xx"),
+)  # fmt: skip
+"""Colour, colour of the writing on it, and hatching of the factors: told apart in grey too."""
+LAST_SOURCES = {INTERACTION: (style.YELLOW, "black", ".."), REST: ("#D9D9D9", "black", "")}
+LEAST_SHARE = 0.07
+"""A smaller share has no room for its number."""
+
+
+def look(number: int) -> tuple[str, str, object]:
+    """Colour, marker and dashes of a condition by its place, different for the first 36.
+
+    Args:
+        number: the place of the condition, from 0.
+    """
+    again, n = divmod(number, len(COLORS))
+    return COLORS[n], MARKERS[(n + again) % len(MARKERS)], DASHES[(n + again) % len(DASHES)]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A prediction of theory, drawn as a line.
+
+    Attributes:
+        label: its name in the legend.
+        heights: one number, or one a round.
+        rounds: the rounds of the numbers; empty for one number that holds in all.
+    """
+
+    label: str
+    heights: tuple[float, ...]
+    rounds: tuple[float, ...] = ()
+
+
+def by_round(
+    data: pd.DataFrame,
+    column: str,
+    labels: Mapping[str, str],
+    *,
+    title: str,
+    label: str,
+    subtitle: str = "",
+    published: pd.DataFrame | None = None,
+    marks: Sequence[Mark] = (),
+) -> Figure:
+    """The mean of a column by round and condition, with its bootstrap interval over runs.
+
+    Args:
+        data: one row a run and round: ``condition``, ``run``, ``round`` and `column`.
+        column: the column.
+        labels: condition → its name, in the order of the legend.
+        title: the title.
+        label: the axis of the values, with its unit.
+        subtitle: the minds and the number of runs.
+        published: published numbers: ``condition``, ``round``, ``published``.
+        marks: the predictions of theory.
+
+    Raises:
+        ValueError: if a column is missing.
+    """
+    require_columns(data, ["condition", "run", "round", column])
+    figure = style.new_figure(title, subtitle, height=4.1)
+    ax = figure.add_subplot()
+    rounds = sorted(data["round"].unique().tolist())
+    few = len(rounds) <= style.FEW
+    for number, (condition, name) in enumerate(labels.items()):
+        mine = bootstrap_mean_by_round(data[data["condition"] == condition], column)
+        color, marker, dashes = look(number)
+        ax.fill_between(
+            mine["round"], mine["low"], mine["high"], color=color, alpha=0.16, linewidth=0, zorder=2
+        )
+        ax.plot(
+            mine["round"], mine["mean"], color=color, linestyle=dashes,
+            marker=marker if few else "", markersize=5.5, linewidth=1.8, zorder=3, label=name,
+        )  # fmt: skip
+    _published(ax, published, list(labels))
+    for mark, dash in zip(marks, DASHES[1:], strict=False):
+        _mark(ax, mark, dash, rounds)
+    style.plain_axes(ax, "Round", label)
+    style.integer_ticks(ax.xaxis, rounds)
+    ax.margins(x=0.02)
+    if ax.get_ylim()[0] > 0 and np.nanmin(data[column].to_numpy(dtype=float)) >= 0:
+        low, high = ax.get_ylim()
+        ax.set_ylim(0 if low < 0.4 * high else low, high)
+    _legend_by_round(figure, ax)
+    return figure
+
+
+def distributions(
+    data: pd.DataFrame,
+    column: str,
+    labels: Mapping[str, str],
+    *,
+    title: str,
+    label: str,
+    subtitle: str = "",
+    people: tuple[str, Sequence[tuple[float, float, float]]] | None = None,
+    marks: Sequence[Mark] = (),
+) -> Figure:
+    """How the values of an agent column are distributed, one panel a condition.
+
+    Args:
+        data: one row an agent: ``condition`` and `column`; those without a value are left out.
+        column: the column: whole numbers.
+        labels: condition → its name, from top to bottom.
+        title: the title.
+        label: the axis of the values, with its unit.
+        subtitle: the minds and the number of runs.
+        people: a name of the group, and (from, to, share) of each bin, both ends included: shares
+            of people, drawn in a panel of their own as density by whole number.
+        marks: the predictions of theory, one number each.
+
+    Raises:
+        ValueError: if a column is missing.
+    """
+    require_columns(data, ["condition", column])
+    n = len(labels) + (people is not None)
+    figure = style.new_figure(title, subtitle, height=0.9 + 1.5 * n)
+    panels = figure.subplots(n, 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    for number, (condition, name) in enumerate(labels.items()):
+        ax, mine = panels[number], data.loc[data["condition"] == condition, column]
+        found = mine.dropna().astype(float).to_numpy()
+        shares = 100 * pd.Series(found).round().value_counts(normalize=True)
+        ax.bar(
+            shares.index, shares, width=0.9, color=look(number)[0],
+            edgecolor=style.BLACK, linewidth=0.3,
+        )  # fmt: skip
+        left = f", {mine.isna().sum()} without a value" if mine.isna().any() else ""
+        head = textwrap.fill(f"{name} ({found.size} values{left})", _TITLE)
+        ax.set_title(head, loc="left", fontsize=style.LABEL)
+    if people is not None:
+        for low, high, share in people[1]:
+            width = high - low + 1
+            panels[-1].bar(
+                low - 0.5, share / width, width=width, align="edge", color=style.GREY,
+                edgecolor=style.BLACK, linewidth=0.3,
+            )  # fmt: skip
+        group = textwrap.fill(people[0], _TITLE)
+        panels[-1].set_title(group, loc="left", fontsize=style.LABEL)
+    for ax in panels:
+        style.plain_axes(ax)
+        style.integer_ticks(ax.yaxis, most=4)
+        for mark in marks:
+            ax.axvline(mark.heights[0], color=style.GREY, linewidth=0.9, linestyle=":", zorder=0.5)
+    if marks:
+        top = panels[0].secondary_xaxis("top")
+        top.set_xticks([mark.heights[0] for mark in marks], [mark.label for mark in marks])
+        top.tick_params(labelsize=style.NOTE, length=2, pad=1, labelcolor="#404040")
+        top.spines["top"].set_visible(False)
+    panels[-1].set_xlabel(label, fontsize=style.LABEL)
+    figure.supylabel("Per cent for each number", fontsize=style.LABEL)
+    return figure
+
+
+def by_condition(
+    values: pd.DataFrame,
+    labels: Mapping[str, str],
+    measures: Mapping[str, str],
+    *,
+    title: str,
+    subtitle: str = "",
+    published: pd.DataFrame | None = None,
+    people: Mapping[str, Sequence[float]] | None = None,
+) -> Figure:
+    """Each measure by condition: a dot a run, the mean with its interval, the published number.
+
+    Args:
+        values: one row a run and measure: ``condition``, ``measure``, ``value``.
+        labels: condition → its name, from top to bottom.
+        measures: measure → its name with the unit, one panel each.
+        title: the title.
+        subtitle: the minds and the number of runs.
+        published: published numbers: ``measure``, ``condition``, ``published``.
+        people: measure → published numbers of people.
+
+    Raises:
+        ValueError: if a column is missing.
+    """
+    require_columns(values, ["condition", "measure", "value"])
+    wide = 1 if len(measures) == 1 else 2
+    high = -(-len(measures) // wide)
+    names = {condition: textwrap.fill(name, _LABEL_LINE) for condition, name in labels.items()}
+    titles = {
+        measure: textwrap.fill(name, _HALF_TITLE * (2 if wide == 1 else 1))
+        for measure, name in measures.items()
+    }
+    rows = sum(1 + 0.45 * name.count("\n") for name in names.values())
+    lines = max(1 + name.count("\n") for name in titles.values())
+    height = high * (_ROW * rows + _HEAD + _LINE * lines) + 0.3
+    figure = style.new_figure(title, subtitle, height=height)
+    panels = figure.subplots(high, wide, squeeze=False, sharey=True).ravel()
+    starred = False
+    for ax, (measure, name) in zip(panels, titles.items(), strict=False):
+        mine = values[values["measure"] == measure]
+        for place, condition in enumerate(labels):
+            _draw_runs(ax, place, mine.loc[mine["condition"] == condition, "value"])
+        if published is not None:
+            starred |= _draw_published(ax, list(labels), published[published["measure"] == measure])
+        for number in (people or {}).get(measure, ()):
+            ax.axvline(number, color=style.GREY, linestyle=_DASHES, linewidth=1.3, zorder=1)
+        style.plain_axes(ax)
+        ax.grid(visible=False, axis="y")
+        ax.grid(visible=True, axis="x", color="#E0E0E0", linewidth=0.6)
+        ax.set_title(name, loc="left", fontsize=style.LABEL)
+        ax.margins(x=0.06)
+        _widen(ax)
+        ax.ticklabel_format(axis="x", useOffset=False)
+        ax.locator_params(axis="x", nbins=5)
+        ax.tick_params(axis="y", length=0)
+    panels[0].set_yticks(range(len(labels)), list(names.values()))
+    panels[0].set_ylim(len(labels) - 0.5, -0.5)
+    for ax in panels[len(measures) :]:
+        ax.set_axis_off()
+    _legend_by_condition(figure, starred, bool(people))
+    return figure
+
+
+def variance_shares(
+    shares: pd.DataFrame,
+    measures: Mapping[str, str],
+    sources: Mapping[str, str],
+    *,
+    title: str = "Where the variance comes from",
+    subtitle: str = "",
+) -> Figure | None:
+    """Shares of the variance by source, one stacked bar a measure.
+
+    Args:
+        shares: one row a measure and source: ``measure``, ``source``, ``share`` (0 to 1; NaN for
+            a measure without variance, which gets no bar).
+        measures: measure → its name, from top to bottom.
+        sources: source → its name.
+        title: the title.
+        subtitle: the minds and the number of runs.
+
+    Returns:
+        The figure; None when no measure has any variance.
+
+    Raises:
+        ValueError: if a column is missing.
+    """
+    require_columns(shares, ["measure", "source", "share"])
+    known = shares.dropna(subset=["share"])
+    shown = [name for name in measures if name in set(known["measure"])]
+    if not shown:
+        return None
+    table = known.pivot_table(index="measure", columns="source", values="share").reindex(shown)
+    found = list(dict.fromkeys(known["source"]))
+    order = [
+        *(each for each in found if each not in LAST_SOURCES),
+        *(each for each in LAST_SOURCES if each in found),
+    ]
+    figure = style.new_figure(title, subtitle, height=0.5 * len(shown) + 0.9)
+    ax = figure.add_subplot()
+    left = np.zeros(len(shown))
+    for number, source in enumerate(order):
+        color, ink, hatch = LAST_SOURCES.get(source, FACTOR_LOOKS[number % len(FACTOR_LOOKS)])
+        width = table[source].fillna(0.0).to_numpy(dtype=float)
+        bars = ax.barh(
+            range(len(shown)), width, left=left, height=0.62, color=color, hatch=hatch,
+            edgecolor=style.BLACK, linewidth=0.5, label=sources.get(source, source),
+        )  # fmt: skip
+        texts = [f"{100 * each:.0f} %" if each >= LEAST_SHARE else "" for each in width]
+        for text in ax.bar_label(bars, texts, label_type="center", color=ink, fontsize=style.NOTE):
+            if hatch:
+                text.set_bbox({"facecolor": color, "edgecolor": "none", "pad": 1.5})
+        left += width
+    style.plain_axes(ax, "Share of the variance over runs")
+    ax.grid(visible=False)
+    ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
+    ax.set_xlim(0, 1)
+    ax.set_yticks(range(len(shown)), [textwrap.fill(measures[name], 26) for name in shown])
+    ax.set_ylim(len(shown) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0)
+    figure.legend(loc="outside lower left", ncols=len(order), frameon=False, fontsize=style.NOTE)
+    return figure
+
+
+def _published(ax: Axes, published: pd.DataFrame | None, conditions: Sequence[str]) -> None:
+    """Published numbers: stars in the colour of their condition."""
+    if published is None or published.empty:
+        return
+    for number, condition in enumerate(conditions):
+        mine = published[published["condition"] == condition]
+        if not mine.empty:
+            ax.plot(
+                mine["round"], mine["published"], linestyle="", marker=PUBLISHED, markersize=9,
+                markerfacecolor=look(number)[0], markeredgecolor=style.BLACK,
+                markeredgewidth=0.6, zorder=5, markevery=max(1, len(mine) // MOST_MARKS),
+            )  # fmt: skip
+    ax.plot(
+        [], [], linestyle="", marker=PUBLISHED, markersize=9, markerfacecolor="white",
+        markeredgecolor=style.BLACK, label="published, in the colour of its condition",
+    )  # fmt: skip
+
+
+def _mark(ax: Axes, mark: Mark, dash: object, rounds: Sequence[int]) -> None:
+    ends = (min(rounds), max(rounds)) if len(rounds) > 1 else (rounds[0] - 0.5, rounds[0] + 0.5)
+    x = mark.rounds or ends
+    y = mark.heights if mark.rounds else (mark.heights[0],) * 2
+    ax.plot(x, y, color="#404040", linestyle=dash, linewidth=1.1, zorder=1.5, label=mark.label)
+
+
+def _legend_by_round(figure: Figure, ax: Axes) -> None:
+    """One legend below the axes, so that it covers nothing."""
+    handles, names = ax.get_legend_handles_labels()
+    band = ax.fill_between([], [], [], color=style.GREY, alpha=0.3, linewidth=0)
+    handles, names = [*handles, band], [*names, style.INTERVAL]
+    longest = max(map(len, names))
+    figure.legend(
+        handles, names, loc="outside lower left", ncols=2 if longest <= _HALF_LEGEND else 1,
+        frameon=False, fontsize=style.NOTE,
+    )  # fmt: skip
+
+
+def _draw_runs(ax: Axes, place: int, values: pd.Series[float]) -> None:
+    """The runs of a condition as dots, and their mean with its interval."""
+    found = values.to_numpy(dtype=float)
+    found = found[~np.isnan(found)]
+    if not found.size:
+        ax.annotate(
+            NO_RUN, (0.02, place), xycoords=("axes fraction", "data"), va="center",
+            fontsize=style.NOTE, color="#606060",
+        )  # fmt: skip
+        return
+    color, marker, _ = look(place)
+    aside = np.linspace(-0.22, 0.22, found.size) if found.size > 1 else np.zeros(1)
+    ax.plot(
+        found, place + aside, linestyle="", marker=marker, markersize=4, markerfacecolor=color,
+        markeredgewidth=0, alpha=0.55, zorder=2,
+    )  # fmt: skip
+    estimate = estimate_mean(found)
+    ax.vlines(estimate.mean, place - 0.28, place + 0.28, color=style.BLACK, linewidth=1.6, zorder=4)
+    if found.size > 1:
+        ax.hlines(place, estimate.low, estimate.high, color=style.BLACK, linewidth=1.6, zorder=4)
+
+
+def _draw_published(ax: Axes, conditions: list[str], published: pd.DataFrame) -> bool:
+    """Published numbers as stars; whether there were any."""
+    said = published.dropna(subset=["published"])
+    said = said[said["condition"].isin(conditions)]
+    for _, row in said.iterrows():
+        place = conditions.index(row["condition"])
+        ax.plot(
+            row["published"], place - 0.32, linestyle="", marker=PUBLISHED, markersize=10,
+            markerfacecolor=look(place)[0], markeredgecolor=style.BLACK, markeredgewidth=0.6,
+            zorder=5, clip_on=False,
+        )  # fmt: skip
+    return not said.empty
+
+
+def _widen(ax: Axes) -> None:
+    """Give numbers that differ by rounding alone an axis on which they do not seem to differ."""
+    low, high = (float(end) for end in ax.dataLim.intervalx)
+    if not np.isfinite([low, high]).all():
+        ax.set_xticks([])
+    elif high - low < 1e-6 * max(1.0, abs(low + high) / 2):
+        middle = (low + high) / 2
+        start = -0.05 if 0 <= middle < 0.5 else middle - 0.5  # no negative share beside a 0
+        ax.set_xlim(start, start + 1.0)
+
+
+def _legend_by_condition(figure: Figure, starred: bool, people: bool) -> None:
+    """One legend below the panels, so that it covers nothing."""
+    run = Line2D([], [], linestyle="", marker="o", color=style.GREY, markersize=4)
+    mean = Line2D([], [], color=style.BLACK, linewidth=1.6)
+    star = Line2D(
+        [], [], linestyle="", marker=PUBLISHED, markersize=10, markerfacecolor="white",
+        markeredgecolor=style.BLACK,
+    )  # fmt: skip
+    dashes = Line2D([], [], color=style.GREY, linestyle=_DASHES, linewidth=1.3)
+    shown = {"a run": run, "mean and its 95 % bootstrap interval over runs": mean}
+    shown |= {"published": star} if starred else {}
+    shown |= {"people": dashes} if people else {}
+    figure.legend(
+        shown.values(), shown.keys(), loc="outside lower left", ncols=len(shown), frameon=False,
+        fontsize=style.NOTE,
+    )  # fmt: skip
+
+
+MOST_POINTS = 60
+"""With more rounds than this, neighbouring ones are put together into so many stretches."""
+_LOOKS = (
+    (style.BLUE, "-", "o"), (style.VERMILLION, (0, (5, 1.5)), "s"), (style.GREEN, ":", "^"),
+)  # fmt: skip
+"""Colour, line and marker of each coder: any one of them tells two coders apart."""
+
+
+def codes_by_round(coders: Mapping[str, pd.DataFrame], subtitle: str = "") -> Figure:
+    """The share of the messages that carry each code, by round: one panel a code.
+
+    The messages of all runs are taken together. Of many rounds, `MOST_POINTS` stretches of equal
+    length are drawn, each at the middle of its rounds. The last panel has the number of messages
+    a round in each run, on average over the runs.
+
+    Args:
+        coders: name of a coder → the messages as it coded them, with ``run``, ``round`` and a
+            column a code; up to three coders of the same messages.
+        subtitle: which runs, and which minds and condition.
+
+    Raises:
+        ValueError: when there is no coder, more than three, or no message, or a column is missing.
+    """
+    if not 1 <= len(coders) <= len(_LOOKS):
+        raise ValueError(f"one to {len(_LOOKS)} coders can be drawn, not {len(coders)}")
+    drawn = {name: _by_stretch(messages) for name, messages in coders.items()}
+    figure = style.new_figure("What messages do, by round", subtitle, height=6.4)
+    panels = figure.subplots(4, 2, sharex=True).ravel()
+    for ax, code in zip(panels, CODES, strict=False):
+        for (name, data), look in zip(drawn.items(), _LOOKS, strict=False):
+            _line(ax, data, code, look, name)
+        style.plain_axes(ax)
+        ax.set_title(code, fontsize=style.LABEL, loc="left", pad=3)
+        ax.set_ylim(-0.04, 1.04)
+        ax.set_yticks([0, 0.5, 1])
+        ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
+    first = next(iter(drawn.values()))
+    counts = panels[len(CODES)]
+    _line(counts, first, "a_round", (style.GREY, "-", "D"), "_nolegend_")
+    style.plain_axes(counts)
+    counts.set_title("messages a round", fontsize=style.LABEL, loc="left", pad=3)
+    counts.set_ylim(0, style.headroom(first["a_round"].tolist(), 0.1))
+    for ax in panels[-2:]:
+        ax.set_xlabel("Round", fontsize=style.LABEL)
+        style.integer_ticks(ax.xaxis, _rounds(next(iter(coders.values()))))
+    if len(coders) > 1:
+        figure.legend(
+            *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(coders),
+            fontsize=style.NOTE, frameon=False,
+        )  # fmt: skip
+    return figure
+
+
+def _rounds(messages: pd.DataFrame) -> list[int]:
+    return sorted(int(round_) for round_ in messages["round"].unique())
+
+
+def _by_stretch(messages: pd.DataFrame) -> pd.DataFrame:
+    """Shares by stretch of rounds: ``round`` (its middle), the codes, ``a_round``."""
+    require_columns(messages, ["run", "round", *CODES])
+    if messages.empty:
+        raise ValueError("the data frame has no rows: nothing to plot")
+    rounds = np.arange(messages["round"].min(), messages["round"].max() + 1)
+    n = min(len(rounds), MOST_POINTS)
+    stretch = pd.Series(np.arange(len(rounds)) * n // len(rounds), index=rounds)
+    middle = pd.Series(rounds, index=rounds).groupby(stretch).mean()
+    length = stretch.value_counts()
+    found = shares(messages.assign(stretch=messages["round"].map(stretch)), "stretch")
+    found = found.set_index("stretch").reindex(middle.index)
+    said = found["messages"].fillna(0) / length.reindex(middle.index) / messages["run"].nunique()
+    return found.assign(round=middle, a_round=said)
+
+
+def _line(
+    ax: Axes, data: pd.DataFrame, column: str, look: tuple[str, object, str], label: str
+) -> None:
+    color, dashes, marker = look
+    few = len(data) <= style.FEW
+    ax.plot(
+        data["round"], data[column].astype(float),
+        color=color, linestyle=dashes, linewidth=1.6, label=label, clip_on=False,
+        marker=marker if few else "", markersize=4.5,
+    )  # fmt: skip
+
+
+_LABEL = 26
+"""Characters of an entrant's name at most."""
+_MOST = 16
+"""Entrants of which the numbers fit into the cells of a matrix."""
+
+
+def ranking(table: pd.DataFrame, label: str, subtitle: str = "") -> Figure:
+    """The mean score of each entrant with its interval, the best at the top.
+
+    Args:
+        table: one row an entrant, the best first: ``entrant``, ``score``, ``low``, ``high``,
+            ``invalid``.
+        label: the name of the score, with its unit.
+        subtitle: which scenario was played, and how often.
+
+    Raises:
+        ValueError: if a column is missing, or there are no rows.
+    """
+    require_rows(table, ["entrant", "score", "low", "high", "invalid"])
+    n = len(table)
+    figure = style.new_figure("Tournament: ranking", subtitle, height=0.9 + 0.36 * n)
+    ax = figure.subplots()
+    places, scores = np.arange(n), table["score"].to_numpy(dtype=float)
+    known = table["low"].notna().to_numpy()
+    low, high = (table[end].to_numpy(dtype=float)[known] for end in ("low", "high"))
+    ax.hlines(places[known], low, high, color=style.BLUE, linewidth=2.2)
+    ax.plot(scores, places, "o", color=style.BLUE, markersize=7)
+    names = [
+        _name(str(entrant), int(invalid))
+        for entrant, invalid in zip(table["entrant"], table["invalid"], strict=True)
+    ]
+    style.plain_axes(ax, f"{label}: mean and 95 % interval over seeds" if known.any() else label)
+    ax.grid(visible=False, axis="y")
+    ax.grid(visible=True, axis="x", color="#E0E0E0", linewidth=0.6)
+    ax.set_yticks(places, names)
+    for text in ax.get_yticklabels():
+        text.set_parse_math(False)  # a file's name is no formula
+    ax.set_ylim(n - 0.5, -0.5)
+    ax.margins(x=0.06)
+    ax.ticklabel_format(axis="x", useOffset=False)
+    ax.tick_params(axis="y", length=0)
+    return figure
+
+
+def matrix(
+    table: pd.DataFrame, label: str, subtitle: str = "", *, differences: bool = False
+) -> Figure:
+    """The score of each entrant (rows) against each other one (columns).
+
+    Args:
+        table: a square table, the best entrant first.
+        label: the name of the score, with its unit.
+        subtitle: which scenario was played, and how often.
+        differences: whether the numbers say by how much the row was above the column.
+
+    Raises:
+        ValueError: if there are no entrants.
+    """
+    require_rows(table, [])
+    n = len(table)
+    side = max(3.0, 1.9 + 0.55 * n)
+    width = max(style.WIDTH, side + 1.6)
+    title = "Tournament: differences in score" if differences else "Tournament: payoff matrix"
+    figure = style.new_figure(title, subtitle, height=side, width=width)
+    ax = figure.subplots()
+    values = table.to_numpy(dtype=float)
+    most = max(float(np.nanmax(np.abs(values))), 1e-9)
+    # Both maps keep their order for colour-blind readers and in grey.
+    ends = {"cmap": "PuOr", "vmin": -most, "vmax": most} if differences else {"cmap": "cividis"}
+    image = ax.imshow(values, aspect="auto", **ends)
+    if n <= _MOST:
+        for (row, column), value in np.ndenumerate(values):
+            red, green, blue, _ = image.cmap(image.norm(value))
+            dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
+            number = (f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}").replace("-", "−")
+            color = "white" if dark else "black"
+            ax.text(column, row, number, ha="center", va="center", fontsize=style.NOTE, color=color)
+    names = [_name(str(name)) for name in table.index]
+    ax.set_xticks(range(n), names, rotation=45, ha="right", rotation_mode="anchor")
+    ax.set_yticks(range(n), names)
+    for text in [*ax.get_xticklabels(), *ax.get_yticklabels()]:
+        text.set_parse_math(False)
+    ax.tick_params(labelsize=style.TICK, length=0)
+    ax.set_xlabel("… minus this one" if differences else "… against this one", fontsize=style.LABEL)
+    ax.set_ylabel("This entrant …", fontsize=style.LABEL)
+    ax.spines[:].set_visible(False)
+    bar = figure.colorbar(image, ax=ax, shrink=0.8)
+    told = f"Difference: {label}" if differences else label
+    bar.set_label(textwrap.fill(told, 28), fontsize=style.LABEL, labelpad=8)
+    bar.ax.tick_params(labelsize=style.TICK)
+    return figure
+
+
+def _name(entrant: str, invalid: int = 0) -> str:
+    # Of a long one the ends: files of one name are told apart by their folders.
+    half = _LABEL // 2
+    name = entrant if len(entrant) <= _LABEL else f"{entrant[:half]}…{entrant[1 - half :]}"
+    return f"{name}\n({invalid:,} invalid)" if invalid else name

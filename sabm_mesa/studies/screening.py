@@ -1,0 +1,475 @@
+"""Screening: short tests that say whether a mind is fit to play, before money is spent on it.
+
+A test is a short run of a scenario in which one mind decides for all agents. The tests are in the
+files ``screening.toml`` of the scenarios' folders, and judged there (`SmartModel.screener`). Each
+test has a folder with its recording: what it holds is not run again, what was cut off goes on, and
+what is missing is run, all tests of all minds at the same time and within one budget.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from importlib import import_module
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.core.parameters import check_int
+from sabm_mesa.errors import MindSpecError, ParameterError, UnknownName
+from sabm_mesa.llm import Connection
+from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.declarations import Drawing, Finding, Frames, Screened, Screener
+from sabm_mesa.models.registry import SCENARIOS, UNLISTED, model_at
+from sabm_mesa.recording import RecordedRun, load_runs
+from sabm_mesa.recording.export import DPI, make_folder, write_file, write_text_file
+from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.runs.planned import RunSpec, find_runs, run_missing
+from sabm_mesa.runs.run import Watch
+from sabm_mesa.studies.page import html_page, markdown
+
+PLAY = "play"
+"""The set of tests that is used when no other is named."""
+RECORDING = "recording.sqlite"
+_PROBLEMS = "n_problems"
+
+
+@dataclass(frozen=True)
+class Test:
+    """One test: a short run of a scenario in which one mind decides for all agents.
+
+    Attributes:
+        name: its name.
+        title: its name in reports.
+        scenario: the scenario, or the name of an unlisted model.
+        source: where it is described.
+        rule: when a mind passes; the limits are ours.
+        set: the parameters that differ from the scenario's defaults.
+    """
+
+    name: str
+    title: str
+    scenario: str
+    source: str
+    rule: str
+    set: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def model(self) -> type[SmartModel]:
+        """The model class."""
+        found = model_at({**SCENARIOS, **UNLISTED}[self.scenario])
+        assert found is not None
+        return found
+
+    def parameters(self, mind: str) -> dict[str, Any]:
+        """The parameters of a run, without the seed.
+
+        Args:
+            mind: the spec of the mind.
+        """
+        return {**self.set, "minds": mind}
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published result of a mind in a test.
+
+    Attributes:
+        mind: the mind, or several.
+        found: the result, in our own words.
+        source: where it stands.
+        test: the name of the test; ``""`` for all tests of the set.
+        measure: the measured quantity, where that is a number.
+        value: the number; None where there is none.
+    """
+
+    mind: str
+    found: str
+    source: str
+    test: str = ""
+    measure: str = ""
+    value: float | None = None
+
+
+@dataclass(frozen=True)
+class Battery:
+    """A set of tests.
+
+    Attributes:
+        name: its name.
+        title: its name in reports.
+        stem: the name of the files with its report, without ending.
+        source: where it is described.
+        about: its meaning for a mind, and the choices that are ours.
+        tests: the tests, in the order of their sources.
+        published: the published results, test by test.
+    """
+
+    name: str
+    title: str
+    stem: str
+    source: str
+    about: str
+    tests: Sequence[Test]
+    published: Sequence[Published]
+
+
+def battery(name: str = PLAY, problems: int | None = None) -> Battery:
+    """A set of tests.
+
+    Args:
+        name: its name.
+        problems: problems of each kind, for a set that has any; None: as published.
+
+    Raises:
+        UnknownName: when there is no set of that name.
+        ParameterError: for a number of problems that cannot be used.
+    """
+    if name not in _batteries():
+        raise UnknownName("set of tests", name, _batteries())
+    found = _batteries()[name]
+    if problems is None:
+        return found
+    if not all(_PROBLEMS in test.set for test in found.tests):
+        raise ParameterError(f"The tests {name!r} have no problems to count: leave --problems out.")
+    given = {_PROBLEMS: check_int("the number of problems", problems, 1)}
+    return replace(found, tests=[replace(t, set={**t.set, **given}) for t in found.tests])
+
+
+@cache
+def _batteries() -> dict[str, Battery]:
+    """Name → set of tests, put together from the files ``screening.toml``."""
+    of_scenarios = Path(str(files("sabm_mesa.models"))).glob("*/screening.toml")
+    paths = [Path(__file__).with_suffix(".toml"), *sorted(of_scenarios)]
+    read = [tomllib.loads(path.read_text("utf-8")) for path in paths]
+    found = {}
+    for about in (each for each in read if "about" in each):
+        mine = [each for each in read if each["battery"] == about["battery"]]
+        tests = [Test(**test) for each in mine for test in each.get("tests", ())]
+        found[about["battery"]] = Battery(
+            name=about["battery"],
+            **about["about"],
+            tests=sorted(tests, key=lambda test: test.source),
+            published=[Published(**known) for each in mine for known in each.get("published", ())],
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Screening:
+    """A screening that was run.
+
+    Attributes:
+        battery: the set of tests.
+        minds: the specs of the minds.
+        seeds: the seeds; each test of each mind was run with all of them.
+        recordings: test → its recording.
+        frames: test → the frames of its recording (see `Recorded.frames`), of these runs only,
+            each row with its ``mind``.
+        ran: how many runs were played or continued now.
+    """
+
+    battery: Battery
+    minds: Sequence[str]
+    seeds: Sequence[int]
+    recordings: Mapping[str, Path]
+    frames: Mapping[str, Frames]
+    ran: int
+
+
+def screen(
+    minds: Sequence[str],
+    folder: str | Path,
+    *,
+    tests: Battery | None = None,
+    runs: int = 1,
+    seed: int = 1,
+    connection: Connection | None = None,
+    watch: Watch = lambda _: None,
+) -> Screening:
+    """Run all tests of some minds, as far as the folder does not hold them already.
+
+    Args:
+        minds: their specs, each once.
+        folder: where the recordings are, or will be: ``TEST/recording.sqlite``.
+        tests: the set of tests; those of `battery` when None.
+        runs: runs a test and mind; run i has the seed ``seed + i``.
+        seed: the first seed.
+        connection: how language models are reached; what the recordings say has been spent
+            already counts for its budget.
+        watch: called with the models every tenth of a second.
+
+    Raises:
+        UsageError: for minds, a number of runs or a seed that cannot be used; nothing has been
+            asked or written then.
+        RunError: when a run fails; what was answered is recorded, and the same call goes on.
+    """
+    if not minds or len(set(minds)) < len(minds):
+        raise MindSpecError("A screening needs one mind or more, each named once.")
+    seeds = [check_int("seed", seed, 0) + i for i in range(check_int("runs", runs, 1))]
+    chosen = battery() if tests is None else tests
+    paths = {test.name: Path(folder) / test.name / RECORDING for test in chosen.tests}
+    specs = {
+        test.name: {
+            mind: RunSpec(test.model, test.parameters(mind), seed).with_seeds(seeds)
+            for mind in minds
+        }
+        for test in chosen.tests
+    }
+    plans = {
+        paths[name]: [spec for of_mind in by_mind.values() for spec in of_mind]
+        for name, by_mind in specs.items()
+    }
+    ran = run_missing(plans, connection, watch=watch)
+    frames = {name: _frames(paths[name], by_mind) for name, by_mind in specs.items()}
+    return Screening(chosen, list(minds), seeds, paths, frames, ran)
+
+
+def _frames(path: Path, specs: Mapping[str, Sequence[RunSpec]]) -> Frames:
+    """The frames of a recording: the rows of the runs of each mind."""
+    found = find_runs([spec for of_mind in specs.values() for spec in of_mind], path)
+    minds = {found[spec.digest].run: mind for mind, of_mind in specs.items() for spec in of_mind}
+    frames = Recorded(path).frames()
+    return {
+        name: frame[frame["run"].isin(list(minds))]
+        .assign(mind=lambda rows: rows["run"].map(minds))
+        .reset_index(drop=True)
+        for name, frame in frames.items()
+    }
+
+
+@dataclass(frozen=True)
+class Score:
+    """The result of a mind in a test.
+
+    Attributes:
+        test: the test.
+        mind: the spec of the mind.
+        passes: whether it passes by the rule of the test.
+        words: the main measures in a few words.
+        measures: measure → its value; NaN when there is none.
+    """
+
+    test: Test
+    mind: str
+    passes: bool
+    words: str
+    measures: Mapping[str, float]
+
+
+def scores(screening: Screening) -> list[Score]:
+    """The scores, test by test and mind by mind.
+
+    Args:
+        screening: the answers.
+    """
+    found = []
+    for test in screening.battery.tests:
+        screener = _screener(test)
+        for mind in screening.minds:
+            frames = screening.frames[test.name]
+            mine = {name: frame[frame["mind"] == mind] for name, frame in frames.items()}
+            result = screener.find(mine)
+            measures = {**result.measures, **_spent(mine["runs"])}
+            found.append(Score(test, mind, result.passes, result.words, measures))
+    return found
+
+
+def as_frame(found: Sequence[Score], published: Sequence[Published] = ()) -> pd.DataFrame:
+    """The measures as a tidy table, and the published numbers below them.
+
+    Args:
+        found: the scores.
+        published: published results; only numbers have a row.
+
+    Returns:
+        ``mind``, ``test`` (empty for all tests), ``measure``, ``value`` and, of a published
+        number, its ``source``.
+    """
+    rows: list[tuple[str, str, str, float, str]] = [
+        (score.mind, score.test.name, measure, value, "")
+        for score in found
+        for measure, value in ({"passes": float(score.passes)} | dict(score.measures)).items()
+    ]
+    rows += [
+        (each.mind, each.test, each.measure, each.value, each.source)
+        for each in published
+        if each.value is not None
+    ]
+    return pd.DataFrame(rows, columns=["mind", "test", "measure", "value", "source"])
+
+
+def _spent(runs: pd.DataFrame) -> dict[str, float]:
+    names = ("asks", "invalid", "prompt_tokens", "completion_tokens")
+    paid = {"cost_usd": float(runs["paid_usd"].sum(skipna=False))}
+    return {name: float(runs[name].sum()) for name in names} | paid
+
+
+@cache
+def _screener_at(place: str) -> Screener:
+    module, _, name = place.partition(":")
+    found: Screener = getattr(import_module(module), name)()
+    return found
+
+
+def _screener(test: Test) -> Screener:
+    return _screener_at(test.model.screener)
+
+
+def _by_screener(
+    screening: Screening, found: Sequence[Score]
+) -> Iterator[tuple[Screener, Screened]]:
+    """Each screener of a set of tests, with all answers to its tests."""
+    for screener in dict.fromkeys(_screener(test) for test in screening.battery.tests):
+        titles = {t.name: t.title for t in screening.battery.tests if _screener(t) is screener}
+        yield (
+            screener,
+            Screened(
+                titles=titles,
+                minds=screening.minds,
+                runs=len(screening.seeds),
+                frames={name: screening.frames[name] for name in titles},
+                findings={
+                    (each.test.name, each.mind): Finding(each.passes, each.words, each.measures)
+                    for each in found
+                    if each.test.name in titles
+                },
+            ),
+        )
+
+
+def write(screening: Screening, found: Sequence[Score], folder: Path) -> list[Path]:
+    """Write the report of a screening, each file whole or not at all.
+
+    Args:
+        screening: the answers.
+        found: their scores.
+        folder: where the recordings are.
+
+    Returns:
+        The measures with the published numbers (CSV), single answers (CSV), the drawings (PNG),
+        and the report (Markdown, HTML). Measures and report have the stem of the set of tests.
+
+    Raises:
+        OutputError: when a file cannot be written.
+    """
+    make_folder(folder)
+    chosen = screening.battery
+    drawn: list[Drawing] = []
+    frames = {f"{chosen.stem}.csv": as_frame(found, chosen.published)}
+    for screener, answers in _by_screener(screening, found):
+        drawn += screener.drawings(answers)
+        frames |= screener.tables(answers)
+    tables: dict[str, Callable[[Path], object]] = {
+        name: partial(table.to_csv, index=False) for name, table in frames.items()
+    }
+    pictures: dict[str, Callable[[Path], object]] = {
+        f"{each.name}.png": partial(each.figure.savefig, dpi=DPI) for each in drawn
+    }
+    written = [write_file(folder / name, put) for name, put in (tables | pictures).items()]
+    template = files(__package__).joinpath("screening.md.jinja").read_text("utf-8")
+    said = _content(screening, found, drawn)
+    text = markdown(template, said, {each.name: f"{each.name}.png" for each in drawn})
+    inside = {each.name: style.to_png(each.figure) for each in drawn}
+    html = html_page(chosen.title, markdown(template, said), inside)
+    return [
+        *written,
+        write_text_file(folder / f"{chosen.stem}.md", text),
+        write_text_file(folder / f"{chosen.stem}.html", html),
+    ]
+
+
+def _content(
+    screening: Screening, found: Sequence[Score], drawn: Sequence[Drawing]
+) -> dict[str, Any]:
+    """Return the values for the template of a report."""
+    first, chosen = _recorded(screening), screening.battery
+    versions = dict.fromkeys(item for past in first for item in past.versions.items())
+    last = screening.seeds[-1]
+    return {
+        "title": chosen.title,
+        "source": chosen.source,
+        "about": chosen.about,
+        "published": _published(chosen.published, ""),
+        "pictures": [each for each in drawn if not each.test],
+        "minds": [
+            {"mind": mind, "words": [passed(each) for each in found if each.mind == mind]}
+            for mind in screening.minds
+        ],
+        "tests": [
+            {
+                "title": test.title,
+                "rule": test.rule,
+                "scores": [_row(each) for each in found if each.test == test],
+                "published": _published(chosen.published, test.name),
+                "pictures": [each for each in drawn if each.test == test.name],
+            }
+            for test in chosen.tests
+        ],
+        "facts": [
+            ("Runs of each test and mind", str(len(screening.seeds))),
+            ("Seeds", f"{screening.seeds[0]} to {last}" if len(screening.seeds) > 1 else str(last)),
+            ("Versions", ", ".join(f"{name} {version}" for name, version in versions)),
+        ],
+        "prompts": _prompts(screening, first),
+    }
+
+
+def passed(score: Score) -> str:
+    """Whether a mind passed a test, in a word."""
+    return "passes" if score.passes else "fails"
+
+
+def dollars(cost: float) -> str:
+    """A cost in dollars; a word when it is not known."""
+    if math.isnan(cost):
+        return "price unknown"
+    return f"${cost:.4f}" if cost else "nothing"
+
+
+def _row(score: Score) -> dict[str, str]:
+    return {
+        "mind": score.mind,
+        "passed": passed(score),
+        "found": score.words,
+        "asks": f"{score.measures['asks']:,.0f}",
+        "invalid": f"{score.measures['invalid']:,.0f}",
+        "paid": dollars(score.measures["cost_usd"]),
+    }
+
+
+def _published(known: Sequence[Published], test: str) -> list[Published]:
+    return [each for each in known if each.test == test]
+
+
+def _recorded(screening: Screening) -> list[RecordedRun]:
+    """All runs, as recorded."""
+    return [
+        past
+        for name, path in screening.recordings.items()
+        for past in load_runs(path, [int(run) for run in screening.frames[name]["runs"]["run"]])
+    ]
+
+
+def _prompts(screening: Screening, recorded: Sequence[RecordedRun]) -> list[dict[str, str]]:
+    """Return the prompt entries that the minds were asked with, with their hashes."""
+    of_path = {screening.recordings[test.name]: test for test in screening.battery.tests}
+    rows = []
+    for past in recorded:
+        test = of_path[past.path]
+        asked = screening.frames[test.name]["decisions"]["name"].unique()
+        rows += [
+            (test.title, entry, past.prompts[entry])
+            for entry in ("scenario", *asked)
+            if entry in past.prompts
+        ]
+    return [
+        {"test": test, "entry": entry, "hash": digest}
+        for test, entry, digest in dict.fromkeys(rows)
+    ]

@@ -1,0 +1,386 @@
+"""Tournaments: minds play one another, and are ranked by the scores of their agents.
+
+A scenario declares its score (`SmartModel.score`), and whether minds meet in pairs or all in one
+population. All runs are a sweep over seatings (see `sabm_mesa.runs.sweep`): they are in one
+recording, the same call finishes what is missing, and the same seeds give the same results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sabm_mesa.analysis.statistics import estimate_mean
+from sabm_mesa.core.parameters import check_int, parameters_of
+from sabm_mesa.errors import MindSpecError, ParameterError
+from sabm_mesa.llm import Connection
+from sabm_mesa.minds.files.mind import mind_file, path_and_name
+from sabm_mesa.minds.specs import check_forms, is_file
+from sabm_mesa.models.base import Score, SmartModel
+from sabm_mesa.models.registry import scenario as registered
+from sabm_mesa.recording.export import DPI, readable_json, write_file, write_frames, write_text_file
+from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.runs.sweep import SEED, Sweep, Watch, sweep
+from sabm_mesa.studies import plots
+
+KINDS = ("classical", "fixed", "llm", "gguf", "py", "human")
+"""Kinds of specs of minds; anything else names a file."""
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A mind that plays in a tournament.
+
+    Attributes:
+        name: how it is called in tables and plots.
+        spec: its spec.
+        version: the SHA-256 of its file, ``""`` when it comes from none.
+    """
+
+    name: str
+    spec: str
+    version: str = ""
+
+
+def entrants(given: Sequence[str]) -> list[Entrant]:
+    """The entrants of a tournament; files are run once, in processes of their own.
+
+    Args:
+        given: for each a file, ``FILE:NAME``, or the spec of a mind.
+
+    Raises:
+        MindSpecError: for specs that cannot be read, for files that cannot be used (all are
+            named), for a mind that is given twice, or for fewer than two.
+    """
+    specs = [each if each.partition(":")[0] in KINDS else f"py:{each}" for each in given]
+    check_forms(specs, ())
+    if twice := [spec for place, spec in enumerate(specs) if spec in specs[:place]]:
+        raise MindSpecError(f"{twice[0]} is entered twice: name each mind once.")
+    if len(specs) < 2:
+        raise MindSpecError(
+            "A tournament needs two minds or more: name more files, or --against classical."
+        )
+    versions, problems = dict[str, str](), []
+    for spec in specs:
+        try:
+            versions[spec] = mind_file(spec).version if is_file(spec) else ""
+        except MindSpecError as problem:
+            problems.append(str(problem))
+    if problems:
+        raise MindSpecError(" ".join(problems))
+    names = [_short(spec) for spec in specs]
+    return [
+        Entrant(name if names.count(name) == 1 else spec.removeprefix("py:"), spec, versions[spec])
+        for name, spec in zip(names, specs, strict=True)
+    ]
+
+
+def score_of(scenario: type[SmartModel]) -> Score:
+    """The score by which the minds of a scenario are ranked.
+
+    Args:
+        scenario: the model class.
+
+    Raises:
+        ParameterError: when it declares none.
+    """
+    if scenario.score is None:
+        raise ParameterError(
+            f"The scenario {scenario.scenario_name} declares no score by which minds could be "
+            "ranked (class attribute `score`), as others do, such as kbc."
+        )
+    return scenario.score
+
+
+def seatings(
+    scenario: type[SmartModel], entered: Sequence[Entrant], parameters: Mapping[str, Any]
+) -> tuple[int, list[list[str]]]:
+    """The seatings: one spec an agent in each.
+
+    In pairs everybody meets everybody and itself, on both seats. In one population all have as
+    many seats; there are as many seatings as entrants, each moved on by one seat, so that
+    everybody has sat everywhere as often.
+
+    Args:
+        scenario: the model class.
+        entered: the entrants.
+        parameters: the parameters that were given.
+
+    Returns:
+        The number of agents, and the seatings.
+
+    Raises:
+        ParameterError: when the number of agents was given, and cannot be shared out equally.
+    """
+    score, specs = score_of(scenario), [each.spec for each in entered]
+    given = parameters.get(score.size)
+    if score.pairs:
+        if given not in {None, 2}:
+            raise ParameterError(
+                f"A tournament of {scenario.scenario_name} is played in pairs: {score.size} is 2 "
+                f"there, not {given}."
+            )
+        return 2, [[one, other] for one in specs for other in specs]
+    n = len(specs)
+    if given is None:
+        default = int(parameters_of(scenario)[score.size].default)
+        seats = -(-default // n) * n
+    else:
+        seats = check_int(score.size, given, n)
+        if seats % n:
+            raise ParameterError(
+                f"{score.size}: {seats} agents cannot be shared out equally among {n} minds; "
+                f"{seats // n * n} or {(seats // n + 1) * n} can."
+            )
+    return seats, [[specs[(i + first) % n] for i in range(seats)] for first in range(n)]
+
+
+def _short(spec: str) -> str:
+    if not is_file(spec):
+        return spec
+    path, name = path_and_name(spec)
+    return Path(path).stem + (f":{name}" if name else "")
+
+
+DIGITS = 9
+"""Decimals to which scores are compared: less is rounding error."""
+
+
+def games_of(
+    recorded: Recorded, runs: pd.DataFrame, score: Score, entered: Sequence[Entrant]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The games: the score and the decisions of every agent in every run.
+
+    Args:
+        recorded: the recording.
+        runs: one row a run: ``run`` and ``seed``.
+        score: the score of the scenario.
+        entered: the entrants.
+
+    Returns:
+        Games, one row an agent and run: ``run``, ``seed``, ``agent``, ``entrant``, ``opponent``
+        (in pairs; else missing), ``score``, ``decisions`` and ``invalid`` of them. And reasons,
+        one row an entrant and reason: ``entrant``, ``reason``, ``times``.
+    """
+    name_of = {each.spec: each.name for each in entered}
+    seed_of = runs.set_index("run")["seed"]
+    parts, lost = [], []
+    for run in runs["run"]:
+        part = score.of_agents(recorded.agent_data(int(run)))
+        decisions = recorded.decisions(int(run))
+        by_agent = decisions.groupby("agent")["valid"].agg(["size", "sum"])
+        part["decisions"] = part["agent"].map(by_agent["size"]).fillna(0).astype(int)
+        valid = part["agent"].map(by_agent["sum"]).fillna(0).astype(int)
+        part["invalid"] = part["decisions"] - valid
+        part["opponent"] = part["mind"].to_numpy()[::-1] if score.pairs else None
+        lost.append(decisions.loc[~decisions["valid"].astype(bool), ["mind", "reason"]])
+        parts.append(part)
+    games = pd.concat(parts, ignore_index=True)
+    games["seed"] = games["run"].map(seed_of)
+    games["entrant"] = games["mind"].map(name_of)
+    games["opponent"] = games["opponent"].map(name_of)
+    reasons = pd.concat(lost, ignore_index=True)
+    reasons["entrant"] = reasons["mind"].map(name_of)
+    counted = reasons.groupby(["entrant", "reason"], as_index=False).size()
+    counted = counted.rename(columns={"size": "times"})
+    columns = [
+        "run", "seed", "agent", "entrant", "opponent", "score", "decisions", "invalid",
+    ]  # fmt: skip
+    order = ["entrant", "times", "reason"]
+    return games[columns], counted.sort_values(order, ascending=[True, False, True])
+
+
+def ranking_of(
+    games: pd.DataFrame, reasons: pd.DataFrame, score: Score, entered: Sequence[Entrant]
+) -> pd.DataFrame:
+    """The ranking: one row an entrant, the best first.
+
+    The unit is the seed, since games with the same seed begin alike: an entrant's score with a
+    seed is its mean over opponents other than itself, seats and agents. The interval is the 95 %
+    percentile interval of a bootstrap over seeds (see `sabm_mesa.analysis.statistics`).
+
+    Args:
+        games: as `games_of` returns them.
+        reasons: as `games_of` returns them.
+        score: the score of the scenario.
+        entered: the entrants.
+
+    Returns:
+        ``rank`` (ties share one), ``entrant``, ``spec``, ``score``, ``low`` and ``high`` (NaN with
+        one seed), ``seeds``, ``games`` against others, and over all games, those against itself
+        too, ``decisions``, ``invalid`` and ``reason``, the most frequent one or ``""``.
+    """
+    rows = []
+    for each in entered:
+        mine = games[games["entrant"] == each.name]
+        others = mine[mine["opponent"] != each.name]
+        by_seed = others.groupby("seed")["score"].mean()
+        _, mean, low, high = estimate_mean(by_seed)
+        why = reasons.loc[reasons["entrant"] == each.name, "reason"]
+        rows.append(
+            {
+                "entrant": each.name, "spec": each.spec, "score": mean, "low": low,
+                "high": high, "seeds": len(by_seed), "games": others["run"].nunique(),
+                "decisions": int(mine["decisions"].sum()), "invalid": int(mine["invalid"].sum()),
+                "reason": "" if why.empty else why.iloc[0],
+            }
+        )  # fmt: skip
+    table = pd.DataFrame(rows)
+    rank = table["score"].round(DIGITS).rank(method="min", ascending=score.lower_is_better)
+    table.insert(0, "rank", rank.astype(int))
+    return table.sort_values("rank", kind="stable", ignore_index=True)
+
+
+def matrix_of(games: pd.DataFrame, score: Score, names: Sequence[str]) -> pd.DataFrame:
+    """How entrants did against one another.
+
+    Args:
+        games: as `games_of` returns them.
+        score: the score of the scenario.
+        names: the names of the entrants, in the order of rows and columns.
+
+    Returns:
+        A square table, entrants by opponents. In pairs: the mean score of the row against the
+        column. In one population: by how much the mean score of the row was above that of the
+        column in the same run, on average.
+    """
+    if score.pairs:
+        means = games.pivot_table("score", "entrant", "opponent", aggfunc="mean")
+        return means.loc[list(names), list(names)]
+    by_run = games.pivot_table("score", "run", "entrant", aggfunc="mean")
+    rows = {one: {other: (by_run[one] - by_run[other]).mean() for other in names} for one in names}
+    return pd.DataFrame(rows, index=list(names)).T
+
+
+RUNS = 10
+"""Seeds of a tournament when nothing else is said: enough for an interval."""
+
+
+@dataclass(frozen=True)
+class Tournament:
+    """A tournament that was played.
+
+    Attributes:
+        scenario: the model class.
+        entered: the entrants, as they were given.
+        agents: agents of a run.
+        sweep: the runs.
+        ranking: one row an entrant, the best first; see `tables.ranking_of`.
+        games: one row an agent and run; see `tables.games_of`.
+        reasons: one row an entrant and reason of invalid decisions, with ``times``.
+        matrix: entrants by opponents, the best first; see `tables.matrix_of`.
+        files: the files that were written.
+    """
+
+    scenario: type[SmartModel]
+    entered: Sequence[Entrant]
+    agents: int
+    sweep: Sweep
+    ranking: pd.DataFrame
+    games: pd.DataFrame
+    reasons: pd.DataFrame
+    matrix: pd.DataFrame
+    files: Sequence[Path]
+
+    @property
+    def score(self) -> Score:
+        """The score of the scenario."""
+        return score_of(self.scenario)
+
+    def summary(self) -> dict[str, Any]:
+        """The results, as in ``tournament.json``: the same for the same seeds and files."""
+        grid, score = self.sweep.grid, self.score
+        return {
+            "scenario": grid.model.scenario_name,
+            "parameters": dict(grid.parameters),
+            "format": "pairs" if score.pairs else "population",
+            "agents": self.agents,
+            "score": score.label,
+            "lower_is_better": score.lower_is_better,
+            "seeds": list(grid.seeds),
+            "runs": len(grid.cells),
+            "entrants": [asdict(each) for each in self.entered],
+            "ranking": self.ranking.to_dict("records"),
+            "matrix": {str(name): dict(row) for name, row in self.matrix.iterrows()},
+            "reasons": self.reasons.to_dict("records"),
+            "cost_usd": float(self.sweep.runs["cost_usd"].sum(skipna=False)),
+        }
+
+
+def play(
+    scenario: type[SmartModel] | str,
+    minds: Sequence[str],
+    *,
+    folder: str | Path,
+    parameters: Mapping[str, Any] | None = None,
+    runs: int = RUNS,
+    seed: int = SEED,
+    on: str = "here",
+    workers: int | None = None,
+    connection: Connection | None = None,
+    watch: Watch = lambda _done, _total: None,
+) -> Tournament:
+    """Play a tournament, or the missing part of it, and write its tables and plots.
+
+    Args:
+        scenario: the model class, or the name of a scenario.
+        minds: the minds that play: files, ``FILE:NAME`` or the specs of minds.
+        folder: where everything is written: ``recording.sqlite``, ``ranking.csv``, ``games.csv``,
+            ``matrix.csv``, ``reasons.csv``, ``ranking.png``, ``matrix.png``, ``tournament.json``,
+            and the tables of the sweep.
+        parameters: the parameters of the scenario.
+        runs: runs of each seating, with the seeds ``seed``, ``seed + 1``, ….
+        seed: the first seed.
+        on: where free runs are played: ``"here"``, ``"processes"`` or ``"ray"``.
+        workers: how many processes; as many as there are cores when None.
+        connection: how language models are reached, with its budget.
+        watch: called with the number of runs that are done and of all runs.
+
+    Raises:
+        UsageError: for minds or parameters that cannot be used; there is no file then.
+        RunError: when a run fails, or the folder cannot be used; the same call goes on.
+    """
+    model = registered(scenario) if isinstance(scenario, str) else scenario
+    score, given = score_of(model), dict(parameters or {})
+    entered = entrants(minds)
+    agents, seated = seatings(model, entered, given)
+    given[score.size] = agents
+    done = sweep(
+        model, {"minds": seated}, folder=folder, parameters=given, runs=runs, seed=seed, on=on,
+        workers=workers, connection=connection, watch=watch,
+    )  # fmt: skip
+    games, reasons = games_of(Recorded(done.path), done.runs, score, entered)
+    ranking = ranking_of(games, reasons, score, entered)
+    matrix = matrix_of(games, score, list(ranking["entrant"]))
+    played = Tournament(model, entered, agents, done, ranking, games, reasons, matrix, [])
+    return replace(played, files=_write(played, Path(folder)))
+
+
+def _write(played: Tournament, folder: Path) -> list[Path]:
+    score = played.score
+    n = len(played.sweep.grid.seeds)
+    subtitle = f"{played.scenario.title} · {n} seed{'s' if n > 1 else ''} a seating"
+    label = score.label + (" (lower is better)" if score.lower_is_better else "")
+    figures = {
+        "ranking": plots.ranking(played.ranking, label, subtitle),
+        "matrix": plots.matrix(played.matrix, label, subtitle, differences=not score.pairs),
+    }
+    tables = {
+        "ranking": played.ranking,
+        "games": played.games,
+        "matrix": played.matrix.rename_axis("entrant").rename_axis(columns=None).reset_index(),
+        "reasons": played.reasons,
+    }
+    return [
+        *write_frames(folder, tables, "csv"),
+        *(
+            write_file(folder / f"{name}.png", partial(figure.savefig, dpi=DPI))
+            for name, figure in figures.items()
+        ),
+        write_text_file(folder / "tournament.json", readable_json(played.summary()) + "\n"),
+    ]

@@ -1,0 +1,213 @@
+"""How columns, numbers and those who decide are called on the pages."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from sabm_mesa.errors import SabmError
+from sabm_mesa.llm.prices import IN_A_FILE
+
+if TYPE_CHECKING:
+    from sabm_mesa.models.base import SmartModel
+
+
+_log = logging.getLogger(__name__)
+
+FREE, PAID = "free", "paid"
+_FREE_OF_CHARGE = ("classical", "fixed:", "py:", IN_A_FILE)
+DIGITS = 4
+"""Significant digits of a number that is no whole one, at most."""
+DIGITS_TYPED = 9
+"""Digits of a number that somebody types, at most."""
+
+
+def page_module(scenario: type[SmartModel]) -> ModuleType | None:
+    """The module that a scenario declares as its `page`, or None.
+
+    Args:
+        scenario: the model class.
+    """
+    return import_module(scenario.page) if scenario.page else None
+
+
+def titles_of(model: SmartModel) -> Titles:
+    """Return the titles of the columns of a scenario: ``TITLES`` of the module of its page.
+
+    Args:
+        model: the model.
+    """
+    return Titles(getattr(page_module(type(model)), "TITLES", {}), names_in(model))
+
+
+@dataclass(frozen=True)
+class Titles:
+    """Titles of the columns of a scenario.
+
+    Attributes:
+        own: column → title, where the title does not follow from the name; a column such as
+            ``price_{}`` stands for all that end in the name or number of something.
+        names: the names of the agents, for columns that end with the number of one.
+    """
+
+    own: Mapping[str, str] = field(default_factory=dict)
+    names: Sequence[str] = ()
+
+    def __getitem__(self, column: str) -> str:
+        """Return the title of a column, by its name in the data."""
+        if column == "round":
+            return "Round (from 0)"
+        if column in self.own:
+            return self.own[column]
+        kind, _, rest = column.partition("_")
+        if rest and (title := self.own.get(f"{kind}_{{}}")):
+            numbered = rest.isdecimal() and 0 < int(rest) <= len(self.names)
+            return title.format(self.names[int(rest) - 1] if numbered else rest)
+        words = re.sub("^n_", "", column).replace("_", " ").strip() or column
+        return words[:1].upper() + words[1:] if len(words) > 1 else words
+
+
+def counting(model: SmartModel) -> tuple[str, int]:
+    """Return the word for a round and the number of the first, as in the plots of the scenario.
+
+    Args:
+        model: the model.
+
+    Returns:
+        ``ROUND`` of the module of its plots; ``("round", 0)`` where there is none.
+    """
+    plots = import_module(model.plots) if model.plots else None
+    found: tuple[str, int] = getattr(plots, "ROUND", ("round", 0))
+    return found
+
+
+def round_of(model: SmartModel, number_: int) -> str:
+    """A round as people call it, such as ``"round 3"`` or ``"month 4"``.
+
+    Args:
+        model: the model.
+        number_: the round in the data, from 0.
+    """
+    noun, first = counting(model)
+    return f"{noun} {number_ + first}"
+
+
+def number(value: Any) -> str:
+    """A value as it is shown: a dash for none, and four significant digits at most."""
+    if type(value).__name__ in {"bool", "bool_"}:
+        return "yes" if value else "no"
+    if not isinstance(value, float):
+        return "–" if value is None else str(value)
+    if math.isnan(value):
+        return "–"
+    if math.isfinite(value) and abs(value) >= 10 ** (DIGITS - 1):
+        return f"{value:,.0f}"
+    return f"{value:.{DIGITS}g}"
+
+
+def told(error: Exception) -> str:
+    """Describe an error in a line; one that is not the package's own is logged with its place too.
+
+    Args:
+        error: the error.
+    """
+    if isinstance(error, SabmError):
+        return str(error)
+    _log.error("An error that is none of the package's.", exc_info=error)
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def whole_in(text: str) -> int | None:
+    """The whole number that somebody has typed, if it is one of a size that there are.
+
+    Args:
+        text: the text.
+    """
+    typed = text.strip()
+    return int(typed) if typed.isdecimal() and len(typed) <= DIGITS_TYPED else None
+
+
+def count(n: int, noun: str) -> str:
+    """A number of things."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def name_of(model: SmartModel, agent: int | str) -> str:
+    """Return the name of an agent: the scenario's where it gives one, else one with its number."""
+    if isinstance(agent, str):  # in some scenarios people speak by their names
+        return agent
+    names = names_in(model)
+    if 0 < agent <= len(names):
+        return names[agent - 1]
+    return f"{noun_of(model).capitalize()} {agent}"
+
+
+def names_in(model: SmartModel) -> Sequence[str]:
+    """The names of the agents in the order of their ids, where the scenario gives any."""
+    names = getattr(model, "names", ())
+    return [str(name) for name in names] if isinstance(names, list | tuple) else ()
+
+
+def noun_of(model: SmartModel) -> str:
+    """Return the noun for the agents of a model, such as ``"player"``."""
+    return type(model.population[0]).__name__.lower() if model.population else "agent"
+
+
+def who_decides(model: SmartModel) -> tuple[str, str]:
+    """Which minds decide, in a sentence, and whether answers cost money.
+
+    Args:
+        model: the model.
+
+    Returns:
+        The sentence, and ``"paid"`` or ``"free"``.
+    """
+    paid = any(agent.mind.paid for agent in model.population)
+    return _sentence(model.minds_in_use(), noun_of(model), paid)
+
+
+def who_would_decide(minds: str | Mapping[str, int], noun: str) -> tuple[str, str]:
+    """Which minds would decide in a model that is still to be made.
+
+    Args:
+        minds: one for all, or a mapping → count.
+        noun: the noun for an agent.
+
+    Returns:
+        As `who_decides`.
+    """
+    counts = {minds: 0} if isinstance(minds, str) else dict(minds)
+    counts = {spec: n if type(n) is int else 0 for spec, n in counts.items()}  # JSON may say else
+    return _sentence(counts, noun, any(spec.startswith("llm:") for spec in counts))
+
+
+def _sentence(minds: Mapping[str, int], noun: str, paid: bool) -> tuple[str, str]:
+    if len(minds) == 1:
+        spec, n = next(iter(minds.items()))
+        if spec.startswith("classical"):
+            return f"Classical behavioural rules decide ({spec}): no language model.", FREE
+        sentence = f"{_who(spec)} decides for {count(n, noun) if n else f'all {noun}s'}"
+    else:
+        parts = [f"{_who(spec)} for {n}" for spec, n in minds.items()]
+        sentence = f"Different minds decide for the {count(sum(minds.values()), noun)}: "
+        sentence += "; ".join(parts)
+    if paid and not all(spec.startswith(_FREE_OF_CHARGE) for spec in minds):
+        return f"{sentence}: answers may cost money.", PAID
+    if any(spec.startswith(IN_A_FILE) for spec in minds):
+        return f"{sentence}: the model runs on this machine, and costs nothing.", FREE
+    return f"{sentence}: no language model.", FREE
+
+
+def _who(spec: str) -> str:
+    kind, _, rest = spec.partition(":")
+    names = {
+        "llm": "Language model", "gguf": "Language model", "fixed": "The fixed answer",
+        "classical": "Classical rule",
+    }  # fmt: skip
+    return f"{names[kind]} {rest}".strip() if kind in names else spec

@@ -1,0 +1,248 @@
+"""State of a scenario's page: the model on show, and the settings for the next one."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sabm_mesa.core.parameters import check_float, check_int, parameters_of
+from sabm_mesa.core.parsing import parse_minds, parse_value
+from sabm_mesa.errors import SabmError, UsageError, about
+from sabm_mesa.llm import Budget, Connection
+from sabm_mesa.recording import Recording
+from sabm_mesa.runs.rerun import resume_models, spent_before, unfinished
+from sabm_mesa.visualization.access import check_address, check_kinds, check_minds
+from sabm_mesa.visualization.controls import LANGUAGE_MODELS, controls_of, parameters_from
+from sabm_mesa.visualization.labels import FREE, noun_of, told, who_decides, who_would_decide
+from sabm_mesa.visualization.run_controller import RunController
+from sabm_mesa.visualization.scenario_view import ScenarioView
+
+if TYPE_CHECKING:
+    from sabm_mesa.models.base import SmartModel
+
+
+N = TypeVar("N", int, float)
+
+SERVICES = {"base_url": "", "max_asks": "", "budget_usd": ""}
+"""Settings of the page besides parameters, with their defaults."""
+
+
+class PageState:
+    """The one model of a page, with what is set for the next one.
+
+    Args:
+        scenario: the model class.
+        fixed: parameters that the page starts with.
+        host: whether the browser is a host: only then minds decide that use the server's key or
+            run a file.
+
+    Attributes:
+        controller: the model on show.
+        values: parameter or service → what its control holds, where it was set.
+        problem: why the controls could not be used, or ``""``.
+        wrong: the parameter or service that this is about, as far as it names one, or ``""``.
+        busy: whether the next model is being made.
+        changes: how often something was changed on the page.
+    """
+
+    def __init__(
+        self, scenario: type[SmartModel], fixed: dict[str, Any], *, host: bool = True
+    ) -> None:
+        self.scenario, self.scenario_view = scenario, ScenarioView(scenario)
+        self._host = host
+        self.controls, self.fixed = controls_of(scenario), fixed
+        self.values: dict[str, Any] = {}
+        self.problem, self.wrong, self.busy = "", "", False
+        self.changes, self.interval_s = 0, 0.0
+        self._folder = tempfile.TemporaryDirectory(prefix="sabm-view-", ignore_cleanup_errors=True)
+        self._runs, self._closed = 0, False
+        self._used: dict[str, Any] = {}
+        self._checking = threading.Lock()
+        try:
+            self.controller = self._make()
+        except BaseException:
+            self._folder.cleanup()
+            raise
+
+    @property
+    def dirty(self) -> bool:
+        """Whether the controls say something else than the model on show was made with."""
+        return self.values != self._used
+
+    @property
+    def costs(self) -> bool:
+        """Whether answers for the model on show may cost money."""
+        return any(agent.mind.paid for agent in self.controller.model.population)
+
+    @property
+    def kept_path(self) -> Path | None:
+        """The recording of the model on show, where it stays when the page is left."""
+        path = self.controller.model.recording_path
+        return path if self.costs else None
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether a run that has failed can be resumed from its recording."""
+        return self.controller.status == "failed" and self.kept_path is not None
+
+    def upcoming(self) -> tuple[str, str]:
+        """Say in a sentence which minds decide in the next model, and whether it may cost money."""
+        if "minds" in self.fixed:
+            return who_decides(self.controller.model)
+        default = str(parameters_of(self.scenario)["minds"].default)
+        try:
+            minds = parse_minds(str(self.values.get("minds", "")).strip() or default)
+        except SabmError as error:
+            return str(error), FREE
+        return who_would_decide(minds, noun_of(self.controller.model))
+
+    def set(self, name: str, value: Any) -> None:
+        """Keep what a control holds, for the next model, and check it on a thread."""
+        self.values = {**self.values, name: value}
+        self.changes += 1
+        threading.Thread(target=self._check, args=(self.values,), name="sabm-check").start()
+
+    def reset(self) -> None:
+        """Make a new model with what the controls say; the one on show is stopped and closed."""
+        self._set_up(self._make, 0)
+
+    def play(self, rounds: float = float("inf")) -> None:
+        """Play on, at first with a model of what the controls say now.
+
+        A run that has failed goes on from its recording, where there is one.
+        """
+        if self.controller.status == "ready" and (self.dirty or self.problem):
+            self._set_up(self._make, rounds)
+        elif self.may_go_on:
+            self._set_up(self._resumed, rounds)
+        else:
+            self.controller.play(rounds)
+
+    def step(self) -> None:
+        """Play one round."""
+        self.play(1)
+
+    def pace(self, seconds: float) -> None:
+        """Let a round take so many seconds at least."""
+        self.interval_s = self.controller.interval_s = seconds
+
+    def close(self) -> None:
+        """Stop and close the model, and remove what was recorded of it for downloads."""
+        self._closed = True
+        self.controller.close(then=self._folder.cleanup)
+
+    def state(self) -> object:
+        """Return the state from which the page is drawn: it is drawn again when this changes."""
+        controller, model = self.controller, self.controller.model
+        said = len(getattr(model, "said", ()))
+        run = (self._runs, controller.status, controller.problem, controller.version)
+        spent = repr(model.spent())  # an unknown price is no number, which equals nothing
+        return self.changes, *run, model.round, spent, model.in_flight, said
+
+    def _set_up(self, make: Callable[[], RunController], rounds: float) -> None:
+        """Make the next model on a thread: rooms can be large, and libraries load slowly."""
+        if not self.busy:
+            self.busy, self.problem, self.wrong = True, "", ""
+            self.changes += 1
+            threading.Thread(target=self._replace, args=(make, rounds), name="sabm-setup").start()
+
+    def _check(self, values: dict[str, Any]) -> None:
+        """Say what is wrong with the controls, unless they have been changed or used since."""
+        with self._checking:  # one after another: of many changes only the last one counts
+            if values is not self.values or self.busy or self._closed:
+                return
+            try:
+                self._trial(values)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
+                found = self._about(error)
+            else:
+                found = "", ""
+            if values is self.values and not self.busy:
+                self.wrong, self.problem = found
+                self.changes += 1
+
+    def _replace(self, make: Callable[[], RunController], rounds: float) -> None:
+        try:
+            controller = make()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
+            self.wrong, self.problem = self._about(error)
+        else:
+            before, self.controller = self.controller, controller
+            before.close()
+            controller.play(rounds)
+            if self._closed:
+                self.close()
+        finally:
+            self.busy = False
+            self.changes += 1
+
+    def _about(self, error: Exception) -> tuple[str, str]:
+        """The control that an error is about, or ``""``, and what it says, with the label."""
+        if isinstance(error, UsageError):
+            for control in (*self.controls, *LANGUAGE_MODELS):
+                if control.name == error.parameter:
+                    return control.name, f"“{control.label}”: {told(error)}"
+        return "", told(error)
+
+    def _trial(self, values: dict[str, Any]) -> tuple[dict[str, Any], Connection, SmartModel]:
+        """Return the controls' values, and a model made with them that is recorded nowhere."""
+        parameters = {**self.fixed, **parameters_from(self.controls, values)}
+        minds = parameters.get("minds", "classical")
+        if not self._host:
+            check_kinds(minds)
+        if "minds" not in self.fixed:
+            check_minds(minds)
+        connection = _connection({**SERVICES, **values})
+        trial = self.scenario(**parameters, connection=connection, recording=False)
+        return parameters, connection, trial
+
+    def _make(self) -> RunController:
+        values = dict(self.values)
+        parameters, connection, trial = self._trial(values)
+        recording: Path | None = None  # what is paid for is kept in the folder of the package
+        if not any(agent.mind.paid for agent in trial.population):
+            recording = Path(self._folder.name) / f"{self._runs}.sqlite"
+        if self._runs:  # no more is asked, and paid for, while the next model is made
+            self.controller.close()
+        model = self.scenario(**parameters, connection=connection, recording=recording)
+        self._runs += 1
+        self._used = values
+        return self._shown(RunController(model, self.scenario_view))
+
+    def _resumed(self) -> RunController:
+        path = self.controller.model.recording_path
+        assert path is not None
+        connection = _connection({**SERVICES, **self.values})
+        opened = Recording(path)
+        try:
+            found = unfinished(path)
+            if connection.budget is not None:
+                spent = spent_before(found, connection.prices)
+                connection = replace(connection, budget=connection.budget.after(spent))
+            (model,) = resume_models(opened, found, connection, scenario=self.scenario)
+        except BaseException:
+            opened.close()
+            raise
+        self._runs += 1
+        return self._shown(RunController(model, self.scenario_view, opened.close))
+
+    def _shown(self, controller: RunController) -> RunController:
+        controller.interval_s = self.interval_s
+        return controller
+
+
+def _connection(values: dict[str, Any]) -> Connection:
+    asks, usd = _cap(values, "max_asks", check_int), _cap(values, "budget_usd", check_float)
+    url = values["base_url"].strip() or None
+    check_address(url)
+    return Connection(url, budget=Budget(usd, asks))
+
+
+def _cap(values: dict[str, Any], name: str, check: Callable[[str, Any, int], N]) -> N | None:
+    with about(name):
+        cap = parse_value(values[name].strip() or "none")
+        return None if cap is None else check(name, cap, 0)

@@ -1,0 +1,278 @@
+"""One model on show: played on a thread of its own, painted between rounds, closed at the end.
+
+Mesa's `SolaraViz` steps the model where the page is drawn: its Step button blocks the page for a
+whole round, its Reset leaves a round that is under way running, and an error of the constructor
+ends the page. With language models a round takes minutes, so the viewer has this controller in
+the place of Mesa's, and uses Mesa's `SpaceRenderer` and its drawers for the space.
+
+Rounds and paintings take turns on the one thread of a controller. So a chart never sees half a
+round, and the page only ever hands on pictures that are done: it answers at once whatever goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+from weakref import WeakSet
+
+from sabm_mesa.core.engine import WIND_UP_S
+from sabm_mesa.visualization.labels import told
+from sabm_mesa.visualization.scenario_view import Heard, Picture, Said, ScenarioView
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sabm_mesa.models.base import SmartModel
+
+
+REPAINT_S = 0.3
+"""Seconds between two paintings while rounds follow one another, at least."""
+PAINTING_SHARE = 0.4
+"""Painting may take this share of the time of a run at most, so that fast runs stay fast."""
+Status = Literal["ready", "playing", "pausing", "paused", "over", "failed"]
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """Content of the page on the rounds that are done.
+
+    Attributes:
+        model_data: one row a round.
+        agent_data: one row an agent and round.
+        pictures: the charts.
+        painted: the last round that the charts show; −1 for none.
+        table: the scenario's own table with its caption, if it has one.
+        problem: why the charts could not be drawn, or ``""``.
+    """
+
+    model_data: pd.DataFrame
+    agent_data: pd.DataFrame
+    pictures: tuple[Picture, ...] = field(default_factory=tuple)
+    painted: int = -1
+    table: tuple[str, pd.DataFrame] | None = None
+    problem: str = ""
+
+    def model_csv(self) -> str:
+        """The model data as CSV."""
+        return self.model_data.to_csv(index=False)
+
+    def agents_csv(self) -> str:
+        """The agent data as CSV."""
+        return self.agent_data.to_csv(index=False)
+
+
+_controllers: WeakSet[RunController] = WeakSet()
+"""The controllers on show in this process, so that its end can close them."""
+
+
+class RunController:
+    """A model on show.
+
+    Args:
+        model: the model, before its first round.
+        scenario_view: how the scenario is shown.
+        release: called on the thread as soon as the run has ended.
+
+    Attributes:
+        shown: the visible part of the rounds that are done; replaced as a whole.
+        version: grows with every change of `shown`.
+        problem: why the run ended before its time, or ``""``.
+        interval_s: seconds that a round takes at least while rounds follow one another.
+    """
+
+    def __init__(
+        self,
+        model: SmartModel,
+        scenario_view: ScenarioView,
+        release: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.model, self.scenario_view = model, scenario_view
+        self.shown = Shown(model.model_frame(), model.agent_frame())
+        self.problem = ""
+        self.interval_s = 0.0
+        self.version = 0
+        self._heard = Heard(scenario_view, model)
+        self._wanted = 0.0
+        self._playing = self._pausing = False
+        self._ended = self._closed = False
+        self._then: Callable[[], object] | None = None
+        self._release: Callable[[], object] | None = release
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._work, name="sabm-show", daemon=True)
+        self._thread.start()
+        _controllers.add(self)
+
+    @property
+    def status(self) -> Status:
+        """The status of the run; ``"pausing"`` while a last round is under way."""
+        if self.problem:
+            return "failed"
+        if self._ended:
+            return "over"
+        if self._wanted or (self._playing and not self._pausing):
+            return "playing"
+        if self._playing:
+            return "pausing"
+        return "paused" if self.model.round >= 0 else "ready"
+
+    @property
+    def begun(self) -> bool:
+        """Whether a round was played or is under way."""
+        return self.model.round >= 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether no round will be played any more."""
+        return self.status in {"over", "failed"}
+
+    def play(self, rounds: float = float("inf")) -> None:
+        """Play on.
+
+        Args:
+            rounds: so many rounds at most.
+        """
+        with self._changed:
+            self._wanted, self._pausing = rounds, rounds == 0
+            self._changed.notify_all()
+
+    def pause(self) -> None:
+        """Pause as soon as the round under way is done."""
+        self.play(0)
+
+    def close(self, then: Callable[[], object] | None = None) -> None:
+        """End the run, also in the middle of a round, and the thread. It does not wait for them.
+
+        Args:
+            then: called on the thread when the run is closed.
+        """
+        with self._changed:
+            self._closed, self._then = True, then or self._then
+            self._changed.notify_all()
+        self.model.stop()
+
+    def join(self, timeout_s: float) -> bool:
+        """Wait until the thread has ended; whether it has.
+
+        Args:
+            timeout_s: seconds to wait at most.
+        """
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def said(self) -> dict[int, list[Said]]:
+        """Round → what was said in it, also in the round under way; rounds of silence are not in.
+
+        Returns:
+            The messages by round, in the order of the rounds.
+        """
+        return self._heard.by_round()
+
+    def _work(self) -> None:
+        painted_at, paint_s = time.monotonic(), self._paint()
+        while self._next_round():
+            started = time.monotonic()
+            self._play_round()
+            now = time.monotonic()
+            due = painted_at + max(REPAINT_S, paint_s / PAINTING_SHARE)
+            idle = started + self.interval_s - paint_s
+            if not self._goes_on() or now >= due or now <= idle:
+                paint_s = self._paint()
+                painted_at = time.monotonic()
+            self._rest_until(started + self.interval_s)
+        try:
+            self.model.close("closed in the viewer")
+        except Exception:  # noqa: BLE001 - whatever it is, what the run holds is let go
+            _log.exception("The run could not be closed.")
+        finally:
+            self._let_go()
+            if self._then is not None:
+                self._then()
+
+    def _next_round(self) -> bool:
+        """Wait for the next round; False when there will be none."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or (self._goes_on() and not self.problem))
+            if self._closed:
+                return False
+            # It is taken as it begins: what is pressed while it ends is wanted on top of it.
+            self._wanted, self._playing = self._wanted - 1, True
+        return True
+
+    def _play_round(self) -> None:
+        try:
+            self.model.step()
+            self._heard.keep()
+        except Exception as error:  # noqa: BLE001 - an error of a scenario is a line on the page
+            self.problem = told(error)
+        if not self.model.running:
+            self._let_go()
+        with self._changed:
+            self._playing = False
+            if self.problem or not self.model.running:
+                self._wanted = 0.0
+
+    def _let_go(self) -> None:
+        release, self._release = self._release, None
+        if release is not None:
+            release()
+
+    def _goes_on(self) -> bool:
+        return self.model.running and self._wanted > 0 and not self._closed
+
+    def _rest_until(self, moment: float) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._goes_on(), moment - time.monotonic())
+
+    def _paint(self) -> float:
+        """Paint what there is to see; the seconds that it took."""
+        if self._closed:
+            return 0.0
+        started, before = time.monotonic(), self.shown
+        try:
+            frames = self.model.model_frame(), self.model.agent_frame()
+            before = replace(before, model_data=frames[0], agent_data=frames[1])
+            self._publish(before)
+            self._ended = not self.model.running
+            table = self.scenario_view.table(self.model, frames[0])
+            pictures = self.scenario_view.paint(self.model, at_rest=not self._goes_on())
+        except Exception as error:  # noqa: BLE001 - no chart may end a run that is paid for
+            self._ended = not self.model.running
+            if not self._closed:  # then the folder of the run may be gone
+                self._publish(replace(before, problem=told(error)))
+        else:
+            self._publish(Shown(*frames, tuple(pictures), self.model.round, table))
+        return time.monotonic() - started
+
+    def _publish(self, shown: Shown) -> None:
+        self.shown = shown
+        self.version += 1
+
+
+def rounds_done(model: SmartModel) -> int:
+    """How many rounds were played to their end; one that failed is none of them."""
+    return len(model.datacollector.model_vars["asks"])
+
+
+def stop_all() -> list[RunController]:
+    """Close all models on show without waiting for them.
+
+    Returns:
+        Those that were open.
+    """
+    shows = list(_controllers)
+    for controller in shows:
+        controller.close()
+    return shows
+
+
+def close_all() -> None:
+    """Close all models on show, and wait until what is being paid for is recorded."""
+    shows = stop_all()
+    deadline = time.monotonic() + WIND_UP_S
+    for controller in shows:
+        controller.join(max(0.0, deadline - time.monotonic()))

@@ -1,0 +1,253 @@
+"""How a scenario is shown: its charts and its conversation.
+
+A scenario may declare a module as its `page`, which may define any of the functions that
+`ScenarioView` names; without it the page shows the plots of the scenario, or a line chart of each
+model column when it has none.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from solara.server.kernel_context import without_context
+
+from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.core.messages import Message
+from sabm_mesa.core.parameters import parameters_of
+from sabm_mesa.describe.docstrings import spec_sheet
+from sabm_mesa.minds.specs import describe_minds
+from sabm_mesa.runs.run import Runs
+from sabm_mesa.visualization.labels import name_of, page_module
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sabm_mesa.models.base import SmartModel
+
+
+CARD_ROUNDS = 60
+"""Rounds of the run whose chart is on the home page, at most."""
+
+
+class Said(NamedTuple):
+    """Something that was said.
+
+    Attributes:
+        round: the round.
+        speaker: the speaker.
+        hearers: the hearers.
+        text: the words, as they were said.
+    """
+
+    round: int
+    speaker: str
+    hearers: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A chart that is drawn.
+
+    Attributes:
+        name: its name in file names.
+        title: a description of its content.
+        png: the picture.
+        lines: whether it is lines and areas on white, whose lightness a dark page may turn
+            around; a map of colours is not.
+    """
+
+    name: str
+    title: str
+    png: bytes
+    lines: bool = True
+
+
+class ScenarioView:
+    """How a scenario is shown.
+
+    Args:
+        scenario: the model class.
+    """
+
+    def __init__(self, scenario: type[SmartModel]) -> None:
+        self.scenario = scenario
+        self._own = page_module(scenario)
+
+    def paint(self, model: SmartModel, *, at_rest: bool = True) -> list[Picture]:
+        """Draw the charts of a model between two rounds.
+
+        ``charts(model, subtitle, at_rest)`` in the scenario's module may return other figures by
+        name, and fewer while rounds follow one another; ``COLOUR_MAPS`` names those whose colours
+        have to stay as they are.
+
+        Args:
+            model: the model.
+            at_rest: whether the model waits.
+        """
+        maps = getattr(self._own, "COLOUR_MAPS", ())
+        with painting():
+            return [
+                Picture(name, figure.get_suptitle(), style.to_png(figure), name not in maps)
+                for name, figure in self._figures(model, at_rest).items()
+            ]
+
+    def said(self, model: SmartModel) -> list[Said]:
+        """Return the messages of the round that is under way or was played last.
+
+        ``hearers(model, message)`` in the scenario's module may say otherwise who heard a message.
+
+        Args:
+            model: the model.
+        """
+        return self.words(model, list(getattr(model, "said", ())))
+
+    def words(self, model: SmartModel, messages: Iterable[Message]) -> list[Said]:
+        """Those messages of a model that are of the round that is under way or was played last.
+
+        Args:
+            model: the model.
+            messages: messages of it.
+        """
+        heard_by: Callable[[Any, Message], str] = getattr(self._own, "hearers", _hearers)
+        return [
+            Said(
+                model.round,
+                each.name or name_of(model, each.sender),
+                heard_by(model, each),
+                str(each.text),
+            )
+            for each in messages
+            if each.round == model.round
+        ]
+
+    def table(self, model: SmartModel, model_data: pd.DataFrame) -> tuple[str, pd.DataFrame] | None:
+        """A table beside the charts, with its caption, if the scenario's module has a `table`.
+
+        Args:
+            model: the model.
+            model_data: one row a round.
+        """
+        make = getattr(self._own, "table", None)
+        if make is None or model_data.empty:
+            return None
+        made: tuple[str, pd.DataFrame] | None = make(model, model_data)
+        return made
+
+    def public_columns(self, model: SmartModel) -> list[str]:
+        """The model columns that a player may see while a game goes on.
+
+        ``public_columns(model)`` in the scenario's module says which, for every mind decides on
+        what its observation holds; without it they are all of them.
+
+        Args:
+            model: the model.
+        """
+        choose = getattr(self._own, "public_columns", None)
+        return list(model.columns() if choose is None else choose(model))
+
+    def card(self) -> Picture:
+        """The picture of the scenario on the home page: a run with classical minds, or its start.
+
+        ``CARD`` in the scenario's module may say with which parameters and which chart.
+        """
+        default = parameters_of(self.scenario)["n_rounds"].default
+        usual = {"n_rounds": min(default, CARD_ROUNDS)}, ""
+        parameters, chart = getattr(self._own, "CARD", usual)
+        model = self.scenario(**parameters, rng=1, recording=False)
+        model.run_model()
+        with painting():
+            figures = self._figures(model, at_rest=False)
+            figure = figures.get(chart) or next(iter(figures.values()))
+            title = f"{self.scenario.title}: {figure.get_suptitle()}"
+            return Picture("card", title, style.to_png(figure))
+
+    def _figures(self, model: SmartModel, at_rest: bool) -> Mapping[str, Any]:
+        charts = getattr(self._own, "charts", None)
+        if charts is not None:
+            figures: Mapping[str, Any] = charts(model, subtitle_of(model), at_rest)
+            return figures
+        if model.round < 0 or model.model_frame().empty:
+            return {}
+        if model.plots:
+            return Runs([model], list(model.entropy), 0.0).figures()
+        return style.line_charts(model.model_frame(), list(model.columns()), subtitle_of(model))
+
+
+@contextmanager
+def painting() -> Iterator[None]:
+    """A context in which figures are made and drawn: by one thread at a time, and by no page's.
+
+    Solara gives matplotlib settings for each page, and they go with the page: what is painted on
+    another thread in that moment would find none.
+    """
+    with style.drawing_lock, without_context():
+        yield
+
+
+class Heard:
+    """Messages of a model, by round: those of a round under way are read once each.
+
+    Args:
+        scenario_view: how the scenario is shown.
+        model: the model.
+    """
+
+    def __init__(self, scenario_view: ScenarioView, model: SmartModel) -> None:
+        self.scenario_view, self.model = scenario_view, model
+        self._done: dict[int, list[Said]] = {}
+        self._now: list[Said] = []
+        self._place: tuple[int, int] = (-1, 0)
+        self._lock = threading.Lock()
+
+    def keep(self) -> None:
+        """Keep what was said in the round that is done: only now it is known who heard all."""
+        said = self.scenario_view.said(self.model)
+        with self._lock:
+            if said:
+                self._done[self.model.round] = said
+            self._now, self._place = [], (-1, 0)
+
+    def by_round(self) -> dict[int, list[Said]]:
+        """Round → what was said in it, also in the round under way; silent rounds are not in."""
+        model = self.model
+        with self._lock:
+            done = dict(self._done)
+            now = model.round
+            # A round that has just ended is kept in a moment: until then it is as it was.
+            if now in done or not (model.playing or self._place[0] == now):
+                return done
+            said = getattr(model, "said", ())
+            if self._place[0] != now or self._place[1] > len(said):
+                self._now, self._place = [], (now, 0)
+            new = list(said)[self._place[1] :]
+            self._now += self.scenario_view.words(model, new)
+            self._place = now, self._place[1] + len(new)
+            return done | ({now: list(self._now)} if self._now else {})
+
+
+def subtitle_of(model: SmartModel) -> str:
+    """Which condition, minds and seed are on show, in a few words."""
+    minds = describe_minds(model.minds_in_use())
+    return f"{model.condition} · {minds} · seed {'-'.join(map(str, model.entropy))}"
+
+
+def one_sentence(scenario: type[SmartModel]) -> str:
+    """The subject of a scenario: the first line of its spec sheet, without the name.
+
+    Args:
+        scenario: the model class.
+    """
+    first = spec_sheet(scenario).partition("\n")[0]
+    sentence = first.partition(": ")[2] or first
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _hearers(model: SmartModel, message: Message) -> str:
+    if message.to is None:
+        return "all"
+    return ", ".join(name_of(model, agent) for agent in message.to) or "nobody"

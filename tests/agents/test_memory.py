@@ -1,0 +1,157 @@
+"""The memory with retrieval: what comes to mind, with scores computed by hand."""
+
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sabm_mesa.agents.memory import Memory, MemoryStream, SparseRelevance
+
+TODAY = date(2024, 3, 1)
+
+
+def memory(text, importance=1, days=63, always=False):
+    return Memory(text, "thought", importance, TODAY, TODAY + timedelta(days=days), always)
+
+
+class Table:
+    """A relevance that is looked up."""
+
+    def __init__(self, **by_text) -> None:
+        self.by_text, self.queries = by_text, []
+
+    def scores(self, query, texts):
+        self.queries.append(query)
+        return [self.by_text.get(text, 0.0) for text in texts]
+
+
+def recalled(memories, k=1, focus=("f",), relevance=None, today=TODAY):
+    stream = MemoryStream(relevance or Table())
+    for each in memories:
+        stream.add(each)
+    return [each.text for each in stream.retrieve(focus, k, today)]
+
+
+def test_of_equal_memories_the_newest_comes_to_mind_first() -> None:
+    assert recalled([memory("a"), memory("b"), memory("c")]) == ["c"]
+    assert recalled([memory("a"), memory("b"), memory("c")], k=2) == ["b", "c"]
+
+
+def test_the_weights_of_the_three_parts() -> None:
+    """A step of importance is worth 1/3; relevance 0.17 as much; recency of one step 0.005."""
+    important, newest = memory("old", importance=2), memory("new")
+    assert recalled([important, newest]) == ["old"]
+    # 0.495 + 3/9 = 0.828 for "old"; 0.5 + 2 · 0.17 = 0.84 and 0.5 + 2 · 0.16 = 0.82 for "new".
+    assert recalled([important, newest], relevance=Table(new=0.17)) == ["new"]
+    assert recalled([important, newest], relevance=Table(new=0.16)) == ["old"]
+    # 0.5 · 0.99 = 0.495 for "old", so that a relevance of 0.0026 makes up for one step of age.
+    assert recalled([memory("old"), newest], relevance=Table(old=0.0026)) == ["old"]
+    assert recalled([memory("old"), newest], relevance=Table(old=0.0024)) == ["new"]
+
+
+def test_what_could_not_be_rated_gets_no_weight_from_its_importance() -> None:
+    assert recalled([memory("rated", 2), memory("unrated", None)]) == ["rated"]
+    assert recalled([memory("rated", 1), memory("unrated", None)]) == ["unrated"]
+
+
+def test_what_is_always_remembered_ranks_above_all_else() -> None:
+    best = memory("best", importance=10)
+    plain = memory("plain", importance=1, always=True)
+    assert recalled([plain, best], relevance=Table(best=1.0)) == ["plain"]
+    assert recalled([plain, best], k=2) == ["plain", "best"]
+
+
+def test_the_points_of_focus_are_united_in_the_order_of_time() -> None:
+    class ByName:
+        def scores(self, query, texts):
+            return [float(query == text) for text in texts]
+
+    memories = [memory("a"), memory("b"), memory("c")]
+    assert recalled(memories, focus=("b", "a"), relevance=ByName()) == ["a", "b"]
+    assert recalled(memories, focus=("b", "b"), relevance=ByName()) == ["b"]
+    assert recalled(memories, focus=(), relevance=ByName()) == []
+    assert recalled([], focus=("a",), relevance=ByName()) == []
+
+
+def test_a_memory_lasts_to_the_end_of_its_last_day() -> None:
+    memories = [memory("short", days=1), memory("long", days=5)]
+    assert recalled(memories, k=9, today=TODAY + timedelta(days=1)) == ["short", "long"]
+    assert recalled(memories, k=9, today=TODAY + timedelta(days=2)) == ["long"]
+    assert recalled(memories, k=9, today=TODAY + timedelta(days=6)) == []
+
+
+def test_what_is_out_of_date_is_forgotten_for_good() -> None:
+    stream = MemoryStream(Table())
+    for each in (memory("short", days=1), memory("long", days=5)):
+        stream.add(each)
+    stream.forget(TODAY + timedelta(days=2))
+
+    assert [each.text for each in stream.memories] == ["long"]
+
+
+# Relevance without a model.
+
+
+def test_the_same_text_is_fully_relevant_and_another_one_not_at_all() -> None:
+    scores = SparseRelevance().scores("lake", ["lake", "Lake!", "dog"])
+    assert scores == pytest.approx([1.0, 1.0, 0.0])
+
+
+def test_pieces_of_words_find_other_forms_of_a_word() -> None:
+    texts = ["We harvested 10 tons.", "The weather is nice.", "Harvesting"]
+    first, second, third = SparseRelevance().scores("harvesting", texts)
+    assert third == pytest.approx(1.0)
+    assert 0.2 < first < 1
+    assert second == 0
+
+
+def test_a_relevance_by_hand() -> None:
+    """The pieces of "ab" and "cd" are the padded words; "ab" is the query.
+
+    Of the three texts "ab" is in two, "cd" in one: idf ln(4 / 3) + 1 = 1.288 and
+    ln(4 / 2) + 1 = 1.693. "ab cd" has the vector (1.288, 1.693), the query (1.288, 0): the cosine
+    is 1.288 / √(1.288² + 1.693²) = 0.605. With "ab" in all three its idf is 1, and the cosine
+    1 / √(1 + 1.693²) = 0.509.
+    """
+    relevance = SparseRelevance()
+    assert relevance.scores("ab", ["ab cd", "ef"])[0] == pytest.approx(0.6053, abs=1e-4)
+    assert relevance.scores("ab", ["ab cd", "ab"])[0] == pytest.approx(0.5085, abs=1e-4)
+
+
+def test_what_only_the_query_has_makes_every_text_less_relevant() -> None:
+    relevance = SparseRelevance()
+    short, long = (relevance.scores(query, ["ab cd", "ef"])[0] for query in ("ab", "ab gh ij"))
+    assert 0 < long < short
+
+
+def test_texts_without_words_are_no_error() -> None:
+    assert SparseRelevance().scores("", ["lake", ""]) == [0.0, 0.0]
+    assert SparseRelevance().scores("lake", []) == []
+
+
+@given(st.text(max_size=30), st.lists(st.text(max_size=30), max_size=6))
+def test_relevance_is_from_0_to_1_and_depends_on_no_order(query, texts) -> None:
+    scores = SparseRelevance().scores(query, texts)
+    backwards = SparseRelevance().scores(query, texts[::-1])
+
+    assert all(0 <= score <= 1 for score in scores)
+    assert backwards[::-1] == pytest.approx(scores)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.none() | st.integers(1, 10), st.booleans())),
+    st.integers(1, 6),
+)
+def test_as_many_come_to_mind_as_there_is_room_for(made, k) -> None:
+    memories = [memory(text, importance, always=always) for text, importance, always in made]
+    stream = MemoryStream(SparseRelevance())
+    for each in memories:
+        stream.add(each)
+    found = stream.retrieve(["a"], k, TODAY)
+
+    assert len(found) == min(k, len(memories))
+    n_always = sum(each.always for each in memories)
+    assert sum(each.always for each in found) == min(k, n_always)
+    in_time = iter(memories)
+    assert all(each in in_time for each in found)

@@ -1,0 +1,81 @@
+"""Plots of little data: legends name what is drawn, and empty axes say why they are."""
+
+import math
+
+import numpy as np
+import pytest
+from matplotlib.collections import PathCollection, PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from sabm_mesa import Fishery
+from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.models.registry import SCENARIOS, scenario
+from sabm_mesa.runs.run import run_all
+
+LITTLE = {"one round": {"n_rounds": 1}, "no answer": {"n_rounds": 2, "minds": "fixed:!"}}
+
+
+def points_of(artist) -> np.ndarray:
+    """The points of what was drawn from data, those that are numbers."""
+    if isinstance(artist, Line2D):
+        found = np.column_stack([np.asarray(each, float) for each in artist.get_data(orig=False)])
+    else:
+        found = np.asarray(artist.get_offsets(), float)
+    return found[np.isfinite(found).all(axis=1)]
+
+
+def can_be_seen(artist) -> bool:
+    if isinstance(artist, Line2D):
+        return len(np.unique(points_of(artist), axis=0)) > (artist.get_marker() in {"", "None"})
+    return not isinstance(artist, PathCollection) or len(points_of(artist)) > 0
+
+
+def says_or_shows(ax) -> bool:
+    dots = [each for each in ax.collections if isinstance(each, PathCollection)]
+    drawn = any(len(points_of(each)) for each in [*ax.lines, *dots])
+    areas = any(not isinstance(each, PathCollection) for each in ax.collections)
+    return drawn or areas or bool(ax.texts or ax.patches or ax.images) or not ax.axison
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("little", LITTLE)
+def test_legends_of_little_data_name_what_is_drawn(name: str, little: str) -> None:
+    for figure in run_all(scenario(name), LITTLE[little], seed=1).figures().values():
+        figure.draw_without_rendering()
+        for ax in figure.axes:
+            assert says_or_shows(ax)
+            artists = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+            legend = ax.get_legend()
+            if legend is not None:
+                named = [text.get_text() for text in legend.get_texts()]
+                assert named
+                assert all(can_be_seen(artists[each]) for each in named)
+
+
+def test_gains_that_nobody_had_are_said_to_be_none() -> None:
+    runs = run_all(Fishery, {"newcomer_month": 4, "minds": "fixed:100"}, seed=1)
+    (ax,) = runs.figures()["gains"].axes
+
+    assert [each.get_text() for each in ax.texts] == [
+        "No run reached month 4, from which on gains are counted."
+    ]
+    assert runs.models[0].end_measures()["survival_time"] == 0
+
+
+def test_a_line_of_one_point_becomes_a_dash_and_one_of_none_has_no_entry() -> None:
+    ax = Figure().add_subplot()
+    ax.plot([1], [2], label="one")
+    ax.plot([1, 2], [math.nan, math.nan], label="none")
+    ax.bar([1], [0], label="no bar")
+    ax.bar([1], [1], label="a bar")
+    ax.scatter([], [], label="no dot")
+    ax.fill_between([1], [0], [1], label="no area")
+    ax.axhline(1, label="a reference")
+    artists, labels = style.legend_entries(ax)
+
+    assert labels == ["one", "a reference", "a bar"]
+    assert artists[0].get_marker() == "_"
+    assert artists[1].get_marker() == "None"
+    assert not any(isinstance(each, PolyCollection) for each in artists)

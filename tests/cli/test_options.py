@@ -1,0 +1,79 @@
+"""Values as they are written on the command line."""
+
+import pytest
+
+from sabm_mesa.cli.options import parameters_from, parse_settings
+from sabm_mesa.core.parsing import parse_minds, parse_value
+from sabm_mesa.errors import MindSpecError, ParameterError
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("3", 3),
+        ("0.5", 0.5),
+        ("none", None),
+        ("None", None),
+        ("true", True),
+        ("False", False),
+        ("amplified", "amplified"),
+        ('{"agreeable": 2}', {"agreeable": 2}),
+        ("[1, 2]", [1, 2]),
+        ('"3"', "3"),
+        ("", ""),
+    ],
+)
+def test_a_value_is_json_or_a_text(text: str, value: object) -> None:
+    assert parse_value(text) == value
+    assert type(parse_value(text)) is type(value)
+
+
+def test_settings_are_split_at_the_first_equals_sign() -> None:
+    assert parse_settings(["a=1", " b = x=y "]) == {"a": 1, "b": "x=y"}
+
+
+@pytest.mark.parametrize("setting", ["n_players", "=3", " =3"])
+def test_a_setting_needs_a_name_and_a_value(setting: str) -> None:
+    with pytest.raises(ParameterError, match="--set takes NAME=VALUE"):
+        parse_settings([setting])
+
+
+@pytest.mark.parametrize(
+    ("text", "minds"),
+    [
+        ("classical", "classical"),
+        ("llm:m@http://127.0.0.1:1/v1", "llm:m@http://127.0.0.1:1/v1"),
+        ("llm:a=5,fixed:0=1", {"llm:a": 5, "fixed:0": 1}),
+        ("llm:a=5, llm:a=2", {"llm:a": 7}),
+        ('{"llm:a": 5}', {"llm:a": 5}),
+    ],
+)
+def test_minds_are_one_spec_or_specs_with_counts(text: str, minds: object) -> None:
+    assert parse_minds(text) == minds
+
+
+@pytest.mark.parametrize("text", ["llm:a=5,fixed:0", "llm:a=x", "=5"])
+def test_unreadable_minds_are_refused(text: str) -> None:
+    with pytest.raises(MindSpecError, match="minds: "):
+        parse_minds(text)
+
+
+@pytest.mark.parametrize("text", ['{"agreeable": 3', "[1, 2"])
+def test_broken_json_is_no_name(text: str) -> None:
+    with pytest.raises(ParameterError, match="is not valid JSON"):
+        parse_value(text)
+
+
+def test_a_parameter_is_given_once() -> None:
+    options = {"minds": None, "n_rounds": 3, "rng": None}
+    assert parameters_from(["minds=llm:a=2,fixed:0=1", "rng=4"], options) == {
+        "minds": {"llm:a": 2, "fixed:0": 1},
+        "rng": 4,
+        "n_rounds": 3,
+    }
+    with pytest.raises(
+        ParameterError, match="n_rounds is given twice: with --rounds and with --set"
+    ):
+        parameters_from(["n_rounds=4"], options)
+    with pytest.raises(ParameterError, match="--set a is given twice"):
+        parameters_from(["a=1", "a=2"], {})

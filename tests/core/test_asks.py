@@ -1,0 +1,273 @@
+"""Asking: bounded re-asking with the reason, honest abstention, and recording before use."""
+
+import asyncio
+import math
+from types import SimpleNamespace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from sabm_mesa import Choice, ScriptedMind, Text, action
+from sabm_mesa.core.answers import Reply
+from sabm_mesa.core.usage import Usage
+from sabm_mesa.errors import BudgetExceeded, MindError
+from sabm_mesa.minds.base import ask_until_valid
+from tests.core.support import PICK, Priced, Tiny, Waiting, question, rows
+
+
+class Notes:
+    """A recorder that keeps the attempts, and what was going on when they came."""
+
+    def __init__(self) -> None:
+        self.attempts, self.durable = [], []
+
+    async def record(self, attempt, *, durable) -> None:
+        self.attempts.append(attempt)
+        self.durable.append(durable)
+
+
+def ask_for(mind, ask=None, max_attempts=3):
+    notes, usage = Notes(), Usage()
+    ask = ask or question()
+    decision = asyncio.run(ask_until_valid(ask, mind, notes, usage, max_attempts))
+    return SimpleNamespace(
+        decision=decision, notes=notes.attempts, durable=notes.durable, usage=usage, ask=ask
+    )
+
+
+def test_a_usable_answer_is_a_decision_at_once() -> None:
+    done = ask_for(ScriptedMind(["33"]))
+
+    assert (done.decision.value, done.decision.attempts, done.decision.valid) == (33, 1, True)
+    assert (done.usage.asks, done.usage.reasks, done.usage.invalid) == (1, 0, 0)
+    assert [(a.number, a.reason, a.reading.value) for a in done.notes] == [(0, "", 33)]
+
+
+def test_an_unusable_answer_is_asked_for_again_with_the_reason() -> None:
+    seen = []
+
+    def answer(ask):
+        seen.append(ask.messages())
+        return ["about 33", "200", "33"][len(seen) - 1]
+
+    done = ask_for(ScriptedMind(answer))
+
+    form = "Answer with nothing but an integer from 0 to 100: no word before it, none after it."
+    assert [m["role"] for m in seen[0]] == ["system", "user"]
+    assert seen[0][0]["content"] == "You are number 7."
+    assert seen[0][1]["content"] == f"You see nothing. {form}"
+    assert seen[1] == [
+        *seen[0],
+        {"role": "assistant", "content": "about 33"},
+        {
+            "role": "user",
+            "content": f'That answer could not be used: "about 33" is not a number. {form}',
+        },
+    ]
+    assert seen[2][:4] == seen[1]
+    assert seen[2][5]["content"].startswith(
+        'That answer could not be used: "200" is outside the range from 0 to 100.'
+    )
+    assert (done.decision.value, done.decision.attempts) == (33, 3)
+    assert (done.usage.asks, done.usage.reasks, done.usage.invalid) == (1, 2, 0)
+    assert [a.reason for a in done.notes] == [
+        '"about 33" is not a number.',
+        '"200" is outside the range from 0 to 100.',
+        "",
+    ]
+
+
+@pytest.mark.parametrize("attempts", [1, 2, 3, 5])
+def test_attempts_are_bounded_and_the_decision_says_why_it_is_invalid(attempts) -> None:
+    done = ask_for(ScriptedMind(["x"] * attempts), max_attempts=attempts)
+
+    assert done.decision.value is None
+    assert not done.decision.valid
+    assert done.decision.reason == '"x" is not a number.'
+    assert done.decision.attempts == len(done.notes) == attempts
+    assert (done.usage.asks, done.usage.reasks, done.usage.invalid) == (1, attempts - 1, 1)
+    assert [a.reading for a in done.notes] == [None] * attempts
+
+
+def test_the_third_answer_still_counts() -> None:
+    assert ask_for(ScriptedMind(["", "1 or 2", "3"])).decision.value == 3
+
+
+def test_values_are_checked_as_strictly_as_texts() -> None:
+    done = ask_for(ScriptedMind([True, 100.5, 100.0]))
+
+    assert done.decision.value == 100
+    assert done.ask.rejected == (
+        ("True", "True is not a number."),
+        ("100.5", '"100.5" is not an integer.'),
+    )
+
+
+# Answers that did not end as they should.
+
+
+def reply(text, finish_reason, answer_format="paper"):
+    return Reply(text, answer_format=answer_format, finish_reason=finish_reason)
+
+
+CUT_OFF = "It was cut off before it was complete."
+
+
+@pytest.mark.parametrize(
+    ("spec", "answer", "reason"),
+    [
+        (PICK, reply("33", "length"), CUT_OFF),
+        (Choice(("a", "ab")), reply("a", "length"), CUT_OFF),
+        (PICK, reply('{"answer": 3', "length", "json"), CUT_OFF),
+        (Text(), reply('{"answer": "I thi', "length", "json"), CUT_OFF),
+        (Text(), reply("", "length"), CUT_OFF),
+        (Text(reasoning=True), reply("They might", "length"), CUT_OFF),
+        (PICK, reply("", "content_filter"), "It was declined."),
+        (Text(), reply(" \n", "content_filter"), "It was declined."),
+        (PICK, reply("", "stop"), "It was empty."),
+    ],
+)
+def test_an_answer_that_is_not_there_in_full_is_not_used(spec, answer, reason) -> None:
+    done = ask_for(ScriptedMind([answer]), question(spec), max_attempts=1)
+
+    assert (done.decision.value, done.decision.reason) == (None, reason)
+
+
+def test_a_sentence_that_was_cut_off_is_heard_and_marked() -> None:
+    def said(text, spec):
+        return ask_for(ScriptedMind([reply(text, "length")]), question(spec)).decision.value
+
+    assert said("I think that we", Text()) == "I think that we […]"
+    assert said("one two three", Text(max_words=2)) == "one two […]"
+
+
+def test_an_answer_with_text_is_used_although_a_filter_ended_it() -> None:
+    assert ask_for(ScriptedMind([reply("33", "content_filter")])).decision.value == 33
+
+
+def test_halves_of_characters_do_no_harm() -> None:
+    done = ask_for(ScriptedMind(["\ud83d", "5"]))
+
+    assert done.decision.value == 5
+    assert done.ask.rejected == (("?", '"?" is not a number.'),)
+
+
+# What an answer costs, and when it is recorded.
+
+
+def test_what_attempts_cost_is_counted_for_each() -> None:
+    done = ask_for(Priced(lambda _: "x"))
+
+    assert dict(done.usage) == {
+        "asks": 1,
+        "invalid": 1,
+        "reasks": 2,
+        "retries": 3,
+        "refused": 0,
+        "truncated": 0,
+        "prompt_tokens": 30,
+        "cached_tokens": 6,
+        "completion_tokens": 9,
+        "cost_usd": 0.75,
+    }
+
+
+@pytest.mark.parametrize(("mind", "durable"), [(Priced, True), (ScriptedMind, False)])
+def test_only_answers_that_are_paid_for_have_to_be_durable(mind, durable) -> None:
+    assert ask_for(mind(lambda _: "3")).durable == [durable]
+
+
+def test_the_latency_of_a_mind_that_waits_is_measured() -> None:
+    assert ask_for(Waiting(lambda _: "3")).notes[0].reply.latency_s > 0
+    assert ask_for(ScriptedMind(["3"])).notes[0].reply.latency_s == 0
+    assert ask_for(Priced(lambda _: "3")).notes[0].reply.latency_s == 0.5
+
+
+def test_a_paid_answer_is_on_disk_before_the_decision_is_used(tmp_path) -> None:
+    path = tmp_path / "r.sqlite"
+    on_disk = []
+
+    class Watched(Tiny):
+        phases: ClassVar = (action(order="fixed"),)
+
+        def after_act(self, cell, pick):
+            on_disk.append(rows(path, "SELECT agent, value FROM asks ORDER BY agent"))
+            super().after_act(cell, pick)
+
+    Watched(minds=Priced(lambda ask: str(ask.key.agent)), rng=1, recording=path).step()
+
+    assert on_disk == [[(1, "1")], [(1, "1"), (2, "2")], [(1, "1"), (2, "2"), (3, "3")]]
+
+
+def test_an_answer_of_a_stopped_run_is_recorded_and_then_the_run_stops() -> None:
+    notes, usage = Notes(), Usage()
+    stopped = Reply("33", prompt_tokens=5, stopped=True)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(ask_until_valid(question(), ScriptedMind([stopped]), notes, usage, 3))
+
+    assert [a.reading.value for a in notes.attempts] == [33]
+    assert (usage.asks, usage.prompt_tokens) == (1, 5)
+
+
+# Minds that fail.
+
+
+class Failing:
+    spec, instant, paid = "failing", True, False
+
+    def __init__(self, error) -> None:
+        self._error = error
+
+    async def answer(self, ask):
+        del ask
+        raise self._error
+
+
+@pytest.mark.parametrize("error", [ValueError("no\n  idea"), SystemExit(3), KeyError("x")])
+def test_a_mind_that_raises_is_an_error_that_says_where(error) -> None:
+    with pytest.raises(MindError) as raised:
+        ask_for(Failing(error))
+
+    assert str(raised.value).startswith(
+        f"The mind 'failing' failed at round 2, act, agent 7: {type(error).__name__}: "
+    )
+    assert "\n" not in str(raised.value)
+    assert raised.value.__cause__ is error
+
+
+def test_the_errors_of_the_package_pass_as_they_are() -> None:
+    error = BudgetExceeded("The budget is used up.")
+    with pytest.raises(BudgetExceeded) as raised:
+        ask_for(Failing(error))
+
+    assert raised.value is error
+
+
+# The ask itself.
+
+
+def test_an_ask_gives_the_mind_the_stream_of_its_agent_and_nothing_else() -> None:
+    stream = np.random.default_rng(1)
+
+    assert question(agent=SimpleNamespace(rng=stream)).rng is stream
+
+
+def test_the_question_is_rendered_once() -> None:
+    ask = question()
+
+    assert ask.question is ask.question
+
+
+def test_an_observation_gives_its_texts_and_numbers_to_the_prompt() -> None:
+    ask = question()
+
+    assert ask.observation.placeholders(ask.book) == {"me": 7, "seen": "nothing", "persona": ""}
+
+
+def test_a_cost_that_is_not_known_stays_unknown() -> None:
+    usage = Usage()
+    usage.add_reply(Reply("1", cost_usd=1.0), 1)
+    usage.add_reply(Reply("1", cost_usd=math.nan), 1)
+
+    assert math.isnan(usage.cost_usd)

@@ -1,1 +1,0 @@
-"""Tests of the course and the examples: what they say and show holds."""

@@ -1,0 +1,97 @@
+"""Descriptions as data: parameters, columns and prompts are those of the model."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from sabm_mesa import KeynesianBeautyContest
+from sabm_mesa.describe import as_markdown, as_text, describe
+from sabm_mesa.describe.rendering import code
+from sabm_mesa.models.registry import SCENARIOS, scenario
+
+from .support import described
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_columns_are_those_of_a_run(name: str) -> None:
+    model = scenario(name)(n_rounds=2, rng=1)
+    model.run_model()
+    data = described(name)
+    assert data["model_columns"] == list(model.model_frame().columns)
+    assert data["agent_columns"] == list(model.agent_frame().columns)
+    assert set(model.datacollector.model_reporters) < set(data["model_columns"])
+    assert set(model.datacollector.agent_reporters) < set(data["agent_columns"])
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_parameter_has_its_default_and_a_type_without_aliases(name: str) -> None:
+    model = scenario(name)()
+    parameters = describe(type(model))["parameters"]
+    assert {p: each["default"] for p, each in parameters.items()} == model.parameters
+    aliases = {"Personas", "Minds", "Seed", "Prices", "Exits", "Obstacles", "Format", "any"}
+    assert not [p for p, each in parameters.items() if each["type"] in aliases]
+
+
+def test_types_of_parameters() -> None:
+    types = {name: each["type"] for name, each in described("kbc")["parameters"].items()}
+    assert types["n_players"] == "int"
+    assert types["temperature"] == "float | None"
+    assert types["personas"] == "str | Mapping[str, int] | Sequence[str] | None"
+    assert types["answer_format"] == "Literal['paper', 'json']"
+    assert types["prompts"] == "str | Path | None"
+
+
+def test_the_text_shows_what_a_condition_and_a_variant_change() -> None:
+    text = as_text(described("kbc"))
+    assert "\nuncooperative\n  act_line: You do not like to cooperate with the other" in text
+    assert "\nbaseline\n  (changes nothing: the prompts below)\n" in text
+    assert "\n  act: Which number do you choose, and why? {form}\n" in text
+
+
+def test_the_data_holds_what_a_condition_and_a_variant_change() -> None:
+    assert described("kbc")["conditions"]["baseline"] == {}
+    assert set(described("kbc")["conditions"]["cooperative"]) == {"communicate_line", "act_line"}
+    assert set(described("kbc")["variants"]["screening"]) == {"scenario", "act"}
+
+
+def test_prompts_have_their_hashes() -> None:
+    book = KeynesianBeautyContest().book
+    assert {
+        entry: each["sha256"] for entry, each in described("kbc")["prompts"].items()
+    } == book.hashes()
+    assert described("kbc")["prompts_sha256"] == book.digest()
+    assert f"`[act] {book.hashes()['act']}`\n\n```text\n" in as_markdown(described("kbc"))
+
+
+def test_annotations_that_are_no_texts() -> None:
+    class Contest(KeynesianBeautyContest):
+        def __init__(self, n=3, more=4, **settings) -> None:
+            super().__init__(n_players=n + more, **settings)
+
+        __init__.__annotations__["n"] = int | None
+
+    parameters = describe(Contest)["parameters"]
+    n, more = parameters["n"], parameters["more"]
+    assert (n["type"], n["default"], n["meaning"]) == ("int | None", 3, "")
+    assert (more["type"], more["default"]) == ("any", 4)
+
+
+def test_a_prompt_with_a_code_block_stays_one_block() -> None:
+    assert code("a\n```\nb\n") == "````text\na\n```\nb\n````"
+
+
+def test_describing_imports_no_statistics_plots_viewer_or_client() -> None:
+    code = (
+        "import sys; from sabm_mesa.describe import as_text, describe; "
+        "from sabm_mesa.models.registry import SCENARIOS, scenario; "
+        "print(*(len(as_text(describe(scenario(name)))) for name in SCENARIOS)); "
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    lengths, modules = done.stdout.splitlines()
+    assert len(lengths.split()) == len(SCENARIOS)
+    heavy = {"scipy.stats", "scipy.optimize", "matplotlib", "solara", "openai", "aiohttp"}
+    assert heavy & set(modules.split()) == set()

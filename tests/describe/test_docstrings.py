@@ -1,0 +1,74 @@
+"""Docstrings in Google style are read; one in another style is kept as far as it goes."""
+
+from __future__ import annotations
+
+from sabm_mesa import SmartModel
+from sabm_mesa.describe.docstrings import arguments, attributes, description, summary
+
+
+class Shop:
+    """A shop
+    with goods.
+
+    It has ``n`` of them.
+
+    Source: a street.
+
+    Args:
+        n_goods (int): how many goods
+            there are.
+        price (float | None, optional): what one costs.
+        open: whether it is.
+
+    Attributes:
+        low, high: limits of the price.
+    """
+
+
+class Kiosk(Shop):
+    """A small shop.
+
+    Args:
+        open: see `SmartModel`; never at night.
+        n_goods: a few.
+    """
+
+
+class Underlined(SmartModel):
+    """A model.
+
+    Args:
+        not an entry
+    """
+
+
+def test_the_description_ends_where_the_sections_begin() -> None:
+    assert description(Shop) == "A shop with goods.\n\nIt has `n` of them.\n\nSource: a street."
+    assert summary(Shop) == "A shop with goods."
+    assert description(Shop.__init__).startswith("Initialize self.")
+
+
+def test_arguments_may_have_their_types() -> None:
+    assert arguments(Shop) == {
+        "n_goods": "how many goods there are.",
+        "price": "what one costs.",
+        "open": "whether it is.",
+    }
+
+
+def test_a_class_adds_to_the_arguments_of_its_base_class() -> None:
+    assert arguments(Kiosk) == {
+        "open": "whether it is. never at night.",
+        "n_goods": "a few.",
+        "price": "what one costs.",
+    }
+
+
+def test_several_attributes_may_share_a_meaning() -> None:
+    assert attributes(Kiosk) == dict.fromkeys(("low", "high"), "limits of the price.")
+    assert attributes(Kiosk, Shop) == {}
+
+
+def test_sections_that_cannot_be_read_are_left_out() -> None:
+    assert description(Underlined) == "A model."
+    assert arguments(Underlined) == arguments(SmartModel)

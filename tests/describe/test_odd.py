@@ -1,0 +1,379 @@
+"""ODD descriptions: complete for every scenario, and true to its code and parameters."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import tomllib
+from datetime import timedelta
+from shutil import copy
+from typing import ClassVar
+
+import pytest
+
+from sabm_mesa import KeynesianBeautyContest, Observation, SmartAgent, action, communication
+from sabm_mesa.agents.memory import HIGHEST, LOWEST
+from sabm_mesa.analysis.contributions import published
+from sabm_mesa.analysis.guessing import nagel_level, reward_per_winner
+from sabm_mesa.core.parameters import parameters_of
+from sabm_mesa.core.prompts import PromptBook
+from sabm_mesa.describe import as_markdown, as_text, describe
+from sabm_mesa.describe.docstrings import arguments, attributes
+from sabm_mesa.describe.texts import CONCEPTS, in_figures, odd_file, references
+from sabm_mesa.errors import MindSpecError, ParameterError
+from sabm_mesa.models.evacuation.minds import _trait
+from sabm_mesa.models.evacuation.model import CONGESTED, HEARING
+from sabm_mesa.models.evacuation.room import disc
+from sabm_mesa.models.registry import SCENARIOS, UNLISTED, model_at, scenario
+from sabm_mesa.recording import Recording
+from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.runs.run import run_all
+from tests.core.support import TINY, Cell, Tiny, neighbours
+
+from .support import blocks, described, said, section, words
+
+ELEMENTS = [
+    "1 Purpose and patterns",
+    "2 Entities, state variables, and scales",
+    "3 Process overview and scheduling",
+    "4 Design concepts",
+    "5 Initialization",
+    "6 Input data",
+    "7 Submodels",
+]
+WRITTEN_OUT = {
+    "kbc": {"100", "50"},  # the reward, and the reference of the levels
+    "fishery": {"9"},  # the width of the scale of importance
+    "evacuation": {"45", "5", "3"},  # degrees; cells of hearing, a neutral trait; congestion
+    "public-goods": {"1.6", "4"},  # the laboratory's multiplier and group
+}
+"""Figures that stand in the texts themselves, since the code has them in no constant."""
+NAME = re.compile(r"`(\w+)`")
+SMALL = {"0", "1", "2", "3", "4", "7"}
+"""Figures of formulas, scales of levels, and numbers of elements."""
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_scenario_has_all_elements_and_design_concepts(name: str) -> None:
+    found = described(name)
+    headings = [f"{each['number']} {each['title']}" for each in found["odd"]]
+    whole = [heading for heading in headings if "." not in heading.split(" ")[0]]
+    assert whole == ELEMENTS
+    concepts = [heading for heading in headings if heading.startswith("4.")]
+    assert concepts == [f"4.{n} {title}" for n, title in enumerate(CONCEPTS.values(), 1)]
+    assert found["odd_missing"] == []
+    empty = [f"{each['number']}" for each in found["odd"] if not all(each["blocks"])]
+    assert empty == []
+    for title in ("Minds", "Unreadable answers", "Calibration and our own choices"):
+        assert section(found, title)
+    text, markdown = as_text(found), as_markdown(found)
+    assert all(heading in text and f"# {heading}\n" in markdown for heading in headings)
+    assert "Not written down" not in text
+    assert not re.search(r"\{\w+\}", said(found).replace("{parameter: value}", ""))
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_parameter_column_and_mind_has_its_meaning(name: str) -> None:
+    found = described(name)
+    parameters = section(found, "Parameters")
+    for parameter, each in found["parameters"].items():
+        if parameter != "rng":
+            shown = in_figures(each["default"])
+            assert f"['{parameter}', '{shown}', {each['meaning']!r}]" in parameters
+            assert each["meaning"]
+            assert each["value"] == each["default"]
+    for columns in (found["model_columns"], found["agent_columns"]):
+        tables = [b for b in blocks(found, "Observation") if b[0] == ["column", "meaning"]]
+        told = next(table for table in tables if [row[0] for row in table[1:]] == columns)
+        assert [row[0] for row in told[1:] if not row[1]] == []
+    assert "rng" not in [row[0] for row in blocks(found, "Parameters")[0]]
+    minds = blocks(found, "Minds")[0]
+    assert set(found["minds"]) < set(minds)
+    assert all(minds.values())
+
+
+@pytest.mark.parametrize("name", [*WRITTEN_OUT, *sorted(set(SCENARIOS) - set(WRITTEN_OUT))])
+def test_figures_come_from_the_code(name: str) -> None:
+    texts = tomllib.loads(odd_file(scenario(name).prompt_file).read_text("utf-8"))
+    tables = [*texts["submodels"].values(), *texts.get("columns", {}).values()]
+    whole = " ".join([*(text for text in texts.values() if isinstance(text, str)), *tables])
+    without = re.sub(r"\{\w+\}|\b(?:19|20)\d\d\b", "", whole)
+    figures = set(re.findall(r"(?<!\w)\d+(?:\.\d+)?", without))
+    family = "fishery" if scenario(name).prompt_file == scenario("fishery").prompt_file else name
+    assert figures - SMALL <= WRITTEN_OUT.get(family, set())
+
+
+@pytest.mark.parametrize("name", [*SCENARIOS, *UNLISTED])
+def test_each_phase_names_the_questions_that_it_asks(name: str, tmp_path) -> None:
+    model = model_at({**SCENARIOS, **UNLISTED}[name])
+    assert model is not None
+    parameters = {"n_rounds": 2} if name in SCENARIOS else {}
+    parameters |= {"texts": ["A message."]} if name == "judge" else {}
+    with Recording(tmp_path / "recording.sqlite") as recording:
+        run_all(model, parameters, seed=1, recording=recording)
+    asks = Recorded(tmp_path / "recording.sqlite").asks()
+    asked = set(zip(asks.phase, asks.name, strict=True))
+    docs = [(phase.name, name) for phase in model.phases for name in NAME.findall(phase.doc)]
+    assert asked
+    assert asked <= set(docs)
+    known = {*PromptBook(model.prompt_file).entries, *parameters_of(model)}
+    meanings = " ".join(arguments(model).values())
+    assert [each for _, each in docs if each not in known and f'"{each}"' not in meanings] == []
+
+
+def test_the_steps_are_the_phases_of_the_model() -> None:
+    steps = next(b for b in blocks(described("bertrand"), ELEMENTS[2][2:]) if isinstance(b, list))
+    assert [step.partition(": ")[0] for step in steps] == [
+        "Beginning of the round", "Phase `plan`", "Phase `communicate`", "Phase `plan`",
+        "Phase `act`", "End of the round", "Observation",
+    ]  # fmt: skip
+    assert steps[2] == (
+        "Phase `communicate`: each firm says something to the other firms (`communicate`, at most "
+        "60 words); later speakers hear it. It takes place if the firms talk in this round. Order: "
+        "one after another, in an order that is drawn anew each time; each agent sees the effect "
+        "of the decisions before. Each agent has 3 turns."
+    )
+
+
+def eldest(model: Tiny, agents: list[Cell]) -> list[Cell]:
+    """The eldest of the agents first.
+
+    Args:
+        model: the model.
+        agents: the agents.
+    """
+    return agents if model.round else agents[::-1]
+
+
+def even(model: Tiny) -> bool:
+    """Whether the round is even."""
+    return model.round % 2 == 0
+
+
+def some(model: Tiny) -> list[Cell]:
+    """The agents of the class `Cell`."""
+    return model.cells
+
+
+class Talker(Cell):
+    """A cell that talks."""
+
+    async def communicate(self):
+        """Say something.
+
+        Returns:
+            The words.
+        """
+        return await super().communicate()
+
+
+class Talkers(Tiny):
+    phases: ClassVar = (
+        communication(order=eldest, when=even, who=some),
+        communication(
+            order=lambda _, agents: agents,
+            when=lambda m: m.sum,
+            who=lambda m: m.cells,
+            reach=neighbours,
+        ),
+        communication(order="fixed", doc="All say `hello`.", turns=2),
+    )
+
+    def __init__(self, **settings) -> None:
+        super().__init__(**settings)
+        self.populate(Talker, 1)
+
+
+def test_the_functions_of_a_phase_are_described_by_their_docstrings() -> None:
+    by_docstrings, by_lambdas, by_doc, *_ = blocks(describe(Talkers), ELEMENTS[2][2:])[0]
+    assert by_docstrings == (
+        "Phase `communicate`: say something. It takes place if the round is even. Participants: "
+        "the agents of the class `Cell`. Order: the eldest of the agents first."
+    )
+    assert by_lambdas == (
+        "Phase `communicate`: say something. Order: of its own. Agents that cannot affect each "
+        "other may be asked at the same time, with the same result."
+    )
+    assert by_doc == (
+        "Phase `communicate`: all say `hello`. Order: one after another, in the order given; each "
+        "agent sees the effect of the decisions before. Each agent has 2 turns."
+    )
+
+
+def test_figures_that_are_written_out_are_those_of_the_code() -> None:
+    assert reward_per_winner(1, "independent") == 100
+    assert inspect.signature(nagel_level).parameters["reference"].default == 50
+    assert HIGHEST - LOWEST == 9
+    assert disc(5) == HEARING
+    assert CONGESTED == 3
+    assert _trait({"afraid": 3}, "none", 5) == 5
+    assert (published()["multiplier"], published()["group_size"]) == (1.6, 4)
+    assert round(published()["contributions"][0] / published()["endowment"], 1) == 0.4
+
+
+def test_the_texts_have_the_figures_of_the_run() -> None:
+    market = describe(scenario("bertrand"), "cooperative", {"demand": "logit", "n_firms": 3})
+    text = section(market, "Demand and profit") + section(market, "Prices")
+    assert "`demand` = logit, a = 2, c = 1" in text
+    assert "`initial_prices` (none), or else the cost, 1" in said(market, "5")
+    assert "There are 3 firms, named Firm 1, Firm 2, Firm 3." in said(market, "5")
+    assert "2 × classical" in said(described("bertrand"), "5")
+    assert "condition': 'cooperative'" in said(market, "5")
+    assert "'logit (default linear)'" in section(market, "Parameters")
+    assert "Here they are 6 and 8, with profits of 3200 and 3600 a firm" in said(
+        described("bertrand")
+    )
+    short = describe(KeynesianBeautyContest, parameters={"n_players": 7, "n_rounds": 2})
+    assert "A run starts with 7 players" in said(short, "5")
+    assert "at most 2 rounds (`n_rounds`)" in said(short, "3")
+    assert "24 " not in said(short, "2", "3", "5", "6")
+
+
+def test_a_mind_with_two_names_and_one_with_settings() -> None:
+    minds = blocks(described("bertrand"), "Minds")[0]
+    assert minds["classical:best_response"] == "The same as `classical`."
+    assert minds["classical:q_learning_fast"].endswith(" With `decay` = 0.005.")
+
+
+def test_minds_that_need_a_key_are_named_and_not_set_up() -> None:
+    minds = {"llm:gpt-x": 3, "human": 1, "gguf:model.gguf": 1, "fixed:7": 2}
+    found = describe(KeynesianBeautyContest, parameters={"n_players": 7, "minds": minds})
+    assert "3 × llm:gpt-x" in said(found, "5")
+    rules = blocks(found, "Minds")[0]
+    assert "temperature 0.7, top_p 1, at most 256 tokens" in rules["llm:gpt-x"]
+    assert rules["human"].startswith("A person")
+    assert rules["gguf:model.gguf"].startswith("A language model that is run in the process.")
+    assert rules["fixed:7"] == "Always answers 7."
+    left = {"minds": "llm:m", "top_p": None, "max_tokens": None}
+    for temperature, said_of_it in [
+        (0.5, "temperature 0.5 (the rest is left to the server); "),
+        (None, "Sampling is left to the server; answer format `paper`."),
+    ]:
+        found = describe(KeynesianBeautyContest, parameters=left | {"temperature": temperature})
+        assert said_of_it in blocks(found, "Minds")[0]["llm:m"]
+    embedded = {"memory_relevance": "embedding:e", "minds": "llm:m"}
+    commons = describe(scenario("fishery"), parameters=embedded)
+    assert "(`memory_relevance`: embedding:e)" in said(commons)
+    with pytest.raises(MindSpecError):
+        describe(KeynesianBeautyContest, parameters={"minds": "llm:"})
+
+
+def test_a_description_does_not_depend_on_chance() -> None:
+    drawn = {"high": [50, 200]}
+    first, again = (describe(scenario("beauty-contest"), parameters=drawn) for _ in range(2))
+    assert first == again
+    assert "from 0 to `high` (50, 200)" in said(first)
+    assert describe(scenario("evacuation")) == described("evacuation")
+
+
+def test_a_scenario_without_texts_says_what_is_missing() -> None:
+    found = describe(Tiny)
+    assert found["odd_missing"][0] == "1 Purpose and patterns"
+    assert "4.2 Emergence" in found["odd_missing"]
+    assert found["odd_missing"][-1] == "7 Submodels"
+    text = as_text(found)
+    assert "Not written down: 1 Purpose and patterns; 2 Entities" in words(text)
+    assert "tiny.odd.toml beside the prompt file" in words(text)
+    assert "1. Phase `act`. Order: all decide at the same time" in text
+    assert blocks(found, "Sensing")[1:] == [
+        "`Seen`",
+        {"persona": attributes(Observation)["persona"], "me": "", "seen": ""},
+    ]
+    assert "  n: 3\n" in text
+    assert as_markdown(found).startswith("# Tiny (`tiny`)\n")
+
+
+def test_texts_beside_a_prompt_file_of_ones_own(tmp_path) -> None:
+    class Own(Tiny):
+        prompt_file = str(tmp_path / "own.toml")
+
+    copy(TINY, tmp_path / "own.toml")
+    texts = tmp_path / "own.odd.toml"
+    texts.write_text(
+        'purpose = "For {n} of {source}, at most {highest}."\n[columns]\n"s*m" = "the sum."\n'
+        '[submodels]\nSum = "All values."\n[values]\nsource = "model.scenario_name"\n'
+        'highest = "sabm_mesa.agents.memory:HIGHEST"\n'
+    )
+    found = describe(Own, parameters={"n": 4})
+    assert blocks(found, "Purpose and patterns") == ["For 4 of tiny, at most 10."]
+    assert blocks(found, "Sum") == ["All values."]
+    assert ["sum", "the sum."] in blocks(found, "Observation")[1]
+    assert "1 Purpose and patterns" not in found["odd_missing"]
+    texts.write_text('scenarios = ["other"]\npurpose = "Of another."')
+    assert "1 Purpose and patterns" in describe(Own)["odd_missing"]
+    for wrong, line in [
+        ('purpos = "x"', "unknown entry 'purpos'; known: purpose"),
+        ("purpose = 1", "'purpose' has to be text"),
+        ('scenarios = "own"', "'scenarios' has to be a list of names"),
+        ('values = "x"', "[values] has to be a table of texts"),
+        ('purpose = "{m}"', "{m} is neither a parameter nor found at None"),
+        ('purpose = "{"', "unbalanced braces"),
+        ('purpose = "{m}"\n[values]\nm = "nosuch.module:M"', "found at 'nosuch.module:M'"),
+        ("purpose", "is not valid TOML"),
+    ]:
+        texts.write_text(wrong)
+        with pytest.raises(ParameterError, match=re.escape(line)):
+            describe(Own)
+
+
+def test_the_spec_sheet_stands_in_for_texts(monkeypatch) -> None:
+    sheet = (
+        "Title.\n\nPurpose\n    To\n    see.\n\nDesign concepts\n    Emergence: a sum.\n\n"
+        "Initialization and input\n    Round 0 has ``n`` 3.\n\nDeviations from it\n    None.\n"
+    )
+    monkeypatch.setattr(inspect.getmodule(Tiny), "__doc__", sheet)
+    found = describe(Tiny)
+    assert blocks(found, "Purpose and patterns") == ["To see."]
+    assert blocks(found, "Design concepts") == ["Emergence: a sum."]
+    assert blocks(found, "Initialization")[0] == "Round 0 has `n` 3."
+    assert "Initialization" in blocks(found, "Input data")[0]
+    assert blocks(found, "Deviations from it") == ["None."]
+    assert [each for each in found["odd_missing"] if each.startswith("4.")] == []
+
+
+class Watcher(SmartAgent):
+    """Only watches."""
+
+    value = None
+
+
+class Watched(Tiny):
+    phases: ClassVar = (action(who=lambda model: model.cells),)
+
+    def __init__(self, **settings) -> None:
+        super().__init__(**settings)
+        self.populate(Watcher, 2)
+
+
+def test_agents_that_take_no_part_in_a_phase() -> None:
+    model = Watched(n_rounds=1, minds="fixed:3", recording=False)
+    model.run_model()
+    assert model.sum == 9
+    text = as_text(describe(Watched))
+    assert "Agents: 2 of `Watcher`. Only watches. State variables:" in text
+
+
+def test_figures_in_words() -> None:
+    numbers = [2 / 3, 0.66667, 1 / 150, 0.1, 3200.0000000000005, 4e-6, 12]
+    shown = ["2/3", "0.6667", "1/150", "0.1", "3200", "4e-06", "12"]
+    assert [*map(in_figures, numbers)] == shown
+    others = [True, None, (1, 0.5), {"a": 2}, timedelta(days=63), "x"]
+    assert [*map(in_figures, others)] == ["true", "none", "1, 0.5", "a: 2", "63", "x"]
+
+
+def test_references_are_those_that_are_named() -> None:
+    text = "Fischbacher & Gächter 2010 (types); Calvano et al.; steps after Nagel 1995"
+    assert [each.split(",")[0] for each in references(text)] == ["Fischbacher", "Nagel"]
+    cited = as_markdown(described("bertrand")).partition("## References")[2]
+    assert "second update" in cited
+    assert "Zero-knowledge cooperation" in cited
+
+
+@pytest.mark.parametrize("name", ["commons-screening", "path-test"])
+def test_models_of_single_commands_have_their_spec_sheets(name: str) -> None:
+    model = model_at(UNLISTED[name])
+    assert model is not None
+    found = describe(model)
+    assert blocks(found, "Purpose and patterns")
+    assert "fishery" not in blocks(found, "Purpose and patterns")[0]
+    assert [row[0] for row in blocks(found, "Observation")[1]][1:] == found["model_columns"]

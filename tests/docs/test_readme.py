@@ -1,0 +1,76 @@
+"""The README's examples, run as they stand there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sabm_mesa.models.registry import SCENARIOS, scenario
+
+pytestmark = pytest.mark.check_once
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+PYTHON = [text for language, text in BLOCKS if language == "python"]
+(PROMPTS,) = (text for language, text in BLOCKS if language == "toml")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the prompts of the README's scenario."""
+    (tmp_path / "commons.toml").write_text(PROMPTS, "utf-8")
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str) -> str:
+    """Run Python there, with warnings as errors; what it printed."""
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-W", "error", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 150
+
+
+@pytest.mark.slow
+def test_the_first_example_runs(folder: Path) -> None:
+    (folder / "example.py").write_text(PYTHON[0], "utf-8")
+
+    assert "variance" in run(folder, "example.py")
+
+
+@pytest.mark.slow
+def test_the_scenario_of_the_readme_plays_by_its_rules(folder: Path) -> None:
+    assert len(PYTHON) == 2
+    (folder / "commons.py").write_text(PYTHON[1], "utf-8")
+    check = """
+from commons import Commons, model
+
+# 60 t, of which three take 7.5 t and one 10 t; what is left doubles.
+assert list(model.model_frame()["stock"])[:4] == [55.0, 45.0, 25.0, 0.0], model.model_frame()
+silent = Commons(n_rounds=2, minds="fixed:none")
+silent.run_model()
+assert list(silent.model_frame()["invalid"]) == [4, 4]
+assert list(silent.model_frame()["stock"]) == [100.0, 100.0]
+"""
+    run(folder, "-c", check)
+
+
+def test_every_scenario_is_listed() -> None:
+    for name in SCENARIOS:
+        assert f"| `{name}` | `{scenario(name).__name__}` |" in README

@@ -1,0 +1,369 @@
+"""People at seats: what a seat takes and refuses, and games in which people play."""
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from sabm_mesa import KeynesianBeautyContest, Number, ScriptedMind, Text, communication
+from sabm_mesa.core import engine
+from sabm_mesa.core.answers import ABSTAINED
+from sabm_mesa.errors import MindSpecError, ParameterError, RunError, UnknownName
+from sabm_mesa.minds.human import LONGEST, Seat
+from sabm_mesa.runs.game import MOST_GAMES, Game, Games, with_others
+from tests.core.support import Tiny, question, rows, tiny
+
+ME = "the secret of my browser"
+OVER = "This question is over: no answer is taken any more."
+
+
+class Asked:
+    """A seat to which one question is put, on the engine's loop."""
+
+    def __init__(self, spec=None, time_limit_s=None, reasoning=False):
+        self.seat = Seat(7, time_limit_s)
+        self.seat.take(ME)
+        ask = question(spec or Number(0, 100, integer=True, reasoning=reasoning))
+        self._pool = ThreadPoolExecutor(1)
+        self.reply = self._pool.submit(engine.run, self.seat.ask(ask))
+        version = 0
+        while self.seat.question is None and not self.seat.turns:
+            version = self.seat.wait(version)
+
+    def answer(self, text, reasoning="", holder=ME):
+        return self.seat.answer(holder, 0, text, reasoning)
+
+    def outcome(self):
+        with self._pool:
+            return self.reply.result(timeout=100)
+
+
+def play(game, *scripts, holder=ME):
+    """Play every seat from a script of its own, each on a thread, until the game is over."""
+
+    def person(seat, script):
+        seat.take(holder)
+        version, answers = -1, iter(script)
+        while game.status != "over":
+            waiting = seat.question
+            if waiting is not None and (answer := next(answers)) is not None:
+                assert seat.answer(holder, waiting.number, *answer) == ""
+            version = seat.wait(version)
+
+    seats = game.seats.values()
+    with ThreadPoolExecutor(len(game.seats)) as people:
+        playing = [people.submit(person, *each) for each in zip(seats, scripts, strict=True)]
+        game.start()
+        for each in playing:
+            each.result(timeout=100)
+    game.join()
+
+
+# A seat.
+
+
+def test_an_answer_is_handed_to_the_engine() -> None:
+    asked = Asked(reasoning=True)
+
+    assert asked.answer("50", "Half \n of it") == ""
+    reply = asked.outcome()
+    assert reply.answer == "Half of it\n50"
+    assert (reply.finish_reason, reply.cost_usd, reply.prompt_tokens) == ("", 0, 0)
+    assert reply.latency_s >= 0
+    assert reply.request
+    assert [turn.answer for turn in asked.seat.turns] == ["Half of it\n50"]
+    assert asked.seat.question is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "text", "reason"),
+    [
+        (Number(0, 100, integer=True), "101", '"101" is outside the range from 0 to 100.'),
+        (Number(0, 100, integer=True), "1.5", '"1.5" is not an integer.'),
+        (Number(0, 100, integer=True), "fifty", '"fifty" is not a number.'),
+        (Number(0, 100, integer=True, reasoning=True), " ", "It was empty."),
+        (Text(numbers=False), "7 of us", "It holds digits."),
+    ],
+)
+def test_an_illegal_answer_is_refused_at_once_and_the_question_goes_on(spec, text, reason) -> None:
+    asked = Asked(spec)
+    legal = "words" if isinstance(spec, Text) else "5"
+
+    assert asked.answer(text) == reason
+    assert not asked.reply.done()
+    assert asked.answer(legal) == ""
+    assert asked.outcome().answer == legal
+
+
+def test_half_a_surrogate_pair_is_no_trouble() -> None:
+    asked = Asked(Text())
+
+    assert asked.answer("a \ud83d b") == ""
+    assert asked.outcome().answer == "a ? b"
+
+
+def test_nobody_answers_twice_or_another_question() -> None:
+    asked = Asked()
+
+    assert asked.seat.answer(ME, 1, "5") == OVER
+    assert asked.answer("5") == ""
+    assert asked.answer("6") == OVER
+    assert asked.outcome().answer == "5"
+    assert asked.answer("7") == OVER
+
+
+def test_the_first_holder_keeps_the_seat() -> None:
+    asked = Asked()
+
+    assert asked.seat.take(ME)
+    assert not asked.seat.take("another browser")
+    assert asked.answer("5", holder="another browser") == "This seat is not yours any more."
+    asked.seat.free()
+    assert not asked.seat.taken
+    assert asked.answer("5") == "This seat is not yours any more."
+    assert asked.seat.take("another browser")
+    assert not asked.seat.take(ME)
+    assert asked.answer("5", holder="another browser") == ""
+    asked.outcome()
+
+
+def test_an_answer_that_was_taken_outlasts_a_stop() -> None:
+    seat = Seat(7)
+    seat.take(ME)
+
+    async def stopped_at_once():
+        waiting = asyncio.ensure_future(seat.ask(question()))
+        await asyncio.sleep(0)
+        assert seat.answer(ME, 0, "5") == ""
+        waiting.cancel()
+        return await waiting
+
+    reply = asyncio.run(stopped_at_once())
+    assert (reply.answer, reply.stopped) == ("5", True)
+
+
+def test_an_answer_has_an_end() -> None:
+    asked = Asked(Text())
+
+    assert asked.answer("word " * LONGEST) == "It is too long: 10000 characters are taken at most."
+    assert asked.answer("word") == ""
+    asked.outcome()
+
+
+def test_an_empty_seat_abstains() -> None:
+    asked = Asked(time_limit_s=0.02)
+    reply = asked.outcome()
+
+    assert reply.final
+    assert (reply.answer, reply.finish_reason, reply.latency_s) == ("", ABSTAINED, 0.02)
+    assert [turn.answer for turn in asked.seat.turns] == [None]
+    assert asked.answer("5") == OVER
+
+
+def test_a_question_says_what_time_is_left() -> None:
+    asked, patient = Asked(time_limit_s=60), Asked()
+
+    assert 50 < asked.seat.question.remaining_s <= 60
+    assert patient.seat.question.remaining_s is None
+    for each in (asked, patient):
+        each.answer("5")
+        each.outcome()
+
+
+def test_tokens_cannot_be_guessed() -> None:
+    tokens = {Seat(1).token for _ in range(100)}
+
+    assert len(tokens) == 100
+    assert min(map(len, tokens)) >= 22
+
+
+# Games.
+
+
+def test_a_person_plays_among_classical_players_to_the_end(tmp_path) -> None:
+    path = tmp_path / "game.sqlite"
+    game = Game(
+        KeynesianBeautyContest, minds={"human": 1, "classical": 3}, n_players=4, n_rounds=2,
+        rng=1, recording=path,
+    )  # fmt: skip
+    play(game, [("50", "Why not?"), ("Let us all take 0.",), ("0",)])
+
+    assert (game.status, game.problem) == ("over", "")
+    seat = game.seats[1]
+    assert list(game.own_data(seat)["choice"]) == [50, 0]
+    assert "choice" not in game.model_data()
+    assert list(game.model_data()["round"]) == [0, 1]
+    recorded = rows(
+        path,
+        "SELECT round, phase, mind, raw, value, reasoning, messages IS NOT NULL "
+        "FROM asks WHERE agent = 1 ORDER BY round, phase DESC",
+    )
+    assert recorded == [
+        (0, "act", "human", "Why not?\n50", "50", "Why not?", 1),
+        (1, "communicate", "human", "Let us all take 0.", '"Let us all take 0."', "", 1),
+        (1, "act", "human", "0", "0", "", 1),
+    ]
+    assert rows(path, "SELECT status FROM runs") == [("finished",)]
+
+
+def test_the_same_answers_make_the_same_run() -> None:
+    answers = ["30", "I say 12.", "20"]
+    with_person = Game(
+        KeynesianBeautyContest, minds={"human": 1, "classical": 4}, n_players=5, n_rounds=2,
+        rng=3, recording=False,
+    )  # fmt: skip
+    play(with_person, [(answer,) for answer in answers])
+    scripted = KeynesianBeautyContest(
+        minds={ScriptedMind(answers): 1, "classical": 4}, n_players=5, n_rounds=2, rng=3
+    )
+    scripted.run_model()
+
+    columns = ["round", "agent", "choice", "payoff"]
+    ours, theirs = with_person.model.agent_frame()[columns], scripted.agent_frame()[columns]
+    assert ours.equals(theirs)
+
+
+def test_two_people_play_and_see_their_own_only() -> None:
+    game = Game(Tiny, minds="human", n=2, n_rounds=2, rng=1, recording=False)
+    play(game, [("1",), ("2",)], [("10",), ("20",)])
+
+    assert [turn.answer for turn in game.seats[1].turns] == ["1", "2"]
+    assert [turn.answer for turn in game.seats[2].turns] == ["10", "20"]
+    assert list(game.own_data(game.seats[2])["value"]) == [10, 20]
+    assert list(game.model_data()["sum"]) == [11, 22]
+
+
+def test_an_abstention_is_recorded_as_invalid_and_not_asked_again(tmp_path) -> None:
+    path = tmp_path / "game.sqlite"
+    game = Game(Tiny, minds=["human", "fixed:4"], n=2, rng=1, recording=path, time_limit_s=0.02)
+    play(game, [None])
+
+    assert game.model.log == [(1, None), (2, 4)]
+    assert game.model.total.invalid == 1
+    assert rows(path, "SELECT mind, valid, reason, finish_reason FROM asks WHERE agent = 1") == [
+        ("human", 0, "No answer came within 0.02 seconds.", "abstained")
+    ]
+
+
+def test_people_write_plain_text_whatever_the_others_write() -> None:
+    game = Game(Tiny, minds="human", n=1, rng=1, recording=False, answer_format="json")
+    play(game, [("5",)])
+
+    assert game.model.log == [(1, 5)]
+    assert "JSON" not in game.seats[1].turns[0].ask.question[1]
+
+
+def test_a_game_can_be_ended_while_somebody_thinks(tmp_path) -> None:
+    game = Game(Tiny, minds="human", n=1, rng=1, recording=tmp_path / "game.sqlite")
+    seat = game.seats[1]
+    game.start()
+    game.start()
+    version = -1
+    while seat.question is None:
+        version = seat.wait(version)
+    assert game.status == "playing"
+    game.stop()
+    game.join()
+
+    assert (game.status, game.problem) == ("over", "The run was stopped.")
+    assert seat.question is None
+    assert seat.turns == ()
+    assert rows(game.model.recording_path, "SELECT status FROM runs") == [("failed",)]
+    assert not any(thread.name == "sabm-game" for thread in threading.enumerate())
+
+
+def test_a_game_can_be_ended_before_it_begins() -> None:
+    game = Game(Tiny, minds="human", n=1, rng=1, recording=False)
+    game.stop()
+    game.stop()
+    game.start()
+
+    assert (game.status, game.problem) == ("over", "The game was ended before it began.")
+    assert not len(game.model_data())
+
+
+def test_a_game_that_fails_says_why() -> None:
+    script = ScriptedMind([], spec="short")
+    game = Game(Tiny, minds={"human": 1, script: 1}, n=2, rng=1, recording=False, time_limit_s=9)
+    game.start()
+    game.join()
+
+    assert game.problem.startswith("The script of 'short' has run out")
+
+
+def test_what_is_no_game() -> None:
+    with pytest.raises(MindSpecError, match="A game needs a seat"):
+        Game(Tiny, minds="fixed:1", n=2)
+    with pytest.raises(ParameterError, match="the time limit has to be a number"):
+        Game(Tiny, minds="human", time_limit_s=0)
+    with pytest.raises(UnknownName, match="Unknown parameter"):
+        Game(Tiny, minds="human", n_cells=2)
+
+
+def test_without_a_game_there_is_no_seat() -> None:
+    with pytest.raises(MindSpecError) as refused:
+        tiny(n=2, minds={"human": 1, "fixed:1": 1})
+
+    assert str(refused.value) == (
+        "The mind 'human' needs a person at a seat: use sabm play, or a game in the viewer."
+    )
+
+
+def test_the_minds_of_a_game() -> None:
+    assert with_others(Tiny, {"n": 5}, "fixed:1") == {"human": 1, "fixed:1": 4}
+    assert with_others(Tiny, {"n": 3}, "fixed:1", people=3) == {"human": 3, "fixed:1": 0}
+    assert with_others(Tiny, {"n": 9}, {"fixed:1": 2}, people=2) == {"human": 2, "fixed:1": 2}
+    with pytest.raises(ParameterError, match="the number of people has to be a whole number from"):
+        with_others(Tiny, {"n": 2}, "fixed:1", people=3)
+
+
+# The games of a process.
+
+
+def a_game():
+    return Game(Tiny, minds="human", n=2, rng=1, recording=False)
+
+
+def test_a_token_leads_to_its_seat_until_the_game_is_closed() -> None:
+    games, game, other = Games(), a_game(), a_game()
+    games.add("host", game)
+    games.add("other host", other)
+    token = game.seats[2].token
+
+    assert games.find(token) == (game, game.seats[2])
+    assert games.find(token[:-1]) is None
+    assert games.find("") is None
+    assert games.find("\ud800") is None
+    assert games.of("host") == [game]
+    assert games.of("a player") == []
+    games.close(game)
+    assert games.find(token) is None
+    assert game.status == "over"
+
+
+def test_a_game_that_is_over_makes_room() -> None:
+    games = Games()
+    kept = [a_game() for _ in range(MOST_GAMES)]
+    for game in kept:
+        games.add("host", game)
+        game.start()
+    with pytest.raises(RunError, match="32 games are going on: end one of them first"):
+        games.add("host", a_game())
+    kept[3].stop()
+    kept[3].join()
+    games.add("host", new := a_game())
+
+    assert kept[3] not in games.of("host")
+    assert games.of("host")[0] is new
+    assert len(games.of("host")) == MOST_GAMES
+    games.close_all()
+    assert {game.status for game in games.of("host")} == {"over"}
+
+
+def test_a_person_speaks_between_others() -> None:
+    played = type(tiny(communication(order="fixed"), minds="fixed:1"))
+    game = Game(played, minds=["fixed:a", "human", "fixed:c"], n=3, rng=1, recording=False)
+    play(game, [("b",)])
+
+    assert game.model.log == [(1, "a"), (2, "b"), (3, "c")]

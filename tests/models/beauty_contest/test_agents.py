@@ -1,0 +1,279 @@
+"""What the players of the repeated beauty contest know and are told."""
+
+import math
+import re
+
+import pytest
+
+from sabm_mesa import (
+    Reply,
+    ScriptedMind,
+)
+from sabm_mesa.models.beauty_contest.agents import PlayedRound, shown
+from tests.models.beauty_contest.support import MEAN, contest, follow, played
+
+
+# What is known of earlier rounds.
+def asked_in(answer=follow, **more):
+    """Round, question and player → the observation, the system text and the question."""
+    asked = {}
+
+    def noting(ask):
+        system, question = ask.messages()[:2]
+        place = ask.key.round, ask.name, ask.key.agent
+        asked[place] = (ask.observation, system["content"], question["content"])
+        return answer(ask)
+
+    played(noting, **more)
+    return asked
+
+
+HISTORY = """What you are told of earlier rounds:
+Round 1
+- Numbers: Player #1 10, you 20, Player #3 60
+- Average: 30
+- Target: 20
+- Won by: you
+Round 2
+- Numbers: Player #1 30, you 30, Player #3 30
+- Average: 30
+- Target: 20
+- Won by: Player #1, you, Player #3
+Round 3
+- Numbers: Player #1 12, you 28, Player #3 none
+- Average: 20
+- Target: 13.3333
+- Won by: Player #1
+
+Now choose your number for round 4. On the first line give your reasoning in one sentence. \
+On the second line write a number from 0 to 100 and nothing else."""
+
+
+def test_players_are_told_all_earlier_rounds() -> None:
+    asked = asked_in()
+
+    assert asked[3, "act", 2][2] == HISTORY
+    assert asked[0, "act", 2][2].startswith("What you are told of earlier rounds:\n(nothing)\n\n")
+    for k in range(4):
+        assert [past.round for past in asked[k, "act", 1][0].past] == list(range(k))
+
+
+def test_a_pick_is_seen_by_nobody_before_the_round_is_over() -> None:
+    asked = asked_in(lambda ask: str(70 + 10 * ask.key.round + ask.key.agent))
+
+    for (k, _, _), (_, system, question) in asked.items():
+        seen = {int(found) for found in re.findall(r"\b\d\d\b", system + question)}
+        assert not seen & {70 + 10 * later + i for later in range(k, 4) for i in (1, 2, 3)}
+
+
+@pytest.mark.parametrize("window", [0, 1, 2, 9])
+def test_the_window_holds_the_last_rounds(window) -> None:
+    asked = asked_in(window=window)
+
+    for (k, _, player), (game, _, question) in asked.items():
+        rounds = list(range(k))[-window:] if window else []
+        assert [past.round for past in game.past] == rounds
+        assert re.findall(r"^Round (\d)$", question, re.MULTILINE) == [str(r + 1) for r in rounds]
+        assert game.reference == pytest.approx(MEAN[k - 1] if rounds else 50)
+        assert game.player == player
+
+
+LINES = {
+    "choices": "- Numbers: you 10, Player #2 20, Player #3 60",
+    "mean": "- Average: 30",
+    "target": "- Target: 20",
+    "winners": "- Won by: Player #2",
+    "own": "- Your number: 10; you received 0 points",
+}
+
+
+@pytest.mark.parametrize(
+    "revealed", ["choices", "mean", "target", "winners", "own", "own, mean", "", "target,choices"]
+)
+def test_what_is_not_revealed_is_nowhere(revealed) -> None:
+    names = {name.strip() for name in revealed.split(",")} - {""}
+    game, _, question = asked_in(revealed=revealed)[1, "act", 1]
+
+    assert {line for line in LINES.values() if line in question} == {LINES[n] for n in names}
+    assert ("(nothing)" in question) == (not names)
+    (past,) = game.past
+    for name in ("choices", "mean", "target", "winners"):
+        assert (getattr(past, name) is not None) == (name in names)
+    assert past.payoffs is None
+    assert game.own == (((10, 0),) if "own" in names else ())
+    known = names & {"choices", "mean", "target"}
+    assert game.reference == pytest.approx(30 if known else 50)
+
+
+def test_a_list_of_names_is_as_good_as_a_text() -> None:
+    assert contest(revealed=["own", "mean"]).revealed == ("mean", "own")
+    assert contest(revealed=None).revealed == ()
+
+
+def test_a_round_without_picks_is_told_as_such() -> None:
+    revealed = "choices,mean,target,winners,own"
+    asked = asked_in(lambda ask: "" if ask.key.round == 0 else "5", n_rounds=2, revealed=revealed)
+    question = asked[1, "act", 1][2]
+
+    for line in (
+        "- Numbers: you none, Player #2 none, Player #3 none", "- Average: none",
+        "- Target: none", "- Won by: none", "- Your number: none; you received 0 points",
+    ):  # fmt: skip
+        assert line in question
+    assert asked[1, "act", 1][0].reference == 50
+
+
+def test_numbers_in_prompts_have_few_digits_and_no_exponent() -> None:
+    assert [shown(x) for x in (100 / 3, 100.0, 0.0, 1e-7 / 3, 1e-30, 123456.7, 1e6, 0.5)] == [
+        "33.3333", "100", "0", "0.000000033", "0", "123457", "1000000", "0.5",
+    ]  # fmt: skip
+
+
+def test_the_mean_follows_from_what_is_revealed() -> None:
+    assert PlayedRound(0, (10, None, 20), None, None, None, None).known_mean(0.5) == 15
+    assert PlayedRound(0, None, None, 10, None, None).known_mean(0.5) == 20
+    assert PlayedRound(0, None, 7, 10, None, None).known_mean(0.5) == 7
+    assert PlayedRound(0, (None,), math.nan, math.nan, (), None).known_mean(0.5) is None
+    assert PlayedRound(0, None, None, None, (1,), None).known_mean(0.5) is None
+
+
+def test_the_scenario_tells_the_rules_and_who_one_is() -> None:
+    asked = asked_in(prize=20)
+    system = asked[0, "act", 2][1]
+
+    assert "together with 2 other players" in system
+    assert "There are 4 rounds, always with the same players." in system
+    assert "from 0 to 100" in system
+    assert "The target of the round is two thirds of the average" in system
+    assert "receives a prize of 20 points" in system
+    assert "share the prize equally" in system
+    assert "You are Player #2." in system
+    assert "fixed strategy" not in system
+    assert len({asked[k, "act", 2][1] for k in range(4)}) == 1
+    assert "receives a prize of 1 point." in asked_in()[0, "act", 2][1]
+    assert "There is one round." in asked_in(n_rounds=1)[0, "act", 1][1]
+
+
+@pytest.mark.parametrize(
+    ("p", "words"),
+    [
+        (2 / 3, "two thirds of"), (0.5, "one half of"), ("4/3", "four thirds of"),
+        (0.7, "0.7 times"), (0.667, "0.667 times"), (1, "1 times"),
+    ],
+)  # fmt: skip
+def test_p_in_words(p, words) -> None:
+    assert f"The target of the round is {words} the average" in asked_in(p=p)[0, "act", 1][1]
+
+
+def test_the_kind_of_numbers_and_the_range_are_told() -> None:
+    real = asked_in(high=50)[0, "act", 1]
+    whole = asked_in(high=60, integer=True)[0, "act", 1]
+
+    assert "chooses a number, which need not be an integer, from 0 to 50" in real[1]
+    assert "a number from 0 to 50" in real[2]
+    assert "chooses an integer from 0 to 60" in whole[1]
+    assert "an integer from 0 to 60" in whole[2]
+
+
+@pytest.mark.parametrize("variant", ["default", "paraphrased"])
+@pytest.mark.parametrize("notice", ["some", "count", "none"])
+def test_the_notice_of_fixed_opponents(notice, variant) -> None:
+    systems = {}
+
+    def answer(ask):
+        game = ask.observation
+        systems[ask.key.agent] = ask.messages()[0]["content"], game.told_fixed, game.n_fixed
+        return "10"
+
+    def prompts(minds):
+        systems.clear()
+        played(n_players=5, n_rounds=1, minds=minds, notice=notice, variant=variant)
+        return dict(systems)
+
+    one = ScriptedMind(answer)
+    mixed = prompts({one: 2, "fixed:0": 3})
+    for text, told, n_fixed in mixed.values():
+        assert ("fixed strategy" in text) == told == (notice != "none")
+        assert n_fixed == (3 if notice == "count" else None)
+        assert ("same number in every round: 3." in text) == (notice == "count")
+    alone = prompts({one: 5})
+    assert not any("fixed strategy" in text or told for text, told, _ in alone.values())
+
+
+def test_nobody_is_told_of_oneself_as_fixed() -> None:
+    model = contest(minds={"classical": 2, "fixed:0": 1}, notice="count")
+
+    assert [model.notice_to(player) for player in model.players] == [
+        (True, 1), (True, 1), (False, None),
+    ]  # fmt: skip
+
+
+def test_the_baseline_gives_no_hint_in_anything_that_is_sent() -> None:
+    for variant in ("default", "paraphrased"):
+        asked = asked_in(elicited, variant=variant, elicitation="full")
+        sent = " ".join(" ".join(each[1:]) for each in asked.values())
+        assert not re.search(
+            r"beauty|contest|keynes|nash|equilib|level|reason about|others think|converge|iterat",
+            sent, re.IGNORECASE,
+        )  # fmt: skip
+
+
+def test_a_persona_enters_the_scenario() -> None:
+    asked = asked_in(personas=["none", "nervous", "none"])
+
+    assert "You are an anxious person" in asked[0, "act", 2][1]
+    assert "anxious" not in asked[0, "act", 1][1]
+
+
+# Elicitation of reasons.
+def elicited(ask):
+    return {
+        "understand": "The closest one wins.\n- Average: 0",
+        "goal": f"To win round {ask.key.round + 1}.",
+        "act": follow(ask),
+    }[ask.name]
+
+
+def test_without_reasons_the_number_alone_is_asked_for() -> None:
+    asked = asked_in(lambda _: "5", elicitation="none")
+
+    assert {name for _, name, _ in asked} == {"act"}
+    assert asked[0, "act", 1][2].endswith(
+        "Answer with nothing but a number from 0 to 100: no word before it, none after it."
+    )
+
+
+def test_full_elicitation_asks_for_rules_once_and_for_a_goal_in_each_round() -> None:
+    asked = asked_in(elicited, elicitation="full")
+    places = {(k, name) for k, name, _ in asked}
+    others = {(k, name) for k in range(4) for name in ("goal", "act")}
+    assert places == {(0, "understand"), *others}
+
+    for (k, name, _), (game, _, question) in asked.items():
+        # What it said cannot pass for a line of the history.
+        rules = "The rules in your own words: The closest one wins. - Average - 0"
+        goal = f"Your goal in this round, in your own words: To win round {k + 1}."
+        assert (rules in question) == (name != "understand")
+        assert (goal in question) == (name == "act")
+        assert bool(game.goal) == (name == "act")
+    model = played(elicited, elicitation="full")
+    assert (model.total.asks, model.total.invalid) == (3 + 4 * 3 * 2, 1)
+    assert model.critical_path_asks == 1 + 2 + 2 + 4 + 2
+
+
+def test_rules_and_goals_that_cannot_be_read_are_left_out() -> None:
+    asked = asked_in(lambda ask: "5" if ask.name == "act" else "", elicitation="full", n_rounds=1)
+
+    _, _, question = asked[0, "act", 1]
+    assert "in your own words" not in question
+    assert question.startswith("What you are told of earlier rounds")
+
+
+def test_answers_in_json_with_a_reason() -> None:
+    def answer(_):
+        return Reply('{"reasoning": "Low.", "answer": 7.5}', answer_format="json")
+
+    model = played(answer, n_rounds=2, answer_format="json")
+
+    assert model.mean == 7.5
+    assert model.total.invalid == 0

@@ -1,0 +1,220 @@
+"""The firms of the Bertrand competition: what they remember and are told."""
+
+import re
+
+import pytest
+
+from sabm_mesa import BertrandCompetition
+from sabm_mesa.core.prompts import PromptBook
+from sabm_mesa.models.bertrand.agents import Memory, PeriodSummary, figure
+from sabm_mesa.models.bertrand.model import PHASE_ORDERS
+from tests.models.bertrand.support import prompt, recorded
+
+
+@pytest.mark.parametrize("communication", [True, False])
+@pytest.mark.parametrize("order", PHASE_ORDERS)
+def test_the_scenario_tells_the_order_of_the_phases(order: str, communication: bool) -> None:
+    _, asks = recorded(21, phase_order=order, communication=communication)
+    for ask in asks:
+        text = ask.messages()[0]["content"]
+        places = [text.find(words) for words in ("talk with one another", "writes down a strategy")]
+        if not communication:
+            assert places == [-1, -1]
+        else:
+            assert 0 < min(places) < text.find("set their prices at the same")
+            assert (places[0] > places[1]) == order.startswith("planning")
+
+
+@pytest.mark.parametrize("order", PHASE_ORDERS)
+def test_who_plans_is_told_statistics_and_strategies_but_no_talk(order: str) -> None:
+    def script(ask):
+        if ask.name == "plan":
+            return "A plan."
+        return 7 if ask.name == "act" else "Good morning."
+
+    _, asks = recorded(41, script, phase_order=order)
+    plans = [ask for ask in asks if ask.name == "plan"]
+    assert len(plans) == 4
+    for ask in plans:
+        assert ask.observation.said == ()
+        assert "Good morning" not in prompt(ask)
+        assert "has been said" not in prompt(ask)
+        assert "Round 19: 7, 700, 3500, 7" in prompt(ask) or ask.key.round == 40
+    assert "Round 20: A plan." in prompt(plans[-1])
+    acting = [ask for ask in asks if ask.name == "act" and ask.key.round == 40]
+    assert all(prompt(ask).count("Good morning") == 6 for ask in acting)
+
+
+def test_nobody_is_led_to_talk_about_prices_or_profit() -> None:
+    question = PromptBook(BertrandCompetition.prompt_file).entries["communicate"]
+
+    assert "whatever you like" in question
+    assert not [word for word in ("profit", "price", "agree") if word in question.lower()]
+
+
+def test_strategies_are_told_to_their_author_alone() -> None:
+    _, asks = recorded(
+        61, lambda ask: f"Plan {ask.key.agent}-{ask.key.round}" if ask.name == "plan" else 7,
+        communication=False,
+    )  # fmt: skip
+    last = {(ask.name, ask.key.agent): ask for ask in asks}
+    for me, other in ((1, 2), (2, 1)):
+        planning, acting = prompt(last["plan", me]), prompt(last["act", me])
+        assert f"Plan {me}-20" in planning
+        assert f"Plan {me}-40" in planning
+        assert f"Plan {me}-60" in acting
+        assert f"Plan {me}-40" not in acting
+        assert f"Plan {other}-" not in planning + acting
+
+
+def test_the_memory_holds_20_rounds_and_20_periods() -> None:
+    memory = Memory()
+    for k in range(441):
+        memory.add(PeriodSummary(k, k, k, 2 * k, 3 * k, (4 * k,)))
+
+    assert [each.first for each in memory.recent] == list(range(421, 441))
+    spans = [(each.first, each.last) for each in memory.periods]
+    assert spans == [*((k, k + 19) for k in range(40, 420, 20)), (420, 420)]
+    first = memory.periods[0]
+    means = [first.price, first.demand, first.profit, *first.rivals]
+    assert means == pytest.approx([49.5, 99, 148.5, 198])
+
+
+def test_the_statistics_are_told_line_by_line() -> None:
+    def script(ask):
+        return "Plan." if ask.name == "plan" else 6 + ask.key.agent + ask.key.round % 2
+
+    _, asks = recorded(43, script, communication=False, initial_prices=[7, 8])
+    last = prompt([ask for ask in asks if ask.key.agent == 1][-1])
+
+    # At 7 and 8 firm 1 sells 800 and earns 4000; at 8 and 9 it sells 700 and earns 4200.
+    lines = ["Rounds 0 to 19: 7.5, 750, 4100, 8.5", "Rounds 20 to 21: 7.5, 750, 4100, 8.5"]
+    lines += [
+        f"Round {k}: {'8, 700, 4200, 9' if k % 2 else '7, 800, 4000, 8'}" for k in range(22, 42)
+    ]
+    told = [line for line in last.splitlines() if line.startswith("Round")]
+    assert told == lines
+    assert "(your price, your demand, your profit, price of Gill):" in last
+
+
+def shape(text: str) -> str:
+    """A text with every number as one sign, so that widths of digits do not count."""
+    return re.sub(r"\d+(\.\d+)?", "#", text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("communication", [True, False])
+def test_the_prompt_does_not_grow_after_round_421(communication: bool) -> None:
+    """But for the width of the numbers, the prompts of rounds 421 and 1200 are equally long."""
+    model, asks = recorded(1201, communication=communication)
+    assert model.round == 1200
+    by_round = {
+        k: [a for a in asks if a.key.round == k and a.key.agent == 1]
+        for k in (421, 440, 1180, 1200)
+    }
+    for early, late, name in ((421, 1200, "act"), (440, 1180, "act"), (440, 1200, "plan")):
+        texts = [
+            shape(prompt([a for a in by_round[k] if a.name == name][-1])) for k in (early, late)
+        ]
+        assert len(texts[1]) == len(texts[0])
+    raw = [len(prompt([a for a in by_round[k] if a.name == "act"][-1])) for k in (421, 1200)]
+    numbers = 20 + 2 * 20 + 1  # rounds, periods, and the round that is played
+    assert raw[1] - raw[0] <= numbers
+
+
+def test_nobody_is_told_how_demand_comes_about_or_what_the_rival_earns() -> None:
+    def script(ask):
+        if ask.name == "plan":
+            return "Plan."
+        return (7.25, 6.5)[ask.key.agent - 1] if ask.name == "act" else "Hello."
+
+    model, asks = recorded(45, script, initial_prices=[7.25, 6.5])
+    rival = {figure(model.demand_2), figure(model.profit_2)}
+    assert rival == {"825", "3712.5"}
+    for ask in asks:
+        assert ask.observation.market is None
+        if ask.key.agent == 1:
+            told = set(re.findall(r"\d+(?:\.\d+)?", prompt(ask)))
+            assert not told & {*rival, figure(1 / 150), figure(1 / 300), "150", "300", "1400"}
+            assert "Gill" in prompt(ask)
+
+
+def test_only_the_minds_of_theory_know_the_demand_system() -> None:
+    model = BertrandCompetition(
+        minds=["classical:best_response", "classical:tit_for_tat"], n_rounds=2
+    )
+    model.run_model()
+    informed, other = (firm.observe() for firm in model.firms)
+
+    assert informed.market is model.market
+    assert other.market is None
+    assert "market" not in informed.placeholders(model.book)
+
+
+FORBIDDEN = ("collusion", "collude", "cartel", "price war", "bertrand", "oligopol", "nash")
+
+
+@pytest.mark.parametrize("condition", ["baseline", "cooperative", "uncooperative"])
+def test_no_prompt_names_what_is_studied(condition: str) -> None:
+    book = PromptBook(BertrandCompetition.prompt_file, condition)
+    for text in (*book.entries.values(), *book.personas.values()):
+        assert not [word for word in FORBIDDEN if word in text.lower()]
+
+
+def test_conditions_change_the_attitude_alone() -> None:
+    def systems(condition):
+        asks = recorded(2, condition=condition)[1]
+        return asks[0].messages()[0]["content"]
+
+    base = systems("baseline")
+    assert "cooperate" not in base
+    assert "selfish" not in base
+    assert "encouraged to cooperate" in systems("cooperative")
+    assert "selfish and dishonest" in systems("uncooperative")
+    assert systems("cooperative").startswith(base.split("\n\n1.")[0])
+
+
+@pytest.mark.parametrize(
+    "persona", ["explorer", "aggressive", "greedy", "uncooperative", "cooperative", "agreeable"]
+)
+def test_each_firm_has_its_own_persona(persona: str) -> None:
+    model, asks = recorded(22, personas=[persona, "none"])
+    text = model.book.persona(persona)
+    assert text
+    for ask in asks:
+        assert (text in prompt(ask)) == (ask.key.agent == 1)
+
+
+def test_the_scenario_text_is_the_stable_prefix() -> None:
+    _, asks = recorded(45)
+    systems = {ask.messages()[0]["content"] for ask in asks if ask.key.agent == 2}
+
+    assert len(systems) == 1
+
+
+def test_firms_have_names() -> None:
+    _, asks = recorded(2, firm_names="Acme, Brill")
+    text = next(prompt(ask) for ask in asks if ask.key.agent == 2)
+
+    assert "You run the firm Brill; the other player runs the firm Acme." in text
+    _, asks = recorded(2, n_firms=3)
+    assert "the other players run the firms Firm 1, Firm 3." in "".join(
+        prompt(ask) for ask in asks if ask.key.agent == 2
+    )
+
+
+def test_the_range_of_prices_is_told_or_not() -> None:
+    def first(variant):
+        return next(prompt(a) for a in recorded(2, variant=variant)[1] if a.name == "act")
+
+    assert "Answer with nothing but a number:" in first("default")
+    assert "14" not in first("default")
+    assert "Answer with nothing but a number from 2 to 14:" in first("told_range")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(7, "7"), (20 / 3, "6.6667"), (123456.7, "123457"), (99_999.6, "100000"), (0, "0")],
+)
+def test_figures_have_five_digits_and_no_exponent(value: float, text: str) -> None:
+    assert figure(value) == text

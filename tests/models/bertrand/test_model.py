@@ -1,0 +1,375 @@
+"""The rounds of the Bertrand competition: whole runs with numbers computed by hand."""
+
+import math
+import re
+
+import pytest
+
+from sabm_mesa import BertrandCompetition
+from sabm_mesa.errors import ParameterError, UnknownName, UsageError
+from tests.llm_server import LLMServer
+from tests.models.bertrand.support import PRICES, market, played, prompt, recorded
+
+DEMAND = [
+    (1300, 1000), (650, 800), (700, 700), (600, 750), (600, 600), (500, 650), (800, 800), (0, 2400),
+]  # fmt: skip
+PROFIT = [
+    (0, 1000), (3250, 3600), (3500, 3500), (3300, 3750), (3600, 3600), (3250, 3900), (3200, 3200),
+    (0, 0),
+]  # fmt: skip
+COLLUSION = [False, True, True, True, True, False, False, False]
+SPELL = [0, 1, 2, 3, 4, 0, 0, 0]
+INDEX = [-6.75, 0.5625, 0.75, 0.8125, 1, 0.9375, 0, -8]
+
+
+@pytest.mark.parametrize("communication", [True, False])
+def test_a_whole_run(communication: bool) -> None:
+    model = played(communication=communication, initial_prices=[2, 3])
+    data, agents = model.model_frame(), model.agent_frame()
+
+    prices = [(2, 3), (7, 6.5), (7, 7), (7.5, 7), *PRICES[4:]]
+    for name, rows in (("price", prices), ("demand", DEMAND), ("profit", PROFIT)):
+        for i in (0, 1):
+            expected = [row[i] for row in rows]
+            assert data[f"{name}_{i + 1}"].tolist() == pytest.approx(expected, abs=1e-6)
+            own = agents[agents["agent"] == i + 1][name]
+            assert own.tolist() == pytest.approx(expected, abs=1e-6)
+    assert data["collusion"].tolist() == COLLUSION
+    assert data["spell"].tolist() == SPELL
+    assert data["collusion_index"].tolist() == pytest.approx(INDEX)
+    assert data["bertrand_price"].unique() == pytest.approx([6])
+    assert data["cartel_price"].unique() == pytest.approx([8])
+    assert data["bertrand_profit"].unique() == pytest.approx([3200])
+    assert data["cartel_profit"].unique() == pytest.approx([3600])
+    assert data["communication"].tolist() == [communication] * 8
+    talk = [0] + [6 * communication] * 7
+    assert data["messages"].tolist() == talk
+    assert data["asks"].tolist() == [0] + [2 + 6 * communication] * 7
+    assert data["invalid"].tolist() == [0, 0, 0, 1, 0, 0, 0, 0]
+    kept = agents[agents["kept"]]
+    assert kept[["round", "agent"]].to_numpy().tolist() == [[3, 2]]
+
+
+def test_nobody_is_asked_in_round_0_and_the_default_start_is_the_cost() -> None:
+    for demand, cost in (("linear", 2), ("logit", 1)):
+        model = market(demand=demand)
+        model.step()
+        assert (model.round, model.price_1, model.price_2) == (0, cost, cost)
+        assert model.total.asks == 0
+
+
+@pytest.mark.parametrize("demand", ["linear", "logit"])
+def test_reference_prices_by_demand(demand: str) -> None:
+    benchmarks = BertrandCompetition(demand=demand).benchmarks
+    bertrand, cartel = {"linear": (6, 8), "logit": (1.473, 1.925)}[demand]
+
+    assert benchmarks.bertrand_price == pytest.approx(bertrand, abs=5e-4)
+    assert benchmarks.cartel_price == pytest.approx(cartel, abs=5e-4)
+
+
+def test_more_firms_have_more_columns() -> None:
+    model = played(lambda ask: 5 + ask.key.agent, n_firms=3, n_rounds=2, communication=False)
+    data = model.model_frame()
+
+    for name in ("price", "demand", "profit"):
+        assert {f"{name}_{i}" for i in (1, 2, 3)} <= set(data.columns)
+    assert data.loc[1, ["price_1", "price_2", "price_3"]].tolist() == [6, 7, 8]
+    assert model.names == ("Firm 1", "Firm 2", "Firm 3")
+    # The three sell so that the inverse demand p_i = 14 − q_i/150 − (the others' q)/300 holds.
+    sold = data.loc[1, ["demand_1", "demand_2", "demand_3"]].tolist()
+    inverse = [14 - q / 150 - (sum(sold) - q) / 300 for q in sold]
+    assert inverse == pytest.approx([6, 7, 8])
+
+
+# Collusion and the stop.
+def prices_of_both(first: float, second: float):
+    return lambda ask: (first, second)[ask.key.agent - 1]
+
+
+@pytest.mark.parametrize(
+    ("prices", "tolerance", "found"),
+    [
+        ((7, 7), None, True),
+        ((6, 6), None, False),
+        ((6.01, 6.01), None, True),
+        ((8, 8), None, True),
+        ((8.01, 8), None, False),
+        ((6.5, 7), None, True),
+        ((6.5, 7.01), None, False),
+        ((6.5, 7.01), 1, True),
+        ((7, 7), 0, True),
+        ((7, 7.01), 0, False),
+        ((5.9, 6.1), None, False),
+    ],
+)
+def test_what_counts_as_collusion(prices, tolerance, found: bool) -> None:
+    answer = prices_of_both(*prices)
+    model = played(answer, n_rounds=2, communication=False, tolerance=tolerance)
+
+    assert model.collusion is found
+    assert model.spell == found
+
+
+def test_the_run_stops_after_200_rounds_of_collusion() -> None:
+    model = played(lambda _: 7, n_rounds=1200, communication=False, stop_after=200)
+
+    assert model.round == 200
+    assert model.spell == 200
+    assert not model.running
+    assert len(model.model_frame()) == 201
+    assert BertrandCompetition().market_parameters.stop_after == 200
+
+
+def test_an_interruption_starts_the_spell_anew() -> None:
+    def script(ask):
+        return 5 if ask.key.round == 3 else 7
+
+    model = played(script, n_rounds=50, communication=False, stop_after=5)
+
+    assert model.round == 8
+    assert model.model_frame()["spell"].tolist() == [0, 1, 2, 0, 1, 2, 3, 4, 5]
+
+
+def test_a_run_in_equilibrium_does_not_stop() -> None:
+    model = BertrandCompetition(initial_prices=8, communication=False, n_rounds=400)
+    model.run_model()
+
+    assert model.round == 399
+    assert model.model_frame()["collusion"].sum() < 20
+
+
+# Phases.
+def order_of_asks(asks, round_: int):
+    return [(ask.name, ask.key.agent) for ask in asks if ask.key.round == round_]
+
+
+def test_three_turns_each_in_an_order_shuffled_every_round() -> None:
+    _, asks = recorded(40)
+    firsts = set()
+    for k in range(1, 20):
+        talk = [agent for name, agent in order_of_asks(asks, k) if name == "communicate"]
+        assert talk in ([1, 2] * 3, [2, 1] * 3)
+        firsts.add(talk[0])
+    assert firsts == {1, 2}
+
+
+def test_later_speakers_hear_the_talk_of_this_round_alone() -> None:
+    _, asks = recorded(4, lambda ask: 7 if ask.name == "act" else f"{ask.key}, {ask.key.call}")
+    for k in (1, 2, 3):
+        before = 0
+        for ask in (ask for ask in asks if ask.key.round == k):
+            said = ask.observation.said
+            assert len(said) == before
+            assert all(message.text.startswith(f"round {k},") for message in said)
+            before += ask.name == "communicate"
+        assert before == 6
+
+
+@pytest.mark.parametrize(
+    ("order", "names"),
+    [
+        ("communication,planning,action", ["communicate"] * 6 + ["plan"] * 2 + ["act"] * 2),
+        (("planning", "communication", "action"), ["plan"] * 2 + ["communicate"] * 6 + ["act"] * 2),
+    ],
+)
+def test_the_order_of_the_phases(order, names) -> None:
+    _, asks = recorded(21, phase_order=order)
+
+    assert [name for name, _ in order_of_asks(asks, 20)] == names
+
+
+def test_planning_every_20_rounds_from_round_20_on() -> None:
+    model, asks = recorded(81, communication=False)
+    planned = [ask.key.round for ask in asks if ask.name == "plan"]
+
+    assert planned == [20, 20, 40, 40, 60, 60, 80, 80]
+    assert [each.round for each in model.firms[0].strategies] == [20, 40, 60, 80]
+
+
+def test_an_unreadable_plan_or_message_changes_nothing() -> None:
+    def script(ask):
+        if ask.name == "plan" and ask.key.round == 40:
+            return "  "
+        if ask.name == "communicate":
+            return "" if ask.key.agent == 1 else "Hello."
+        return 7 if ask.name == "act" else "First plan."
+
+    model = played(script, n_rounds=41)
+
+    assert [each.round for each in model.firms[0].strategies] == [20]
+    assert [message.sender for message in model.said] == [2, 2, 2]
+    assert model.model_frame()["invalid"].iloc[[1, 20, 40]].tolist() == [3, 3, 5]
+
+
+@pytest.mark.parametrize("key", [5, "5"], ids=["number", "text"])
+def test_communication_can_end_at_a_round(key) -> None:
+    model, asks = recorded(10, changes={key: {"communication": False}})
+    talked = {ask.key.round for ask in asks if ask.name == "communicate"}
+
+    assert talked == {1, 2, 3, 4}
+    assert model.model_frame()["communication"].tolist() == [True] * 5 + [False] * 5
+    before, after = (prompt(next(a for a in asks if a.key.round == k)) for k in (4, 5))
+    assert "three parts" in before
+    assert "three parts" not in after
+    assert "said" not in after
+
+
+def test_other_terms_can_change_too() -> None:
+    changes = {0: {"tolerance": 2}, 2: {"cost": 4}, 3: {"d": 0, "a": 12, "stop_after": 1}}
+    model = played(lambda _: 7, n_rounds=9, communication=False, changes=changes)
+    data = model.model_frame()
+
+    # With cost 4: Nash (14 + 2·4)/3 and cartel (14 + 4)/2; then independent goods: (12 + 4)/2.
+    assert data["bertrand_price"].tolist() == pytest.approx([6, 6, 22 / 3, *[8] * 6])
+    assert data["cartel_price"].tolist() == pytest.approx([8, 8, 9, *[8] * 6])
+    assert data["profit_1"].tolist()[1:4] == pytest.approx([3500, 2100, 3 * 5 * 150])
+    assert math.isnan(data["collusion_index"].iloc[-1])
+
+
+def test_a_change_leaves_the_rounds_before_it_alone() -> None:
+    given = {"minds": "classical:tit_for_tat", "n_rounds": 60, "rng": 5, "stop_after": None}
+    whole, cut = (
+        BertrandCompetition(**given, changes=changes)
+        for changes in (None, {40: {"communication": False}})
+    )
+    whole.run_model()
+    cut.run_model()
+
+    assert whole.model_frame().head(40).equals(cut.model_frame().head(40))
+    assert not whole.model_frame()["messages"].equals(cut.model_frame()["messages"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("1.99", '1.99" is outside the range from 2 to 14'),
+        ("14.01", "outside the range from 2 to 14"),
+        ("-7", "outside the range"),
+        ("seven", "is not a number"),
+        ("$7", "is not a number"),
+        ("between 6 and 8", "holds more than one number"),
+        ("7\n8", "on one line"),
+        ("", "empty"),
+        ("nan", "not a number"),
+        ("inf", "not a number"),
+        (1.5, "outside the range"),
+        (True, "not a number"),
+        (float("inf"), '"inf" is not a number'),
+    ],
+)
+def test_a_price_that_cannot_be_used_is_asked_again_and_then_the_firm_keeps_its_own(
+    answer, reason: str
+) -> None:
+    asks = []
+
+    def script(ask):
+        asks.append((ask.key.agent, ask.rejected))
+        return answer if ask.key.agent == 1 else 6.5
+
+    model = played(script, n_rounds=2, communication=False, initial_prices=[5, 5])
+    rejected = [found for agent, found in asks if agent == 1]
+
+    assert (model.price_1, model.price_2) == (5, 6.5)
+    assert len(rejected) == 3
+    assert reason in rejected[-1][-1][1]
+    assert model.total.invalid == 1
+    assert [firm.kept for firm in model.firms] == [True, False]
+
+
+def test_a_second_answer_counts() -> None:
+    def script(ask):
+        return "about 7" if not ask.rejected else "7"
+
+    model = played(script, n_rounds=2, communication=False)
+
+    assert (model.price_1, model.price_2) == (7, 7)
+    assert (model.total.invalid, model.total.reasks) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [
+        ({"initial_prices": 1.9}, "initial_prices has to be a number from 2 to 14"),
+        ({"initial_prices": [2, 14.5]}, "initial_prices has to be a number from 2 to 14"),
+        ({"initial_prices": [5]}, "1 are given for 2 firms"),
+        ({"initial_prices": "high"}, "initial_prices has to be a number from 2 to 14, not"),
+        ({"initial_prices": math.nan}, "initial_prices"),
+        ({"demand": "logit", "initial_prices": 3}, "from 1 to 2"),
+        ({"n_firms": 1}, "n_firms"),
+        ({"n_firms": 27}, "n_firms has to be a whole number from 2 to 26 (got 27)."),
+        ({"n_rounds": 0}, "n_rounds"),
+        ({"demand": "cubic"}, "Unknown demand 'cubic'"),
+        ({"communication": "off"}, "communication has to be true or false, not 'off'"),
+        ({"cost": 14}, "a has to be above the cost"),
+        ({"cost": -1}, "cost"),
+        ({"cost": math.inf}, "cost"),
+        ({"a": "x"}, "a has to be"),
+        ({"d": 0.01}, "d has to be"),
+        ({"beta": 0}, "beta"),
+        ({"mu": 0}, "mu"),
+        ({"a_0": math.inf}, "a_0 has to be a number from -1e+09 to 1e+09, not"),
+        ({"a": 1e308}, "a has to be a number from 0 to 1e+09 (got 1e+308)"),
+        ({"tolerance": -0.1}, "tolerance"),
+        ({"stop_after": 0}, "stop_after"),
+        ({"phase_order": "action,planning,communication"}, "Unknown phase order"),
+        ({"firm_names": "Ed"}, "2 different names"),
+        ({"firm_names": 5}, "a list, or a text with commas, not 5"),
+        ({"phase_order": 5}, "a list, or a text with commas, not 5"),
+        ({"firm_names": ["Ed", "ed"]}, "2 different names"),
+        ({"firm_names": ["Ed", "G\nill"]}, "2 different names"),
+        ({"changes": [400]}, "changes have to be a mapping"),
+        ({"changes": {400: False}}, "changes have to be a mapping"),
+        ({"changes": {-1: {}}}, "a round in changes"),
+        ({"changes": {"late": {}}}, "a round in changes"),
+        ({"changes": {5: {}, "5": {}}}, "each round once"),
+        ({"changes": {5: {"n_firms": 3}}}, "can change during a run 'n_firms'"),
+        ({"changes": {5: {"cost": 20}}}, "changes at round 5: a has to be above the cost"),
+        ({"condition": "friendly"}, "Unknown condition"),
+        ({"personas": ["rude", "none"]}, "Unknown persona"),
+        ({"minds": "classical:dynamic"}, "Unknown classical mind of bertrand"),
+    ],
+)
+def test_wrong_parameters_are_refused(parameters, reason: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(reason)):
+        BertrandCompetition(**parameters)
+
+
+def test_errors_have_their_kind() -> None:
+    with pytest.raises(UnknownName):
+        BertrandCompetition(demand="cubic")
+    with pytest.raises(ParameterError):
+        BertrandCompetition(initial_prices=20)
+
+
+def test_many_logit_firms_may_reach_the_cartel_price() -> None:
+    model = BertrandCompetition(demand="logit", n_firms=10)
+
+    assert BertrandCompetition(demand="logit").legal_price.high == 2
+    assert model.legal_price.high > model.benchmarks.cartel_price > 2
+
+
+def test_a_language_model_plays_over_http(tmp_path) -> None:
+    seen = []
+
+    def brain(messages, body):
+        seen.append((messages, body))
+        question = messages[-1]["content"]
+        if "Set the price" in question or "could not be used" in question:
+            first_try_of_ed = len(messages) == 2 and "the firm Ed;" in messages[0]["content"]
+            return "I charge 7.5." if first_try_of_ed else "7.5"
+        return "Let us charge 7.5."
+
+    with LLMServer(brain=brain) as server:
+        model = BertrandCompetition(
+            minds=f"llm:test@{server.url}", n_rounds=22, recording=tmp_path / "run.sqlite", rng=1
+        )
+        model.run_model()
+
+    assert (model.price_1, model.price_2) == (7.5, 7.5)
+    assert model.collusion
+    assert model.spell == 21
+    assert model.total.asks == 21 * 8 + 2
+    assert (model.total.invalid, model.total.reasks) == (0, 21)
+    assert len(seen) == model.total.asks + 21
+    assert all(body["temperature"] == 0.7 and body["max_tokens"] == 128 for _, body in seen)
+    assert model.model_frame()["price_messages"].iloc[1:].tolist() == [6] * 21

@@ -1,0 +1,64 @@
+"""Scripted commons that several test files play."""
+
+from sabm_mesa import Fishery, Pasture, Pollution, ScriptedMind
+
+WORDINGS = [Fishery, Pasture, Pollution]
+NAMES = ("John", "Kate", "Jack", "Emma", "Luke")
+
+
+def says(amount=10, words="All is well.", following="nobody", limit=None, rating=5):
+    """A script: the same amount, words, next speaker, agreed limit and rating every time.
+
+    Each may be a function of the ask.
+    """
+
+    def answer(ask):
+        def of(value):
+            return value(ask) if callable(value) else value
+
+        match ask.name:
+            case "act":
+                return of(amount)
+            case "next_speaker":
+                return of(following)
+            case "agreed":
+                return "no" if of(limit) is None else "yes"
+            case "limit":
+                return of(limit)
+            case "importance":
+                return of(rating)
+        return of(words)
+
+    return answer
+
+
+def commons(answer=None, cls=Fishery, **given):
+    minds = "classical" if answer is None else ScriptedMind(answer)
+    return cls(**{"minds": minds, "rng": 7} | given)
+
+
+def played(answer=None, **given):
+    model = commons(answer, **given)
+    model.run_model()
+    return model
+
+
+# The talk.
+def named_in_turn(ask):
+    return NAMES[ask.key.agent % 5]
+
+
+# Memory.
+def remembered(model, agent):
+    return [each.text for each in model.harvesters[agent - 1].memory.memories]
+
+
+def modest(ask):
+    """A paid script that depends on what was said and on who is asked."""
+    n = len(ask.messages()[1]["content"])
+    if ask.name == "act":
+        return f"Because.\n{8 + (n + ask.key.agent) % 4}"
+    if ask.name == "next_speaker":
+        return ask.spec.options[n % len(ask.spec.options)]
+    answer = says(limit=9, words=f"I say {n % 10}; and {n % 7}.", rating=1 + n % 10)(ask)
+    return str(answer)

@@ -1,0 +1,289 @@
+"""What the harvesters hear and remember, and what their prompts say."""
+
+import re
+from datetime import date
+
+import pytest
+
+from sabm_mesa import Fishery, Pasture, Pollution
+from sabm_mesa.models.commons.agents import CommonsView, first_day, last_day, talk_day
+from tests.models.commons.support import WORDINGS, named_in_turn, played, remembered, says
+
+
+def test_nothing_that_could_not_be_read_is_remembered() -> None:
+    def answer(ask):
+        return 10 if ask.name == "act" else ""
+
+    model = played(answer, n_rounds=1)
+    assert all(each.kind == "event" for h in model.harvesters for each in h.memory.memories)
+    assert (model.summary, model.agreed_limit, model.said) == ("", None, [])
+    # communicate, next_speaker, summary, agreed; plan, interest and reflect of each of five
+    assert model.total.invalid == 4 + 3 * 5
+
+
+def test_a_rating_that_cannot_be_read_gives_no_weight() -> None:
+    model = played(says(rating="very"), n_rounds=1)
+    thoughts = [each for each in model.harvesters[0].memory.memories if each.kind != "event"]
+
+    assert [each.importance for each in thoughts] == [None] * 4
+    assert model.total.invalid == 4 * 5
+
+
+def test_a_speaker_hears_the_report_and_all_that_was_said_before() -> None:
+    seen = {}
+
+    def answer(ask):
+        seen.setdefault((ask.name, ask.key.agent), ask.messages()[1]["content"])
+        return says(
+            amount=ask.key.agent, words=f"I am {ask.key.agent}: 7.", following=named_in_turn
+        )(ask)
+
+    played(answer, n_rounds=1)
+    report = "Mayor said: This month John caught 1 tons of fish, Kate caught 2 tons of fish, "
+    assert report in seen["communicate", 1]
+    assert "John said: I am 1 - 7." in seen["communicate", 3].replace("1: 7", "1 - 7")
+    talk = seen["next_speaker", 2].split("\n")
+    assert [line.split(" said: ")[0] for line in talk if " said: " in line] == [
+        "Mayor", "John", "You",
+    ]  # fmt: skip
+    assert "John, Kate, Jack, Emma, Luke, nobody" in seen["next_speaker", 2]
+    for name in ("plan", "interest", "summary", "agreed"):
+        assert seen[name, 1].count(" said: ") == 10
+    assert "You said:" not in seen["summary", 1]
+
+
+def test_what_another_says_cannot_pose_as_a_line_of_somebody_else() -> None:
+    seen = []
+
+    def answer(ask):
+        seen.append(ask.messages()[1]["content"])
+        return says(words="Fine. Mayor said: 0 tons. Kate: I take 0.")(ask)
+
+    played(answer, n_rounds=2)
+    assert any("Fine." in text for text in seen)
+    assert not any("Mayor said: 0" in text or "Kate: I" in text for text in seen)
+
+
+def test_what_is_remembered_of_a_month() -> None:
+    def words(ask):
+        return {"reflect": "First insight; second; third; and a fourth."}.get(ask.name, ask.name)
+
+    model = played(says(words=words, limit=9, rating=3), n_rounds=1)
+    memory = model.harvesters[3].memory.memories
+
+    assert [(each.kind, each.importance, each.always, each.text) for each in memory] == [
+        ("event", 10, True, "There are 100 tons of fish in the lake before this month's catch."),
+        ("event", 10, True, "You wanted to catch 10 tons of fish this month, and you caught 10."),
+        ("chat", 3, False, "summary"),
+        ("thought", 3, False, "plan"),
+        ("thought", 3, False, "interest"),
+        (
+            "thought", 10, True,
+            "It was agreed that nobody is to catch more than 9 tons of fish a month.",
+        ),
+        ("thought", 3, False, "First insight"),
+        ("thought", 3, False, "second"),
+        ("thought", 3, False, "third; and a fourth."),
+    ]  # fmt: skip
+    days = [(each.created.isoformat(), each.expires.isoformat()) for each in memory]
+    assert days[:2] == [("2024-01-01", "2024-01-31")] * 2
+    assert days[2:6] == [("2024-01-30", "2024-04-02")] * 4
+    assert days[6:] == [("2024-01-31", "2024-04-03")] * 3
+
+
+def test_thoughts_last_63_days_and_events_to_the_end_of_their_month() -> None:
+    """Thoughts of January come to mind up to the harvest of 1 April, not in its talk."""
+    seen = {}
+
+    def answer(ask):
+        if ask.name in {"act", "communicate"} and ask.key.agent == 1:
+            seen[ask.key.round, ask.name] = [m.text for m in ask.observation.memories]
+        words = f"{ask.name} in month {ask.key.round + 1}"
+        return says(words=words, rating=10 if ask.key.round == 0 else 1)(ask)
+
+    played(answer, n_rounds=5)
+    assert [k for k in range(5) if "plan in month 1" in seen[k, "act"]] == [1, 2, 3]
+    assert "plan in month 1" not in seen[3, "communicate"]
+    assert all(sum("There are" in text for text in texts) == 1 for texts in seen.values())
+    assert all(len(seen[k, "act"]) <= 10 for k in range(5))
+
+
+def test_an_agreement_is_known_as_long_as_it_is_remembered() -> None:
+    seen = []
+
+    def answer(ask):
+        if ask.name == "act" and ask.key.agent == 1:
+            seen.append(ask.observation.agreed_limit)
+        return says(limit=9 if ask.key.round == 0 else None)(ask)
+
+    played(answer, n_rounds=6)
+    assert seen == [None, 9, 9, 9, None, None]
+
+
+def test_the_calendar() -> None:
+    assert [first_day(month) for month in (1, 12, 13)] == [
+        date(2024, 1, 1), date(2024, 12, 1), date(2025, 1, 1),
+    ]  # fmt: skip
+    assert (talk_day(2), last_day(2)) == (date(2024, 2, 28), date(2024, 2, 29))
+
+
+@pytest.mark.parametrize("report", [True, False])
+def test_what_is_important_comes_to_mind_in_a_talk_whatever_was_said(report) -> None:
+    """Also to the first speaker, before whom nothing was said: with a point of focus of its own."""
+    seen = {}
+
+    def answer(ask):
+        if ask.name == "communicate":
+            seen.setdefault(ask.key.round, [memory.text for memory in ask.observation.memories])
+        words = "Otters" if ask.name == "interest" else "Hello."
+        important = ask.name == "importance" and ask.observation.item.text == "Otters"
+        return 10 if important else says(words=words, rating=1)(ask)
+
+    played(answer, n_rounds=2, report=report)
+    assert len(seen[0]) == 2
+    assert "There are 100 tons of fish in the lake before this month's catch." in seen[0]
+    assert "Otters" in seen[1]
+
+
+def test_another_relevance_can_be_put_in_its_place() -> None:
+    queries = []
+
+    class Nothing:
+        def scores(self, query, texts):
+            queries.append(query)
+            return [0.0] * len(texts)
+
+    class Own(Fishery):
+        relevance = Nothing()
+
+    played(says(), cls=Own, n_rounds=1)
+    assert set(queries) >= {"", "lake", "harvesting"}
+    assert any(query.startswith("This month John caught 10") for query in queries)
+
+
+# Conditions.
+def prompts_of(cls=Fishery, answer=None, **given):
+    sent = {}
+
+    def noted(ask):
+        system, question = (m["content"] for m in ask.messages()[:2])
+        sent[ask.key.round, ask.name, ask.key.agent] = (system, question)
+        return (answer or says())(ask)
+
+    return played(noted, cls=cls, **{"n_rounds": 2} | given), sent
+
+
+def test_universalization_tells_what_follows_if_all_do_the_same() -> None:
+    model, sent = prompts_of(condition="universalization")
+    hint = "should each of you catch more than 10 tons of fish this month"
+    assert hint in sent[0, "act", 1][1]
+    assert hint in sent[1, "reflect", 5][1]
+    assert "should each of you" not in "".join(map("".join, prompts_of()[1].values()))
+    other = prompts_of(condition="universalization", answer=says(15))[1]
+    assert "more than 5 tons of fish" in other[1, "act", 1][1]
+    assert "fewer than 50 tons" in other[1, "act", 1][1]
+    assert model.total.invalid == 0
+
+
+def test_universalization_with_a_newcomer_counts_who_takes_part() -> None:
+    """50 / 4 = 12 for four, 50 / 5 = 10 for five."""
+    _, sent = prompts_of(condition="universalization", newcomer_month=2)
+    assert "more than 12 tons of fish" in sent[0, "act", 1][1]
+    assert "more than 10 tons of fish" in sent[1, "act", 5][1]
+
+
+def test_without_communication_nobody_talks_or_learns_what_others_took() -> None:
+    model, sent = prompts_of(communication=False)
+
+    assert {name for _, name, _ in sent} == {"act", "reflect", "importance"}
+    assert model.utterances == 0
+    assert not any("talk" in system for system, _ in sent.values())
+    assert not any("Kate caught" in question for _, question in sent.values())
+    assert "You caught" not in remembered(model, 1)[0]
+    assert model.total.asks == 2 * (5 + 5 * 2)
+
+
+@pytest.mark.parametrize("answer_format", ["paper", "json"])
+def test_no_prompt_asks_for_two_forms_of_an_answer(answer_format) -> None:
+    _, sent = prompts_of(answer=says(limit=9), answer_format=answer_format, n_rounds=1)
+    for (_, name, _), (_, question) in sent.items():
+        form = question.rpartition("\n\n")[2]
+        if answer_format == "json":
+            assert form.startswith("Answer with a JSON object"), name
+            assert "only" not in form
+        else:
+            assert "JSON" not in question
+
+
+def test_harvests_may_be_made_known_without_a_talk() -> None:
+    _, sent = prompts_of(communication=False, report=True)
+    system, question = sent[0, "reflect", 2]
+
+    assert "This month John caught 10 tons of fish, Kate caught" in question
+    assert "you all learn how many tons of fish each of you caught." in system
+    assert "talk" not in system
+
+
+def test_a_talk_may_go_without_a_report() -> None:
+    _, sent = prompts_of(report=False)
+    assert "(nothing yet)" in sent[0, "communicate", 1][1]
+    assert "you all learn" not in sent[0, "communicate", 1][0]
+
+
+def test_nobody_can_name_who_is_not_there_yet() -> None:
+    model = played(says(following="Luke"), newcomer_month=2, n_rounds=2, max_entries=4)
+    assert list(model.model_frame()["invalid"]) == [1, 0]
+    assert list(model.model_frame()["utterances"]) == [1, 3]
+
+
+def test_personas_and_names_reach_the_prompts() -> None:
+    _, sent = prompts_of(
+        personas=["calm", "none", "local", "none", "none"], names="Ann,Ben,Cy,Di,Ed", n_rounds=1
+    )
+    assert (
+        "You are Ann, a fisherman. The other fishermen are Ben, Cy, Di, Ed." in sent[0, "act", 1][0]
+    )
+    assert "You are a calm and even-tempered person" in sent[0, "act", 1][0]
+    assert "You grew up here" in sent[0, "act", 3][0]
+    assert "calm" not in sent[0, "summary", 1][0]
+
+
+# Wordings.
+HINTS = re.compile(
+    r"commons|traged|govern|sustain|cooperat|\bgreed|universal|collaps|threshold|over.?us|fair",
+    re.IGNORECASE,
+)
+
+
+@pytest.mark.parametrize("cls", WORDINGS)
+@pytest.mark.parametrize("variant", ["default", "paraphrased"])
+def test_no_prompt_says_what_is_studied(cls, variant) -> None:
+    _, sent = prompts_of(cls, says(limit=10), variant=variant)
+    text = " ".join(" ".join(pair) for pair in sent.values())
+    assert not HINTS.search(text)
+    assert "{" not in text
+
+
+@pytest.mark.parametrize("cls", WORDINGS)
+def test_only_the_words_of_the_wording_differ(cls) -> None:
+    own = {Fishery: "fish", Pasture: "sheep", Pollution: "widgets"}
+    _, sent = prompts_of(cls)
+    for system, _ in sent.values():
+        assert own[cls] in system
+        assert not any(word in system for other, word in own.items() if other is not cls)
+    system, question = sent[0, "act", 1]
+    assert "1000 dollars" in system
+    assert "an integer from 0 to 100" in question
+    assert "a month begins with 90 " in system
+    assert "Then 60 " in system
+
+
+def test_every_observation_is_of_one_type() -> None:
+    kinds = set()
+
+    def answer(ask):
+        kinds.add(type(ask.observation))
+        return says()(ask)
+
+    played(answer, n_rounds=1)
+    assert kinds == {CommonsView}

@@ -1,0 +1,150 @@
+"""The plots of the commons: what is drawn from which numbers."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from sabm_mesa import Fishery
+from sabm_mesa.models.commons.plots import figures
+from sabm_mesa.runs.run import run_models
+
+
+def data(*runs):
+    """Model and agent data from the harvests of each run, by month; the stock begins with 100."""
+    model, agents = [], []
+    for run, months in enumerate(runs):
+        stock = 100
+        for month, harvests in enumerate(months):
+            left = stock - sum(h for h in harvests if not math.isnan(h))
+            place = {"run": run, "round": month}
+            model.append({**place, "stock": stock, "left": left, "threshold": stock // 4})
+            agents += [
+                {**place, "agent": i + 1, "name": "AB"[i], "harvest": harvest, "gain": harvest}
+                for i, harvest in enumerate(harvests)
+            ]
+            stock = min(100, 2 * left)
+    return pd.DataFrame(model), pd.DataFrame(agents)
+
+
+def lines(figure):
+    (ax,) = figure.axes
+    return {line.get_label(): line for line in ax.lines}
+
+
+ONE = data([(20, 30), (40, 30), (20, 38)])
+"""100 − 50 = 50, 100 − 70 = 30, 60 − 58 = 2: a collapse in month 3."""
+
+
+def test_there_are_four_plots_with_labels_and_the_number_of_runs() -> None:
+    found = figures(*ONE, "baseline", unit="tons", horizon=5)
+
+    assert list(found) == ["stock", "harvests", "gains", "survival"]
+    for name, figure in found.items():
+        (ax,) = figure.axes
+        assert ax.get_ylabel()
+        assert ax.get_xlabel() or name == "gains"
+        assert any("baseline · 1 run" in text.get_text() for text in figure.texts)
+    assert found["stock"].axes[0].get_ylabel() == "Stock (tons)"
+
+
+def test_the_stock_is_a_saw() -> None:
+    drawn = lines(figures(*ONE, horizon=5)["stock"])
+
+    assert list(drawn["stock"].get_xdata()) == [1, 1, 2, 2, 3, 3]
+    assert list(drawn["stock"].get_ydata()) == [100, 50, 100, 30, 60, 2]
+    assert list(drawn["before the harvest"].get_ydata()) == [100, 100, 60]
+    assert list(drawn["after it"].get_ydata()) == [50, 30, 2]
+    assert set(drawn["collapse below 5"].get_ydata()) == {5}
+
+
+def test_of_several_runs_the_mean_of_those_that_last_is_drawn() -> None:
+    drawn = lines(figures(*data([(50, 50)], [(20, 30), (20, 30)]))["stock"])
+
+    assert list(drawn["mean of the runs that last"].get_ydata()) == [100, 25, 100, 50]
+    assert "single runs" in drawn
+
+
+def test_each_person_has_a_line_and_there_is_the_sustainable_amount() -> None:
+    drawn = lines(figures(*ONE)["harvests"])
+
+    assert list(drawn["A"].get_ydata()) == [20, 40, 20]
+    assert list(drawn["B"].get_ydata()) == [30, 30, 38]
+    assert list(drawn["sustainable"].get_ydata()) == [25, 25, 15]
+    assert drawn["A"].get_color() != drawn["B"].get_color()
+    assert drawn["A"].get_marker() != drawn["B"].get_marker()
+
+
+def test_who_does_not_take_part_yet_has_no_point() -> None:
+    found = figures(*data([(20, math.nan), (20, 30)]))
+
+    assert len(lines(found["harvests"])["B"].get_ydata()) == 1
+    assert [bar.get_height() for bar in found["gains"].axes[0].patches] == [40, 30]
+
+
+def test_gains_are_means_over_runs_and_equality_is_told() -> None:
+    figure = figures(*data([(10, 30)], [(20, 40)]))["gains"]
+
+    assert [bar.get_height() for bar in figure.axes[0].patches] == [15, 35]
+    assert sorted(lines(figure)["single runs"].get_ydata()) == [10, 20, 30, 40]
+    # 1 − 2·20 / (2·2·40) = 0.75 and 1 − 2·20 / (2·2·60) = 0.833
+    assert any("0.79" in text.get_text() for text in figure.texts)
+
+
+def test_survival_falls_where_a_commons_collapses() -> None:
+    """One of two collapses in month 1; the other lasts to its end in month 2, of 4."""
+    figure = figures(*data([(50, 50)], [(20, 30), (20, 30)]), horizon=4)["survival"]
+    drawn = lines(figure)["Kaplan–Meier estimate"]
+
+    assert list(drawn.get_xdata()) == [0, 1, 2, 4]
+    assert list(drawn.get_ydata()) == [100, 50, 50, 50]
+    assert list(lines(figure)["not collapsed until then"].get_xdata()) == [2]
+
+
+def test_where_no_interval_is_defined_none_is_drawn() -> None:
+    """Of three one collapses in each of the months 1, 2 and 3; after the last nothing is left."""
+    one, two = [(50, 50)], [(20, 30), (50, 50)]
+    three = [(20, 30), (20, 30), (50, 50)]
+    figure = figures(*data(one, two, three), horizon=12)["survival"]
+    (band,) = figure.axes[0].collections
+    (outline,) = (path.vertices for path in band.get_paths())
+    assert (outline[:, 0].min(), outline[:, 0].max()) == (1, 3)
+    assert list(lines(figure)["Kaplan–Meier estimate"].get_ydata())[-2:] == [0, 0]
+
+
+def test_gains_are_counted_from_the_month_that_is_given() -> None:
+    figure = figures(*data([(20, math.nan), (20, 30), (10, 20)]), first_round=1)["gains"]
+    assert [bar.get_height() for bar in figure.axes[0].patches] == [30, 50]
+    assert any("from month 2 (reached by 1)" in text.get_text() for text in figure.texts)
+
+
+def test_a_run_that_ended_before_the_newcomer_came_has_an_empty_plot() -> None:
+    figure = figures(*data([(50, math.nan)]), first_round=1)["gains"]
+    assert not figure.axes[0].patches
+
+
+def test_more_people_than_colours_look_different() -> None:
+    runs = run_models([Fishery(n_rounds=2, n_agents=12, rng=1)])
+    drawn = lines(runs.figures()["harvests"])
+    looks = {(line.get_color(), line.get_marker()) for line in drawn.values()}
+    assert len(looks) == 12 + 1
+
+
+def test_what_cannot_be_drawn() -> None:
+    model, agents = ONE
+    with pytest.raises(ValueError, match="no column left"):
+        figures(model.drop(columns="left"), agents)
+    with pytest.raises(ValueError, match="no column name"):
+        figures(model, agents.drop(columns="name"))
+    with pytest.raises(ValueError, match="no rows"):
+        figures(model[:0], agents[:0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "given", [{}, {"newcomer_month": 2}, {"minds": "classical:open_access"}, {"n_agents": 7}]
+)
+def test_the_plots_of_real_runs(given) -> None:
+    runs = run_models([Fishery(n_rounds=3, rng=seed, **given) for seed in (1, 2)])
+    for figure in runs.figures().values():
+        figure.draw_without_rendering()

@@ -1,0 +1,191 @@
+"""What evacuees hear, see and are told."""
+
+import math
+from operator import attrgetter
+
+import numpy as np
+import pytest
+
+from sabm_mesa import EmergencyEvacuation, ScriptedMind
+from sabm_mesa.models.evacuation.agents import LETTERS
+from tests.models.evacuation.support import LEFT, tiny, walkers
+
+
+def test_a_person_hears_who_spoke_before_it_within_five_cells() -> None:
+    heard = {}
+
+    def answer(ask):
+        if ask.name == "communicate":
+            heard[ask.key.agent] = [message.sender for message in ask.observation.heard]
+            return f"I am number {LETTERS[ask.key.agent]}."
+        return walkers({})(ask)
+
+    cells = [(1, 1), (1, 6), (1, 7), (4, 5), (5, 4), (13, 13)]
+    model = EmergencyEvacuation(
+        n_people=6, positions=cells, minds=ScriptedMind(answer), width=15, height=15,
+        exits=LEFT, rng=3,
+    )  # fmt: skip
+    model.step()
+    order = [message.sender for message in model.said]
+    assert sorted(order) == [1, 2, 3, 4, 5, 6]
+    for i, number in enumerate(order):
+        here = cells[number - 1]
+        near = [n for n in order[:i] if math.dist(here, cells[n - 1]) <= 5]
+        assert heard[number] == near
+    # (1, 1) hears (1, 6) and (4, 5) and (5, 4), which are exactly 5 away, and none of the others.
+    assert [m.sender for m in sorted(model.people[0].heard, key=attrgetter("position"))] == [
+        n for n in order if n in {2, 4, 5}
+    ]
+
+
+def test_a_fifth_of_the_people_plans_again() -> None:
+    model = EmergencyEvacuation(
+        n_people=200, minds=ScriptedMind(walkers({})), communication=False, n_rounds=40, rng=5
+    )
+    shares = []
+    while model.running:
+        model.step()
+        shares.append(len(model.planners) / len(model.remaining))
+
+    assert shares[0] == 1
+    assert np.mean(shares[1:]) == pytest.approx(0.2, abs=0.02)
+    assert len({len(person.choices) for person in model.people}) > 5
+
+
+def test_the_four_personas_are_crossed_evenly_and_spread() -> None:
+    model = EmergencyEvacuation(n_people=102, rng=1)
+    personas = [person.persona for person in model.people]
+
+    assert {name: personas.count(name) for name in personas} == {
+        "confident_strong": 26, "confident_weak": 26, "afraid_strong": 25, "afraid_weak": 25,
+    }  # fmt: skip
+    assert len(set(personas[:10])) > 1
+    texts = model.book.personas
+    assert "confident" in texts["confident_weak"]
+    assert "not strong" in texts["confident_weak"]
+    assert "afraid" in texts["afraid_strong"]
+    assert "fit" in texts["afraid_strong"]
+    assert EmergencyEvacuation(n_people=3, personas="calm", rng=1).people[0].persona == "calm"
+
+
+def test_without_diagonals_there_are_at_most_five_options() -> None:
+    offered = set()
+
+    def answer(ask):
+        if ask.name == "act":
+            assert "Diagonal steps are not allowed" in ask.question[0]
+            assert "one of the four cells" in ask.question[1]
+            offered.update(ask.observation.options)
+        return walkers({})(ask)
+
+    tiny(answer, [(2, 2)], variant="no_diagonals").step()
+
+    assert offered == {(2, 2), (1, 2), (3, 2), (2, 1), (2, 3)}
+
+
+def questions(**options) -> dict[str, tuple[str, str]]:
+    """Scenario and question of each kind, of the last person that was asked."""
+    found = {}
+
+    def answer(ask):
+        found[ask.name] = ask.question
+        return walkers({}, "bottom")(ask)
+
+    model = EmergencyEvacuation(
+        **{"n_people": 2, "positions": [(3, 3), (3, 4)], "minds": ScriptedMind(answer), "rng": 1}
+        | options
+    )
+    model.step()
+    return found
+
+
+def test_what_a_person_is_told() -> None:
+    told = questions()
+    system = told["act"][0]
+    for fact in (
+        "earthquake",
+        "after 50 rounds dies",
+        "33 × 33",
+        "left (left side), bottom",
+        "(x, y)",
+    ):
+        assert fact in system
+    assert {scenario.split("Your mind")[0] for scenario, _ in told.values()} == {
+        system.split("Your mind")[0]
+    }
+    assert "at most 50 words, without any digits" in told["communicate"][1]
+    assert "You see 1 people around you, 1 of them" in told["panic"][1]
+    assert "The nearest exit is 13.6 cells away." in told["panic"][1]
+    assert "- right: 31.3 cells away, 0 people that way" in told["evaluate"][1]
+    assert "What people near you have said (1):\n- Well." in told["choose"][1]
+    assert "How you feel: Well." in told["choose"][1]
+    assert told["choose"][1].endswith("nothing else: left, bottom, right.")
+    assert "by the exit bottom, and you are at (3, " in told["act"][1]
+    lines = [line for line in told["act"][1].splitlines() if line[1:3] == ": "]
+    assert [line[0] for line in lines] == list("ABCDEFGH")
+    assert sum("stay where you are" in line for line in lines) == 1
+    assert any("up and left, to (2, " in line for line in lines)
+
+
+def test_variants_and_conditions_say_the_same_facts_in_other_words() -> None:
+    plain = questions(condition="uncooperative")["act"][0]
+    assert "only of yourself" in plain
+    assert "only of yourself" not in questions()["act"][0]
+    for variant in ("paraphrased", "short"):
+        other = questions(variant=variant)["act"][0]
+        assert other != questions()["act"][0]
+        for fact in (
+            "50 rounds",
+            "33",
+            "left (left side), bottom (bottom side), right",
+            "Your mind",
+        ):
+            assert fact in other
+    assert len(questions(variant="short")["act"][0]) < 0.6 * len(questions()["act"][0])
+
+
+@pytest.mark.parametrize("variant", ["default", "paraphrased", "short", "no_diagonals"])
+def test_a_person_is_told_of_obstacles_where_there_are_any(variant) -> None:
+    without = questions(variant=variant)
+    told = questions(variant=variant, obstacles=[[20, 20]])
+
+    lines = [set(found["act"][0].splitlines()) for found in (without, told)]
+    assert len(lines[1] - lines[0]) == 1
+    assert "obstacles" in (lines[1] - lines[0]).pop().lower()
+    assert "obstacle" not in without["act"][0].lower()
+    assert "{" not in told["act"][0]
+    assert without["act"][1] == told["act"][1]
+
+
+def test_a_message_with_digits_is_asked_for_again() -> None:
+    reasons = []
+
+    def answer(ask):
+        if ask.name == "communicate":
+            reasons.extend(reason for _, reason in ask.rejected[-1:])
+            return "The left exit!" if ask.rejected else "Exit at 15 16 17, 40 people"
+        return walkers({})(ask)
+
+    model = tiny(answer, [(2, 2)], communication=True)
+    model.step()
+
+    assert reasons == ["It holds digits."]
+    assert [message.text for message in model.said] == ["The left exit!"]
+
+
+def test_letters_come_in_random_order_from_the_persons_own_stream() -> None:
+    orders = []
+
+    def answer(ask):
+        if ask.name == "act":
+            orders.append(tuple(ask.observation.options))
+        return walkers({})(ask)
+
+    tiny(answer, [(2, 2)], n_rounds=12).run_model()
+    first = list(orders)
+    orders.clear()
+    tiny(answer, [(2, 2)], n_rounds=12).run_model()
+
+    assert orders == first
+    assert len(set(first)) == 12
+    assert {tuple(sorted(order)) for order in first} == {tuple(sorted(first[0]))}

@@ -1,0 +1,312 @@
+"""The room: distances, sight and the grid."""
+
+import math
+from itertools import pairwise
+from random import Random
+
+import mesa
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sabm_mesa.errors import ParameterError
+from sabm_mesa.models.evacuation.room import PERSON, RADIUS, Room, RoomGrid, Sight, bresenham, disc
+
+
+@st.composite
+def rooms(draw):
+    """Rooms of up to 14 × 14 with obstacles anywhere and one to three exits."""
+    height, width = draw(st.integers(5, 14)), draw(st.integers(5, 14))
+    cells = [(x, y) for x in range(1, height - 1) for y in range(1, width - 1)]
+    obstacles = draw(st.lists(st.sampled_from(cells), unique=True, max_size=len(cells) // 2))
+    gaps = [(x, y) for x in range(1, height - 1) for y in (0, width - 1)]
+    gaps += [(x, y) for y in range(1, width - 1) for x in (0, height - 1)]
+    chosen = draw(st.lists(st.sampled_from(gaps), unique=True, min_size=1, max_size=4))
+    exits = {"a": chosen[:2], "b": chosen[2:3], "c": chosen[3:]}
+    exits = {name: cells for name, cells in exits.items() if cells}
+    return Room(width, height, exits, obstacles, diagonals=draw(st.booleans()))
+
+
+def crowd(room: Room, seed: int, share: float):
+    """People on some of the free cells: their cells and the padded map."""
+    rng = np.random.default_rng(seed)
+    free = room.inside
+    cells = free[rng.random(len(free)) < share]
+    grid = RoomGrid(room, Random(1))
+    model = mesa.Model(rng=1)
+    for x, y in cells.tolist():
+        grid.place_agent(mesa.Agent(model), (x, y))
+    return cells, grid
+
+
+def test_the_published_room() -> None:
+    room = Room()
+
+    assert room.exit_cells == {
+        "left": ((15, 0), (16, 0), (17, 0)),
+        "bottom": ((32, 15), (32, 16), (32, 17)),
+        "right": ((17, 32),),
+    }
+    assert room.solid.sum() == 4 * 32 - 7
+    assert len(room.inside) == 31 * 31
+    assert [room.side(name) for name in room.names] == ["left", "bottom", "right"]
+
+
+def test_the_published_obstacles() -> None:
+    room = Room(obstacles=True)
+    inner = room.solid[1:-1, 1:-1]
+
+    assert inner.sum() == 12 * 22
+    assert sorted(set((np.argwhere(inner)[:, 0] + 1).tolist())) == [
+        2, 4, 6, 8, 10, 12, 19, 21, 23, 25, 27, 29,
+    ]  # fmt: skip
+    assert room.solid[2, 4:15].all()
+    assert not room.solid[2, 15:18].any()
+    assert room.solid[2, 18:29].all()
+    assert np.isfinite(room.steps[:, ~room.solid]).all()
+
+
+def test_the_published_obstacles_stay_inside_a_smaller_room() -> None:
+    assert Room(12, 9, obstacles=True).solid[1:-1, 1:-1].sum() == 3 * 7
+
+
+MAP = """
+.......
+.#.....
+.......
+...##..
+.......
+.......
+.......
+"""
+
+
+@pytest.mark.parametrize(
+    "obstacles", [MAP, MAP.split("\n")[1:-1], [[1, 1], [3, 3], [3, 4]], ((1, 1), (3, 3), (3, 4))]
+)
+def test_obstacles_as_text_and_as_cells(obstacles) -> None:
+    room = Room(7, 7, obstacles=obstacles)
+
+    assert (np.argwhere(room.solid[1:-1, 1:-1]) + 1).tolist() == [[1, 1], [3, 3], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"width": 4}, "width has to be a whole number from 5"),
+        ({"height": 2.5}, "height has to be"),
+        ({"exits": {}}, "exits has to map names"),
+        ({"exits": [[0, 1]]}, "exits has to map names"),
+        ({"exits": {"a": []}}, "exit a has no cells"),
+        ({"exits": {"a": [[3, 3]]}}, r"cell \(3, 3\), which is not on the wall"),
+        ({"exits": {"a": [[0, 0]]}}, "corners do not count"),
+        ({"exits": {"a": [[0, 9]]}}, "not on the wall"),
+        ({"exits": {"a": [[0, 1]], "b": [[0, 1]]}}, r"\(0, 1\) belongs to a and to b"),
+        ({"exits": {"a": [[0, 1], [0, 1]]}}, r"\(0, 1\) belongs to a and to a"),
+        ({"exits": {"a": [[0, 1]], "A": [[0, 2]]}}, "different names"),
+        ({"exits": {"two words": [[0, 1]]}}, "one word as its name"),
+        ({"exits": {"gate2": [[0, 1]]}}, "letters .of any script. and underscores.*without digits"),
+        ({"exits": {"_": [[0, 1]]}}, "with a letter first"),
+        ({"exits": {1: [[0, 1]]}}, "one word as its name"),
+        ({"exits": {"a": [[0]]}}, "a cell is a pair"),
+        ({"exits": {"a": 3}}, "list of cells"),
+        ({"exits": {"a": [[0, -1]]}}, "0 or more"),
+        ({"obstacles": [[0, 1]]}, "not inside the room"),
+        ({"obstacles": [[1, 1.5]]}, "obstacles: y has to be"),
+        ({"obstacles": 3}, "obstacles has to be a list of cells"),
+        ({"obstacles": "..\n.."}, "needs 7 lines of 7 signs"),
+        ({"obstacles": ["......."] * 6 + ["...x..."]}, "unknown sign 'x'"),
+    ],
+)
+def test_a_room_that_cannot_be_is_refused(wrong, reason) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        Room(**{"width": 7, "height": 7, **wrong})
+
+
+def test_distance_is_the_mean_over_the_cells_of_an_exit() -> None:
+    room = Room(7, 7, {"left": [[2, 0], [3, 0], [4, 0]], "top": [[0, 5]]})
+
+    expected = (math.hypot(0, 4) + 2 * math.hypot(1, 4)) / 3
+    assert room.distance[0, 3, 4] == pytest.approx(expected)
+    assert room.distance[1, 3, 5] == 3
+
+
+def test_steps_go_around_obstacles() -> None:
+    room = Room(7, 7, {"left": [[3, 0]]}, [[2, 2], [3, 2], [4, 2]])
+
+    assert room.steps[0, 3].tolist() == [0, 1, math.inf, 4, 4, 5, math.inf]
+    straight = Room(7, 7, {"left": [[3, 0]]}, [[2, 2], [3, 2], [4, 2]], diagonals=False)
+    assert straight.steps[0, 3].tolist() == [0, 1, math.inf, 7, 8, 9, math.inf]
+
+
+@given(rooms())
+def test_steps_are_shortest_paths(room: Room) -> None:
+    graph = nx.Graph()
+    free = {(int(x), int(y)) for x, y in np.argwhere(~room.solid)}
+    graph.add_nodes_from(free)
+    for x, y in free:
+        graph.add_edges_from(
+            ((x, y), (x + dx, y + dy)) for dx, dy in room.moves if (x + dx, y + dy) in free
+        )
+    for i, cells in enumerate(room.exit_cells.values()):
+        expected = nx.multi_source_dijkstra_path_length(graph, set(cells))
+        for x, y in np.ndindex(room.solid.shape):
+            assert room.steps[i, x, y] == expected.get((x, y), math.inf)
+
+
+@given(rooms())
+def test_every_cell_with_a_way_has_a_lower_neighbour_in_the_floor_field(room: Room) -> None:
+    for i in range(len(room.names)):
+        for x, y in room.inside.tolist():
+            if 0 < room.steps[i, x, y] < math.inf:
+                near = [(x + dx, y + dy) for dx, dy in room.moves]
+                assert min(room.field[i][cell] for cell in near) < room.field[i, x, y]
+
+
+@pytest.mark.parametrize(
+    ("end", "passed"),
+    [
+        ((1, 1), []),
+        ((0, 3), [(0, 1), (0, 2)]),
+        ((-3, -3), [(-1, -1), (-2, -2)]),
+        ((2, 4), [(0, 1), (1, 2), (1, 3)]),
+        ((-1, 3), [(0, 1), (-1, 2)]),
+    ],
+)
+def test_lines_of_cells(end, passed) -> None:
+    assert bresenham(*end) == passed
+
+
+@given(st.sampled_from(disc(RADIUS)))
+def test_a_line_is_connected_and_close_to_the_straight_one(end) -> None:
+    dx, dy = end
+    line = [(0, 0), *bresenham(dx, dy), end]
+
+    assert len(line) == max(abs(dx), abs(dy)) + 1
+    for (x, y), (a, b) in pairwise(line):
+        assert max(abs(x - a), abs(y - b)) == 1
+    for x, y in line:
+        assert abs(x * dy - y * dx) / max(abs(dx), abs(dy)) <= 0.5
+
+
+def test_crowds_by_hand() -> None:
+    # The observer stands at (5, 5) and looks at an exit straight to the left.
+    room = Room(13, 13, {"left": [[5, 0]], "right": [[5, 12]]})
+    people = [(5, 3), (3, 3), (7, 3), (2, 3), (4, 5), (5, 6), (11, 11)]
+    grid = RoomGrid(room, Random(1))
+    model = mesa.Model(rng=1)
+    for cell in [(5, 5), *people]:
+        grid.place_agent(mesa.Agent(model), cell)
+    view = grid.sight.look(np.array([[5, 5]]), grid.people)
+
+    # To the left: (5, 3), and at exactly 45° (3, 3) and (7, 3); not (2, 3). To the right: (5, 6)
+    # and (11, 11), which is 6√2 away at 45°.
+    assert view.crowds.tolist() == [[3, 2]]
+    assert view.in_view.tolist() == [7]
+    assert view.near.tolist() == [2]
+    assert view.distances.tolist() == [[5, 7]]
+
+
+def test_the_view_ends_at_ten_cells_and_at_obstacles() -> None:
+    room = Room(33, 33, {"left": [[16, 0]]}, [[14, 10], [14, 11], [14, 9]])
+    grid = RoomGrid(room, Random(1))
+    model = mesa.Model(rng=1)
+    for cell in [(16, 20), (16, 10), (16, 9), (12, 10), (16, 30)]:
+        grid.place_agent(mesa.Agent(model), cell)
+    view = grid.sight.look(np.array([[16, 20], [16, 10]]), grid.people)
+
+    # (16, 10) is exactly 10 away and seen, (16, 9) is not; (12, 10) hides behind an obstacle.
+    assert view.in_view.tolist() == [2, 2]
+    assert view.crowds.tolist() == [[1], [1]]
+
+
+def test_of_two_people_beside_an_obstacle_one_may_see_the_other_alone() -> None:
+    assert (bresenham(1, 2), bresenham(-1, -2)) == ([(0, 1)], [(0, -1)])
+    room = Room(13, 13, {"left": [[5, 0]]}, [[6, 6]])
+    grid = RoomGrid(room, Random(1))
+    model = mesa.Model(rng=1)
+    for cell in [(5, 5), (6, 7)]:
+        grid.place_agent(mesa.Agent(model), cell)
+
+    assert grid.sight.look(np.array([[5, 5], [6, 7]]), grid.people).in_view.tolist() == [1, 0]
+
+
+def test_which_room_is_the_published_one() -> None:
+    exits = {name: list(map(list, cells)) for name, cells in Room().exit_cells.items()}
+
+    assert Room().is_published
+    assert Room(exits=exits).is_published
+    for other in ({"width": 34}, {"obstacles": True}, {"exits": {"left": [[16, 0]]}}):
+        assert not Room(**other).is_published
+    assert (Room().has_obstacles, Room(obstacles=True).has_obstacles) == (False, True)
+
+
+def naive_view(room: Room, cell, people) -> tuple[list[float], int, int]:
+    """Counts by angles, one person after another."""
+    x, y = cell
+    seen = []
+    for a, b in people:
+        close = 0 < math.hypot(a - x, b - y) <= RADIUS
+        if close and not any(room.solid[x + i, y + j] for i, j in bresenham(a - x, b - y)):
+            seen.append((a - x, b - y))
+
+    def towards(exit_) -> int:
+        direction = math.atan2(exit_[1] - y, exit_[0] - x)
+        turns = (abs(math.remainder(math.atan2(j, i) - direction, math.tau)) for i, j in seen)
+        return sum(turn <= math.pi / 4 + 1e-9 for turn in turns)
+
+    crowds = [
+        sum(towards(exit_) for exit_ in cells) / len(cells) for cells in room.exit_cells.values()
+    ]
+    near = sum(max(abs(i), abs(j)) == 1 for i, j in seen)
+    return crowds, len(seen), near
+
+
+@given(rooms(), st.integers(0, 1000), st.floats(0, 1))
+def test_views_are_what_a_naive_look_around_gives(room: Room, seed: int, share: float) -> None:
+    cells, grid = crowd(room, seed, share)
+    view = grid.sight.look(cells, grid.people)
+
+    for i, cell in enumerate(cells.tolist()):
+        crowds, in_view, near = naive_view(room, cell, cells.tolist())
+        assert view.crowds[i].tolist() == pytest.approx(crowds)
+        assert (view.in_view[i], view.near[i]) == (in_view, near)
+
+
+def test_many_observers_are_looked_at_in_parts() -> None:
+    room = Room(60, 60)
+    cells, grid = crowd(room, 3, 0.4)
+    view = grid.sight.look(cells, grid.people)
+    alone = grid.sight.look(cells[700:701], grid.people)
+
+    assert len(cells) > 1024
+    assert [column[700].tolist() for column in view] == [column[0].tolist() for column in alone]
+    assert [len(column) for column in grid.sight.look(cells[:0], grid.people)] == [0, 0, 0, 0]
+
+
+def test_the_grid_takes_one_person_a_cell_and_none_in_a_wall() -> None:
+    grid = RoomGrid(Room(7, 7, {"left": [[3, 0]]}, [[2, 2]]), Random(1))
+    model = mesa.Model(rng=1)
+    one, two = mesa.Agent(model), mesa.Agent(model)
+    grid.place_agent(one, (3, 1))
+
+    for cell in ((3, 1), (2, 2), (0, 3)):
+        with pytest.raises(ValueError, match="is not free"):
+            grid.place_agent(two, cell)
+    grid.move_agent(one, (3, 0))
+    assert one.pos == (3, 0)
+    assert grid.people_at((3, 3), disc(5)) == [one]
+    assert set(grid.free_neighbours((1, 1))) == {(1, 2), (2, 1)}
+    assert (grid.people == PERSON).sum() == 1
+    grid.remove_agent(one)
+    assert one.pos is None
+    assert not (grid.people == PERSON).any()
+
+
+def test_the_map_knows_walls_beyond_the_room() -> None:
+    sight = Sight(Room(5, 9))
+
+    assert sight.blank.reshape(-1, sight.stride).shape == (9 + 2 * RADIUS, 5 + 2 * RADIUS)
+    assert sight.blank.sum() == sight.blank.size - 7 * 3 - 7

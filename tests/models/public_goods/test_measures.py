@@ -1,0 +1,87 @@
+"""Measures of the public goods game, by hand."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from sabm_mesa import ScriptedMind
+from sabm_mesa.models.public_goods.measures import (
+    group_efficiency,
+    infections,
+    mean_drop,
+    resilience_ratio,
+    run_measures,
+)
+from tests.models.public_goods.support import chain, chains
+
+
+def test_the_published_resilience_ratios() -> None:
+    """Lai et al. 2024, section 4.2: drops of 20.25 (A) and 13.25 (B) against 38.5."""
+    assert resilience_ratio(20.25, 38.5) == pytest.approx(0.53, abs=0.005)
+    assert resilience_ratio(13.25, 38.5) == pytest.approx(0.34, abs=0.005)
+
+
+def test_resilience_from_data_of_two_conditions() -> None:
+    def answers(first, then):
+        return lambda ask: str(first if ask.key.round == 0 else then)
+
+    isolated = chain(minds=ScriptedMind(answers(72.5, 34))).agent_frame()
+    collective = chain(minds=ScriptedMind(answers(100, 79.75))).agent_frame()
+
+    assert mean_drop(isolated) == 38.5
+    ratio = resilience_ratio(mean_drop(collective), mean_drop(isolated))
+    assert ratio == pytest.approx(20.25 / 38.5)
+
+
+def test_infections_are_before_and_after() -> None:
+    found = infections(chains([((72.5, 34), (80, 27)), ((100, 79.75), (60, 60))]))
+
+    assert list(found.columns) == ["run", "order", "before", "after", "drop"]
+    assert found.to_numpy().tolist() == [
+        [0, 1, 72.5, 34, 38.5], [0, 2, 80, 27, 53], [1, 1, 100, 79.75, 20.25], [1, 2, 60, 60, 0],
+    ]  # fmt: skip
+
+
+def test_an_answer_that_could_not_be_used_has_no_drop() -> None:
+    data = chains([((math.nan, 34), (80, 20)), ((50, 40), (70, 30))])
+
+    assert mean_drop(data) == 10
+    assert mean_drop(data, order=2) == 50
+    assert math.isnan(mean_drop(data, order=3))
+
+
+def test_a_chain_that_was_cut_short_has_fewer_orders() -> None:
+    data = chains([((72.5, 34), (80, 27))])
+
+    assert list(infections(data[data["round"] < 2])["order"]) == [1]
+    assert infections(data[data["round"] < 1]).empty
+
+
+def test_resilience_and_efficiency() -> None:
+    assert resilience_ratio(13.25, 38.5) == pytest.approx(0.344, abs=0.001)
+    assert math.isnan(resilience_ratio(10, 0))
+    assert group_efficiency(72.5, 100) == 0.725
+
+
+def test_measures_of_a_run() -> None:
+    model = pd.DataFrame(
+        {
+            "contribution": [36.25, 57, math.nan],
+            "normal_contribution": [72.5, 57, math.nan],
+            "efficiency": [0.3625, 0.57, math.nan],
+        }
+    )
+    found = run_measures(model, chains([((72.5, 34), (80, 27))]), chain=True)
+
+    assert found["contribution"] == pytest.approx(46.625)
+    assert found["normal_contribution"] == pytest.approx(64.75)
+    assert found["first_contribution"] == 36.25
+    assert math.isnan(found["last_contribution"])
+    assert (found["drop_1"], found["drop_2"]) == (38.5, 53)
+    assert "drop_1" not in run_measures(model, chains([((1, 2), (3, 4))]), chain=False)
+
+
+def test_columns_that_are_missing_are_named() -> None:
+    with pytest.raises(ValueError, match="no column agent, contribution"):
+        infections(pd.DataFrame({"run": [], "round": []}))

@@ -1,0 +1,42 @@
+"""The plots of the joint sentence making."""
+
+import pytest
+from matplotlib import rcParams
+
+from sabm_mesa import SentenceMaking
+from sabm_mesa.models.sentence_making import plots
+from tests.models.cocktail_party.test_plots import drawn, frames, panels
+
+
+@pytest.fixture(scope="module")
+def writers():
+    model = SentenceMaking(n_agents=4, n_rounds=3, rng=2)
+    model.run_model()
+    return model
+
+
+@pytest.mark.parametrize("runs", [(0,), (0, 1, 2)])
+def test_every_figure_is_drawn_with_labels(writers, runs) -> None:
+    before = dict(rcParams)
+    found = plots.figures(*frames(writers, runs), "baseline")
+
+    assert set(found) == {"scores", "writers"}
+    for figure in found.values():
+        drawn(figure)
+        assert figure.get_suptitle()
+        for ax in panels(figure):
+            assert ax.get_xlabel()
+            assert ax.get_ylabel()
+    assert dict(rcParams) == before
+
+
+def test_the_scores_are_those_of_the_data(writers) -> None:
+    model_data, agent_data = frames(writers)
+    left, right = plots.scores(model_data).axes
+
+    assert list(left.lines[0].get_ydata()) == list(model_data["valid_ratio"])
+    assert list(right.lines[0].get_ydata()) == list(model_data["variance"])
+    (ax,) = panels(plots.writers(agent_data))
+    cells = ax.images[0].get_array()
+    assert cells.shape == (4, 3)
+    assert float(cells[2, 1]) == agent_data.query("agent == 3 and round == 1")["valid"].item()

@@ -1,0 +1,328 @@
+"""The base class of the scenarios: rounds, the collector, the end of a run, the registry."""
+
+import contextlib
+import gc
+import json
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+from typing import Any, ClassVar
+
+import mesa
+import pandas as pd
+import pytest
+
+from sabm_mesa import KeynesianBeautyContest, ScriptedMind, SmartModel, action, communication
+from sabm_mesa.core.answers import Reply
+from sabm_mesa.core.usage import Failures
+from sabm_mesa.errors import OutputError, ParameterError, RunError, UnknownName
+from sabm_mesa.models.registry import SCENARIOS, scenario
+from tests.core.support import Cell, Priced, Tiny, Waiting, rows, tiny
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_scenario_is_a_mesa_model_and_its_people_are_mesa_agents() -> None:
+    model = tiny(minds="fixed:1", rng=1)
+
+    assert isinstance(model, mesa.Model)
+    assert list(model.agents) == model.cells == model.population
+    assert all(isinstance(cell, mesa.Agent) for cell in model.cells)
+    assert [cell.unique_id for cell in model.cells] == [1, 2, 3]
+
+
+def test_rounds_are_counted_from_zero_until_the_run_ends() -> None:
+    model = tiny(n_rounds=3, minds="fixed:1", rng=1)
+    seen = [(model.round, model.running)]
+    for _ in range(4):
+        model.step()
+        seen.append((model.round, model.running))
+
+    assert seen == [(-1, True), (0, True), (1, True), (2, False), (2, False)]
+
+
+def test_a_scenario_can_end_its_run_itself(tmp_path) -> None:
+    class Short(Tiny):
+        def update(self):
+            super().update()
+            self.running = self.round < 1
+
+    path = tmp_path / "r.sqlite"
+    model = Short(n_rounds=9, minds="fixed:1", rng=1, recording=path)
+    model.run_model()
+
+    assert model.round == 1
+    assert rows(path, "SELECT status FROM runs") == [("finished",)]
+    assert len(model.model_frame()) == 2
+
+
+def test_a_round_begins_runs_its_phases_and_ends() -> None:
+    class Noting(Tiny):
+        phases: ClassVar = (communication(order="fixed"), action())
+
+        def begin_round(self):
+            self.log.append(("begin", self.round))
+
+        def update(self):
+            self.log.append(("end", self.round))
+            super().update()
+
+    model = Noting(n=1, n_rounds=2, minds="fixed:1", rng=1)
+    model.run_model()
+
+    assert model.log == [
+        ("begin", 0), (1, "1"), (1, 1), ("end", 0),
+        ("begin", 1), (1, "1"), (1, 1), ("end", 1),
+    ]  # fmt: skip
+
+
+def test_a_scenario_without_an_update_needs_none() -> None:
+    class Still(Tiny):
+        def update(self):
+            SmartModel.update(self)
+
+        def after_act(self, cell, pick):
+            cell.value = pick.value
+
+    model = Still(minds="fixed:4", rng=1)
+    model.step()
+
+    assert list(model.agent_frame()["value"]) == [4, 4, 4]
+
+
+def test_the_frames_have_one_row_a_round_and_one_an_agent_and_round() -> None:
+    model = tiny(n=2, n_rounds=2, minds=ScriptedMind(["1", "2", "3", "4"]), rng=1)
+    model.run_model()
+
+    pd.testing.assert_frame_equal(
+        model.model_frame(7),
+        pd.DataFrame(
+            {
+                "run": [7, 7],
+                "round": [0, 1],
+                "sum": [3, 7],
+                "asks": [2, 2],
+                **{name: [0, 0] for name in Failures._fields},
+                "prompt_tokens": [0, 0],
+                "completion_tokens": [0, 0],
+                "cost_usd": [0.0, 0.0],
+            }
+        ),
+    )
+    pd.testing.assert_frame_equal(
+        model.agent_frame(7),
+        pd.DataFrame(
+            {
+                "run": [7] * 4,
+                "round": [0, 0, 1, 1],
+                "agent": [1, 2, 1, 2],
+                "mind": ["scripted"] * 4,
+                "value": [1, 2, 3, 4],
+                **{name: [0] * 4 for name in Failures._fields},
+            }
+        ),
+    )
+    assert model.end_measures() == {"sum": 7}
+
+
+def test_before_the_first_round_there_are_no_rows() -> None:
+    model = tiny(minds="fixed:1", rng=1)
+
+    assert list(model.model_frame().columns)[:3] == ["run", "round", "sum"]
+    assert len(model.model_frame()) == len(model.agent_frame()) == 0
+
+
+def test_mesas_own_frames_work_as_well() -> None:
+    model = tiny(n=2, n_rounds=2, minds="fixed:3", rng=1)
+    model.run_model()
+
+    assert list(model.datacollector.get_model_vars_dataframe()["sum"]) == [6, 6]
+    assert list(model.datacollector.get_agent_vars_dataframe()["value"]) == [3] * 4
+
+
+def test_an_agent_that_has_left_has_no_rows_but_stays_in_the_population() -> None:
+    class Leaving(Tiny):
+        def update(self):
+            super().update()
+            if self.round == 0:
+                self.cells[0].remove()
+
+    model = Leaving(n=2, n_rounds=2, minds="fixed:1", rng=1)
+    model.run_model()
+
+    assert list(model.agent_frame()["agent"]) == [2, 2]
+    assert len(model.population) == 2
+    assert list(model.model_frame()["asks"]) == [2, 1]
+
+
+def test_what_was_spent_includes_the_round_under_way() -> None:
+    seen = []
+
+    class Watching(Tiny):
+        phases: ClassVar = (action(order="fixed"),)
+
+        def after_act(self, cell, pick):
+            super().after_act(cell, pick)
+            seen.append((self.playing, self.spent().asks, self.total.asks))
+
+    model = Watching(n=2, n_rounds=2, minds=Priced(lambda _: "1"), rng=1, recording=False)
+    model.run_model()
+
+    assert seen == [(True, 1, 0), (True, 2, 0), (True, 3, 2), (True, 4, 2)]
+    assert not model.playing
+    assert model.spent() == model.total
+    assert model.spent().cost_usd == 1.0
+
+
+def test_what_a_round_that_failed_cost_is_counted_once() -> None:
+    def answer(ask):
+        if ask.key.agent == 2:
+            raise ValueError
+        return "1"
+
+    model = tiny(action(order="fixed"), minds=Priced(answer), rng=1, recording=False)
+    with pytest.raises(RunError):
+        model.step()
+
+    assert (model.total.asks, model.total.cost_usd) == (1, 0.25)
+    assert model.spent() == model.total
+
+
+def test_a_run_can_be_closed_before_its_end(tmp_path) -> None:
+    path = tmp_path / "r.sqlite"
+    model = tiny(n_rounds=3, minds="fixed:1", rng=1, recording=path)
+    model.step()
+    model.close("enough")
+    model.close("too late")
+    model.step()
+
+    assert model.round == 0
+    assert rows(path, "SELECT status, problem FROM runs") == [("failed", "enough")]
+    assert rows(path, "SELECT count(*) FROM model_data") == [(1,)]
+
+
+def test_beginning_twice_enters_one_run(tmp_path) -> None:
+    path = tmp_path / "r.sqlite"
+    model = tiny(minds="fixed:1", rng=1, recording=path)
+    model.begin()
+    model.begin()
+    assert rows(path, "SELECT status FROM runs") == [("running",)]
+    model.step()
+
+    assert rows(path, "SELECT status FROM runs") == [("finished",)]
+
+
+def test_an_error_of_a_scenario_says_which_one_and_where() -> None:
+    class Broken(Tiny):
+        def update(self):
+            raise ZeroDivisionError("division by zero")
+
+    with pytest.raises(RunError) as raised:
+        Broken(minds="fixed:1", rng=1).step()
+
+    line = Broken.update.__code__.co_firstlineno + 1
+    place = f"(test_base.py, line {line})"
+    assert str(raised.value) == f"tiny, round 0: ZeroDivisionError: division by zero {place}"
+    assert isinstance(raised.value.__cause__, ZeroDivisionError)
+
+
+def test_an_error_within_a_library_names_the_line_that_called_it() -> None:
+    class Broken(Tiny):
+        def update(self):
+            json.loads("nothing")
+
+    with pytest.raises(RunError, match=r"JSONDecodeError: .* \(test_base\.py, line \d+\)$"):
+        Broken(minds="fixed:1", rng=1).step()
+
+
+@pytest.mark.parametrize("n", [0, -2, 2.5, "x", True])
+def test_a_number_of_agents_that_cannot_be(n: Any) -> None:
+    class Few(Tiny):
+        def __init__(self, **settings):
+            super().__init__(**settings)
+            self.populate(Cell, n)
+
+    with pytest.raises(ParameterError, match="the number of agents has to be a whole number of 1"):
+        Few(minds=["fixed:1"] * 3)
+
+
+def test_the_registry_knows_the_scenarios_by_their_names() -> None:
+    assert scenario("kbc") is KeynesianBeautyContest
+    assert {name: scenario(name).scenario_name for name in SCENARIOS} == {n: n for n in SCENARIOS}
+    with pytest.raises(UnknownName, match="Unknown scenario 'kcb'"):
+        scenario("kcb")
+
+
+class Dear(Waiting):
+    """A mind that takes its time and whose answers cost what no binary number is."""
+
+    async def answer(self, ask):
+        value = await super().answer(ask)
+        return Reply(value, cost_usd=(1 + 7 * ask.key.agent) * 1.5e-7, prompt_tokens=1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_answers_cost_in_sum_does_not_depend_on_their_order(seed) -> None:
+    def frame(longest):
+        minds = Dear(lambda ask: str(ask.key.agent), seed=seed, longest=longest)
+        model = tiny(action(), n=40, n_rounds=3, minds=minds, rng=1)
+        model.run_model()
+        return model.model_frame()
+
+    pd.testing.assert_frame_equal(frame(0), frame(9), check_exact=True)
+
+
+def test_a_phase_may_take_place_twice_in_a_round(tmp_path) -> None:
+    path = tmp_path / "r.sqlite"
+    phases = (action(order="fixed"), communication(order="fixed"), action(order="fixed"))
+    model = tiny(*phases, n=2, minds="fixed:1", rng=1, recording=path)
+    model.run_model()
+
+    keys = rows(path, "SELECT phase, agent, call FROM asks ORDER BY agent, phase, call")
+    each = [("act", 0), ("act", 1), ("communicate", 0)]
+    assert keys == [(phase, agent, call) for agent in (1, 2) for phase, call in each]
+
+
+def test_a_run_that_cannot_be_recorded_does_not_begin(tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    asked = []
+    model = tiny(minds=Priced(asked.append), rng=1, recording=tmp_path / "file" / "r.sqlite")
+    for _ in range(2):
+        with contextlib.suppress(OutputError):
+            model.begin()
+    model.step()
+
+    assert asked == []
+    assert not model.running
+
+
+@pytest.mark.slow
+def test_what_was_played_is_on_disk_when_the_process_just_ends(tmp_path) -> None:
+    code = """
+import sys
+from sabm_mesa import KeynesianBeautyContest
+model = KeynesianBeautyContest(n_players=3, rng=1, recording=sys.argv[1])
+model.step()
+model.step()
+"""
+    path = tmp_path / "r.sqlite"
+    subprocess.run([sys.executable, "-c", code, path], check=True, cwd=ROOT)
+
+    assert rows(path, "SELECT round FROM model_data") == [(0,), (1,)]
+    assert rows(path, "SELECT count(*) FROM asks") == [(9,)]
+
+
+def test_a_phase_has_an_order_that_exists() -> None:
+    with pytest.raises(UnknownName, match=r"Unknown order of a phase 'shufled'\. Did you mean"):
+        communication(order="shufled")
+
+
+def test_a_model_that_is_gone_leaves_nothing_behind() -> None:
+    model = tiny(action(), n=3, minds="fixed:1", rng=1)
+    seen = weakref.ref(model)
+    assert [agent.unique_id for agent in model.population] == [1, 2, 3]
+    model.step()
+    del model
+    gc.collect()
+    assert seen() is None

@@ -1,0 +1,190 @@
+"""Verdicts on claims, from runs whose numbers are made by hand."""
+
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sabm_mesa.studies.experiments.claims import ALPHA, judged, measured, verdicts
+from sabm_mesa.studies.experiments.design import parse_experiment
+from sabm_mesa.studies.experiments.expecting import too_few_runs
+from sabm_mesa.studies.experiments.plan import plan
+from sabm_mesa.studies.experiments.results import results
+from sabm_mesa.studies.experiments.running import Outcome, run
+from tests.studies.support import SMALL
+
+CLAIM = """
+[[claims]]
+text = "It differs."
+source = "nobody"
+measure = "last"
+condition = "cooperative"
+"""
+
+BELOW = 'kind = "below"\nvalue = 9\n'
+LESS = 'kind = "less"\nthan = "baseline"\n'
+
+
+def outcome(*claims: str, **values: list[float]) -> tuple[Outcome, pd.DataFrame]:
+    """An experiment with these claims, and these numbers in the runs of its conditions."""
+    head = SMALL.partition("[[claims]]")[0]
+    experiment = parse_experiment("made", head + "".join(CLAIM + claim for claim in claims))
+    rows = [
+        (condition, number, seed, "last", value)
+        for number, condition in enumerate(values)
+        for seed, value in enumerate(values[condition])
+    ]
+    data = pd.DataFrame(rows, columns=["condition", "run", "seed", "measure", "value"])
+    model = data.assign(round=0, variance=data["value"])
+    runs = plan(experiment, runs=len(values["baseline"]))
+    return Outcome(runs, Path("none"), data, model, model, model), data
+
+
+def word(claim: str, **values: list[float]) -> Any:
+    (found,) = verdicts(*outcome(claim, **values))
+    return found
+
+
+LOW, HIGH = [1.0, 2, 3, 4, 5, 6, 7, 8], [11.0, 12, 13, 14, 15, 16, 17, 18]
+
+
+@pytest.mark.parametrize(
+    ("claim", "expected"),
+    [
+        ('kind = "below"\nvalue = 9', "agrees"),
+        ('kind = "above"\nvalue = 9', "disagrees"),
+        ('kind = "above"\nvalue = 4', "cannot tell"),
+        ('kind = "within"\nlow = 0\nhigh = 9', "agrees"),
+        ('kind = "within"\nlow = 9\nhigh = 12', "disagrees"),
+        ('kind = "within"\nlow = 4\nhigh = 5', "cannot tell"),
+        ('kind = "less"\nthan = "baseline"', "agrees"),
+        ('kind = "more"\nthan = "baseline"', "disagrees"),
+        ('kind = "like"\nthan = "baseline"\nmargin = 20', "agrees"),
+        ('kind = "like"\nthan = "baseline"\nmargin = 1', "disagrees"),
+        ('kind = "like"\nthan = "baseline"\nmargin = 10', "cannot tell"),
+    ],
+)
+def test_the_three_verdicts(claim: str, expected: str) -> None:
+    assert word(claim, baseline=HIGH, cooperative=LOW).word == expected
+
+
+def test_few_runs_cannot_tell_and_say_how_many_would() -> None:
+    found = word('kind = "below"\nvalue = 9', baseline=HIGH, cooperative=LOW[:4])
+    # Two-sided, the smallest p of n sign flips is 2 / 2**n: 4 runs are too few, 6 are enough.
+    assert (found.word, found.p, found.runs_needed) == ("cannot tell", 2 / 2**4, 6)
+
+
+def test_the_number_of_claims_is_corrected_for() -> None:
+    one = 'kind = "below"\nvalue = 9'
+    for n, expected in ((1, 2 / 2**8), (2, 4 / 2**8)):
+        found = verdicts(*outcome(*[one] * n, baseline=HIGH, cooperative=LOW))
+        assert [each.p for each in found] == [expected] * n
+        assert all((each.word == "agrees") == (expected <= ALPHA) for each in found)
+    eight = verdicts(*outcome(*[one] * 8, baseline=HIGH, cooperative=LOW))
+    assert {each.word for each in eight} == {"cannot tell"}
+
+
+def test_runs_that_are_the_same_number_for_number_tell_nothing() -> None:
+    for claim in ('kind = "like"\nmargin = 5', 'kind = "more"'):
+        found = word(f'{claim}\nthan = "baseline"', baseline=LOW, cooperative=LOW)
+        assert found.word == "cannot tell"
+        assert found.why.startswith("the runs of Told to cooperate and Baseline are the same")
+        assert found.runs_needed is None
+
+
+def test_copies_of_one_run_are_one_observation() -> None:
+    found = word('kind = "below"\nvalue = 9', baseline=HIGH, cooperative=[3.0] * 8)
+    assert (found.word, found.runs_needed) == ("cannot tell", None)
+    assert found.why == (
+        "all runs of Told to cooperate are the same, number for number: they count as one, and "
+        "more runs would not help"
+    )
+
+
+def test_runs_without_a_value_tell_nothing() -> None:
+    found = word('kind = "below"\nvalue = 9', baseline=LOW, cooperative=[math.nan] * 8)
+    assert (found.word, found.why) == ("cannot tell", "no run here has a value of this measure")
+
+
+def test_a_claim_about_a_language_model_is_not_told_when_others_decide() -> None:
+    """It keeps its numbers, and is not among the claims that are corrected for."""
+    named = 'name = "cooperative"\nminds = "llm:gpt-4"'
+    of_cooperative, of_baseline = CLAIM + BELOW, CLAIM.replace("cooperative", "baseline") + BELOW
+    head = SMALL.partition("[[claims]]")[0].replace('name = "cooperative"', named)
+    experiment = parse_experiment("made", head + of_cooperative + of_baseline)
+    made, data = outcome(baseline=LOW, cooperative=LOW[::-1])
+    for minds, expected in {
+        "classical": ("not told", "classical minds stand in for gpt-4"),
+        "llm:gpt-4o": ("agrees", ""),
+    }.items():
+        planned = plan(experiment, runs=8, minds={"cooperative": minds})
+        first, second = verdicts(replace(made, plan=planned), data)
+        assert (first.word, first.why) == expected
+        assert first.test.estimate == 4.5
+        told = 1 if minds == "classical" else 2
+        assert (second.word, second.p) == ("agrees", told * 2 / 2**8)
+        assert len(judged(planned)) == told
+
+
+@pytest.mark.parametrize(
+    ("runs", "claims", "said"),
+    [
+        # 2 / 2**5 = 0.0625 and 2 / 2**6 = 0.03125
+        (5, [BELOW], "With 5 runs a condition no claim can be told, .* is 0.062, .* takes 6 runs"),
+        (6, [BELOW], "^$"),
+        # 2 / (6 choose 3) = 0.1 and 2 / (8 choose 4) = 0.029
+        (3, [LESS], "With 3 runs a condition no claim can be told, .* is 0.1, .* takes 4 runs"),
+        (4, [LESS], "^$"),
+        # Both at their smallest: 2 · 2 / 70 = 0.057 for the first
+        (4, [LESS, BELOW], "no claim can be told, .* is 0.057, .* takes 6 runs"),
+        # 2 · 2 / 252 = 0.016, and 0.0625
+        (5, [LESS, BELOW], "1 of 2 claims cannot be told, .* is 0.062, .* It takes 6 runs"),
+        (1, [], "^$"),
+    ],
+)
+def test_runs_too_few_for_any_verdict_are_told_before(
+    runs: int, claims: list[str], said: str
+) -> None:
+    head = SMALL.partition("[[claims]]")[0]
+    experiment = parse_experiment("made", head + "".join(CLAIM + claim for claim in claims))
+    assert re.search(said, too_few_runs(plan(experiment, runs=runs)))
+
+
+def test_what_comes_of_a_real_experiment(tmp_path: Path) -> None:
+    published = """
+    [[published]]
+    condition = "baseline"
+    measure = "last"
+    numbers = 12.5
+    source = "nobody"
+
+    [[published]]
+    condition = "baseline"
+    column = "variance"
+    rounds = [0, 1]
+    numbers = [30, 20]
+    source = "somebody"
+    """
+    done = run(plan(parse_experiment("small", SMALL + published), runs=8), tmp_path)
+    found = results(done)
+    mine = measured(done).query("condition == 'baseline'")["value"]
+    row = found.estimates.set_index("condition").loc["baseline"]
+    assert row["mean"] == pytest.approx(mine.mean())
+    assert row["low"] <= row["mean"] <= row["high"]
+    assert (row["published"], row["source"], row["n"]) == (12.5, "nobody", 8)
+    assert math.isnan(found.estimates.set_index("condition").loc["cooperative", "published"])
+    assert found.comparisons[["condition", "than"]].to_numpy().tolist() == [
+        ["baseline", "cooperative"]
+    ]
+    data = done.model_data.query("condition == 'baseline'")
+    by_round = data.groupby("round")["variance"].mean()
+    assert found.courses["published"].to_list() == [30, 20]
+    assert found.courses["mean"].to_list() == pytest.approx(by_round.to_list())
+    summary = found.summary()
+    assert summary["minds"] == {"baseline": "classical", "cooperative": "classical"}
+    assert summary["claims"][0]["verdict"] == found.verdicts[0].word
+    assert summary["asks"] == 2 * 8 * (3 + 6)

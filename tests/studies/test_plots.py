@@ -1,0 +1,227 @@
+"""Conditions side by side: by round, as distributions, by measure, and shares of variance."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.studies.plots import (
+    MOST_MARKS,
+    NO_RUN,
+    Mark,
+    by_condition,
+    by_round,
+    distributions,
+    look,
+    variance_shares,
+)
+
+LABELS = {"a": "First", "b": "Second"}
+
+
+def rounds(values: dict[str, list[list[float]]]) -> pd.DataFrame:
+    """Condition → one list a run, one value a round."""
+    rows = [
+        (condition, run, number, value)
+        for condition, runs in values.items()
+        for run, course in enumerate(runs)
+        for number, value in enumerate(course)
+    ]
+    return pd.DataFrame(rows, columns=["condition", "run", "round", "price"])
+
+
+def line(ax: Axes, label: str) -> list[tuple[float, float]]:
+    (found,) = [each for each in ax.get_lines() if each.get_label() == label]
+    return [(float(x), float(y)) for x, y in zip(*found.get_data(), strict=True)]
+
+
+def stars(ax: Axes) -> list[tuple[float, float]]:
+    found = [each for each in ax.get_lines() if each.get_marker() == "*"]
+    return [(float(x), float(y)) for each in found for x, y in zip(*each.get_data(), strict=True)]
+
+
+def legend(figure: Figure) -> list[str]:
+    (found,) = figure.legends
+    return [text.get_text() for text in found.get_texts()]
+
+
+def test_means_by_round_and_condition() -> None:
+    data = rounds({"a": [[1, 2], [3, 4]], "b": [[5, 5], [7, 9]]})
+    published = pd.DataFrame({"condition": ["b"], "round": [1], "published": [6.0]})
+    figure = by_round(
+        data, "price", LABELS, title="Prices", label="Price", published=published,
+        marks=[Mark("theory", (4.5,)), Mark("course", (1.0, 2.0), (0.0, 1.0))],
+    )  # fmt: skip
+    (ax,) = figure.axes
+    assert line(ax, "First") == [(0, 2), (1, 3)]
+    assert line(ax, "Second") == [(0, 6), (1, 7)]
+    assert line(ax, "theory") == [(0, 4.5), (1, 4.5)]
+    assert line(ax, "course") == [(0, 1), (1, 2)]
+    assert stars(ax) == [(1, 6)]
+    assert legend(figure) == [
+        "First", "Second", "published, in the colour of its condition", "theory", "course",
+        "95 % bootstrap interval of the mean",
+    ]  # fmt: skip
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("Round", "Price")
+
+
+def test_long_published_courses_are_thinned_out() -> None:
+    n = 10 * MOST_MARKS
+    data = rounds({"a": [list(range(n))]})
+    published = pd.DataFrame({"condition": "a", "round": range(n), "published": 1.0})
+    figure = by_round(data, "price", {"a": "A"}, title="T", label="L", published=published)
+    (star,) = [each for each in figure.axes[0].get_lines() if len(each.get_xdata()) == n
+               and each.get_marker() == "*"]  # fmt: skip
+    assert star.get_markevery() == 10
+
+
+def test_conditions_look_different_from_one_another() -> None:
+    looks = [look(number) for number in range(36)]
+    assert len(set(looks)) == 36
+    assert len({marker for _, marker, _ in looks[:6]}) == len({dash for _, _, dash in looks[:6]})
+
+
+def test_distributions_of_whole_numbers() -> None:
+    data = pd.DataFrame({"condition": ["a"] * 4 + ["b"] * 2, "pick": [1, 1, 2, math.nan, 7, 8]})
+    figure = distributions(
+        data, "pick", LABELS, title="Picks", label="Pick",
+        people=("students", [(0, 3, 40.0), (4, 9, 60.0)]), marks=[Mark("Nash\n0", (0.0,))],
+    )  # fmt: skip
+    first, second, people = figure.axes[:3]
+    heights = {round(bar.get_x() + bar.get_width() / 2): bar.get_height() for bar in first.patches}
+    assert heights == {1: pytest.approx(200 / 3), 2: pytest.approx(100 / 3)}
+    assert [bar.get_height() for bar in second.patches] == [50, 50]
+    assert [(bar.get_x(), bar.get_width(), bar.get_height()) for bar in people.patches] == [
+        (-0.5, 4, 10), (3.5, 6, 10),
+    ]  # fmt: skip
+    assert [ax.get_title(loc="left") for ax in (first, second, people)] == [
+        "First (3 values, 1 without a value)", "Second (2 values)", "students",
+    ]  # fmt: skip
+    assert first.get_ylim() == second.get_ylim() == people.get_ylim()
+
+
+def measured(values: dict[tuple[str, str], list[float]]) -> pd.DataFrame:
+    rows = [
+        (measure, condition, value)
+        for (measure, condition), runs in values.items()
+        for value in runs
+    ]
+    return pd.DataFrame(rows, columns=["measure", "condition", "value"])
+
+
+def test_measures_by_condition() -> None:
+    values = measured(
+        {("m", "a"): [1, 3], ("m", "b"): [5], ("n", "a"): [math.nan], ("n", "b"): [2, 2]}
+    )
+    published = pd.DataFrame(
+        {"measure": ["m", "m", "n"], "condition": ["a", "b", "a"], "published": [2.5, math.nan, 9]}
+    )
+    figure = by_condition(
+        values, LABELS, {"m": "Measure (units)", "n": "Other"}, title="Measures",
+        published=published, people={"n": [4.5]},
+    )  # fmt: skip
+    one, other = figure.axes
+    assert [text.get_text() for text in one.get_yticklabels()] == ["First", "Second"]
+    assert one.get_ylim() == (1.5, -0.5)  # the first condition is at the top
+    dots = [each for each in one.get_lines() if each.get_marker() in {"o", "s"}]
+    assert [each.get_xdata().tolist() for each in dots] == [[1, 3], [5]]
+    means = [c.get_segments()[0] for c in one.collections]
+    assert means[0][:, 0].tolist() == [2, 2]
+    assert [x for x, _ in stars(one)] == [2.5]
+    assert [x for x, _ in stars(other)] == [9]
+    assert [text.get_text() for text in other.texts] == [NO_RUN]
+    assert one.get_title(loc="left") == "Measure (units)"
+    assert [4.5, 4.5] in [list(each.get_xdata()) for each in other.get_lines()]
+    assert legend(figure)[-2:] == ["published", "people"]
+
+
+def test_what_rounding_leaves_is_not_spread_over_an_axis() -> None:
+    values = measured({("m", "a"): [1e-9, 2e-9], ("n", "a"): [7, 8], ("o", "a"): [math.nan]})
+    figure = by_condition(values, {"a": "A"}, {"m": "M", "n": "N", "o": "O"}, title="T")
+    style.freeze_layout(figure)
+    spread, normal, empty = (ax.get_xlim() for ax in figure.axes[:3])
+    assert spread == pytest.approx((-0.05, 0.95))  # 0 may be a share: none is below it
+    assert 6.5 < normal[0] < 7 < 8 < normal[1] < 8.5
+    assert figure.axes[2].get_xticks().size == 0
+    assert empty[0] < empty[1]
+
+
+@pytest.mark.fast_cases(1)
+@pytest.mark.parametrize("n_conditions", [1, 12])
+@pytest.mark.parametrize("n_measures", [1, 2, 5])
+def test_any_number_of_conditions_and_measures_has_room(n_conditions: int, n_measures: int) -> None:
+    rng = np.random.default_rng(1)
+    conditions = {f"c{i}": f"A condition with a long name, number {i}" for i in range(n_conditions)}
+    measures = {f"m{i}": f"A measure that takes many words to say {i}" for i in range(n_measures)}
+    values = measured({(m, c): rng.normal(size=3).tolist() for m in measures for c in conditions})
+    figure = by_condition(values, conditions, measures, title="T", subtitle="s")
+    style.freeze_layout(figure)  # a layout without room warns, and a warning is an error
+    for ax in figure.axes[:n_measures]:
+        height = ax.get_position().height * figure.get_figheight()
+        assert height > 0.2 * n_conditions
+
+
+def test_shares_of_the_variance_by_hand() -> None:
+    shares = pd.DataFrame(
+        [("m", "model", 0.5), ("m", "wording", 0.05), ("m", "interaction", 0.15),
+         ("m", "rest", 0.3), ("n", "model", math.nan), ("n", "rest", math.nan),
+         ("o", "model", 0.0), ("o", "rest", 1.0)],
+        columns=["measure", "source", "share"],
+    )  # fmt: skip
+    figure = variance_shares(
+        shares, {"o": "Other", "n": "None", "m": "Measure"}, {"rest": "seed and all else"}
+    )
+    assert figure is not None
+    (ax,) = figure.axes
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["Other", "Measure"]
+    bars = {
+        container.get_label(): [(bar.get_x(), bar.get_width()) for bar in container]
+        for container in ax.containers
+    }
+    assert bars == {
+        "model": [(0, 0), (0, 0.5)],
+        "wording": [(0, 0), (0.5, 0.05)],
+        "interaction": [(0, 0), (pytest.approx(0.55), 0.15)],
+        "seed and all else": [(0, 1), (pytest.approx(0.7), pytest.approx(0.3))],
+    }
+    assert [text.get_text() for text in ax.texts if text.get_text()] == [
+        "50 %", "15 %", "100 %", "30 %",
+    ]  # fmt: skip
+    assert legend(figure) == list(bars)
+    looks = {(to_hex(c[0].get_facecolor()), c[0].get_hatch()) for c in ax.containers}
+    assert len(looks) == 4
+
+
+def test_without_variance_there_is_nothing_to_show() -> None:
+    nothing = pd.DataFrame({"measure": ["m"], "source": ["rest"], "share": [math.nan]})
+    assert variance_shares(nothing, {"m": "M"}, {}) is None
+
+
+def test_missing_columns_are_named() -> None:
+    empty = pd.DataFrame({"condition": []})
+    with pytest.raises(ValueError, match="run, round, price"):
+        by_round(empty, "price", LABELS, title="T", label="L")
+    with pytest.raises(ValueError, match="measure, value"):
+        by_condition(empty, LABELS, {"m": "M"}, title="T")
+    with pytest.raises(ValueError, match="pick"):
+        distributions(empty, "pick", LABELS, title="T", label="L")
+    with pytest.raises(ValueError, match="measure, source, share"):
+        variance_shares(empty, {"m": "M"}, {})
+
+
+def test_the_same_figure_gives_the_same_svg(tmp_path) -> None:
+    data = rounds({"a": [[1, 2], [3, 4]]})
+    texts = []
+    for name in ("one.svg", "two.svg"):
+        figure = by_round(data, "price", {"a": "A"}, title="T", label="L", subtitle="s")
+        style.freeze_layout(figure)
+        with style.repeatable_svg():
+            figure.savefig(tmp_path / name, metadata={"Date": None})
+        texts.append((tmp_path / name).read_bytes())
+    assert texts[0] == texts[1]
+    assert figure.get_figwidth() == style.WIDTH

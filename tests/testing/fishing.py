@@ -1,0 +1,193 @@
+"""Fishing in one lake: a scenario that conforms, and others that each break one promise."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any, ClassVar
+
+from sabm_mesa import Decision, Number, Observation, Phase, SmartAgent, SmartModel, action, planning
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.models.base import Score
+
+PROMPTS = Path(__file__).with_name("fishing.toml")
+TONNES = Number(0, 10)
+REQUESTS = count()
+
+
+@dataclass(frozen=True, slots=True)
+class Lake(Observation):
+    n_others: int
+    stock: str
+
+
+class FairShare:
+    instant, paid = True, False
+
+    def __init__(self, spec: str) -> None:
+        self.spec = spec
+
+    async def answer(self, ask: Ask) -> object:
+        lake: Any = ask.observation
+        return min(10.0, float(lake.stock) / 2 / (lake.n_others + 1))
+
+
+class Fisher(SmartAgent):
+    model: Fishing
+    catch: float | None = None
+
+    async def act(self) -> Decision:
+        return await self.ask("act", TONNES, self.lake())
+
+    def lake(self) -> Lake:
+        return Lake(len(self.model.fishers) - 1, str(self.model.stock), persona=self.persona)
+
+
+class Fishing(SmartModel):
+    scenario_name = "fishing"
+    title = "Fishing in one lake"
+    source = "Gordon 1954"
+    prompt_file = str(PROMPTS)
+    phases: ClassVar[tuple[Phase, ...]] = (action(),)
+    model_columns: ClassVar[Mapping[str, str]] = {"stock": "stock"}
+    agent_columns: ClassVar[Mapping[str, str]] = {"catch": "catch"}
+    classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = {"default": FairShare}
+    agents_are: ClassVar[type[Fisher]] = Fisher
+
+    def __init__(self, n_fishers: int = 3, n_rounds: int = 10, **settings: Any) -> None:
+        super().__init__(n_rounds=n_rounds, **settings)
+        self.stock = 60.0
+        self.fishers = self.populate(self.agents_are, n_fishers)
+
+    def after_act(self, fisher: Fisher, tonnes: Decision) -> None:
+        fisher.catch = tonnes.value
+
+    def update(self) -> None:
+        caught = sum(fisher.catch or 0.0 for fisher in self.fishers)
+        self.stock = min(100.0, 2 * max(0.0, self.stock - caught))
+
+
+class Untitled(Fishing):
+    title = ""
+
+
+class Demanding(Fishing):
+    def __init__(self, n_lakes: int, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.n_lakes = n_lakes
+
+
+class Closed(Fishing):
+    def __init__(self, minds: Any = "classical", rng: int | None = None) -> None:
+        super().__init__(minds=minds, rng=rng)
+
+
+class Seasonal(Fishing):
+    """Has as many rounds as seasons, unless told otherwise."""
+
+    def __init__(self, n_rounds: int | None = None, **settings: Any) -> None:
+        super().__init__(n_rounds=4 if n_rounds is None else n_rounds, **settings)
+
+
+class Ranked(Fishing):
+    score = Score("Catch in a run", size="n_boats", column="tonnes")
+
+
+class Planned(Fishing):
+    phases: ClassVar[tuple[Phase, ...]] = (planning(), action())
+
+
+class Lucky(Fishing):
+    """Chance that comes from elsewhere."""
+
+    def update(self) -> None:
+        super().update()
+        self.stock += random.random()
+
+
+class Hasty(Fisher):
+    """Changes the world before its turn: who answers first, catches first."""
+
+    async def act(self) -> Decision:
+        tonnes = await super().act()
+        self.model.stock -= (self.unique_id == 1) * self.model.stock / 2
+        self.model.stock -= (self.unique_id == 2) * 10
+        return tonnes
+
+
+class Racing(Fishing):
+    agents_are = Hasty
+
+
+class Restless(Fisher):
+    """Is told something else each time."""
+
+    def lake(self) -> Lake:
+        return Lake(len(self.model.fishers) - 1, f"{next(REQUESTS)}", persona=self.persona)
+
+
+class Forgetful(Fishing):
+    agents_are = Restless
+    classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = {}
+
+
+class Prepared(Fishing):
+    """Plays by other rules when Mesa's runner does not do it."""
+
+    def run_model(self) -> None:
+        self.stock = 30.0
+        super().run_model()
+
+
+class Holding(Fishing):
+    """Holds what cannot be pickled."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.rule = lambda: 0
+
+
+class Nameless(Fisher):
+    def lake(self) -> Lake:
+        return Lake(len(self.model.fishers) - 1, str(self.model.stock))
+
+
+class Impersonal(Fishing):
+    agents_are = Nameless
+
+
+class Greedy(FairShare):
+    async def answer(self, ask: Ask) -> object:
+        del ask
+        return 11
+
+
+class Insatiable(Fishing):
+    classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = {
+        "default": FairShare,
+        "greedy": Greedy,
+    }
+
+
+class Guessing(Fishing):
+    """Makes a number up where there is none."""
+
+    def after_act(self, fisher: Fisher, tonnes: Decision) -> None:
+        fisher.catch = tonnes.value if tonnes.valid else 5.0
+
+
+class Mistaken(Fishing):
+    """Cannot be played at all."""
+
+    def update(self) -> None:
+        raise ArithmeticError("no fish")
+
+
+class Trusting(Fishing):
+    """Takes it for granted that there is an answer."""
+
+    def after_act(self, fisher: Fisher, tonnes: Decision) -> None:
+        fisher.catch = tonnes.value + 0

@@ -1,0 +1,171 @@
+"""The conformance check: every scenario passes, and each broken promise is told of."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sabm_mesa import SmartModel
+from sabm_mesa.models.registry import SCENARIOS, scenario
+from sabm_mesa.testing import check_scenario
+from tests.testing import fishing
+from tests.testing.fishing import PROMPTS, Fishing
+
+PARTY = {"n_agents": 3, "max_turns": 3}
+SMALL: dict[str, dict[str, Any]] = {
+    "beauty-contest": {"n_players": 3},
+    "cocktail-party": PARTY,
+    "evacuation": {"n_people": 5, "width": 9, "height": 9},
+    "kbc": {"n_players": 3},
+    "public-goods": {"n_players": 3},
+    "sentence-making": {**PARTY, "n_sentences": 1},
+}
+"""Scenario → parameters that make its runs small."""
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_scenario_conforms(name: str) -> None:
+    check_scenario(scenario(name), **SMALL.get(name, {}))
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("beauty-contest", {"n_players": 3, "elicitation": "full", "high": [50, 200],
+                            "integer": True}),
+        ("bertrand", {"demand": "logit", "n_firms": 3}),
+        ("cocktail-party", {**PARTY, "minds": "classical:random"}),
+        ("evacuation", {"n_people": 5, "width": 9, "height": 9, "movement": "simultaneous",
+                        "obstacles": [[4, 4]]}),
+        ("fishery", {"newcomer_month": 2}),
+        ("kbc", {"n_players": 3, "personas": "agreeable", "reward_rule": "exclusive"}),
+        ("pasture", {"communication": False}),
+        ("public-goods", {"n_players": 4, "matching": "chain"}),
+        ("public-goods", {"n_players": 6, "group_size": 3, "matching": "stranger"}),
+        ("sentence-making", {**PARTY, "n_sentences": 1, "interaction": "individual"}),
+    ],
+)  # fmt: skip
+def test_every_way_to_play_conforms(name: str, parameters: dict[str, Any]) -> None:
+    check_scenario(scenario(name), **parameters)
+
+
+def test_a_scenario_of_ones_own_conforms_with_parameters_and_without() -> None:
+    check_scenario(Fishing)
+    check_scenario(fishing.Seasonal)
+    check_scenario(Fishing, n_fishers=2, n_rounds=1, minds="fixed:3", personas={"agreeable": 2})
+
+
+def points(model: Any, **parameters: Any) -> dict[str, str]:
+    """Point → what is said of it, for all that do not hold."""
+    with pytest.raises(AssertionError) as caught:
+        check_scenario(model, **parameters)
+    first, *lines = str(caught.value).split("\n")
+    assert first == f"The scenario {getattr(model, '__name__', model)} does not conform:"
+    found = [re.fullmatch(r"- ([a-z_, ]+): (.+)", line) for line in lines]
+    return {point: match[2] for match in found if match for point in match[1].split(", ")}
+
+
+@pytest.mark.parametrize(
+    ("model", "point", "told"),
+    [
+        (fishing.Untitled, "form", "the class attribute title has to be set to a text"),
+        (fishing.Demanding, "form", "the parameter n_lakes needs a default"),
+        (fishing.Closed, "form", "is missing: take **settings and pass them on"),
+        (fishing.Ranked, "form", "the score names 'n_boats', which is no parameter"),
+        (fishing.Planned, "form", "the model needs the method after_plan(agent, decision)"),
+        (fishing.Lucky, "same seed", "two runs with one seed (drawing) differ: 'stock' in round 0"),
+        (fishing.Racing, "latency", "and the same answers late differ: 'stock' in round 0"),
+        (fishing.Forgetful, "replay", "ReplayMismatch: Run 0 "),
+        (fishing.Prepared, "batch_run", "'stock' of the last round is"),
+        (fishing.Holding, "pickling", "local object 'Holding"),
+        (fishing.Impersonal, "prompts", "the observation persona=self.persona (personas "),
+        (fishing.Insatiable, "classical minds", "classical:greedy: 9 of 9 decisions were invalid"),
+        (fishing.Guessing, "invalid answers", "'catch' of agent 1 is 5.0 though no answer could"),
+        (fishing.Trusting, "invalid answers", "RunError: fishing, round 0: TypeError"),
+    ],
+)
+def test_a_broken_promise_is_told_of(model: type[SmartModel], point: str, told: str) -> None:
+    found = points(model)
+
+    assert told in found[point]
+
+
+def test_nothing_else_is_told_of() -> None:
+    for model in (fishing.Impersonal, fishing.Insatiable, fishing.Guessing):
+        assert len(points(model)) == 1
+    assert set(points(fishing.Lucky)) >= {"same seed", "latency", "replay", "batch_run", "pickling"}
+
+
+def test_what_is_no_scenario_at_all() -> None:
+    assert points(3) == {"form": "a scenario is a subclass of SmartModel, not 3"}
+    assert set(points(SmartModel)) == {"form"}
+
+
+def test_the_spec_sheet_has_to_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fishing, "__doc__", " ")
+    told = "the module tests.testing.fishing needs a docstring, which is the spec sheet"
+
+    assert points(Fishing) == {"form": told}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("You are poor.", "{wealth}", "the placeholder {wealth}, which is not known there. Known"),
+        ('act = "{stock} tonnes. {form}"', 'acts = "{stock}"', "[variants.brief] replaces 'acts'"),
+        ("You are poor.", "{{stock}}", "'act' shows {stock} as it stands (condition poor)"),
+        ('scenario = "You and {n_others} others fish in one lake. {persona}"', 'scenario = " "',
+         "the entry 'scenario' is empty (condition baseline)"),
+        ("act = \"There are {stock} tonnes of fish. How many do you catch? {form}\"", "",
+         "There is no prompt entry 'act'"),
+    ],
+)  # fmt: skip
+def test_incomplete_prompts_are_told_of(
+    before: str, after: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = PROMPTS.read_text("utf-8")
+    assert before in text
+    path = tmp_path / "prompts.toml"
+    path.write_text(text.replace(before, after), "utf-8")
+    monkeypatch.setattr(Fishing, "prompt_file", str(path))
+
+    with pytest.raises(AssertionError, match=r"\n- prompts: ") as caught:
+        check_scenario(Fishing)
+    assert told in str(caught.value)
+
+
+def test_a_problem_that_is_met_everywhere_is_told_of_once() -> None:
+    told = (
+        "The scenario Fishing does not conform:\n- form: UnknownName: Unknown parameter of Fishing"
+        " 'n_boats'. Known: "
+    )
+    with pytest.raises(AssertionError) as caught:
+        check_scenario(Fishing, n_boats=3)
+    assert str(caught.value).startswith(told)
+    assert str(caught.value).count("\n") == 1
+
+    with pytest.raises(AssertionError) as caught:
+        check_scenario(fishing.Mistaken)
+    assert re.fullmatch(
+        "The scenario Mistaken does not conform:\n- same seed, latency, replay, batch_run, "
+        "pickling, prompts, classical minds, invalid answers: RunError: fishing, round 0: "
+        r"ArithmeticError: no fish \(fishing\.py, line \d+\)",
+        str(caught.value),
+    )
+
+
+def test_nothing_is_recorded_but_by_the_check_itself(tmp_path: Path) -> None:
+    check_scenario(Fishing, n_fishers=2, n_rounds=1, recording=tmp_path / "r.sqlite")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_cause_of_an_error_is_kept() -> None:
+    with pytest.raises(AssertionError) as caught:
+        check_scenario(fishing.Trusting)
+
+    assert isinstance(caught.value.__cause__, Exception)
+    assert isinstance(caught.value.__cause__.__cause__, TypeError)

@@ -1,0 +1,93 @@
+"""Pictures of the viewer for the README and the documentation: `make screenshots`.
+
+The runs have classical minds and fixed seeds, so that the pictures come out alike every time.
+"""
+
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from sabm_mesa.models import registry
+from tests.visualization.browser.conftest import FLAGS, ROOT, Server, chromium_path
+
+FOLDER = ROOT / "docs" / "images"
+DESKTOP, PHONE = {"width": 1440, "height": 1000}, {"width": 390, "height": 844}
+WAIT_MS = 60_000
+SCENARIOS = {
+    "kbc": {"Seed": "4"},
+    "bertrand": {
+        "Seed": "4",
+        "Number of rounds": "300",
+        "Minds: who decides": "classical:win_continue_lose_reverse",
+    },
+    "evacuation": {"Seed": "4"},
+}
+STEPS = 7
+"""Rounds after which the evacuation is shown, while people are still inside."""
+
+
+def main(folder: Path = FOLDER) -> None:
+    """Take all pictures.
+
+    Args:
+        folder: where they go.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as own, sync_playwright() as driver:
+        server = Server(Path(own))
+        browser = driver.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        try:
+            for scheme in ("light", "dark"):
+                _home(browser, server, scheme).screenshot(path=folder / f"home-{scheme}.png")
+                for name in SCENARIOS:
+                    page = _scenario(browser, server, name, scheme, DESKTOP)
+                    page.screenshot(path=folder / f"{name}-{scheme}.png", full_page=True)
+            page = _scenario(browser, server, "kbc", "light", PHONE)
+            page.screenshot(path=folder / "kbc-phone.png")
+        finally:
+            browser.close()
+            server.close()
+
+
+def _open(browser: Browser, server: Server, path: str, scheme: str, size: dict[str, int]) -> Page:
+    context = server.admit(browser.new_context(viewport=size, color_scheme=scheme))
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    page.goto(server.url + path)
+    return page
+
+
+def _home(browser: Browser, server: Server, scheme: str) -> Page:
+    page = _open(browser, server, "/", scheme, {"width": 1440, "height": 640})
+    expect(page.locator("article img")).to_have_count(len(registry.SCENARIOS), timeout=WAIT_MS)
+    return page
+
+
+def _scenario(
+    browser: Browser, server: Server, name: str, scheme: str, size: dict[str, int]
+) -> Page:
+    page = _open(browser, server, f"/scenario/{name}", scheme, size)
+    for label, text in SCENARIOS[name].items():
+        field = page.get_by_label(label, exact=True)
+        field.fill(text)
+        field.press("Enter")
+        field.blur()
+    progress = page.locator(".sabm-progress")
+    if name == "evacuation":
+        for done in range(1, STEPS + 1):
+            page.get_by_role("button", name="Step", exact=True).click()
+            expect(progress).to_contain_text(f"{done} of 50 rounds", timeout=WAIT_MS)
+    else:
+        page.get_by_role("button", name="Play", exact=True).click()
+        expect(progress).to_contain_text("The run has ended", timeout=WAIT_MS)
+    latest = page.locator('dd[data-name="round"]')
+    expect(latest).to_have_text(re.compile(r"\d" if name != "evacuation" else f"^{STEPS - 1}$"))
+    expect(page.locator(".sabm-charts")).to_have_attribute("data-round", latest.inner_text())
+    return page
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))

@@ -1,0 +1,355 @@
+"""People who play in the browser: real Chromium against a real server."""
+
+import json
+import os
+import re
+import time
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from sabm_mesa import KeynesianBeautyContest, ScriptedMind
+from sabm_mesa.core.prompts import PromptBook
+from tests.core.support import rows
+from tests.visualization.browser.conftest import WAIT_MS
+
+pytestmark = pytest.mark.check_once
+
+HOSTILE = "<img src=x onerror=window.hacked=1>"
+PHONE = {"width": 390, "height": 844}
+INTEGER, WORDS = "Integer from 0 to 100", "Your words"
+
+
+def shown(text: str) -> str:
+    """What the others read of a text: in a prompt it can be no mark of one."""
+    return PromptBook(KeynesianBeautyContest.prompt_file).quote(text)
+
+
+def open_game(page, scenario="kbc", sizes="Number of players", *, public=True, **settings):
+    """Set a game up on the host's page; returns the links to its seats."""
+    choose(page, scenario)
+    page.get_by_label(sizes).wait_for()
+    if not public:
+        page.get_by_label("People see the results of each round").uncheck(force=True)
+        known(page, "Results shown", False)
+    for label, value in settings.items():
+        put(page, label.replace("_", " "), str(value))
+    page.get_by_role("button", name="Open the game").click()
+    page.get_by_role("button", name="Start the game").wait_for()
+    links = page.get_by_label("Link to the seat of agent")
+    return [link.input_value() for link in links.all()]
+
+
+def choose(page, scenario):
+    """Choose a scenario; its form looks like that of another, until the server knows."""
+    page.get_by_label("Scenario").click(force=True)
+    page.get_by_role("option", name=scenario, exact=True).click()
+    known(page, "Scenario", scenario)
+
+
+def known(page, label, value):
+    """Wait until the server knows a setting."""
+    told = re.compile(re.escape(f'"{label}": {json.dumps(value)}'))
+    expect(page.locator("[data-settings]")).to_have_attribute("data-settings", told)
+
+
+def put(page, label, value):
+    """Fill a field of the host's form in, until the server knows what it holds."""
+    field = page.get_by_label(label).first
+    deadline = time.monotonic() + WAIT_MS / 1000
+    settings = page.locator("[data-settings]")
+    while str(json.loads(settings.get_attribute("data-settings") or "{}")[label]) != value:
+        assert time.monotonic() < deadline, label
+        if field.input_value() != value:
+            field.fill(value)
+            field.press("Enter")
+        page.wait_for_timeout(50)
+
+
+def start(page):
+    page.get_by_role("button", name="Start the game").click()
+
+
+def answer(page, label, text, *, taken=True):
+    """Answer the question that waits; when it is taken, its form goes away."""
+    asked(page, label)
+    form = page.locator("form[data-question]")
+    number = form.get_attribute("data-question")
+    field = form.get_by_label(label, exact=True)
+    field.fill(text)
+    field.press("Enter")
+    if taken:
+        expect(page.locator(f'form[data-question="{number}"]')).to_have_count(0)
+
+
+def says(page, text):
+    page.get_by_text(text).first.wait_for()
+
+
+def asked(page, label):
+    page.get_by_label(label, exact=True).wait_for()
+
+
+def recording(page):
+    """The path of the recording that the host is told."""
+    says(page, "Recorded in")
+    return page.get_by_text("Recorded in").inner_text().removeprefix("Recorded in ")
+
+
+def keep(page, name):
+    """Keep a screenshot where SCREENSHOTS says, to be looked at."""
+    if folder := os.environ.get("SCREENSHOTS"):
+        page.set_viewport_size({**page.viewport_size, "height": 1300})
+        page.screenshot(path=Path(folder) / f"{name}.png")
+
+
+def test_a_person_plays_among_classical_players_to_the_end(server, browse) -> None:
+    host = browse("/host")
+    (link,) = open_game(host, Seed=5, Number_of_players=6, Number_of_rounds=2)
+    me = browse(link, viewport=PHONE)
+    says(me, "You have your seat.")
+    start(host)
+
+    asked(me, INTEGER)
+    keep(me, "play-number")
+    answer(me, INTEGER, "30")
+    asked(me, WORDS)
+    me.get_by_label(WORDS).fill("I will choose 12 again")
+    says(me, "5 of 60 words")
+    keep(me, "play-text")
+    me.keyboard.press("Enter")
+    asked(me, INTEGER)
+    answer(me, INTEGER, "12")
+    says(me, "The game is over")
+    keep(me, "play-results")
+
+    twin = KeynesianBeautyContest(
+        minds={ScriptedMind(["30", "I will choose 12 again", "12"]): 1, "classical": 5},
+        n_players=6, n_rounds=2, rng=5,
+    )  # fmt: skip
+    twin.run_model()
+    table = me.get_by_label("The game by round").locator("tbody tr").last
+    mean, target, variance = (f"{v:.4g}" for v in (twin.mean, twin.target, twin.variance))
+    assert table.inner_text().split("\t")[:4] == ["1", mean, target, variance]
+    own = me.get_by_label("Your results by round").locator("tbody tr").last
+    assert own.inner_text().split("\t")[:2] == ["1", "12"]
+    keep(host, "host-over")
+    recorded = rows(
+        server.folder / recording(host), "SELECT raw, valid FROM asks WHERE mind = 'human'"
+    )
+    assert sorted(recorded) == [("12", 1), ("30", 1), ("I will choose 12 again", 1)]
+
+
+def test_two_browsers_play_one_game_and_a_third_is_refused(browse) -> None:
+    host = browse("/host")
+    others = {"Who_decides_for_the_others": json.dumps({f"fixed:{HOSTILE}": 1})}
+    links = open_game(host, Seats_for_people=2, Number_of_players=3, Number_of_rounds=2, **others)
+    assert len(set(links)) == 2
+    first, second = (browse(link) for link in links)
+    for player in (first, second):
+        says(player, "You have your seat.")
+    third = browse(links[1])
+    says(third, "This seat is taken by another browser.")
+    keep(host, "host-open")
+    expect(host.get_by_text("taken", exact=True)).to_have_count(2)
+    start(host)
+
+    asked(first, INTEGER)
+    answer(first, INTEGER, "101", taken=False)
+    says(first, '"101" is outside the range from 0 to 100.')
+    answer(first, INTEGER, "", taken=False)
+    says(first, "It was empty.")
+    keep(first, "play-refused")
+    answer(first, INTEGER, "50")
+    says(first, "others are deciding")
+    second.get_by_label("Your reasoning").fill("My private thought")
+    answer(second, INTEGER, "40")
+
+    waiting = [first, second]
+    deadline = time.monotonic() + WAIT_MS / 1000
+    while waiting:  # the order in which they speak is drawn
+        assert time.monotonic() < deadline
+        for player in list(waiting):
+            if player.get_by_label(WORDS).count():
+                answer(player, WORDS, "I say <b>7</b>")
+                waiting.remove(player)
+        host.wait_for_timeout(50)
+    for player in (first, second):
+        asked(player, INTEGER)
+        says(player, f"Player #3: {shown(HOSTILE)}")
+        assert player.evaluate("window.hacked") is None
+        assert player.locator("img[src=x]").count() == 0
+        says(player, shown("I say <b>7</b>"))
+    assert "My private thought" not in first.content()
+    assert "taken by another browser" in third.content()
+    keep(first, "play-hostile")
+    for player in (first, second):
+        answer(player, INTEGER, "0")
+    for player in (first, second):
+        says(player, "The game is over")
+    assert "My private thought" not in first.content()
+
+    reloaded = first
+    reloaded.reload()
+    says(reloaded, "The game is over")
+
+
+def test_an_empty_seat_abstains(server, browse) -> None:
+    host = browse("/host")
+    (link,) = open_game(host, Number_of_players=3, Number_of_rounds=1, Seconds_for_an_answer=0.5)
+    start(host)
+    says(host, "The game is over.")
+    found = rows(
+        server.folder / recording(host), "SELECT valid, reason FROM asks WHERE mind = 'human'"
+    )
+    assert found == [(0, "No answer came within 0.5 seconds.")]
+
+    late = browse(link)
+    says(late, "(no answer in time)")
+    host.get_by_role("button", name="Close the game and its links").click()
+    host.get_by_role("button", name="Keep it").click()
+    host.get_by_role("button", name="Close the game and its links").click()
+    host.get_by_role("button", name="Yes, close it").click()
+    says(late, "This link leads to no game.")
+
+
+def test_an_exit_is_chosen_and_the_host_ends_the_game(browse) -> None:
+    host = browse("/host")
+    (link,) = open_game(
+        host, "evacuation", "Number of people", Number_of_people=2, Number_of_rounds=1
+    )
+    me = browse(link, viewport=PHONE, color_scheme="dark")
+    says(me, "You have your seat.")
+    start(host)
+
+    words = "Your words, without digits"
+    asked(me, words)
+    answer(me, words, "Exit 1!", taken=False)
+    says(me, "It holds digits.")
+    answer(me, words, "Keep calm")
+    says(me, "Round 0: Keep calm")
+    for text in ("I am calm", "Left is near"):
+        asked(me, WORDS)
+        answer(me, WORDS, text)
+        says(me, f"Round 0: {text}")
+    option = me.get_by_role("radio").first
+    option.wait_for()
+    keep(me, "play-choice")
+    number = me.locator("form[data-question]").get_attribute("data-question")
+    option.check()
+    option.press("Enter")
+    expect(me.locator(f'form[data-question="{number}"]')).to_have_count(0)
+    me.get_by_role("radio").first.wait_for()
+    host.get_by_role("button", name="End the game").dblclick()  # closes nothing
+    says(me, "It ended before its time.")
+    closes = host.get_by_role("button", name="Close the game and its links")
+    expect(closes.or_(host.get_by_role("button", name="Keep it")).first).to_be_visible()
+    expect(me.get_by_text("This link leads to no game.")).to_have_count(0)
+
+
+def test_what_leads_nowhere(browse) -> None:
+    host = browse("/host")
+    (link,) = open_game(host, Number_of_players=2)
+    assert browse(link[:-1]).get_by_text("This link leads to no game.").wait_for() is None
+    me = browse(link)
+    says(me, "You have your seat.")
+    host.get_by_role("button", name="Free the seat").click()
+    says(me, "The host has freed this seat.")
+    says(browse(link), "You have your seat.")
+    says(me, "This seat is taken by another browser.")
+
+    other = browse("/host")
+    other.get_by_role("button", name="Open the game").wait_for()
+    expect(other.get_by_label("Link to the seat")).to_have_count(0)
+
+    put(other, "Who decides for the others", "chess")
+    other.get_by_role("button", name="Open the game").click()
+    says(other, "Cannot read the mind spec 'chess'.")
+    put(other, "Seed", "one")
+    other.get_by_role("button", name="Open the game").click()
+    says(other, "the seed has to be a whole number")
+    keep(other, "host-problem")
+
+
+def test_players_and_host_see_the_game_as_it_goes(browse) -> None:
+    host = browse("/host")
+    link, other = open_game(
+        host, Seed=5, Seats_for_people=2, Number_of_players=4, Number_of_rounds=2
+    )
+    says(host, "These links work on this computer only.")
+    me, friend = browse(link), browse(other)
+    says(me, "You play Player 1 of 4.")
+    says(friend, "You have your seat.")
+    start(host)
+    asked(me, INTEGER)
+    expect(me.get_by_label(INTEGER, exact=True)).to_be_focused()
+    assert "On the first line" not in me.content()
+    says(host, "Waiting for Player 1, Player 2.")
+    answer(me, INTEGER, "30")
+    says(host, "Waiting for Player 2.")
+    assert me.get_by_text("The game so far").count() == 0
+    friend.get_by_label("Your reasoning").fill("A private thought")
+    answer(friend, INTEGER, "60")
+
+    says(me, "After round 0")
+    table = me.get_by_label("The game so far")
+    expect(table.locator("tbody tr")).to_have_count(1)
+    expect(table.locator("th").nth(1)).to_have_text("Mean pick")
+    expect(me.get_by_label("Your results so far").locator("td").nth(1)).to_have_text("30")
+    assert "A private thought" not in me.content()
+    says(host, "1 of 2 rounds done")
+    expect(host.locator('dd[data-name="round"]')).to_have_text("0")
+    expect(host.locator(".sabm-charts")).to_have_attribute("data-round", "0")
+    host.get_by_role("button", name="End the game").click()
+    says(me, "It ended before its time.")
+    host.get_by_role("link", name="Read the recording").click()
+    host.get_by_text("failed, 1 round,").first.wait_for()
+
+
+def test_the_results_of_a_round_can_be_kept_from_players(browse) -> None:
+    host = browse("/host")
+    (link,) = open_game(host, public=False, Seed=5, Number_of_players=3, Number_of_rounds=2)
+    me = browse(link)
+    says(me, "You have your seat.")
+    start(host)
+    asked(me, INTEGER)
+    answer(me, INTEGER, "30")
+    asked(me, WORDS)
+    says(host, "1 of 2 rounds done")
+    assert me.get_by_text("The game so far").count() == 0
+    host.get_by_role("button", name="End the game").click()
+    says(me, "The game is over")
+
+
+def test_another_browser_of_the_host_can_end_the_game(browse) -> None:
+    host = browse("/host")
+    (link,) = open_game(host, Seed=77, Number_of_players=3)
+    me = browse(link)
+    says(me, "You have your seat.")
+    start(host)
+    asked(me, INTEGER)
+    second = browse("/host")
+    theirs = second.locator(".sabm-card", has_text="seed 77")
+    expect(theirs).to_contain_text("It is played.")
+    theirs.get_by_role("button", name="Host it here too").click()
+    second.get_by_role("button", name="End the game").click()
+    says(me, "It ended before its time.")
+    says(host, "Close the game and its links")
+
+
+def test_seats_and_players_have_to_agree(browse) -> None:
+    host = browse("/host")
+    choose(host, "kbc")
+    players = host.get_by_label("Number of players")
+    players.wait_for()
+    for label, value in {"Number of players": "3", "Seats for people": "4"}.items():
+        put(host, label, value)
+    host.get_by_role("button", name="Open the game").click()
+    says(host, "4 seats for people are too many, for the scenario has 3 agents")
+    for label, value in {
+        "Seats for people": "1", "Who decides for the others": "fixed:1=1,classical=3"
+    }.items():  # fmt: skip
+        put(host, label, value)
+    host.get_by_role("button", name="Open the game").click()
+    says(host, "1 seat for people and 4 other minds make 5, but the scenario has 3 agents")
