@@ -40,6 +40,7 @@ _TRANSIENT = {
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_READONLY,
 }  # fmt: skip
+_CUT_OFF = "its last page is cut off"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,7 +230,7 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> bool:
     (page_size,) = connection.execute("PRAGMA page_size").fetchone()
     if path.stat().st_size % page_size and not _has_log(path):
         # SQLite would fill up the page with zeros, and read them as if they had been written.
-        raise damaged(path, "its last page is cut off")
+        raise damaged(path, _CUT_OFF)
     return bool(tables)
 
 
@@ -240,7 +241,7 @@ def unusable(path: Path, error: sqlite3.DatabaseError) -> RecordingError:
             f"Cannot use the recording {path} now: {error}. Is the disk full, or the folder not "
             "writable? What is in it is kept."
         )
-    return damaged(path, str(error))
+    return damaged(path, _CUT_OFF if _is_cut_off(path) else str(error))
 
 
 def damaged(path: Path, problem: str) -> RecordingError:
@@ -296,6 +297,21 @@ def _connected(uri: str) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _is_cut_off(path: Path) -> bool:
+    """Whether an SQLite file is shorter than its header says, or no whole number of pages."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(100)
+    except OSError:
+        return False
+    if _has_log(path) or not head.startswith(b"SQLite format 3\0"):
+        return False
+    page_size = int.from_bytes(head[16:18], "big")  # 1 stands for 65536, which is not used here
+    pages = int.from_bytes(head[28:32], "big")
+    size = path.stat().st_size
+    return len(head) < 100 or size < page_size * pages or size % max(page_size, 1) > 0
 
 
 def _has_log(path: Path) -> bool:

@@ -207,7 +207,7 @@ def test_what_is_no_recording(sabm: Sabm, path: Path, tmp_path: Path) -> None:
         tmp_path: f"There is no recording {tmp_path}.",
         notes: "is not a usable recording (file is not a database)",
         newer: "has format 99, newer than",
-        cut: "is not a usable recording (malformed database schema",
+        cut: "is not a usable recording (its last page is cut off)",
     }.items():
         before = file.read_bytes() if file.is_file() else b""
         outcome = sabm("export", file)

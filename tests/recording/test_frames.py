@@ -386,7 +386,21 @@ def content(played) -> bytes:
     return path.read_bytes()
 
 
-def test_a_file_that_was_cut_off(tmp_path, content) -> None:
+@pytest.mark.parametrize("seeds", [0, 12])
+def test_a_file_that_was_cut_off_is_refused_as_such(played, seeds) -> None:
+    """In a short recording, the last page is one of the schema's."""
+    path, _ = played
+    for seed in range(seeds):
+        tiny(n=9, minds=Priced(answer), rng=seed, recording=path).step()
+    content = path.read_bytes()
+    for size in (len(content) - 1, len(content) - 4096, len(content) // 2 + 1, 4096, 99, 30):
+        path.write_bytes(content[:size])
+        assert "is not a usable recording (its last page is cut off)" in refused(path), size
+        with pytest.raises(RecordingError, match="its last page is cut off"):
+            Recording(path)
+
+
+def test_a_file_cut_off_anywhere_is_read_in_full_or_refused(tmp_path, content) -> None:
     path = tmp_path / "cut.sqlite"
     whole = read_or_refuse(path, content)
     assert whole is not None
