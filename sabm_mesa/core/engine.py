@@ -11,6 +11,7 @@ import asyncio
 import gc
 import math
 import os
+import signal
 import threading
 import time
 from collections.abc import Coroutine, Iterator
@@ -181,11 +182,35 @@ def _wait_for(outcome: Future[Any], most_s: float = math.inf) -> None:
         wait([outcome], timeout=min(LOOK_S, left_s))
 
 
+@contextmanager
+def interrupts_deferred() -> Iterator[None]:
+    """Let further interrupts (Ctrl-C) pass while the block winds up what was stopped.
+
+    What is paid for would be lost by them. The first one after `WIND_UP_S` interrupts again.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    # Other threads get no interrupts; what is no function, such as SIG_IGN, raises none.
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    until = time.monotonic() + WIND_UP_S
+
+    def interrupted(*_: object) -> None:
+        if time.monotonic() > until:
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def run(work: Coroutine[Any, Any, T], scope: Scope | None = None) -> T:
     """Run a coroutine on the engine's loop and wait for its result.
 
     An interrupt of the waiting thread cancels the work and waits until it has ended, so that
-    nothing goes on in the background; so does `Scope.stop`.
+    nothing goes on in the background; so does `Scope.stop`. Further interrupts wait, too.
 
     Args:
         work: the coroutine.
@@ -209,9 +234,10 @@ def run(work: Coroutine[Any, Any, T], scope: Scope | None = None) -> T:
         _wait_for(job.outcome)
         return job.outcome.result()
     except KeyboardInterrupt:
-        job.start()  # the interrupt may have come before it
-        job.cancel()
-        _wait_for(job.outcome, WIND_UP_S)
+        with interrupts_deferred():
+            job.start()  # the interrupt may have come before it
+            job.cancel()
+            _wait_for(job.outcome, WIND_UP_S)
         raise
     finally:
         scope.leave(job)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -225,17 +226,19 @@ class _Together:
         loop = asyncio.get_running_loop()
         self.tasks = [loop.create_task(part) for part in parts]
         self.over: asyncio.Future[None] = loop.create_future()
+        self.ended: asyncio.Future[None] = loop.create_future()
         self._left = len(self.tasks)
         for task in self.tasks:
             task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._left -= 1
+        if not self._left:
+            self.ended.set_result(None)
+        problem = asyncio.CancelledError() if task.cancelled() else task.exception()
         if self.over.done():
             return
-        if task.cancelled():
-            self.over.set_exception(asyncio.CancelledError())
-        elif (problem := task.exception()) is not None:
+        if problem is not None:
             self.over.set_exception(problem)
         elif not self._left:
             self.over.set_result(None)
@@ -244,18 +247,18 @@ class _Together:
 async def _all(parts: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
     """Await all parts together; when one fails or the round is stopped, stop the others first.
 
-    A part that waits for an answer which is being paid for ends when that answer is recorded.
+    A part that waits for an answer which is being paid for ends when that answer is recorded, and
+    all are awaited, however often the round is stopped.
     """
     together = _Together(parts)
     try:
         if parts:
             await together.over
-    except BaseException as problem:
-        # A part that stops of itself has been stopped along with all others: once more would cut
-        # off what is paid for.
-        if together.over.cancelled() or not isinstance(problem, asyncio.CancelledError):
-            for task in together.tasks:
-                task.cancel()
-        await asyncio.gather(*together.tasks, return_exceptions=True)
+    except BaseException:
+        for task in together.tasks:
+            task.cancel()
+        while not together.ended.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait({together.ended})
         raise
     return [task.result() for task in together.tasks]

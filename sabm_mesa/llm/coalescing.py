@@ -167,8 +167,6 @@ class _Group:
                 self._left -= not stopped
                 if not self._left:  # nobody waits for it any more but to record it
                     self._sending.cancel()
-                if stopped:
-                    raise
                 stopped = True
         if stopped and (self._sending.cancelled() or self._sending.exception()):
             raise asyncio.CancelledError

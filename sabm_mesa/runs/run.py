@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from sabm_mesa.core import engine
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import ParameterError
@@ -228,12 +229,13 @@ def _run_together(
         parts = zip(models, limits, strict=True)
         _watch([pool.submit(_play, model, limit) for model, limit in parts], models, watch)
     finally:
-        for model in models:
-            model.stop()
-        pool.shutdown(cancel_futures=True)
-        for model in models:
-            model.close("stopped")
-        watch(models)
+        with engine.interrupts_deferred():
+            for model in models:
+                model.stop()
+            pool.shutdown(cancel_futures=True)
+            for model in models:
+                model.close("stopped")
+            watch(models)
 
 
 def _play(model: SmartModel, limit: int | None) -> None:

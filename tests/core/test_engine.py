@@ -119,6 +119,20 @@ class Stopping:
             self.wound_up.append(ask.key.agent)
 
 
+class StoppingAgain(Stopping):
+    """Stops everything a second time while it winds up."""
+
+    async def answer(self, ask):
+        try:
+            return await super().answer(ask)
+        finally:
+            self.wound_up.remove(ask.key.agent)
+            if ask.key.agent == 3:
+                self.stop()
+            await asyncio.sleep(0.1)  # time for the interrupt to be seen
+            self.wound_up.append(ask.key.agent)
+
+
 def test_stopping_a_model_ends_its_round_when_it_has_wound_up(tmp_path) -> None:
     path = tmp_path / "r.sqlite"
     mind = Stopping(None)
@@ -175,9 +189,10 @@ def test_a_failing_batch_of_runs_stops_no_other_model() -> None:
     assert innocent.usage.invalid == 0
 
 
-def test_an_interrupt_cancels_the_round_and_waits_until_it_has_wound_up(tmp_path) -> None:
+@pytest.mark.parametrize("kind", [Stopping, StoppingAgain], ids=["once", "twice"])
+def test_an_interrupt_cancels_the_round_and_waits_until_it_has_wound_up(tmp_path, kind) -> None:
     path = tmp_path / "r.sqlite"
-    mind = Stopping(lambda: os.kill(os.getpid(), signal.SIGINT))
+    mind = kind(lambda: os.kill(os.getpid(), signal.SIGINT))
     model = tiny(action(), minds=mind, rng=1, recording=path)
     with pytest.raises(KeyboardInterrupt):
         model.step()
@@ -185,6 +200,7 @@ def test_an_interrupt_cancels_the_round_and_waits_until_it_has_wound_up(tmp_path
     assert sorted(mind.wound_up) == [1, 2, 3]
     assert not model.running
     assert rows(path, "SELECT status, problem FROM runs") == [("failed", "stopped")]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_an_answer_that_was_paid_for_survives_a_stop(tmp_path) -> None:

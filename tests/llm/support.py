@@ -101,7 +101,7 @@ def first_question(messages: list[dict[str, Any]], body: dict[str, Any]) -> str 
 
 def contest(server: LLMServer, **parameters: Any) -> KeynesianBeautyContest:
     settings = {"n_players": 6, "n_rounds": 2, "rng": 1, "recording": False} | parameters
-    return KeynesianBeautyContest(minds=f"llm:stub@{server.url}", **settings)
+    return KeynesianBeautyContest(**{"minds": f"llm:stub@{server.url}"} | settings)
 
 
 def rows(recording: Path, query: str) -> list[tuple[Any, ...]]:

@@ -16,13 +16,21 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from sabm_mesa import Connection, KeynesianBeautyContest, LLMMind, LLMSettings, ScriptedClient
+from sabm_mesa import (
+    Connection,
+    KeynesianBeautyContest,
+    LLMMind,
+    LLMSettings,
+    Recording,
+    ScriptedClient,
+)
 from sabm_mesa import llm as access
 from sabm_mesa.core.engine import WIND_UP_S
 from sabm_mesa.core.usage import Failures
 from sabm_mesa.errors import BadRequest, MissingKey, RunError, ServerUnavailable
 from sabm_mesa.llm import Completion
 from sabm_mesa.llm.in_flight import GRACE_S
+from sabm_mesa.runs.run import run_models
 from tests.llm.support import ROOT, contest, first_question, rows
 from tests.llm_server import Fault, LLMServer, Rates, Reply, nonsense
 from tests.llm_server.wire import CACHED
@@ -41,16 +49,9 @@ except KeyboardInterrupt:
     sys.exit(130)
 """
 BOUNDS = """
-import asyncio
 from sabm_mesa.core import engine
 from sabm_mesa.llm.in_flight import FinishInFlightClient
 
-def wait(*given, wait=asyncio.wait, **more):
-    if more.get("timeout") == {grace_s}:
-        print("Interrupted", flush=True)
-    return wait(*given, **more)
-
-asyncio.wait = wait
 engine.WIND_UP_S = {wind_up_s}
 FinishInFlightClient.__init__.__defaults__ = ({grace_s},)
 """
@@ -244,6 +245,41 @@ def test_when_one_ask_fails_the_answers_under_way_are_awaited(tmp_path: Path) ->
     assert model.total.completion_tokens == server.stats["completion_tokens"]
 
 
+def test_a_stop_of_runs_that_are_ending_already_loses_nothing(tmp_path: Path) -> None:
+    """One request of each run is refused; the end of the first run stops the second one again."""
+    arrived = asyncio.Event()
+
+    async def brain(_messages: Any, body: dict[str, Any]) -> Reply | Fault:
+        if "You are Player #1" in body["messages"][0]["content"]:
+            return Fault("400")
+        if body["model"] == "late":
+            await arrived.wait()
+        return Reply("Because.\n42")
+
+    path = tmp_path / "run.sqlite"
+    problems: list[Exception] = []
+    with LLMServer(brain=brain) as server, Recording(path) as recording:
+        models = [
+            contest(server, minds=f"llm:{name}@{server.url}", recording=recording)
+            for name in ("early", "late")
+        ]
+        thread = threading.Thread(target=_runs_fail, args=(models, problems))
+        thread.start()
+        _wait_for(lambda: not models[0].running and models[1]._scope.stopped)  # noqa: SLF001
+        server.wait_until(lambda s: s.in_flight == 5)
+        server._loop.call_soon_threadsafe(arrived.set)  # noqa: SLF001
+        thread.join()
+    assert isinstance(problems[0], BadRequest)
+    assert rows(path, "SELECT run, count(*) FROM asks GROUP BY run") == [(0, 5), (1, 5)]
+
+
+def _runs_fail(models: list[KeynesianBeautyContest], problems: list[Exception]) -> None:
+    try:
+        run_models(models)
+    except RunError as error:
+        problems.append(error)
+
+
 def _fails(model: KeynesianBeautyContest, problems: list[Exception]) -> None:
     try:
         model.run_model()
@@ -290,7 +326,8 @@ def test_an_interrupt_awaits_and_records_what_was_sent(tmp_path: Path) -> None:
                 process.wait(0.5)
             server.release()
             _, errors = process.communicate(timeout=LONG_S)
-        assert (process.returncode, errors) == (130, "")
+        assert process.returncode == 130
+        assert errors == "Waiting up to 10 s for 5 answers that are paid for.\n"
         assert server.stats["requests"] == server.stats["status_200"] == 5
     assert _answers(path) == 5
     assert rows(path, "SELECT status, problem FROM runs") == [("failed", "stopped")]
@@ -310,18 +347,33 @@ def test_an_interrupt_ends_although_no_answer_comes(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_second_interrupt_waits_for_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "run.sqlite"
+def test_further_interrupts_of_a_command_wait_for_what_was_sent_too(tmp_path: Path) -> None:
+    path = tmp_path / "recording.sqlite"
     with LLMServer() as server:
         server.hold()
-        bounds = BOUNDS.format(grace_s=FOR_EVER, wind_up_s=FOR_EVER)
-        with started(server, path, bounds) as process:
-            process.send_signal(signal.SIGINT)
-            assert process.stdout.readline() == "Interrupted\n"
-            process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=LONG_S)
-        assert (process.returncode, errors) == (130, "")
-    assert _answers(path) == 0
+        contests = ("--runs", "2", "--rounds", "1", "--set", "n_players=5")
+        with subprocess.Popen(
+            [sys.executable, "-m", "sabm_mesa", "run", "kbc", *contests,
+             "--minds", f"llm:stub@{server.url}", "--out", str(tmp_path)],
+            stderr=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            try:
+                server.wait_until(lambda s: s.in_flight == 10)
+                process.send_signal(signal.SIGINT)
+                said = process.stderr.readline()
+                assert said == "Waiting up to 10 s for 10 answers that are paid for.\n"
+                for _ in range(2):
+                    process.send_signal(signal.SIGINT)
+                    with pytest.raises(subprocess.TimeoutExpired):
+                        process.wait(0.2)
+                server.release()
+                _, errors = process.communicate(timeout=LONG_S)
+            finally:
+                process.kill()
+        assert server.stats["requests"] == server.stats["status_200"] == 10
+    assert process.returncode == 1
+    assert errors == (f"sabm: Stopped. 10 answers are in {path}; go on with: sabm resume {path}\n")
+    assert _answers(path) == 10
 
 
 def test_models_in_threads_share_one_limiter() -> None:
