@@ -1,7 +1,8 @@
 """Asks: what an agent observes, the question to its mind, and the attempts at an answer.
 
 An ask carries the observation, the prompt that is rendered from it and the answer spec, and
-nothing else of the model: every mind decides on the same information.
+nothing else of the model: every mind decides on the same information, but for minds of theory that
+are declared `informed`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ A scenario's file ``prompts.toml`` holds
 
 - ``[prompts]``: the entries, with placeholders in braces; the baseline condition;
 - ``[conditions.NAME]`` and ``[variants.NAME]``: entries that replace those of ``[prompts]``;
-- ``[personas]``: the scenario's own personas (``core/personas.toml`` holds the general ones).
+- ``[personas]``: the scenario's own personas (``core/personas.toml`` holds the general ones);
+  braces in them name entries of ``[prompts]``, which a condition may replace.
 
 ``core/answers.toml`` says how an answer has to be written. A user's own file has the same form:
 what it defines replaces the built-in text, and it may add conditions, variants and personas.
@@ -87,7 +88,21 @@ class PromptBook:
             **book["variants"].get(variant, {}),
             **book["conditions"].get(condition, {}),
         }
-        _ = self._pieces  # a template that cannot be read is refused at once
+        # Also refuses a template that cannot be read at once.
+        self.personas = {n: self._with_entries(n, text) for n, text in self.personas.items()}
+
+    def _with_entries(self, name: str, text: str) -> str:
+        """The text of a persona; braces in it name entries, which a condition may replace."""
+        try:
+            return "".join(
+                literal + ("" if entry is None else self._fixed[entry])
+                for literal, entry in parse(text)
+            )
+        except KeyError as unknown:
+            raise PromptError(
+                f"The persona {name!r} uses {{{unknown.args[0]}}}, which is no entry without "
+                "placeholders."
+            ) from None
 
     @cached_property
     def _pieces(self) -> dict[str, list[tuple[str, str | None]]]:

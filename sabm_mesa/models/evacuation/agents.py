@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from math import dist
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabm_mesa.agents.base import SmartAgent
@@ -24,6 +24,8 @@ LETTERS = "ABCDEFGHI"
 MESSAGE = Text(max_words=50, numbers=False)
 FEELING = Text(max_words=40)
 WORDS_AN_EXIT = 20
+TRAITS = ("confident_strong", "confident_weak", "afraid_strong", "afraid_weak")
+"""The personas with a mental and a physical trait."""
 CODES = {n: Choice(tuple(LETTERS[:n])) for n in range(1, len(LETTERS) + 1)}
 _DIRECTIONS = {
     (-1, 0): "up", (1, 0): "down", (0, -1): "left", (0, 1): "right",
@@ -81,7 +83,8 @@ class InRoom(Observation):
             "exits": ", ".join(exits),
             "n_exits": len(exits),
             "persona": book.persona(self.persona),
-            "attitude": book.render("attitude", {}),
+            # The personas with a mental trait hold the attitude of their condition themselves.
+            "attitude": "" if self.persona in TRAITS else book.render("attitude", {}),
             "diagonals": book.render("diagonals", {}),
             "moves": book.render("moves", {}),
             "obstacles": book.render("obstacles", {}) if room.has_obstacles else "",
@@ -95,13 +98,15 @@ class Situation(InRoom):
 
     Attributes:
         glance: its look around.
-        heard: the messages of others near it in this round, in their order.
+        communication: whether people talk in this run.
+        heard: the messages of others near it in this round, the nearest speaker first.
         feeling: its last sentence on panic, or ``""``.
         evaluation: its sentences on the exits, just given, or ``""``.
         choices: the exits it has chosen so far.
     """
 
     glance: Glance
+    communication: bool
     heard: tuple[Message, ...]
     feeling: str
     evaluation: str
@@ -119,7 +124,14 @@ class Situation(InRoom):
             book.render("sight", {"exit": name, "distance": f"{d:.1f}", "crowd": f"{c:.3g}"})
             for name, d, c in seen
         ]
-        said = [book.render("said", {"text": book.quote(message.text)}) for message in self.heard]
+        lines = [
+            book.render("said", {"number": message.sender, "text": book.quote(message.text)})
+            for message in self.heard
+        ]
+        heard = ""
+        if self.communication:
+            values = {"n_heard": len(lines), "said": "\n".join(lines)}
+            heard = book.render("heard" if lines else "heard_nothing", values)
         feeling = "feeling" if self.feeling else "feeling_nothing"
         return {
             **InRoom.placeholders(self, book),
@@ -127,8 +139,7 @@ class Situation(InRoom):
             "in_view": glance.in_view,
             "near": glance.near,
             "sights": "\n".join(sights),
-            "n_heard": len(said),
-            "heard": "\n".join(said) or book.render("said_nothing", {}),
+            "heard": heard,
             "feeling": book.render(feeling, {"text": book.quote(self.feeling)}),
             "evaluation": book.quote(self.evaluation) or book.render("evaluation_nothing", {}),
             "choices": ", ".join(self.choices) or book.render("chosen_nothing", {}),
@@ -137,14 +148,16 @@ class Situation(InRoom):
 
 @dataclass(frozen=True, slots=True)
 class Crossing(InRoom):
-    """The observation of a person before a step: the cells it can reach.
+    """The observation of a person before a step: its exit, its last cell, the cells it can reach.
 
     Attributes:
         target: the exit it wants to leave by.
+        previous: the cell it stood in one round ago; None in the first round.
         options: the free neighbouring cells and its own, in the order of their letters.
     """
 
     target: str
+    previous: Cell | None
     options: Sequence[Cell]
 
     def placeholders(self, book: PromptBook) -> dict[str, object]:
@@ -154,16 +167,29 @@ class Crossing(InRoom):
             book: the prompts of the run.
         """
         lines = []
-        for letter, (x, y) in zip(LETTERS, self.options, strict=False):
-            way = _DIRECTIONS.get((x - self.cell[0], y - self.cell[1]))
-            direction = "" if way is None else book.render(way, {})
-            values = {"letter": letter, "cell": str((x, y)), "direction": direction}
+        for letter, cell in zip(LETTERS, self.options, strict=False):
+            way = "" if cell == self.cell else _direction(self.cell, cell)
+            direction = book.render(way, {}) if way else ""
+            values = {"letter": letter, "cell": str(cell), "direction": direction}
             lines.append(book.render("option" if way else "option_stay", values))
+        cells = self.room.exit_cells[self.target]
+        places = "exit_cell" if len(cells) == 1 else "exit_cells"
+        nearest = min(cells, key=lambda cell: dist(cell, self.cell))
+        before = "" if self.previous is None else str(self.previous)
         return {
             **InRoom.placeholders(self, book),
             "target": self.target,
+            "place": book.render(places, {"cells": ", ".join(map(str, cells))}),
+            "towards": book.render(_direction(self.cell, nearest), {}),
+            "previous": book.render("previous", {"cell": before}) if before else "",
             "options": "\n".join(lines),
         }
+
+
+def _direction(here: Cell, there: Cell) -> str:
+    """The entry with the words for a direction: straight in one row or column, else diagonal."""
+    x, y = there[0] - here[0], there[1] - here[1]
+    return _DIRECTIONS[(x > 0) - (x < 0), (y > 0) - (y < 0)]
 
 
 class Evacuee(SmartAgent):
@@ -176,6 +202,7 @@ class Evacuee(SmartAgent):
         x: row of the cell it stands in; the exit cell in the round in which it escapes, then None.
         y: column of that cell.
         target: the exit it wants to leave by; None before its first readable choice.
+        previous: the cell it stood in one round ago; None in the first round.
         status: ``"inside"``, ``"escaped"`` or ``"dead"``.
         exit: the exit it left by, or None.
         choices: the exits it has chosen so far.
@@ -193,6 +220,7 @@ class Evacuee(SmartAgent):
         self.x: int | None = None
         self.y: int | None = None
         self.target: str | None = None
+        self.previous: Cell | None = None
         self.status = INSIDE
         self.exit: str | None = None
         self.choices: list[str] = []
@@ -220,6 +248,7 @@ class Evacuee(SmartAgent):
             The cell; None when the answer could not be read.
         """
         model, here = self.model, self.pos
+        previous, self.previous = self.previous, here
         options = model.grid.free_neighbours(here)
         if not options or self.target is None:
             return Decision(here)
@@ -227,7 +256,7 @@ class Evacuee(SmartAgent):
         self.random.shuffle(options)
         crossing = Crossing(
             model.room, model.round, model.n_rounds, model.condition, here,
-            self.target, options, persona=self.persona,
+            self.target, previous, options, persona=self.persona,
         )  # fmt: skip
         step = await self.ask("act", CODES[len(options)], crossing)
         if not step.valid:
@@ -238,8 +267,12 @@ class Evacuee(SmartAgent):
         """Return what the person sees, hears, feels and remembers now."""
         model = self.model
         assert self.glance is not None
+
+        def nearness(message: Message) -> tuple[float, int]:
+            return dist(self.pos, model.people[message.sender - 1].pos), message.position
+
         return Situation(
             model.room, model.round, model.n_rounds, model.condition, self.pos,
-            self.glance, tuple(sorted(self.heard, key=attrgetter("position"))),
+            self.glance, model.communication, tuple(sorted(self.heard, key=nearness)),
             self.feeling, self.evaluation, tuple(self.choices), persona=self.persona,
         )  # fmt: skip

@@ -26,6 +26,9 @@ PANIC_NEAR = {"confident": 6, "afraid": 3}
 class DistanceAndCrowd(ClassicalMind):
     """A person that weighs distance against crowd, and walks down the floor field.
 
+    It is `informed`: it knows the way around obstacles, of which the prompts say only that there
+    are some, and it keeps the distances and crowds of the question on the exits for the choice.
+
     The cost of an exit is its distance plus the delay by the people seen towards it, both in
     steps and weighted by the person's physical and mental trait. The more people near it
     speak for an exit, the less crowded it believes that exit to be, by its trust. It chooses
@@ -40,6 +43,8 @@ class DistanceAndCrowd(ClassicalMind):
     Args:
         spec: the spec of the mind, as the data have it.
     """
+
+    informed = True
 
     async def answer(self, ask: Ask) -> object:
         """Speak, tell its feeling, judge the exits, choose one, or step.

@@ -12,11 +12,14 @@ Round
        the messages of this round from within distance 5 (Euclidean), and says at most 50 words
        without digits.
     3. Planning, all at the same time: a sentence on panic (distance to the nearest exit, people
-       in view); a sentence on each exit (distance, crowd); the choice of an exit, with the
-       messages heard and the earlier choices.
-    4. Action: everybody steps to a free neighbouring cell or stays. The options carry letters in
-       random order, from the person's own stream. ``sequential``: by target exit in the order of
-       the exits, nearest to it first (ties by id), each on the grid as earlier ones left it.
+       in view); a sentence on each exit (distance, crowd); the choice of an exit, with these
+       sentences, the messages heard (number of the speaker, the nearest first) and the earlier
+       choices. A run without communication says nothing of talk.
+    4. Action: everybody steps to a free neighbouring cell or stays, and is told the cells of its
+       exit, the direction from its cell to the nearest of them, and its cell of one round ago.
+       The options carry letters in random order, from the person's own stream.
+       ``sequential``: by target exit in the order of the exits, nearest to it first (ties by id),
+       each on the grid as earlier ones left it.
        ``simultaneous``: all choose on the same grid; of several people who want one cell a seeded
        draw with equal chances lets one in, the others stay.
     5. Everybody on an exit cell has escaped and leaves the grid. The authors check this at
@@ -58,7 +61,9 @@ Unreadable answers
 Deviations from the authors' program
     Its texts swap the two traits, and its perception and logs cost most of its time; neither is
     repeated here. The number of people in view is told beside that in the eight neighbouring
-    cells. Classical persons know the way around obstacles. The prompts are in our own words.
+    cells. The step names all cells of the exit, not only the nearest. Classical persons know the
+    way around obstacles, and at the choice of an exit the distances and crowds that the question
+    before told (`DistanceAndCrowd.informed`). The prompts are in our own words.
 
 Source
     Wu et al. 2024, "Shall We Team Up: Exploring Spontaneous Cooperation of Competing LLM Agents",
@@ -91,6 +96,7 @@ from sabm_mesa.models.evacuation.agents import (
     FEELING,
     INSIDE,
     MESSAGE,
+    TRAITS,
     WORDS_AN_EXIT,
     Evacuee,
     Glance,
@@ -108,7 +114,6 @@ from sabm_mesa.models.evacuation.room import (
     read_positions,
 )
 
-TRAITS = ("confident_strong", "confident_weak", "afraid_strong", "afraid_weak")
 MOVEMENTS = ("sequential", "simultaneous")
 REPLAN = 0.2
 """The probability of planning again in a round."""

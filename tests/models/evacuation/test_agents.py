@@ -1,6 +1,7 @@
 """What evacuees hear, see and are told."""
 
 import math
+import re
 from operator import attrgetter
 
 import numpy as np
@@ -30,8 +31,9 @@ def test_a_person_hears_who_spoke_before_it_within_five_cells() -> None:
     assert sorted(order) == [1, 2, 3, 4, 5, 6]
     for i, number in enumerate(order):
         here = cells[number - 1]
-        near = [n for n in order[:i] if math.dist(here, cells[n - 1]) <= 5]
-        assert heard[number] == near
+        near = {n: math.dist(here, cells[n - 1]) for n in order[:i]}
+        # The nearest speaker comes first; of two as near the earlier one.
+        assert heard[number] == sorted((n for n in near if near[n] <= 5), key=near.__getitem__)
     # (1, 1) hears (1, 6) and (4, 5) and (5, 4), which are exactly 5 away, and none of the others.
     assert [m.sender for m in sorted(model.people[0].heard, key=attrgetter("position"))] == [
         n for n in order if n in {2, 4, 5}
@@ -117,10 +119,15 @@ def test_what_a_person_is_told() -> None:
     assert "You see 1 people around you, 1 of them" in told["panic"][1]
     assert "The nearest exit is 13.6 cells away." in told["panic"][1]
     assert "- right: 31.3 cells away, 0 people that way" in told["evaluate"][1]
-    assert "What people near you have said (1):\n- Well." in told["choose"][1]
+    assert "What people near you have just said (1):\n- Person " in told["choose"][1]
+    assert "towards" not in told["choose"][1]
+    assert "cells away" not in told["choose"][1]  # as published: its own judgement says it
     assert "How you feel: Well." in told["choose"][1]
     assert told["choose"][1].endswith("nothing else: left, bottom, right.")
-    assert "by the exit bottom, and you are at (3, " in told["act"][1]
+    assert (
+        "by the exit bottom, which has the cells (32, 15), (32, 16), (32, 17). You are at (3, "
+    ) in told["act"][1]
+    assert "so the exit lies down and right from you." in told["act"][1]
     lines = [line for line in told["act"][1].splitlines() if line[1:3] == ": "]
     assert [line[0] for line in lines] == list("ABCDEFGH")
     assert sum("stay where you are" in line for line in lines) == 1
@@ -189,3 +196,79 @@ def test_letters_come_in_random_order_from_the_persons_own_stream() -> None:
     assert orders == first
     assert len(set(first)) == 12
     assert {tuple(sorted(order)) for order in first} == {tuple(sorted(first[0]))}
+
+
+CELL = re.compile(r"\((\d+), (\d+)\)")
+
+
+def reader(ask):
+    """A mind that knows nothing but the texts it is sent; it walks straight to the cells told."""
+    _, question = ask.question
+    if ask.name == "choose":
+        return min(ask.observation.room.names, key=len)
+    if ask.name != "act":
+        return "Well."
+    told, options = question.split("\n\n", 1)
+    *exit_, here = [tuple(map(int, cell)) for cell in CELL.findall(told.split("so the exit")[0])]
+    ways = {
+        line[0]: tuple(map(int, CELL.search(line).groups()))
+        for line in options.splitlines()
+        if line[1:3] == ": "
+    }
+    assert here in ways.values()
+    return min(ways, key=lambda letter: min(math.dist(ways[letter], cell) for cell in exit_))
+
+
+@pytest.mark.parametrize(
+    "exits",
+    [None, {"a": [[5, 0], [6, 0]]}, {"b": [[0, 13]]}, {"c": [[14, 1], [14, 2], [14, 12]]}],
+)
+def test_who_reads_only_the_prompts_finds_any_exit(exits) -> None:
+    model = EmergencyEvacuation(
+        n_people=12, width=15, height=15, exits=exits, communication=False,
+        minds=ScriptedMind(reader), rng=4,
+    )  # fmt: skip
+    model.run_model()
+
+    assert model.model_frame()["escaped"].iloc[-1] == 12
+
+
+def test_a_person_is_told_the_direction_and_its_last_cell() -> None:
+    told = []
+
+    def answer(ask):
+        if ask.name == "act":
+            told.append(ask.question[1].partition("\n")[0])
+        return walkers({}, "right")(ask)
+
+    tiny(answer, [(2, 3)], width=9, height=9, exits={"right": [[4, 8]]}, n_rounds=5).run_model()
+
+    place = "You want to leave by the exit right, which is the cell (4, 8). You are at"
+    assert told[0] == f"{place} (2, 3), so the exit lies down and right from you."
+    assert "One round ago you were at (2, 3)." in told[1]
+
+
+@pytest.mark.parametrize("variant", ["default", "paraphrased", "short", "no_diagonals"])
+def test_a_silent_run_says_nothing_of_talk(variant) -> None:
+    silent = questions(variant=variant, communication=False)
+    talk = re.compile(r"\b(said|say something|talk\w*|hear\w*|messages?|tell those)\b")
+
+    assert {name: talk.findall(" ".join(texts)) for name, texts in silent.items()} == {
+        name: [] for name in ("panic", "evaluate", "choose", "act")
+    }
+    alone = questions(variant=variant, positions=[(3, 3), (30, 30)])
+    assert "Nobody near you is talking." in alone["choose"][1]
+
+
+def test_selfishness_takes_the_place_of_the_mental_trait() -> None:
+    def persona(**options):
+        told = questions(condition="uncooperative", **options)["act"][0]
+        return [line for line in told.splitlines() if line.startswith(("Your mind", "You think"))]
+
+    selfish = "you think only of yourself and have no wish to help anybody else"
+    assert persona(personas="confident_weak") == [
+        f"Your mind: {selfish}, but you are full of confidence. Your body: you are not strong."
+    ]
+    assert persona(personas="none") == [
+        "You think only of yourself, and you have no wish to help anybody else."
+    ]

@@ -13,7 +13,8 @@ from sabm_mesa.models.evacuation.room import Room
 def situation(**changes) -> Situation:
     """A person in the middle of the published room."""
     given = {
-        "glance": Glance([16.0, 16.0, 16.0], [0, 0, 0], 0, 0), "heard": (), "choices": (),
+        "glance": Glance([16.0, 16.0, 16.0], [0, 0, 0], 0, 0), "communication": True, "heard": (),
+        "choices": (),
         "persona": "none", "condition": "baseline",
     } | changes  # fmt: skip
     return Situation(
