@@ -189,7 +189,20 @@ class RunError(SabmError):
 
 
 class LLMError(RunError):
-    """A language model could not be asked."""
+    """A language model could not be asked.
+
+    Args:
+        message: what happened, where, and what to do next.
+        billed: see below.
+
+    Attributes:
+        billed: whether the provider may have billed the request all the same: it was sent, and was
+            not answered with an error.
+    """
+
+    def __init__(self, message: str = "", *, billed: bool = False) -> None:
+        super().__init__(message)
+        self.billed = billed
 
 
 class MissingKey(LLMError):
@@ -242,9 +255,14 @@ class ServerUnavailable(LLMError):
     """
 
     def __init__(
-        self, message: str, retry_after: float | None = None, *, overloaded: bool = False
+        self,
+        message: str,
+        retry_after: float | None = None,
+        *,
+        overloaded: bool = False,
+        billed: bool = False,
     ) -> None:
-        super().__init__(message)
+        super().__init__(message, billed=billed)
         self.retry_after = retry_after
         self.overloaded = overloaded
 

@@ -9,13 +9,14 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import openai
-from openai import AsyncOpenAI, DefaultAioHttpClient, HttpxBinaryResponseContent
+from openai import AsyncOpenAI, HttpxBinaryResponseContent
 
 from sabm_mesa import errors
 from sabm_mesa.errors import LLMError, MissingKey, key
 from sabm_mesa.llm.client import Completion, EmbeddingRequest, Request
 from sabm_mesa.llm.reading import read_completion, read_embeddings, read_models
 from sabm_mesa.llm.translation import WAYS, Translator, without_key
+from sabm_mesa.llm.transport import MAX_BYTES, BoundedHTTPClient, ResponseTooLarge
 
 CONNECT_S = 30.0
 """Seconds after which a server that does not even take the connection is given up."""
@@ -27,6 +28,7 @@ _FAILURES = (
     openai.APIConnectionError,
     aiohttp.ClientError,
     TimeoutError,
+    ResponseTooLarge,
     ValueError,
     RecursionError,
 )
@@ -47,14 +49,18 @@ class OpenAIClient:
     Args:
         url: the endpoint, such as ``http://127.0.0.1:8000/v1``; None for OpenAI's own.
         timeout_s: seconds after which a request is given up, whatever has come until then.
+        max_bytes: bytes of a response that are read at most.
 
     Attributes:
         needs_key: whether it is OpenAI's own, which answers nothing without a key.
     """
 
-    def __init__(self, url: str | None = None, timeout_s: float = 120.0) -> None:
+    def __init__(
+        self, url: str | None = None, timeout_s: float = 120.0, max_bytes: int = MAX_BYTES
+    ) -> None:
         self._url = url
         self._timeout_s = timeout_s
+        self._max_bytes = max_bytes
         self._client: AsyncOpenAI | None = None
         self._translate = Translator(url, timeout_s)
         own = url is None or urlsplit(url).hostname == _OPENAI_HOST
@@ -132,6 +138,8 @@ class OpenAIClient:
                 return self._translate.refusal(error, model)
             case TimeoutError():
                 return self._translate.timeout()
+            case ResponseTooLarge():
+                return self._translate.too_large(self._max_bytes)
             case openai.APIConnectionError() | aiohttp.ClientError():
                 return self._translate.no_connection(error)
             case _:
@@ -152,7 +160,7 @@ class OpenAIClient:
                 base_url=self._url or f"https://{_OPENAI_HOST}/v1",
                 max_retries=0,
                 timeout=timeout,
-                http_client=DefaultAioHttpClient(timeout=timeout),
+                http_client=BoundedHTTPClient(self._max_bytes, timeout),
             )
         self._client.api_key = key() or _NO_KEY
         return self._client

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+import aiohttp
 import openai
 
 from sabm_mesa import errors
@@ -33,6 +34,10 @@ WAYS = (
 """The most common ways on for who has no key, or the wrong one."""
 WAYS_ON = " ".join(WAYS)
 OVERLOADED = {503, 529}
+TIMED_OUT = {408, 504, 524}
+"""With these a gateway gives up, while the server behind it may go on."""
+_UNCONNECTED = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+"""With these nothing was sent."""
 _KEY_LIKE = re.compile(r"\b(sk|key|pk)-[\w*-]{6,}")
 _LONGEST_DETAIL = 300
 _QUOTA = "insufficient_quota"
@@ -76,7 +81,14 @@ class Translator:
             )
         if status in {408, 409} or status >= 500:
             return ServerUnavailable(
-                f"{said}. Try again later.", _retry_after(error), overloaded=status in OVERLOADED
+                f"{said}. Try again later.", _retry_after(error),
+                overloaded=status in OVERLOADED, billed=status in TIMED_OUT,
+            )  # fmt: skip
+        if 300 <= status < 400 and (to := error.response.headers.get("location")):
+            to = _clean(str(error.response.url.join(to)).partition("?")[0])
+            return BadRequest(
+                f"{self._where} answered {status}: it redirects to {to}, where nothing is sent to: "
+                "give that address (--base-url) if it is the right one."
             )
         if status == 404:
             return BadRequest(f"{said}: is the model name {name} right, and the address?")
@@ -88,6 +100,7 @@ class Translator:
             f"No answer from {self._where} within {self._timeout_s:g} s. "
             "Is the server overloaded? Try again, or lower --max-concurrency.",
             overloaded=True,
+            billed=True,
         )
 
     def no_connection(self, error: Exception) -> LLMError:
@@ -95,14 +108,25 @@ class Translator:
         cause = error.__cause__ or error
         return ServerUnavailable(
             f"Cannot reach {self._where} ({_clean(str(cause) or type(cause).__name__)}). "
-            "Is the server running, and is the address right?"
+            "Is the server running, and is the address right?",
+            billed=not isinstance(cause.__cause__, _UNCONNECTED),
+        )
+
+    def too_large(self, max_bytes: int) -> LLMError:
+        """For an answer that is larger than the limit; a retry would be paid for once more."""
+        return LLMError(
+            f"{self._where} sent more than {max_bytes / 1e6:g} MB in answer to one request, and "
+            "the connection was closed: is the address right? A limit of tokens "
+            "(--set max_tokens=N) keeps answers short.",
+            billed=True,
         )
 
     def no_completion(self, error: Exception, wanted: str) -> LLMError:
         """For an answer that cannot be read, and what it was to be."""
         return ServerUnavailable(
             f"{self._where} sent something that is no {wanted} ({_clean(str(error))}). "
-            "Is the address right?"
+            "Is the address right?",
+            billed=True,
         )
 
 

@@ -84,7 +84,7 @@ def test_json_of_another_schema_is_asked_for_again(answer: str) -> None:
 
 
 def test_a_huge_answer_is_recorded_whole_and_cut_where_others_read_it(tmp_path: Path) -> None:
-    size = 10_000_000
+    size = 3_900_000
 
     def brain(messages: list[dict[str, Any]], body: dict[str, Any]) -> Any:
         picks = "choose your number" in messages[1]["content"]

@@ -94,8 +94,8 @@ def test_an_odd_answer_is_an_answer(fault: Fault | str, text: str, reason: str) 
 
 
 def test_a_huge_answer_is_read() -> None:
-    done, requests = answered(Fault("huge", size=10_000_000))
-    assert (len(done.text), requests) == (10_000_000, 1)
+    done, requests = answered(Fault("huge", size=3_900_000))
+    assert (len(done.text), requests) == (3_900_000, 1)
 
 
 @pytest.mark.parametrize("fault", ["hang", Fault("slow", pace=0.05)], ids=str)
@@ -103,12 +103,23 @@ def test_the_whole_answer_has_to_come_in_time(fault: Fault | str) -> None:
     error, requests = answered(fault, times=9, max_retries=1, timeout_s=0.25)
     assert isinstance(error, ServerUnavailable)
     assert "within 0.25 s. Is the server overloaded?" in str(error)
+    assert error.billed
     assert requests == 2
 
 
 def test_an_answer_after_a_hang_is_an_answer() -> None:
     done, requests = answered("hang", timeout_s=2.0)
     assert (done.text, done.retries, requests) == ("42", 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("fault", "billed"),
+    [("400", False), ("429", False), ("500", False), ("408", True), ("bad-json", True),
+     ("error-200", True), ("reset", True), ("drop", True)],
+)  # fmt: skip
+def test_what_was_sent_and_not_refused_may_be_billed(fault: str, billed: bool) -> None:
+    error, _ = answered(fault, times=9)
+    assert error.billed is billed
 
 
 def test_a_connection_that_is_refused() -> None:
@@ -120,6 +131,7 @@ def test_a_connection_that_is_refused() -> None:
     assert str(error).startswith(f"Cannot reach {url} (")
     assert str(error).endswith("Is the server running, and is the address right?")
     assert "within" not in str(error)
+    assert not error.billed
 
 
 def test_a_server_that_speaks_another_protocol() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import socket
 import struct
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from .record import Seen
 _JSON = "application/json"
 # Linger for zero seconds: closing then sends a reset in place of an orderly end.
 _RESET = struct.pack("ii", 1, 0)
+_CHUNK = b"x" * 2**16
 
 
 def status_response(fault: Fault, authorization: str) -> web.Response:
@@ -43,11 +45,16 @@ def spoil(fault: Fault, replies: Sequence[Reply], n: int) -> list[Reply]:
         "null": lambda: Reply(None),
         "refusal": lambda: Reply(None, refusal="I'm sorry, but I can't help with that."),
         "content-filter": lambda: Reply(None, finish_reason="content_filter"),
-        "huge": lambda: Reply(("many words " * (fault.size // 11 + 1))[: fault.size]),
+        "huge": lambda: Reply(_many_words(fault.size)),
+        "bomb": lambda: Reply(_many_words(fault.size)),
     }
     if fault.kind in replaced:
         return [replaced[fault.kind]()] * n
     return replies
+
+
+def _many_words(size: int) -> str:
+    return ("many words " * (size // 11 + 1))[:size]
 
 
 def _halved(reply: Reply) -> Reply:
@@ -66,7 +73,17 @@ async def deliver(
         return await _break_off(request, payload if kind == "reset" else b"")
     if fault and kind == "slow":
         return await _trickle(request, payload, fault.pace, seen)
+    if fault and kind == "endless":
+        return await _flood(request, fault.status, seen)
+    if fault and kind == "redirect":
+        seen.status = fault.status
+        return web.Response(status=fault.status, headers={"Location": fault.to})
     seen.status = 200
+    return _whole(payload, kind)
+
+
+def _whole(payload: bytes, kind: str | None) -> web.Response:
+    """A response with status 200, as the fault has it."""
     if kind == "bad-json":
         payload = payload[: len(payload) // 2]
     elif kind == "error-200":
@@ -78,7 +95,8 @@ async def deliver(
         return web.Response(body=payload, content_type="text/html")
     elif kind == "text-plain":
         return web.Response(body=payload, content_type="text/plain")
-    elif kind == "bad-gzip":
+    elif kind in ("bomb", "bad-gzip"):
+        payload = gzip.compress(payload) if kind == "bomb" else payload
         headers = {"Content-Encoding": "gzip"}
         return web.Response(body=payload, content_type=_JSON, headers=headers)
     return web.Response(body=payload, content_type=_JSON)
@@ -118,3 +136,14 @@ async def _trickle(
     await response.write_eof()
     seen.status = 200
     return response
+
+
+async def _flood(request: web.Request, status: int, seen: Seen) -> web.StreamResponse:
+    """Send the beginning of a completion and then text for as long as the client takes it."""
+    response = web.StreamResponse(status=status, headers={"Content-Type": _JSON})
+    await response.prepare(request)
+    seen.status = status
+    await response.write(b'{"choices": [{"message": {"content": "')
+    while True:
+        await response.write(_CHUNK)
+        seen.sent += len(_CHUNK)

@@ -53,13 +53,16 @@ REPLACED = {
     "no-choices": "an empty list of choices",
     "huge": "`size` bytes of text",
 }
-#: Status 200, but not a completion.
+#: Not a completion, with status 200 unless the fault says otherwise.
 BROKEN = {
     "bad-json": "a body cut off in the middle",
     "html": "a web page as text/html",
     "error-200": "an error body with status 200",
     "bad-utf8": "bytes that are not UTF-8",
     "bad-gzip": "a body that claims to be gzip and is not",
+    "endless": "text without end, with `status`, until the client goes",
+    "bomb": "`size` bytes of text as gzip, a thousandth of that on the wire",
+    "redirect": "`status` and the address `to`, without a body",
 }
 #: The connection misbehaves.
 TRANSPORT = {
@@ -84,6 +87,8 @@ class Fault:
         pace: Seconds between two bytes of `slow`.
         size: Length of the text of `huge`, in bytes.
         echo_key: The 401's message repeats the whole key it got, as careless gateways do.
+        status: The status of `endless` and `redirect`.
+        to: The address that `redirect` names.
     """
 
     kind: str
@@ -93,6 +98,8 @@ class Fault:
     pace: float = 0.05
     size: int = 10_000_000
     echo_key: bool = False
+    status: int = 200
+    to: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

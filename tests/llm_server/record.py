@@ -23,6 +23,7 @@ class Seen:
         finished: When the answer was ready, or the client gone; None while it is in flight.
         status: Of the answer, or None as long as there is none.
         fault: The kind of the fault it met, if any.
+        sent: Bytes that the client took of an endless answer.
     """
 
     number: int
@@ -33,6 +34,7 @@ class Seen:
     finished: float | None = None
     status: int | None = None
     fault: str | None = None
+    sent: int = 0
 
     @property
     def messages(self) -> list[dict[str, Any]]:

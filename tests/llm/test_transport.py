@@ -1,0 +1,92 @@
+"""What may come over the wire: bodies up to a limit, and no redirect to another server."""
+
+from typing import Any
+
+import pytest
+
+from sabm_mesa.core import engine
+from sabm_mesa.errors import BadRequest, LLMError, RateLimited, ServerUnavailable
+from sabm_mesa.llm.openai_client import OpenAIClient
+from sabm_mesa.llm.retry import RetryClient
+from sabm_mesa.llm.translation import KEY_VARIABLE
+from sabm_mesa.llm.transport import MAX_BYTES
+from tests.llm.support import Chain, ask, outcomes
+from tests.llm_server import Fault, LLMServer
+
+IN_BUFFERS = 32 * 2**20
+"""Bytes that the system holds between a server that sends and a client that reads no more."""
+
+
+def asked(server: LLMServer, max_bytes: int = MAX_BYTES) -> Any:
+    """What comes of one question to a server, with retries that hardly wait."""
+    endpoint = OpenAIClient(server.url, max_bytes=max_bytes)
+    try:
+        return outcomes(RetryClient(endpoint, 2, first_wait_s=0.001), [ask()])[0]
+    finally:
+        engine.run(endpoint.close())
+
+
+@pytest.mark.parametrize("status", [200, 400, 429, 500])
+def test_of_an_endless_answer_no_more_than_the_limit_is_read(status: int) -> None:
+    with LLMServer(faults=[Fault("endless", status=status)]) as server:
+        error = asked(server)
+        server.wait_until(lambda s: s.stats["finished"] == 1)
+        (seen,) = server.requests  # a retry would be paid for once more
+        assert seen.sent < MAX_BYTES + IN_BUFFERS
+    assert type(error) is LLMError
+    assert str(error) == (
+        f"{server.url} sent more than 4 MB in answer to one request, and the connection was "
+        "closed: is the address right? A limit of tokens (--set max_tokens=N) keeps answers short."
+    )
+
+
+def test_a_compressed_answer_is_measured_as_it_is_read() -> None:
+    with LLMServer(faults=[Fault("bomb", size=2 * 10**7)]) as server:
+        assert "sent more than 4 MB" in str(asked(server))
+    with LLMServer(faults=[Fault("bomb", size=10**6)]) as server:
+        assert len(asked(server).text) == 10**6
+
+
+def test_the_limit_is_an_option_of_the_client() -> None:
+    with LLMServer(faults=[Fault("huge", size=5 * 10**6)] * 2) as server:
+        assert len(asked(server, 6 * 10**6).text) == 5 * 10**6
+        assert "sent more than 4.99 MB" in str(asked(server, 4_990_000))
+
+
+def test_no_redirect_leads_to_another_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, "sk-of-the-first-server")
+    with LLMServer(brain=lambda _m, _b: "42") as other:
+        for status in (301, 302, 303, 307, 308):
+            fault = Fault("redirect", status=status, to=f"{other.url}/chat/completions")
+            with LLMServer(faults=[fault]) as server:
+                error = asked(server)
+                assert server.stats["requests"] == 1
+            assert type(error) is BadRequest
+            assert str(error) == (
+                f"{server.url} answered {status}: it redirects to {other.url}/chat/completions, "
+                "where nothing is sent to: give that address (--base-url) if it is the right one."
+            )
+        assert other.stats["requests"] == 0
+
+
+def test_a_redirect_within_a_server_is_followed() -> None:
+    place = "/v1/chat/completions?again"
+    with LLMServer(
+        brain=lambda _m, _b: "42", faults=[Fault("redirect", status=307, to=place)]
+    ) as s:
+        assert asked(s).text == "42"
+        first, second = s.requests
+        assert first.body == second.body
+
+
+def test_redirects_in_a_circle_end() -> None:
+    fault = Fault("redirect", status=307, to="/v1/chat/completions")
+    with LLMServer(faults=lambda _n, _b: fault) as server:
+        assert type(asked(server)) is BadRequest
+        assert server.stats["requests"] <= 6
+
+
+def test_errors_of_a_status_are_read_as_before() -> None:
+    with LLMServer(faults=["429"] * 3 + ["500"] * 3) as server, Chain(server.url) as client:
+        kinds = [type(outcomes(client, [ask()])[0]) for _ in range(2)]
+    assert kinds == [RateLimited, ServerUnavailable]
