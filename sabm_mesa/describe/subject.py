@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.core.parameters import bind
 from sabm_mesa.describe.texts import in_figures
@@ -15,8 +14,11 @@ from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.recording.store import versions
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sabm_mesa.core.asks import Ask
     from sabm_mesa.models.base import SmartModel
+    from sabm_mesa.recording import RecordedRun
 
 NOT_MADE = frozenset({"gguf", "llm"})
 """Kinds of minds that are described without being set up, since they need a key or a file; a
@@ -98,63 +100,42 @@ def of_recording(path: Any, runs: Sequence[int] | None = None) -> Subject:
     from sabm_mesa.recording.replaying import ReplayRecorder
     from sabm_mesa.runs.rerun import class_of, rebuild
 
-    rows = [_Run(*row) for row in Recorded(path).runs()[list(_Run._fields)].itertuples(index=False)]
-    numbers = [row.run for row in rows if row.command == rows[-1].command] if runs is None else runs
-    found = [row for row in rows if row.run in numbers]
-    unknown = set(numbers) - {row.run for row in found}
-    first = load_runs(path, min(unknown or numbers, default=0))[
-        0
-    ]  # says so when there is no such run
-    if other := next((row for row in found if row.scenario != first.scenario), None):
+    found = load_runs(path, runs)
+    if runs is None:
+        found = [run for run in found if run.command == found[-1].command]
+    first = found[0]
+    if other := next((run for run in found if run.scenario != first.scenario), None):
         raise ParameterError(
             f"{path}: run {first.run} is of {first.scenario} and run {other.run} of "
             f"{other.scenario}: name the runs of one scenario with --run."
         )
-    several = [json.loads(row.parameters) for row in found]
     varied = {
-        name: [each.get(name) for each in several]
+        name: [run.parameters.get(name) for run in found]
         for name in first.parameters
-        if any(each.get(name) != first.parameters[name] for each in several)
+        if any(run.parameters.get(name) != first.parameters[name] for run in found)
     }
-    minds = [json.loads(row.minds) for row in found]
-    served = sorted({row["served_model"] for row in first.asks.values()} - {""})
+    minds = [run.minds for run in found]
+    table = Recorded(path).runs().set_index("run").loc[[run.run for run in found]]
     return Subject(
         rebuild(class_of(first), ReplayRecorder(first)),
         dict(first.parameters),
         first.versions,
         [each for n, each in enumerate(minds) if each not in minds[:n]],
         str(path),
-        _course(found, several, varied) | _totals(found, served),
+        _course(found, table["rounds"], varied) | _totals(first, table),
         first.forks,
         varied,
     )
 
 
-class _Run(NamedTuple):
-    """A recorded run; see `Recorded.runs`."""
-
-    run: int
-    command: str
-    scenario: str
-    status: str
-    rounds: int
-    asks: int
-    invalid: int
-    cost_usd: float
-    started: str
-    seed: str
-    minds: str
-    parameters: str
-
-
 def _course(
-    found: Sequence[_Run], several: Sequence[Mapping[str, Any]], varied: Iterable[str]
+    found: Sequence[RecordedRun], rounds: Iterable[int], varied: Iterable[str]
 ) -> dict[str, str]:
     """Runs → seeds, rounds and end; runs with consecutive seeds and the same rest are one entry."""
-    rows: list[tuple[_Run, _Run, str]] = []
-    for run, parameters in zip(found, several, strict=True):
-        own = "".join(f"; {name} = {in_figures(parameters.get(name))}" for name in varied)
-        said = f"{run.rounds} rounds, {run.status}{own}"
+    rows: list[tuple[RecordedRun, RecordedRun, str]] = []
+    for run, played in zip(found, rounds, strict=True):
+        own = "".join(f"; {name} = {in_figures(run.parameters.get(name))}" for name in varied)
+        said = f"{played} rounds, {run.status}{own}"
         if rows and rows[-1][2] == said and _follows(run, rows[-1][1]):
             rows[-1] = rows[-1][0], run, said
         else:
@@ -167,26 +148,26 @@ def _course(
     }
 
 
-def _totals(found: Sequence[_Run], served: Sequence[str]) -> dict[str, str]:
+def _totals(first: RecordedRun, table: pd.DataFrame) -> dict[str, str]:
     """Questions, cost and first days of all runs, and the models that answered in the first."""
-    asks, invalid = sum(run.asks for run in found), sum(run.invalid for run in found)
-    cost = sum(run.cost_usd for run in found)
-    days = sorted({run.started[:10] for run in found})
+    served = sorted({row["served_model"] for row in first.asks.values()} - {""})
+    cost = table["cost_usd"].sum(skipna=False)
+    days = sorted({started[:10] for started in table["started"]})
     return {
-        "questions": f"{asks}, of which {invalid} had no usable answer",
+        "questions": f"{table['asks'].sum()}, of which {table['invalid'].sum()} had no usable "
+        "answer",
         **({"cost": "not known" if math.isnan(cost) else f"{cost:.4g} dollars"} if cost else {}),
         "begun on": days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}",
         **({"model, as the server named it": ", ".join(served)} if served else {}),
     }
 
 
-def _follows(run: _Run, before: _Run) -> bool:
-    now, then = json.loads(run.seed), json.loads(before.seed)
-    return run.run == before.run + 1 and now == [then[0] + 1, *then[1:]]
+def _follows(run: RecordedRun, before: RecordedRun) -> bool:
+    return run.run == before.run + 1 and [*run.seed] == [before.seed[0] + 1, *before.seed[1:]]
 
 
-def _seed(run: _Run) -> str:
-    return " ".join(map(str, json.loads(run.seed)))
+def _seed(run: RecordedRun) -> str:
+    return " ".join(map(str, run.seed))
 
 
 def _span(what: str, first: str, last: str) -> str:

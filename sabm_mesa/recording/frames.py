@@ -16,10 +16,10 @@ from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.usage import DECIMALS
 from sabm_mesa.errors import UnknownName
 from sabm_mesa.recording.store import (
+    ended_sessions,
     from_steps,
     open_for_reading,
     reporting_damage,
-    session_is_open,
 )
 
 KEY = ("run", "round", "phase", "agent", "call", "attempt")
@@ -217,19 +217,12 @@ class Recorded:
         """Open the recording as it is at one moment, for any number of queries."""
         with reporting_damage(self.path), open_for_reading(self.path) as connection:
             connection.row_factory = None
-            # Before the moment: a session that has ended by then has written how its runs did.
-            ended = self._ended(connection)
+            ended = ended_sessions(self.path, connection)
             connection.execute("BEGIN")
             runs = [number for (number,) in connection.execute("SELECT run FROM runs")]
             if run is not None and run not in runs:
                 raise UnknownName("run", run, map(str, runs))
             yield _Tables(connection, ended)
-
-    def _ended(self, connection: sqlite3.Connection) -> set[str]:
-        running = "SELECT DISTINCT session FROM runs WHERE status = 'running'"
-        return {
-            uid for (uid,) in connection.execute(running) if not session_is_open(self.path, uid)
-        }
 
 
 class _Tables:

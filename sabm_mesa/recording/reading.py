@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from sabm_mesa.errors import RecordingError, ReplayMismatch
 from sabm_mesa.recording.store import (
     HEADER_COLUMNS,
     RunHeader,
+    ended_sessions,
     from_steps,
     open_for_reading,
     reporting_damage,
@@ -38,8 +39,10 @@ class RecordedRun(RunHeader):
         uid: the same run in any file.
         command: the same for runs that were started together.
         parent: uid of the run it was forked from, or None.
-        status: ``running``, ``finished`` or ``failed``.
+        status: ``running``, ``interrupted`` (it did not end, and is not being written),
+            ``finished`` or ``failed``.
         problem: why it failed, or ``""``.
+        started: when it was started (ISO 8601, UTC).
         session: the session that wrote it last.
         measures: the end measures of a run that is finished, as JSON values.
     """
@@ -51,6 +54,7 @@ class RecordedRun(RunHeader):
     parent: str | None
     status: str
     problem: str
+    started: str
     session: str
     measures: Mapping[str, Any] = field(repr=False)
     _content: _Content = field(repr=False)
@@ -260,23 +264,28 @@ def _load(path: Path, where: str, given: Sequence[str]) -> list[RecordedRun]:
     with reporting_damage(path), open_for_reading(path) as connection:
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             return []  # another command is about to make it
+        ended = ended_sessions(path, connection)
         rows = connection.execute(
             f"SELECT * FROM runs WHERE {where} ORDER BY run", given
         ).fetchall()
         texts = dict(connection.execute("SELECT hash, text FROM prompts").fetchall())
         lines = _Lines(path)
-        return [_of_row(path, row, texts, lines) for row in rows]
+        return [_of_row(path, row, texts, lines, ended) for row in rows]
 
 
-def _of_row(path: Path, row: sqlite3.Row, texts: Mapping[str, str], lines: _Lines) -> RecordedRun:
+def _of_row(
+    path: Path, row: sqlite3.Row, texts: Mapping[str, str], lines: _Lines, ended: Collection[str]
+) -> RecordedRun:
     header = {
         name: row[name] if name in _PLAIN else json.loads(row[name]) for name in HEADER_COLUMNS
     }
-    own = {name: row[name] for name in ("run", "uid", "command", "parent", "status", "session")}
+    own = {name: row[name] for name in ("run", "uid", "command", "parent", "started", "session")}
+    interrupted = row["status"] == "running" and row["session"] in ended
     return RecordedRun(
         **{**header, "seed": tuple(header["seed"])},
         **own,
         path=path,
+        status="interrupted" if interrupted else row["status"],
         problem=row["problem"] or "",
         measures=json.loads(row["measures"] or "{}"),
         texts=texts,

@@ -374,6 +374,19 @@ def session_is_open(recording: Path, uid: str) -> bool:
     return False
 
 
+def ended_sessions(recording: Path, connection: sqlite3.Connection) -> set[str]:
+    """The sessions that have ended without an end of their runs: these are interrupted.
+
+    Call it before the runs are read: a session that has ended by then has written how they did.
+
+    Args:
+        recording: the recording.
+        connection: a connection to it.
+    """
+    running = connection.execute("SELECT DISTINCT session FROM runs WHERE status = 'running'")
+    return {uid for (uid,) in running.fetchall() if not session_is_open(recording, uid)}
+
+
 def _lock_of(recording: Path, uid: str) -> Path:
     recording = recording.resolve()
     return recording.with_name(f"{recording.name}.{uid}.lock")

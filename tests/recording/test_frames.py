@@ -17,6 +17,7 @@ from sabm_mesa import Recording, ScriptedMind, action, communication
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.errors import RecordingError, UnknownName
 from sabm_mesa.models.registry import scenario
+from sabm_mesa.recording import load_runs
 from sabm_mesa.recording.frames import Recorded
 from tests.core.support import Priced, rows, tiny
 
@@ -207,8 +208,8 @@ def test_a_run_that_is_being_written(tmp_path) -> None:
         started = one(Recorded(path).runs())
         assert (started["status"], started["asks"], started["cost_usd"]) == ("running", 0, 0)
         model.step()
-        assert one(Recorded(path).runs())["status"] == "running"
-    assert one(Recorded(path).runs())["status"] == "interrupted"
+        assert one(Recorded(path).runs())["status"] == load_runs(path)[0].status == "running"
+    assert one(Recorded(path).runs())["status"] == load_runs(path)[0].status == "interrupted"
 
 
 def test_a_run_that_failed(tmp_path) -> None:

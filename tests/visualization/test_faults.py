@@ -260,7 +260,7 @@ def test_names_that_are_none_are_told_in_a_line():
         with pytest.raises(RecordingError):
             store.runs_of(place)
         with pytest.raises(RecordingError):
-            store.run_of(place, 0)
+            store.run_data(place, 0)
 
 
 @pytest.mark.parametrize(

@@ -27,10 +27,10 @@ from sabm_mesa.visualization.records.reading_view import Conversation, RoundByRo
 from sabm_mesa.visualization.records.rounds import dollars, text
 from sabm_mesa.visualization.records.store import (
     Listed,
-    Run,
+    RunData,
     listed,
     place_of,
-    run_of,
+    run_data,
     runs_of,
     stamp,
 )
@@ -124,7 +124,9 @@ def Opened(
     place = place_of(path)
     mark = stamp(place)
     runs, wrong, busy = use_read(lambda: runs_of(place), [path, mark, looked])
-    run, wrong_run, reading = use_read(lambda: run_of(place, number), [path, mark, number, looked])
+    run, wrong_run, reading = use_read(
+        lambda: run_data(place, number), [path, mark, number, looked]
+    )
     html("h1", place.name[:LONGEST_NAME])
     with inside("div", "rec-bar"):
         html("span", path, "sabm-hint rec-path")
@@ -162,21 +164,21 @@ def Opened(
 
 
 @solara.component
-def Downloads(run: Run, runs: pd.DataFrame) -> None:
+def Downloads(run: RunData, runs: pd.DataFrame) -> None:
     """The recording, and its frames as CSV.
 
     Args:
         run: a run of it.
         runs: all its runs.
     """
-    recorded = Recorded(run.path)
+    recorded = Recorded(run.recorded.path)
     with card("All runs of the recording"):
         if "running" in set(runs["status"]):
             html("p", "The recording itself can be had when its runs have ended.", "sabm-empty")
         else:
-            _download(run.path.read_bytes, run.path.name)
+            _download(run.recorded.path.read_bytes, run.recorded.path.name)
         for name in FRAMES:
-            _download(_csv(recorded, name), f"{run.path.stem}-{name}.csv")
+            _download(_csv(recorded, name), f"{run.recorded.path.stem}-{name}.csv")
         html(
             "p",
             "Texts are as they came: import them into a spreadsheet as text, not as formulas.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,7 +12,7 @@ from sabm_mesa.errors import SabmError
 from sabm_mesa.minds.specs import describe_deciders
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.visualization.records import comparing
-from sabm_mesa.visualization.records.store import Run
+from sabm_mesa.visualization.records.store import RunData
 from sabm_mesa.visualization.scenario_view import painting
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ class Chart:
     lines: bool = True
 
 
-def charts_of(run: Run) -> list[Chart]:
+def charts_of(run: RunData) -> list[Chart]:
     """The plots of a run's scenario, or its columns by round when it has none.
 
     Args:
@@ -89,7 +88,7 @@ def charts_of(run: Run) -> list[Chart]:
         return [_drawn(name, figure) for name, figure in _figures(run).items()]
 
 
-def of_round(run: Run, round_: int) -> Chart | None:
+def of_round(run: RunData, round_: int) -> Chart | None:
     """The picture of one round, for scenarios that have one: a room, say.
 
     Args:
@@ -105,7 +104,7 @@ def of_round(run: Run, round_: int) -> Chart | None:
         return _drawn(f"round-{round_}", figure)
 
 
-def both(one: Run, other: Run, names: tuple[str, str]) -> Chart | None:
+def both(one: RunData, other: RunData, names: tuple[str, str]) -> Chart | None:
     """The model columns of two runs over the rounds, with the rounds of their forks marked.
 
     Args:
@@ -123,12 +122,12 @@ def both(one: Run, other: Run, names: tuple[str, str]) -> Chart | None:
         (one, names[0], {"color": style.BLUE, "linestyle": "-", "marker": "o"}),
         (other, names[1], {"color": style.VERMILLION, "linestyle": "--", "marker": "s"}),
     )
-    at = {int(fork["at"]) for fork in [*one.forks, *other.forks]}
+    at = {int(fork["at"]) for fork in [*one.recorded.forks, *other.recorded.forks]}
     with painting():
         return _drawn("two-runs", _columns("Both runs by round", "", shown, lines, sorted(at)))
 
 
-def _figures(run: Run) -> Mapping[str, Figure]:
+def _figures(run: RunData) -> Mapping[str, Figure]:
     subtitle = _subtitle(run)
     model = _model(run)
     if model is not None:
@@ -143,32 +142,34 @@ def _figures(run: Run) -> Mapping[str, Figure]:
             return found
     names = comparing.columns(run, run)[:MOST]
     line = (run, "the run", {"color": style.BLUE, "linestyle": "-", "marker": "o"})
-    at = sorted({int(fork["at"]) for fork in run.forks})
+    at = sorted({int(fork["at"]) for fork in run.recorded.forks})
     return {"columns": _columns("The run by round", subtitle, names, (line,), at)} if names else {}
 
 
-def _model(run: Run) -> SmartModel | None:
+def _model(run: RunData) -> SmartModel | None:
     """The model at its beginning, which knows how its plots are drawn; None without any plots.
 
     Only scenarios of the registry are imported: what a file names is not.
     """
-    given = {name: value for name, value in run.parameters.items() if name != "prompts"}
+    recorded = run.recorded
+    given = {name: value for name, value in recorded.parameters.items() if name != "prompts"}
     try:
-        model = scenario(run.info["scenario"])
+        model = scenario(recorded.scenario)
         if not model.plots:
             return None
         return model(
-            **{**given, "minds": "classical", "rng": json.loads(run.info["seed"])},
+            **{**given, "minds": "classical", "rng": recorded.seed},
             recording=False,
         )
     except SabmError:
         return None
 
 
-def _subtitle(run: Run) -> str:
-    minds = describe_deciders(json.loads(run.info["minds"]), run.forks)
-    seed = "-".join(map(str, json.loads(run.info["seed"])))
-    condition = run.parameters.get("condition")
+def _subtitle(run: RunData) -> str:
+    recorded = run.recorded
+    minds = describe_deciders(recorded.minds, recorded.forks)
+    seed = "-".join(map(str, recorded.seed))
+    condition = recorded.parameters.get("condition")
     return " · ".join([*([str(condition)] if condition else []), minds, f"seed {seed}"])
 
 
@@ -176,7 +177,7 @@ def _columns(
     title: str,
     subtitle: str,
     columns: Sequence[str],
-    lines: Sequence[tuple[Run, str, dict[str, Any]]],
+    lines: Sequence[tuple[RunData, str, dict[str, Any]]],
     forks: Sequence[int],
 ) -> Figure:
     wide = min(2, len(columns))

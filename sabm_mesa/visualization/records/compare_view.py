@@ -12,28 +12,35 @@ from sabm_mesa.visualization.html import card, html, inside, problem
 from sabm_mesa.visualization.records import charts, comparing
 from sabm_mesa.visualization.records.parts import Rounds, Said, chart, table, use_read, waiting
 from sabm_mesa.visualization.records.reading_view import MOST, AskList, Reader
-from sabm_mesa.visualization.records.rounds import said_in, text
-from sabm_mesa.visualization.records.store import Listed, Run, find_run, run_of, runs_of, stamp
+from sabm_mesa.visualization.records.rounds import said_in
+from sabm_mesa.visualization.records.store import (
+    Listed,
+    RunData,
+    find_run,
+    run_data,
+    runs_of,
+    stamp,
+)
 
 THIS, OTHER = "this run", "other run"
 
 
 @solara.component
-def Compare(run: Run, recordings: Sequence[Listed]) -> None:
+def Compare(run: RunData, recordings: Sequence[Listed]) -> None:
     """A run beside another: its parent at first, when it is a fork and that is at hand.
 
     Args:
         run: the run.
         recordings: the recordings that are known.
     """
-    parent = text(run.info["parent"])
+    parent = run.recorded.parent
     found = solara.use_memo(lambda: _first(run, recordings), [run, recordings])
     nothing: tuple[str, int] | None = None
     picked, set_chosen = solara.use_state(nothing)
     chosen = picked or found  # what was picked stays when the list comes later
     path, number = chosen
-    names = {str(run.path): "this recording"}
-    names |= {str(each.path): each.name for each in recordings if each.path != run.path}
+    names = {str(run.recorded.path): "this recording"}
+    names |= {str(each.path): each.name for each in recordings if each.path != run.recorded.path}
     runs, wrong, busy = use_read(lambda: runs_of(Path(path)), [path, stamp(Path(path))])
     numbers = [] if runs is None else [int(each) for each in runs["run"]]
     with card("Compare with"):
@@ -69,7 +76,7 @@ def Compare(run: Run, recordings: Sequence[Listed]) -> None:
 
 
 @solara.component
-def Sides(run: Run, path: str, number: int) -> None:
+def Sides(run: RunData, path: str, number: int) -> None:
     """How two runs differ.
 
     Args:
@@ -78,20 +85,20 @@ def Sides(run: Run, path: str, number: int) -> None:
         number: its number.
     """
     other, wrong, busy = use_read(
-        lambda: run_of(Path(path), number), [path, number, stamp(Path(path))]
+        lambda: run_data(Path(path), number), [path, number, stamp(Path(path))]
     )
     if wrong:
         problem(wrong)
     elif busy:
         waiting("Reading the run …")
-    elif other is not None and other.info["uid"] == run.info["uid"]:
+    elif other is not None and other.recorded.uid == run.recorded.uid:
         html("p", "This is the same run. Choose another one.", "sabm-empty sabm-card")
     elif other is not None:
         Differences(run, other)
 
 
 @solara.component
-def Differences(run: Run, other: Run) -> None:
+def Differences(run: RunData, other: RunData) -> None:
     """Parameters, forks and numbers of two runs.
 
     Args:
@@ -133,7 +140,7 @@ def Differences(run: Run, other: Run) -> None:
 
 
 @solara.component
-def Beside(run: Run, other: Run, names: tuple[str, str]) -> None:
+def Beside(run: RunData, other: RunData, names: tuple[str, str]) -> None:
     """A round of two runs side by side: what was said, who was asked what, and one exchange.
 
     Args:
@@ -166,28 +173,30 @@ def Beside(run: Run, other: Run, names: tuple[str, str]) -> None:
                     Reader(one, (rounds[place], *ask)).key(f"{name}/{rounds[place]}/{ask}")
 
 
-def _first(run: Run, recordings: Sequence[Listed]) -> tuple[str, int]:
+def _first(run: RunData, recordings: Sequence[Listed]) -> tuple[str, int]:
     """Return the run to compare at first: the parent, or another run of the same recording."""
-    found = find_run(recordings, text(run.info["parent"]))
+    found = find_run(recordings, run.recorded.parent) if run.recorded.parent else None
     if found is not None:
         return str(found[0]), found[1]
-    return str(run.path), 0 if run.number else 1
+    return str(run.recorded.path), 0 if run.recorded.run else 1
 
 
-def _names(run: Run, other: Run) -> tuple[str, str]:
+def _names(run: RunData, other: RunData) -> tuple[str, str]:
     """How two runs are called: so that they can be told apart, also in a picture alone."""
     this, that = THIS.capitalize(), OTHER.capitalize()
-    if run.info["parent"] == other.info["uid"]:
+    if run.recorded.parent == other.recorded.uid:
         this, that = "The fork", "Its parent"
-    elif other.info["parent"] == run.info["uid"]:
+    elif other.recorded.parent == run.recorded.uid:
         this, that = "The parent", "Its fork"
     return f"{this}: {_name(run)}", f"{that}: {_name(other)}"
 
 
-def _name(run: Run) -> str:
-    return f"run {run.number} of {run.path.resolve().parent.name}/{run.path.name}"
+def _name(run: RunData) -> str:
+    path = run.recorded.path
+    return f"run {run.recorded.run} of {path.resolve().parent.name}/{path.name}"
 
 
-def _about(run: Run) -> str:
-    info = run.info
-    return f"{info['scenario']}, {info['status']}, {info['rounds']} rounds, {info['started']}"
+def _about(run: RunData) -> str:
+    recorded = run.recorded
+    played = len(run.model_data)
+    return f"{recorded.scenario}, {recorded.status}, {played} rounds, {recorded.started}"

@@ -10,7 +10,7 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from sabm_mesa.core.usage import Usage
-from sabm_mesa.visualization.records.store import Run
+from sabm_mesa.visualization.records.store import RunData
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Difference:
         return f"The first round that differs is round {self.round}: {'; '.join(parts)}."
 
 
-def parameters(one: Run, other: Run) -> list[tuple[str, str, str]]:
+def parameters(one: RunData, other: RunData) -> list[tuple[str, str, str]]:
     """The parameters in which two runs differ: name and both values, as JSON.
 
     Args:
@@ -51,8 +51,8 @@ def parameters(one: Run, other: Run) -> list[tuple[str, str, str]]:
         other: another.
     """
     told = [
-        {"scenario": run.info["scenario"], **run.parameters, "seed": json.loads(run.info["seed"])}
-        for run in (one, other)
+        {"scenario": run.scenario, **run.parameters, "seed": run.seed}
+        for run in (one.recorded, other.recorded)
     ]
     for each in told:
         each.pop("rng", None)
@@ -61,7 +61,7 @@ def parameters(one: Run, other: Run) -> list[tuple[str, str, str]]:
     return [each for each in found if each[1] != each[2]]
 
 
-def changes(run: Run) -> list[str]:
+def changes(run: RunData) -> list[str]:
     """Describe the changes during a run, one sentence a fork.
 
     Args:
@@ -70,11 +70,11 @@ def changes(run: Run) -> list[str]:
     return [
         f"From round {fork['at']} on: "
         + ", ".join(f"{name} = {json.dumps(value)}" for name, value in fork["set"].items())
-        for fork in run.forks
+        for fork in run.recorded.forks
     ]
 
 
-def first_difference(one: Run, other: Run) -> Difference | None:
+def first_difference(one: RunData, other: RunData) -> Difference | None:
     """The first round in which the data of two runs differ, or None.
 
     Columns that only one of them has are not compared.
@@ -96,7 +96,7 @@ def first_difference(one: Run, other: Run) -> Difference | None:
     return Difference(common + 1, missing=True) if played[0] != played[1] else None
 
 
-def columns(one: Run, other: Run) -> list[str]:
+def columns(one: RunData, other: RunData) -> list[str]:
     """The model columns with numbers that both have: those that differ first, counts of asks last.
 
     Args:

@@ -20,14 +20,14 @@ from sabm_mesa.visualization.records.parts import (
     use_read,
     waiting,
 )
-from sabm_mesa.visualization.records.store import Run
+from sabm_mesa.visualization.records.store import RunData
 
 MOST = 300
 """Rows of a table, and messages, on the page at once."""
 
 
 @solara.component
-def RoundByRound(run: Run) -> None:
+def RoundByRound(run: RunData) -> None:
     """Everything about one round at a time.
 
     Args:
@@ -57,7 +57,7 @@ def RoundByRound(run: Run) -> None:
 
 @solara.component
 def AskList(
-    run: Run,
+    run: RunData,
     round_: int,
     agent: str,
     chosen: tuple[str, int, int],
@@ -107,7 +107,7 @@ def AskList(
 
 
 @solara.component
-def Reader(run: Run, place: rounds.Place) -> None:
+def Reader(run: RunData, place: rounds.Place) -> None:
     """Show the requests and answers of one ask.
 
     Args:
@@ -116,7 +116,8 @@ def Reader(run: Run, place: rounds.Place) -> None:
     """
     known = place[2] >= 0
     attempts, wrong, busy = use_read(
-        lambda: rounds.attempts_at(run, place) if known else [], [run.path, run.number, place]
+        lambda: rounds.attempts_at(run, place) if known else [],
+        [run.recorded.path, run.recorded.run, place],
     )
     html("h2", f"Agent {place[2]}, {place[1]}, round {place[0]}" if known else "What was sent")
     if wrong:
@@ -132,7 +133,7 @@ def Reader(run: Run, place: rounds.Place) -> None:
 
 
 @solara.component
-def Picture(run: Run, round_: int) -> None:
+def Picture(run: RunData, round_: int) -> None:
     """The picture of the round, for scenarios that have one.
 
     Args:
@@ -146,7 +147,7 @@ def Picture(run: Run, round_: int) -> None:
 
 
 @solara.component
-def Figures(run: Run, round_: int) -> None:
+def Figures(run: RunData, round_: int) -> None:
     """The charts of the whole run, with a mark at the round.
 
     Args:
@@ -166,7 +167,7 @@ def Figures(run: Run, round_: int) -> None:
 
 
 @solara.component
-def Conversation(run: Run) -> None:
+def Conversation(run: RunData) -> None:
     """Show the messages of the run.
 
     Args:
@@ -187,7 +188,7 @@ def Conversation(run: Run) -> None:
         Said(messages=[list(each) for each in said])
 
 
-def _numbers(run: Run, round_: int) -> None:
+def _numbers(run: RunData, round_: int) -> None:
     with card(f"Round {round_}"):
         data = run.model_of(round_).drop(columns=["run", "round"])
         if data.empty:
@@ -199,7 +200,7 @@ def _numbers(run: Run, round_: int) -> None:
                     html("dd", rounds.cell(value), data_name=str(name))
 
 
-def _agents(run: Run, round_: int, agent: str, set_agent: Callable[[str], None]) -> None:
+def _agents(run: RunData, round_: int, agent: str, set_agent: Callable[[str], None]) -> None:
     with card("Agents"):
         people = run.agents_of(round_).drop(columns=["run", "round"])
         if people.empty:

@@ -13,13 +13,13 @@ from sabm_mesa.models.registry import scenario
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.studies.judging import messages_in
 from sabm_mesa.visualization.labels import number
-from sabm_mesa.visualization.records.store import Run
+from sabm_mesa.visualization.records.store import RunData
 
 Place = tuple[int, str, int, int]
 """Round, phase, agent and call of an ask."""
 
 
-def asks_of(run: Run, round_: int) -> list[dict[str, Any]]:
+def asks_of(run: RunData, round_: int) -> list[dict[str, Any]]:
     """The asks of a round, phase by phase: what came of each.
 
     Args:
@@ -38,20 +38,20 @@ def asks_of(run: Run, round_: int) -> list[dict[str, Any]]:
     return sorted(found, key=lambda ask: phases.index(ask["phase"]))
 
 
-def phases_of(run: Run) -> list[str]:
+def phases_of(run: RunData) -> list[str]:
     """The phases of a run in the order in which they are played, as far as it is known.
 
     Args:
         run: the run.
     """
     try:
-        known = [phase.name for phase in scenario(run.info["scenario"]).phases]
+        known = [phase.name for phase in scenario(run.recorded.scenario).phases]
     except UsageError:
         known = ["communicate", "plan"]
     return list(dict.fromkeys([*known, *run.asks["phase"].unique()]))
 
 
-def attempts_at(run: Run, place: Place) -> list[dict[str, Any]]:
+def attempts_at(run: RunData, place: Place) -> list[dict[str, Any]]:
     """All attempts at an ask, with what was sent and what came back.
 
     Args:
@@ -68,13 +68,13 @@ def attempts_at(run: Run, place: Place) -> list[dict[str, Any]]:
     round_, phase, agent, call = place
     asks = run.asks_of(round_)
     tried = asks[(asks["phase"] == phase) & (asks["agent"] == agent) & (asks["call"] == call)]
-    recorded = Recorded(run.path)
+    recording = Recorded(run.recorded.path)
     return [
         {
             "messages": [
                 list(each)
-                for each in recorded.messages(
-                    run.number, round_, phase, agent, call, row["attempt"]
+                for each in recording.messages(
+                    run.recorded.run, round_, phase, agent, call, row["attempt"]
                 )
             ],
             "raw": text(row["raw"]),
@@ -88,7 +88,9 @@ def attempts_at(run: Run, place: Place) -> list[dict[str, Any]]:
     ]
 
 
-def said_in(run: Run, most: int, only: int | None = None) -> tuple[int, list[tuple[int, str, str]]]:
+def said_in(
+    run: RunData, most: int, only: int | None = None
+) -> tuple[int, list[tuple[int, str, str]]]:
     """Return the number of messages, and round, speaker and words of the first of them.
 
     Args:

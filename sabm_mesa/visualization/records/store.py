@@ -17,6 +17,7 @@ import pandas as pd
 from sabm_mesa.core.toml_io import expand_home
 from sabm_mesa.errors import RecordingError, SabmError
 from sabm_mesa.minds.specs import describe_deciders
+from sabm_mesa.recording import RecordedRun, load_runs
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.recording.store import APPLICATION_ID
 from sabm_mesa.visualization.access import check_path
@@ -27,39 +28,20 @@ Stamp = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
-    """One recorded run, in memory.
+class RunData:
+    """The data of a recorded run, in memory.
 
     Attributes:
-        path: the recording.
-        info: its row of `Recorded.runs`.
+        recorded: the run.
         model_data: one row a round.
         agent_data: one row an agent and round.
         asks: one row an attempt.
     """
 
-    path: Path
-    info: dict[str, Any]
+    recorded: RecordedRun
     model_data: pd.DataFrame
     agent_data: pd.DataFrame
     asks: pd.DataFrame
-
-    @property
-    def number(self) -> int:
-        """Its number in the recording."""
-        return int(self.info["run"])
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The parameters with which the run began."""
-        found: dict[str, Any] = json.loads(self.info["parameters"])
-        return found
-
-    @property
-    def forks(self) -> list[dict[str, Any]]:
-        """The changes during the run: ``{"at": round, "set": {parameter: value}}`` each."""
-        found: list[dict[str, Any]] = json.loads(self.info["forks"])
-        return found
 
     @cached_property
     def rounds(self) -> list[int]:
@@ -104,30 +86,29 @@ def runs_of(path: Path) -> pd.DataFrame:
     return frame
 
 
-def run_of(path: Path, number: int) -> Run:
-    """One run of a recording.
+def run_data(path: Path, number: int) -> RunData:
+    """The data of one run of a recording.
 
     Args:
         path: the recording.
         number: the run.
 
     Raises:
-        RecordingError: when it cannot be read, or not in a browser (see `check_path`).
-        UnknownName: when there is no such run.
+        RecordingError: when it cannot be read, or not in a browser (see `check_path`), or has no
+            such run.
     """
     _check(path)
 
-    def read() -> Run:
-        recorded = Recorded(path)
-        asks = recorded.asks(run=number)
-        runs = runs_of(path)
-        info = {str(k): v for k, v in runs[runs["run"] == number].iloc[0].to_dict().items()}
-        data = recorded.model_data(number), recorded.agent_data(number)
-        run = Run(path, info, *data, asks)
-        run.asks_of(0)  # finds the rows of all rounds, off the page's thread
-        return run
+    def read() -> RunData:
+        (recorded,) = load_runs(path, number)
+        frames = Recorded(path)
+        data = RunData(
+            recorded, frames.model_data(number), frames.agent_data(number), frames.asks(run=number)
+        )
+        data.asks_of(0)  # finds the rows of all rounds, off the page's thread
+        return data
 
-    found: Run = _KEPT.get(("run", path, stamp(path), number), read)
+    found: RunData = _KEPT.get(("run", path, stamp(path), number), read)
     return found
 
 
