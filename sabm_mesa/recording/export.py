@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import tempfile
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from uuid import uuid4
 
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.parameters import check_choice
@@ -123,15 +123,14 @@ def write_file(path: Path, write: Callable[[Path], object]) -> Path:
     Raises:
         OutputError: when it cannot be written.
     """
+    part = path.with_name(f".{path.stem}.{uuid4().hex}{path.suffix}")
     try:
-        handle, name = tempfile.mkstemp(path.suffix, f".{path.stem}.", path.parent)
-        os.close(handle)
+        part.touch(exist_ok=False)  # with the rights of the umask; those of tempfile are others
         try:
-            write(Path(name))
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
+            write(part)
+            part.replace(path)
         finally:
-            Path(name).unlink(missing_ok=True)
+            part.unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"Cannot write {path}: {error.strerror or error}.") from None
     return path

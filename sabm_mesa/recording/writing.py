@@ -56,7 +56,8 @@ CACHED_LINES = 50_000
 """Lines whose ids are kept in memory; the others are looked up in the file."""
 LINES_PER_QUERY = 500
 FOLDER = Path("sabm_recordings")
-"""The folder for runs with paid answers when no recording is given."""
+"""The folder for runs with paid answers when no recording is given; made for its owner alone, since
+it holds what people said in games."""
 _BUSY_S = 60.0
 _open: weakref.WeakSet[Writer] = weakref.WeakSet()
 _numbers = count()
@@ -456,6 +457,8 @@ def open_recorder(where: Where, header: RunHeader, *, paid: bool) -> Recorder:
         return NoRecording()
     if where is None:
         stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+        with contextlib.suppress(OSError):  # opening the recording says what is wrong
+            FOLDER.mkdir(mode=0o700)
         where = FOLDER / f"{header.scenario}-{stamp}-{getpid()}-{next(_numbers)}.sqlite"
     own = Recording(where)
     try:

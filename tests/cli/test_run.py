@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
 from pathlib import Path
@@ -36,6 +37,22 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     close_all()
+
+
+@pytest.mark.parametrize("mask", [0o077, 0o022, 0o002], ids=oct)
+def test_every_file_follows_the_umask(sabm: Sabm, tmp_path: Path, mask: int) -> None:
+    """Tables, exports and plots hold what people said as recordings do."""
+    before = os.umask(mask)
+    try:
+        assert sabm("run", "kbc", "--rounds", 1, "--out", tmp_path / "out").status == 0
+        assert sabm("export", tmp_path / "out" / "recording.sqlite").status == 0
+    finally:
+        os.umask(before)
+    written = list((tmp_path / "out").rglob("*"))
+    assert {path.name for path in written} > FILES | {"export", "asks.csv"}
+    for path in written:
+        mode = 0o777 if path.is_dir() else 0o666
+        assert oct(path.stat().st_mode & 0o777) == oct(mode & ~mask), path
 
 
 def test_classical_runs_write_what_the_same_seeds_give_in_python(

@@ -280,6 +280,7 @@ def test_runs_that_are_paid_for_are_recorded_unless_forbidden(tmp_path, monkeypa
     assert len({model.recording_path for model in models}) == 2
     for model in models:
         assert model.recording_path.parent == Path("sabm_recordings")
+        assert Path("sabm_recordings").stat().st_mode & 0o777 == 0o700  # games of a class are there
         assert rows(model.recording_path, "SELECT status FROM runs") == [("finished",)]
 
 
