@@ -374,10 +374,12 @@ class Reply:
 
     Attributes:
         answer: a text to be read strictly, or a value to be checked.
+        thoughts: private thoughts that came with it: recorded, and never shown to any agent.
         answer_format: the format in which a text is read: ``"paper"`` or ``"json"``.
         prompt_tokens: tokens sent.
-        completion_tokens: tokens received.
+        completion_tokens: tokens received, those of thoughts included.
         cached_tokens: tokens sent that the server had in its prompt cache.
+        thought_tokens: tokens of thoughts, as far as the server tells them.
         cost_usd: dollars; NaN when the price is not known.
         latency_s: seconds from sending to the whole answer.
         model: the model the server says it used.
@@ -393,6 +395,8 @@ class Reply:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    thought_tokens: int = 0
+    thoughts: str = ""
     cost_usd: float = 0.0
     latency_s: float = 0.0
     model: str = ""

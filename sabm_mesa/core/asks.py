@@ -214,7 +214,7 @@ class Ask:
             raise InvalidAnswer("refused")
         cut_off = reply.finish_reason == BY_LENGTH
         if cut_off and (empty or not self._readable_in_part(reply.answer_format)):
-            raise InvalidAnswer("cut_off")
+            raise InvalidAnswer("cut_off_thinking" if empty and reply.thoughts else "cut_off")
         reading = self.spec.read(reply.answer, reply.answer_format)
         if not cut_off:
             return reading

@@ -43,7 +43,8 @@ class Usage:
         truncated: answers that ended at the limit of tokens, whether or not they could be used.
         prompt_tokens: tokens sent.
         cached_tokens: tokens sent that the server had in its prompt cache.
-        completion_tokens: tokens received.
+        completion_tokens: tokens received, those of thoughts included.
+        thought_tokens: tokens of thoughts, as far as servers tell them.
         cost_usd: dollars, to `DECIMALS` decimals, so that the order of the answers makes no
             difference; NaN as soon as one came from a model without a known price.
         by_agent: agent → what went wrong with its asks; agents with nothing are not in it, and
@@ -59,6 +60,7 @@ class Usage:
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
+    thought_tokens: int = 0
     cost_usd: float = 0.0
     by_agent: dict[int, Failures] = field(default_factory=dict, repr=False, compare=False)
 
@@ -70,6 +72,7 @@ class Usage:
         self.prompt_tokens += reply.prompt_tokens
         self.cached_tokens += reply.cached_tokens
         self.completion_tokens += reply.completion_tokens
+        self.thought_tokens += reply.thought_tokens
         if reply.cost_usd:
             self.cost_usd = _sum(self.cost_usd, round(reply.cost_usd, DECIMALS))
 

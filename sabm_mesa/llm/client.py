@@ -74,12 +74,15 @@ class Completion:
 
     Attributes:
         text: the answer; ``""`` when the server sent none. Of embeddings a line for each vector:
-            its numbers as 32-bit floats, little-endian, in base64.
+            its numbers as 32-bit floats, little-endian, in base64. A server that does not split
+            thoughts from answers leaves them in it, for `sabm_mesa.core.thoughts` to split off.
+        thoughts: the thoughts that the server keeps apart from the text.
         model: the model the server says it used.
         finish_reason: why it stopped: ``"stop"``, ``"length"``, ``"content_filter"``, …
         prompt_tokens: tokens sent.
-        completion_tokens: tokens received.
+        completion_tokens: tokens received, those of thoughts included.
         cached_tokens: tokens sent that the server had in its prompt cache.
+        thought_tokens: tokens of thoughts, as far as the server tells them.
         latency_s: seconds from sending to the whole answer.
         cost_usd: dollars; NaN when the price of the model is not known.
         retries: how often the request had to be sent again.
@@ -94,6 +97,8 @@ class Completion:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    thought_tokens: int = 0
+    thoughts: str = ""
     latency_s: float = 0.0
     cost_usd: float = float("nan")
     retries: int = 0

@@ -10,8 +10,7 @@ cut into batches, sums come out otherwise in their last bits, and now and then a
 
 What a request leaves open is left to llama-cpp-python: at present a temperature of 0.2. An answer
 has as many tokens as a budget sets aside for it; `--timeout` and `--max-concurrency` are for
-servers, and hold here for nothing. Thoughts before an answer are left out, as servers do; their
-tokens count.
+servers, and hold here for nothing.
 """
 
 from __future__ import annotations
@@ -115,7 +114,7 @@ class GGUFClient:
                 "and the file needs a chat template that takes a system message."
             ) from None
         done = read_completion(body, request, time.perf_counter() - started)
-        return replace(done, text=_without_thoughts(done.text), cost_usd=0.0)
+        return replace(done, cost_usd=0.0)
 
     def _tokens(self, prompt: Sequence[int], **options: Any) -> Iterator[int]:
         """The tokens of an answer, until it is given up."""
@@ -136,14 +135,6 @@ def _in_common(before: Sequence[int], now: Sequence[int]) -> int:
     """Tokens with which two prompts begin alike; the last one is always read anew."""
     pairs = enumerate(zip(before, now[:-1], strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(before), len(now) - 1))
-
-
-def _without_thoughts(text: str) -> str:
-    """The answer after the thoughts; the template may have begun these, or they may not end."""
-    _, end, answer = text.rpartition("</think>")
-    if end:
-        return answer.strip()
-    return "" if text.lstrip().startswith("<think>") else text
 
 
 def _check(path: Path) -> None:

@@ -6,17 +6,31 @@ import base64
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sabm_mesa.core.answers import replace_surrogates
+from sabm_mesa.core.thoughts import join_thoughts
 from sabm_mesa.llm.client import Completion, Request
 
 _MOST_TOKENS = 10**9
 """A larger count is a mistake of the server."""
 _LARGEST = 1e38
 """A 32-bit float holds no number that is much larger."""
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+"""Fields of a message that hold thoughts: DeepSeek, vLLM, SGLang and llama.cpp send the first,
+OpenRouter, newer vLLM, Groq and Ollama the second; Anthropic and Mistral have parts with the third.
+"""
+_PARTS_OF_THOUGHT = {"thinking", "redacted_thinking", "reasoning", "thought"}
+
+
+class _Answer(NamedTuple):
+    """One choice of a server."""
+
+    text: str
+    thoughts: str
+    reason: str
 
 
 def read_completion(body: Any, request: Request, latency_s: float) -> Completion:
@@ -40,14 +54,16 @@ def read_completion(body: Any, request: Request, latency_s: float) -> Completion
     answers = [_answer(choice) for choice in found or [{}]]
     usage = _table(body.get("usage"))
     prompt_tokens = _count(usage.get("prompt_tokens"))
-    text, reason = answers[0]
+    completion_tokens, thought_tokens = _received(usage, prompt_tokens)
     whole = Completion(
-        text,
+        answers[0].text,
         replace_surrogates(str(body.get("model") or request.model)),
-        reason,
+        answers[0].reason,
         prompt_tokens=prompt_tokens,
-        completion_tokens=_count(usage.get("completion_tokens")),
+        completion_tokens=completion_tokens,
         cached_tokens=min(_cached(usage), prompt_tokens),
+        thought_tokens=thought_tokens,
+        thoughts=answers[0].thoughts,
         latency_s=latency_s,
     )
     return whole if request.n == 1 else replace(whole, parts=_parts(whole, answers))
@@ -66,13 +82,56 @@ def read_models(body: Any) -> list[str]:
     return [replace_surrogates(name) for name in found if isinstance(name, str)]
 
 
-def _answer(choice: dict[str, Any]) -> tuple[str, str]:
-    """The text of a choice, and why it ends."""
+def _answer(choice: dict[str, Any]) -> _Answer:
+    """The text of a choice, the thoughts beside it, and why it ends."""
     message = _table(choice.get("message"))
     text = _text(message.get("content"))
-    if message.get("refusal") and not text:
-        return text, "content_filter"
-    return text, replace_surrogates(str(choice.get("finish_reason") or ""))
+    thoughts = join_thoughts(
+        *(_thoughts(message.get(name)) for name in _THOUGHTS),
+        _thoughts(message.get("reasoning_details")),
+        *map(_thoughts, filter(_is_thought, _parts_of(message.get("content")))),
+    )
+    reason = replace_surrogates(str(choice.get("finish_reason") or ""))
+    refused = message.get("refusal") and not text
+    return _Answer(text, thoughts, "content_filter" if refused else reason)
+
+
+def _received(usage: dict[str, Any], prompt_tokens: int) -> tuple[int, int]:
+    """The tokens received, and those of thoughts among them.
+
+    OpenAI, DeepSeek and most others count thoughts among the tokens of the completion. Gemini and
+    xAI count them in the total alone.
+    """
+    told = _count(usage.get("completion_tokens"))
+    details = _table(usage.get("completion_tokens_details"))
+    thoughts = max(_count(details.get("reasoning_tokens")), _count(usage.get("reasoning_tokens")))
+    beyond = max(0, _count(usage.get("total_tokens")) - prompt_tokens - told)
+    if beyond and told:
+        return told + beyond, max(thoughts, beyond)
+    return told, min(thoughts, told)
+
+
+def _parts_of(content: Any) -> list[Any]:
+    return content if isinstance(content, list) else []
+
+
+def _is_thought(part: Any) -> bool:
+    """Whether a part of a content is a thought: by its type, or by Google's mark."""
+    return isinstance(part, dict) and (
+        part.get("type") in _PARTS_OF_THOUGHT or part.get("thought") is True
+    )
+
+
+def _thoughts(value: Any) -> str:
+    """The text of thoughts, which servers send as a text, an object, or a list of either."""
+    if isinstance(value, str):
+        return replace_surrogates(value)
+    if isinstance(value, list):
+        return "".join(map(_thoughts, value))
+    if isinstance(value, dict):
+        told = (value.get(name) for name in ("thinking", "text", "summary", "reasoning", "content"))
+        return next((text for text in map(_thoughts, told) if text), "")
+    return ""
 
 
 def _cached(usage: dict[str, Any]) -> int:
@@ -86,26 +145,31 @@ def _cached(usage: dict[str, Any]) -> int:
     return max(map(_count, (*told, usage.get("cached_tokens"))))
 
 
-def _parts(whole: Completion, answers: Sequence[tuple[str, str]]) -> tuple[Completion, ...]:
+def _parts(whole: Completion, answers: Sequence[_Answer]) -> tuple[Completion, ...]:
     """The answers of one request, each with its share of the tokens; together they are all.
 
     A server counts the tokens of a request in all. Those that were sent are shared evenly, the
     first answers having one more where they cannot be; those that came in proportion to the
-    characters of the answers, each with one more for its end.
+    characters of the answers and their thoughts, each with one more for its end.
     """
     n = len(answers)
-    ends = list(accumulate(len(text) + 1 for text, _ in answers))
-    received = [0, *(whole.completion_tokens * end // ends[-1] for end in ends)]
+    ends = list(accumulate(len(each.text) + len(each.thoughts) + 1 for each in answers))
+    received, thought = (
+        [0, *(tokens * end // ends[-1] for end in ends)]
+        for tokens in (whole.completion_tokens, whole.thought_tokens)
+    )
     return tuple(
         replace(
             whole,
-            text=text,
-            finish_reason=reason,
+            text=each.text,
+            thoughts=each.thoughts,
+            finish_reason=each.reason,
             prompt_tokens=_even(whole.prompt_tokens, n, i),
             cached_tokens=_even(whole.cached_tokens, n, i),
             completion_tokens=received[i + 1] - received[i],
+            thought_tokens=thought[i + 1] - thought[i],
         )
-        for i, (text, reason) in enumerate(answers)
+        for i, each in enumerate(answers)
     )
 
 
@@ -170,9 +234,10 @@ def _table(value: Any) -> dict[str, Any]:
 
 
 def _text(content: Any) -> str:
-    """The text of a message, which some servers send in parts."""
+    """The text of a message, which some servers send in parts, thoughts among them."""
     if isinstance(content, list):
-        return "".join(_text(_table(part).get("text")) for part in content)
+        said = (part for part in content if not _is_thought(part))
+        return "".join(_text(_table(part).get("text")) for part in said)
     if content is None:
         return ""
     if not isinstance(content, str):

@@ -48,6 +48,7 @@ def without_key(done: Completion) -> Completion:
     return replace(
         done,
         text=errors.without_key(done.text),
+        thoughts=errors.without_key(done.thoughts),
         model=errors.without_key(done.model),
         finish_reason=errors.without_key(done.finish_reason),
         parts=tuple(map(without_key, done.parts)),

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from sabm_mesa.core.answers import Decision, Format, InvalidAnswer, Reply, replace_surrogates
 from sabm_mesa.core.asks import Ask, Attempt
 from sabm_mesa.core.jsonable import json_roundtrip
+from sabm_mesa.core.thoughts import join_thoughts, split_thoughts
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import MindError, MindSpecError, SabmError
 
@@ -218,7 +219,8 @@ def _as_reply(answer: object, ask: Ask, mind: Mind, started: float) -> Reply:
         latency = 0.0 if mind.instant else time.perf_counter() - started
         answer = Reply(answer, latency_s=latency)
     if isinstance(answer.answer, str):
-        answer.answer = replace_surrogates(answer.answer)
+        answer.answer, thoughts = split_thoughts(replace_surrogates(answer.answer))
+        answer.thoughts = join_thoughts(answer.thoughts, thoughts)
     elif mind.paid:  # a value is used as it can be read from the recording again
         answer.answer = json_roundtrip(answer.answer)
     if mind.paid:

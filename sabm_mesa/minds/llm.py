@@ -112,6 +112,8 @@ def as_reply(completion: Completion, ask: Ask) -> Reply:
         prompt_tokens=completion.prompt_tokens,
         completion_tokens=completion.completion_tokens,
         cached_tokens=completion.cached_tokens,
+        thought_tokens=completion.thought_tokens,
+        thoughts=completion.thoughts,
         cost_usd=completion.cost_usd,
         latency_s=completion.latency_s,
         model=completion.model,

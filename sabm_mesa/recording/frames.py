@@ -25,7 +25,7 @@ from sabm_mesa.recording.store import (
 KEY = ("run", "round", "phase", "agent", "call", "attempt")
 _TYPES: dict[str, type] = {
     **dict.fromkeys((*KEY, "attempts", "retries", "rounds", "asks", "invalid", "position"), int),
-    **dict.fromkeys(("prompt_tokens", "cached_tokens", "completion_tokens"), int),
+    **dict.fromkeys(("prompt_tokens", "cached_tokens", "completion_tokens", "thought_tokens"), int),
     **dict.fromkeys(("cost_usd", "paid_usd", "latency_s", "number"), float),
     **dict.fromkeys(("valid", "final", "copied"), bool),
     "phase": str,
@@ -116,10 +116,12 @@ class Recorded:
         Returns:
             The columns of the recording: where the attempt stands (``run``, ``round``, ``phase``,
             ``agent``, ``call``, ``attempt``), ``name`` (the prompt entry), ``mind``, ``request``
-            (SHA-256), ``raw`` (the answer as it came), ``form`` (how it was read), ``value``
-            (what was read, as JSON), ``reasoning``, ``valid``, ``reason`` (why not),
-            ``prompt_tokens``, ``cached_tokens``, ``completion_tokens``, ``cost_usd`` (dollars),
-            ``latency_s`` (seconds), ``served_model``, ``finish_reason``, ``retries``, and
+            (SHA-256), ``raw`` (the answer as it came, without thoughts), ``thoughts`` (private; no
+            agent is ever shown them), ``form`` (how it was read), ``value`` (what was read, as
+            JSON), ``reasoning``, ``valid``, ``reason`` (why not), ``prompt_tokens``,
+            ``cached_tokens``, ``completion_tokens``, ``thought_tokens`` (those of thoughts among
+            them, if the server tells), ``cost_usd`` (dollars), ``latency_s`` (seconds),
+            ``served_model``, ``finish_reason``, ``retries``, and
             ``copied`` (answered, and paid for, in the parent of a fork) ``position`` (the turn of
             the phase in which it was asked, from 0: the order of speakers), and ``final`` (whether
             this attempt decided; after one that did not, the question was asked again).

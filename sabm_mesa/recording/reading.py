@@ -111,6 +111,8 @@ class RecordedRun(RunHeader):
             prompt_tokens=row["prompt_tokens"],
             completion_tokens=row["completion_tokens"],
             cached_tokens=row["cached_tokens"],
+            thought_tokens=row["thought_tokens"],
+            thoughts=row["thoughts"],
             cost_usd=math.nan if row["cost_usd"] is None else row["cost_usd"],
             latency_s=row["latency_s"],
             model=row["served_model"],

@@ -43,7 +43,8 @@ CREATE TABLE asks (
     mind              TEXT    NOT NULL,
     messages          TEXT,             -- JSON: [[role, [steps from text id to text id]], ...]; NULL: not sent
     request           TEXT,             -- SHA-256 of the exact request
-    raw               TEXT,             -- the answer as it came
+    raw               TEXT,             -- the answer as it came, without thoughts
+    thoughts          TEXT    NOT NULL, -- private thoughts that came with it
     form              TEXT    NOT NULL, -- paper or json: a text, so read; value: JSON of a value
     value             TEXT,             -- JSON: what was read; NULL when invalid
     reasoning         TEXT,
@@ -52,6 +53,7 @@ CREATE TABLE asks (
     prompt_tokens     INTEGER NOT NULL,
     cached_tokens     INTEGER NOT NULL,
     completion_tokens INTEGER NOT NULL,
+    thought_tokens    INTEGER NOT NULL, -- those of them that the server says were thoughts
     cost_usd          REAL,             -- NULL when the price is not known
     latency_s         REAL    NOT NULL,
     served_model      TEXT    NOT NULL,

@@ -24,12 +24,12 @@ from sabm_mesa.errors import OutputError, RecordingError, SabmError
 
 APPLICATION_ID = 0x5AB3
 """Marks an SQLite file as a recording."""
-FORMAT = 3
+FORMAT = 4
 ASK_COLUMNS = (
     "run", "round", "phase", "agent", "call", "attempt", "name", "mind", "messages", "request",
-    "raw", "form", "value", "reasoning", "valid", "reason", "prompt_tokens", "cached_tokens",
-    "completion_tokens", "cost_usd", "latency_s", "served_model", "finish_reason", "retries",
-    "copied", "position", "final",
+    "raw", "thoughts", "form", "value", "reasoning", "valid", "reason", "prompt_tokens",
+    "cached_tokens", "completion_tokens", "thought_tokens", "cost_usd", "latency_s",
+    "served_model", "finish_reason", "retries", "copied", "position", "final",
 )  # fmt: skip
 INSERT_ASK = f"INSERT INTO asks VALUES ({', '.join('?' * len(ASK_COLUMNS))})"
 INSERT_MODEL_DATA = "INSERT INTO model_data VALUES (?, ?, ?)"
@@ -120,6 +120,7 @@ def ask_row(run: int, attempt: Attempt) -> list[Any]:
         ask.messages() if reply.request else None,
         reply.request or None,
         reply.answer if text else to_json(reply.answer),
+        reply.thoughts,
         reply.answer_format if text else "value",
         None if reading is None else to_json(reading.value),
         None if reading is None else reading.reasoning,
@@ -128,6 +129,7 @@ def ask_row(run: int, attempt: Attempt) -> list[Any]:
         reply.prompt_tokens,
         reply.cached_tokens,
         reply.completion_tokens,
+        reply.thought_tokens,
         None if math.isnan(reply.cost_usd) else reply.cost_usd,
         reply.latency_s,
         reply.model,

@@ -123,8 +123,11 @@ class Priced(Mind):
 
     async def answer(self, ask: Ask) -> Reply:
         await asyncio.sleep(0)
+        answer = self._answer(ask)
+        if isinstance(answer, Reply):
+            return answer
         return Reply(
-            self._answer(ask),
+            answer,
             prompt_tokens=10,
             completion_tokens=3,
             cached_tokens=2,

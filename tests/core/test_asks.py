@@ -111,6 +111,9 @@ def reply(text, finish_reason, answer_format="paper"):
     return Reply(text, answer_format=answer_format, finish_reason=finish_reason)
 
 
+CUT_BY_THOUGHTS = (
+    "The limit of tokens was used up by thoughts before there was an answer: think in fewer words."
+)
 CUT_OFF = "It was cut off before it was complete."
 
 
@@ -122,6 +125,7 @@ CUT_OFF = "It was cut off before it was complete."
         (PICK, reply('{"answer": 3', "length", "json"), CUT_OFF),
         (Text(), reply('{"answer": "I thi', "length", "json"), CUT_OFF),
         (Text(), reply("", "length"), CUT_OFF),
+        (Text(), reply("<think>They might", "length"), CUT_BY_THOUGHTS),
         (Text(reasoning=True), reply("They might", "length"), CUT_OFF),
         (PICK, reply("", "content_filter"), "It was declined."),
         (Text(), reply(" \n", "content_filter"), "It was declined."),
@@ -169,6 +173,7 @@ def test_what_attempts_cost_is_counted_for_each() -> None:
         "prompt_tokens": 30,
         "cached_tokens": 6,
         "completion_tokens": 9,
+        "thought_tokens": 0,
         "cost_usd": 0.75,
     }
 

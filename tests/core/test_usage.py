@@ -60,6 +60,7 @@ def test_tallies_are_added_and_are_rows() -> None:
         "prompt_tokens": 0,
         "cached_tokens": 0,
         "completion_tokens": 0,
+        "thought_tokens": 0,
         "cost_usd": 0.75,
     }
     total.add(Usage(cost_usd=math.nan))
@@ -89,6 +90,7 @@ def test_a_model_counts_by_round_and_in_total() -> None:
         "prompt_tokens": 20,
         "cached_tokens": 4,
         "completion_tokens": 6,
+        "thought_tokens": 0,
         "cost_usd": 0.5,
     }
     assert (model.total.asks, model.total.invalid, model.total.reasks) == (6, 2, 4)

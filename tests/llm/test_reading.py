@@ -21,7 +21,14 @@ def test_all_that_is_reported_is_kept() -> None:
         "prompt_tokens_details": {"cached_tokens": 20},
     }
     assert read({"content": "42"}, usage, model="stub-2026") == Completion(
-        "42", "stub-2026", "stop", 30, 4, 20, 1.5, cost_usd=pytest.approx(float("nan"), nan_ok=True)
+        "42",
+        "stub-2026",
+        "stop",
+        30,
+        4,
+        20,
+        latency_s=1.5,
+        cost_usd=pytest.approx(float("nan"), nan_ok=True),
     )
 
 
@@ -69,6 +76,54 @@ def test_cached_tokens_are_read_wherever_they_are_told(said: Any) -> None:
 def test_no_more_tokens_are_cached_than_sent() -> None:
     usage = {"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 9}}
     assert read({"content": ""}, usage).cached_tokens == 5
+
+
+@pytest.mark.parametrize(
+    ("message", "text", "thoughts"),
+    [
+        ({"content": "42", "reasoning_content": "Low."}, "42", "Low."),
+        ({"content": "42", "reasoning": "Low."}, "42", "Low."),
+        ({"content": "42", "reasoning": "Low.", "reasoning_content": "Low."}, "42", "Low."),
+        ({"content": None, "reasoning_content": "Low."}, "", "Low."),
+        ({"content": "42", "reasoning_content": None}, "42", ""),
+        ({"content": "42", "reasoning": {"effort": "low"}}, "42", ""),
+        ({"content": "42", "reasoning_details": [{"type": "x", "summary": "Low."}]}, "42", "Low."),
+        ({"content": [{"type": "thinking", "thinking": "Low."}, {"text": "42"}]}, "42", "Low."),
+        (
+            {"content": [{"type": "thinking", "thinking": [{"text": "Low."}]}, {"text": "42"}]},
+            "42",
+            "Low.",
+        ),
+        ({"content": [{"text": "Low.", "thought": True}, {"text": "42"}]}, "42", "Low."),
+        ({"content": [{"type": "redacted_thinking", "data": "x"}, {"text": "42"}]}, "42", ""),
+        ({"content": "42", "reasoning": "half a pair: \ud83d"}, "42", "half a pair: ?"),
+    ],
+)
+def test_thoughts_are_kept_apart(message: Any, text: str, thoughts: str) -> None:
+    done = read(message)
+    assert (done.text, done.thoughts) == (text, thoughts)
+
+
+@pytest.mark.parametrize(
+    ("usage", "received", "thought"),
+    [
+        # OpenAI, DeepSeek: thoughts are among the tokens of the completion.
+        ({"total_tokens": 40, "completion_tokens_details": {"reasoning_tokens": 8}}, 10, 8),
+        ({"completion_tokens_details": {"reasoning_tokens": 8}}, 10, 8),
+        ({"completion_tokens_details": {"reasoning_tokens": 80}}, 10, 10),
+        ({"completion_tokens_details": None}, 10, 0),
+        ({"total_tokens": 40, "reasoning_tokens": 8}, 10, 8),  # Perplexity
+        # Gemini, xAI: they are in the total alone.
+        ({"total_tokens": 90}, 60, 50),
+        ({"total_tokens": 90, "completion_tokens_details": {"reasoning_tokens": 50}}, 60, 50),
+        ({"total_tokens": 3}, 10, 0),
+    ],
+)
+def test_tokens_of_thoughts_are_counted_wherever_they_are_told(
+    usage: Any, received: int, thought: int
+) -> None:
+    done = read({"content": "42"}, {"prompt_tokens": 30, "completion_tokens": 10, **usage})
+    assert (done.completion_tokens, done.thought_tokens) == (received, thought)
 
 
 @pytest.mark.parametrize(

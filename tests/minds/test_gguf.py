@@ -272,21 +272,15 @@ def test_of_the_prompt_before_whole_batches_are_kept(llamas: list[Any], file: Pa
     assert llamas[0].kept == [0, 256, 256, 256, 128, 0, 0, 0, 256]
 
 
-@pytest.mark.parametrize(
-    ("before", "text"),
-    [
-        ("<think>\nWell, 5?\n</think>\n\n", '{"answer": 2}'),
-        ("Well, 5?</think>", '{"answer": 2}'),  # begun by the template
-        ("\n<think>I think of", ""),
-        ("I think: ", 'I think: {"answer": 2}'),
-    ],
-)
 @pytest.mark.usefixtures("llamas")
-def test_thoughts_are_no_part_of_the_answer(file: Path, before: str, text: str) -> None:
-    file.write_bytes(b"GGUF" + before.encode())
-    (done,) = outcomes(connect_file(file)[0], [ask(seed=2)])
+def test_thoughts_are_no_part_of_the_answer(file: Path, tmp_path: Path) -> None:
+    file.write_bytes(b"GGUF<think>\nWell, 5?\n</think>\n\n")
+    path = tmp_path / "r.sqlite"
+    model = played(contest(f"gguf:{file}", path, n_rounds=1))
 
-    assert (done.text, done.completion_tokens) == (text, 3)
+    assert model.total.invalid == 0
+    thoughts = "SELECT DISTINCT thoughts, min(raw LIKE '{%'), min(completion_tokens) FROM asks"
+    assert rows(path, thoughts) == [("Well, 5?", 1, 3)]
 
 
 def test_a_run_that_is_stopped_leaves_no_answer_being_written(

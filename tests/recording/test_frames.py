@@ -119,7 +119,8 @@ def test_every_attempt(played) -> None:
         "run": 0, "round": 0, "phase": "act", "agent": 2, "call": 0, "attempt": 0, "name": "act",
         "mind": "priced", "raw": "about 7", "form": "paper", "value": None,
         "reasoning": None, "valid": False, "reason": '"about 7" is not a number.',
-        "prompt_tokens": 10, "cached_tokens": 2, "completion_tokens": 3, "cost_usd": 0.25,
+        "thoughts": "", "prompt_tokens": 10, "cached_tokens": 2, "completion_tokens": 3,
+        "thought_tokens": 0, "cost_usd": 0.25,
         "latency_s": 0.5, "served_model": "served", "finish_reason": "stop", "retries": 1,
         "copied": False, "position": 1, "final": False,
     }  # fmt: skip

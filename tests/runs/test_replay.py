@@ -14,6 +14,7 @@ from sabm_mesa import (
 )
 from sabm_mesa.errors import ParameterError, RecordingError, ReplayMismatch, UnknownName
 from sabm_mesa.llm import close_all
+from sabm_mesa.recording.store import ASK_COLUMNS
 from sabm_mesa.runs.rerun import replay
 from tests.core.support import Priced, Tiny, rows, tiny
 from tests.llm_server import LLMServer
@@ -252,11 +253,7 @@ def recorded(tmp_path_factory) -> bytes:
 
 
 ASK = "round = 1 AND phase = 'act' AND agent = 1 AND attempt = 0"
-ADDED = (
-    "run, 5, phase, agent, call, attempt, name, mind, messages, request, raw, form, value, "
-    "reasoning, valid, reason, prompt_tokens, cached_tokens, completion_tokens, cost_usd, "
-    "latency_s, served_model, finish_reason, retries, copied, position, final"
-)
+ADDED = ", ".join(ASK_COLUMNS).replace("round", "5", 1)
 ONE_MORE = ADDED.replace("5", "1", 1).replace("call", "7", 1)
 TALK = "round = 1 AND phase = 'communicate' AND agent = 1 AND attempt = 0"
 

@@ -60,7 +60,7 @@ def attempts_at(run: RunData, place: Place) -> list[dict[str, Any]]:
 
     Returns:
         Rows with ``messages`` (role and content as they were sent), ``raw`` (the answer as it
-        came), ``reasoning``, ``valid``, ``reason`` and ``facts`` (name and value).
+        came), ``thoughts``, ``reasoning``, ``valid``, ``reason`` and ``facts`` (name and value).
 
     Raises:
         RecordingError: when the recording cannot be read.
@@ -79,6 +79,7 @@ def attempts_at(run: RunData, place: Place) -> list[dict[str, Any]]:
             ],
             "raw": text(row["raw"]),
             "came": row["raw"] is not None and not _none(row["raw"]),
+            "thoughts": text(row["thoughts"]),
             "reasoning": text(row["reasoning"]),
             "valid": bool(row["valid"]),
             "reason": text(row["reason"]),
@@ -180,7 +181,7 @@ def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
         "Served by": text(row["served_model"]),
         "Finish reason": text(row["finish_reason"]),
         "Tokens sent": f"{row['prompt_tokens']:,} ({row['cached_tokens']:,} cached)",
-        "Tokens received": f"{row['completion_tokens']:,}",
+        "Tokens received": f"{row['completion_tokens']:,}" + _of_thoughts(row["thought_tokens"]),
         "Cost": dollars(row["cost_usd"]),
         "Latency": seconds(row["latency_s"]),
         "Requests sent again": str(row["retries"]),
@@ -189,3 +190,7 @@ def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
     if row["copied"]:
         found["Paid for"] = "in the run it was forked from"
     return [(name, value) for name, value in found.items() if value]
+
+
+def _of_thoughts(tokens: int) -> str:
+    return f" ({tokens:,} of thoughts)" if tokens else ""

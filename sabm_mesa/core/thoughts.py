@@ -1,0 +1,89 @@
+"""Thoughts of a model that thinks: split off from its answer, for all minds, here and only here.
+
+Thoughts are private: they are recorded beside the answer, and no agent, prompt or conversation
+ever gets them. A server that keeps them apart sends them in fields of their own (read in
+`sabm_mesa.llm.reading`). One that does not leaves them in the text, between marks, of which either
+may be missing: the chat template of a model may have written the first, and an answer that was cut
+short has no last one. What is in doubt counts as thought: an answer that is lost is asked for
+again, a thought that was spoken cannot be taken back.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+# Qwen, DeepSeek, GLM and most others write <think>; Gemini <thought>; Claude, when it is asked to,
+# <thinking>; Seed <seed:think>; Magistral [THINK]; Kimi ◁think▷; Cohere <|START_THINKING|>.
+_NAME = r"(?:seed:)?(?:think(?:ing)?|thoughts?|reasoning)"
+_LEFT, _RIGHT = r"(?:<|\\u003c)", r"(?:>|\\u003e)"
+_BEGIN = (
+    rf"{_LEFT}{_NAME}(?:\s[^<>]*)?(?:{_RIGHT}|\Z)|\[think\]|◁think▷"
+    r"|<\|begin_of_thought\|>|<\|start_thinking\|>"
+    r"|(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary)[^<]*(?:<\|message\|>|\Z)"
+)
+_END = (
+    rf"{_LEFT}\\?/{_NAME}\s*{_RIGHT}|\[/think\]|◁/think▷"
+    r"|<\|end_of_thought\|>|<\|end_thinking\|>"
+    r"|(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>final[^<]*<\|message\|>"
+)
+_MARK = re.compile(rf"(?P<begin>{_BEGIN})|(?P<end>{_END})", re.IGNORECASE)
+_MAYBE = ("<", "[", "◁", "\\u003")
+"""Beginnings of marks: a text without any of them holds none."""
+_LEFT_OVER = re.compile(
+    r"<\|(?:end|return|(?:begin|end)_of_solution|(?:start|end)_response)\|>", re.IGNORECASE
+)
+"""Marks that some models set around the answer itself."""
+
+
+class Split(NamedTuple):
+    """An answer and the thoughts that came with it.
+
+    Attributes:
+        answer: the answer, without thoughts.
+        thoughts: the thoughts, ``""`` without any.
+    """
+
+    answer: str
+    thoughts: str = ""
+
+
+def split_thoughts(text: str) -> Split:
+    """Split the thoughts in a text from the answer.
+
+    Between two marks, and after a first mark without a last one, all is thought; so is all that
+    comes before a last mark without a first one.
+
+    Args:
+        text: the text of a mind.
+    """
+    if not any(each in text for each in _MAYBE) or _MARK.search(text) is None:
+        return Split(text)
+    answer, thoughts = text, []
+    while _MARK.search(answer):  # taking one out may bring the halves of another together
+        answer, thought = _split_once(answer)
+        thoughts.append(thought)
+    return Split(_LEFT_OVER.sub("", answer).strip(), join_thoughts(*thoughts))
+
+
+def join_thoughts(*thoughts: str) -> str:
+    """Join thoughts from several places, each once."""
+    return "\n\n".join(dict.fromkeys(filter(None, map(str.strip, thoughts))))
+
+
+def _split_once(text: str) -> Split:
+    answer: list[str] = []
+    thoughts: list[str] = []
+    at, thinking = 0, False
+    for mark in _MARK.finditer(text):
+        before = text[at : mark.start()]
+        if thinking:
+            thoughts.append(before)
+        elif mark["begin"]:
+            answer.append(before)
+        else:  # the template wrote the first mark
+            thoughts += [*answer, before]
+            answer = []
+        at, thinking = mark.end(), mark["begin"] is not None
+    (thoughts if thinking else answer).append(text[at:])
+    return Split("".join(answer), join_thoughts(*thoughts))
