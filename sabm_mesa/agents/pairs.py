@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from sabm_mesa.agents.base import AskingModel, SmartAgent
 from sabm_mesa.core.answers import Choice, Decision, Text
 from sabm_mesa.core.asks import Observation
+from sabm_mesa.core.messages import Message
 
 if TYPE_CHECKING:
     from sabm_mesa.core.prompts import PromptBook
@@ -58,17 +59,17 @@ class Chat:
     Attributes:
         round: the round, from 0.
         agents: the agent that opened it, and its partner.
-        lines: (speaker, text), in order.
-        words: number of words in all lines; counted once, since talks are often measured.
+        messages: what they said, in order.
+        words: number of words in all messages; counted once, since talks are often measured.
     """
 
     round: int
     agents: Pair
-    lines: tuple[tuple[int, str], ...]
+    messages: tuple[Message, ...]
     words: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "words", sum(len(text.split()) for _, text in self.lines))
+        object.__setattr__(self, "words", sum(len(each.text.split()) for each in self.messages))
 
     def partner_of(self, agent: int) -> int:
         """The partner of one of the two agents.
@@ -81,20 +82,20 @@ class Chat:
 
     @property
     def text(self) -> str:
-        """All lines as one text."""
-        return " ".join(text for _, text in self.lines)
+        """All messages as one text."""
+        return " ".join(each.text for each in self.messages)
 
 
 @dataclass(frozen=True, slots=True)
-class Line(Text):
-    """One turn of a talk; a long one is cut, and keeps the word for leaving."""
+class Turn(Text):
+    """What is said in one turn of a talk; a long one is cut, and keeps the word for leaving."""
 
     def with_end(self, text: str, whole: str) -> str:
         """Put the word for leaving back.
 
         Args:
-            text: the shortened line.
-            whole: the whole line.
+            text: the shortened answer.
+            whole: the whole answer.
         """
         leaves = _LEAVES.search(whole) and not _LEAVES.search(text)
         return f"{text} {LEAVE}" if leaves else text
@@ -105,16 +106,18 @@ class Dialogue:
     """A talk that is under way.
 
     Attributes:
+        round: the round, from 0.
         agents: the agent that opens it, and its partner.
         max_turns: turns of both together after which it ends.
-        lines: (speaker, text) so far.
+        messages: what they have said so far.
         turns: number of turns taken.
         left: whether one of the two has left.
     """
 
+    round: int
     agents: Pair
     max_turns: int
-    lines: list[tuple[int, str]] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
     turns: int = 0
     left: bool = False
 
@@ -131,11 +134,15 @@ class Dialogue:
             answer: its words; None when they could not be read: then the speaker leaves.
         """
         said, leaves = read_line(answer)
-        speaker = self.agents[self.turns % 2]
+        speaker, hearer = self.agents[self.turns % 2], self.agents[1 - self.turns % 2]
         if said:
-            self.lines.append((speaker, said))
+            self.messages.append(Message(self.round, speaker, said, to=(hearer,)))
         self.turns += 1
         self.left = leaves
+
+    def chat(self) -> Chat:
+        """The talk as it is remembered."""
+        return Chat(self.round, self.agents, tuple(self.messages))
 
 
 def read_line(answer: str | None) -> tuple[str, bool]:
@@ -220,7 +227,7 @@ class PairView(Observation):
         inviter: the agent whose invitation the question is about; None in other questions.
         welcomed: the inviters of this round that it has accepted so far.
         partner: its partner in the talk under way; None in other questions.
-        lines: (speaker, text) of the talk under way.
+        messages: what was said in the talk under way.
         turns_left: turns left in that talk, this one included.
         rounds_before: rounds played before round 0, added to every number of a round in its
             prompts.
@@ -237,7 +244,7 @@ class PairView(Observation):
     inviter: int | None = None
     welcomed: tuple[int, ...] = ()
     partner: int | None = None
-    lines: tuple[tuple[int, str], ...] = ()
+    messages: tuple[Message, ...] = ()
     turns_left: int = 0
     rounds_before: int = 0
 
@@ -273,7 +280,8 @@ class PairView(Observation):
             "accepts": book.render("accepts", {}),
             "declines": book.render("declines", {}),
             "partner": names(self.partner),
-            "lines": _conversation(book, self.agent, self.lines) or book.render("lines_none", {}),
+            "lines": _conversation(book, self.agent, self.messages)
+            or book.render("lines_none", {}),
             "turns_left": self.turns_left,
             "leave": LEAVE,
         }
@@ -290,7 +298,7 @@ class PairView(Observation):
             for chat in (chat for chat in self.chats if chat.round == turn):
                 partner = name_of(book, chat.partner_of(self.agent))
                 parts.append(book.render("memory_chat", {"other": partner}))
-                parts.append(_conversation(book, self.agent, chat.lines))
+                parts.append(_conversation(book, self.agent, chat.messages))
             yield "\n".join(parts)
 
     def _invitation(self, book: PromptBook, invitation: Invitation) -> str:
@@ -307,13 +315,13 @@ def _so_far(book: PromptBook, entry: str, names: str) -> str:
 
 # Every question renders all remembered talks again.
 @lru_cache(maxsize=4096)
-def _conversation(book: PromptBook, agent: int, lines: tuple[tuple[int, str], ...]) -> str:
+def _conversation(book: PromptBook, agent: int, messages: tuple[Message, ...]) -> str:
     return "\n".join(
         book.render(
-            "said_own" if speaker == agent else "said_other",
-            {"number": speaker, "text": book.quote(text)},
+            "said_own" if each.sender == agent else "said_other",
+            {"number": each.sender, "text": book.quote(each.text)},
         )
-        for speaker, text in lines
+        for each in messages
     )
 
 
@@ -327,7 +335,7 @@ def name_of(book: PromptBook, agent: int) -> str:
     return book.render("name", {"number": agent})
 
 
-LINE = Line(max_words=100)
+TURN = Turn(max_words=100)
 """The answer to `say` (the number of words is our choice)."""
 
 
@@ -414,16 +422,16 @@ class PairAgent(SmartAgent):
         before = self.position * self.model.max_turns  # at most so many turns were taken before
         speakers = {self.unique_id: self, partner.unique_id: partner}
         pair = self.unique_id, partner.unique_id
-        dialogue = Dialogue(pair, self.model.max_turns)
+        dialogue = Dialogue(self.model.round, pair, self.model.max_turns)
         while (speaker := dialogue.speaker) is not None:
             speakers[speaker].position = before + dialogue.turns
-            line = await speakers[speaker].say(dialogue)
-            dialogue.take(line.value)
+            said = await speakers[speaker].say(dialogue)
+            dialogue.take(said.value)
         self.attempts += partner.attempts
-        return Decision(Chat(self.model.round, pair, tuple(dialogue.lines)))
+        return Decision(dialogue.chat())
 
     async def say(self, dialogue: Dialogue) -> Decision:
-        """Say the next line of a talk, or leave.
+        """Take the next turn of a talk: say something, or leave.
 
         Args:
             dialogue: the talk, in which it is the agent's turn.
@@ -431,10 +439,10 @@ class PairAgent(SmartAgent):
         first, second = dialogue.agents
         view = self.observe(
             partner=second if first == self.unique_id else first,
-            lines=tuple(dialogue.lines),
+            messages=tuple(dialogue.messages),
             turns_left=dialogue.max_turns - dialogue.turns,
         )
-        return await self.ask("say", LINE, view)
+        return await self.ask("say", TURN, view)
 
     def observe(self, **more: Any) -> PairView:
         """The agent's knowledge at this moment.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sabm_mesa.agents.pairs import LINE, Chat, Invitation, PairAgent, heard, of_agent, pairs_of
+from sabm_mesa.agents.pairs import TURN, Chat, Invitation, PairAgent, heard, of_agent, pairs_of
 from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.parameters import check_int
@@ -77,16 +77,12 @@ class PairModel(SmartModel):
     def held(self) -> list[Chat]:
         """The talks of this round that are over and in which something was said, in their order."""
         over = [self._over[opener] for opener in self.pairs if opener in self._over]
-        return [chat for chat in over if chat.lines]
+        return [chat for chat in over if chat.messages]
 
     @property
     def said(self) -> list[Message]:
         """The messages of the talks of this round that are over, in their order."""
-        return [
-            Message(chat.round, speaker, text, to=(chat.partner_of(speaker),))
-            for chat in self.held
-            for speaker, text in chat.lines
-        ]
+        return [message for chat in self.held for message in chat.messages]
 
     def begin_round(self) -> None:
         """Begin the round without invitations and talks."""
@@ -111,7 +107,7 @@ class PairModel(SmartModel):
         """Let the two remember their talk, if anything was said in it."""
         chat: Chat = talk.value
         self._over[opener.unique_id] = chat
-        if chat.lines:
+        if chat.messages:
             for number in chat.agents:
                 self.participant(number).chats += (chat,)
 
@@ -159,7 +155,7 @@ def talk_phase() -> Phase:
         reach=_openers_nearby,
         says="say",
         heard=heard,
-        doc=f"The two agents of a talk speak in turn (`say`, at most {LINE.max_words} words) until "
+        doc=f"The two agents of a talk speak in turn (`say`, at most {TURN.max_words} words) until "
         "one of them leaves or the turns are used up; both remember what was said.",
     )
 

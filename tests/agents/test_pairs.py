@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sabm_mesa.agents.pairs import Dialogue, Invitation, Line, pairs_of, read_line
+from sabm_mesa.agents.pairs import Dialogue, Invitation, Turn, pairs_of, read_line
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_how_a_line_is_read(answer, said, leaves) -> None:
 
 @pytest.mark.parametrize("end", ["LEAVE", "**LEAVE**", "\nLEAVE."])
 def test_who_says_too_much_leaves_all_the_same(end) -> None:
-    spec = Line(max_words=3)
+    spec = Turn(max_words=3)
 
     assert spec.check(f"a b c {end}") == "a b c […] LEAVE"
     assert spec.check(spec.check(f"a b c {end}")) == "a b c […] LEAVE"
@@ -40,7 +40,7 @@ def test_who_says_too_much_leaves_all_the_same(end) -> None:
 
 @given(st.lists(st.sampled_from(["a", "b LEAVE", "LEAVE", None]), max_size=12), st.integers(2, 8))
 def test_turns_alternate_until_somebody_leaves_or_the_turns_are_used_up(answers, most) -> None:
-    dialogue = Dialogue((3, 5), most)
+    dialogue = Dialogue(0, (3, 5), most)
     taken = []
     for answer in answers:
         if (speaker := dialogue.speaker) is None:
@@ -51,7 +51,7 @@ def test_turns_alternate_until_somebody_leaves_or_the_turns_are_used_up(answers,
     assert taken == [(3, 5)[i % 2] for i in range(len(taken))]
     assert len(taken) <= most
     assert dialogue.left == (bool(taken) and answers[len(taken) - 1] != "a")
-    assert len(dialogue.lines) == sum(a in {"a", "b LEAVE"} for a in answers[: len(taken)])
+    assert len(dialogue.messages) == sum(a in {"a", "b LEAVE"} for a in answers[: len(taken)])
 
 
 @given(st.dictionaries(st.integers(1, 6), st.tuples(st.integers(1, 6), st.booleans())))

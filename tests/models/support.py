@@ -1,4 +1,4 @@
-"""What the tests of several scenarios share: data frames, late answers, batches."""
+"""What the tests of several scenarios share: data frames, talks, late answers, batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import mesa
 import pandas as pd
 
 from sabm_mesa import SmartModel
+from sabm_mesa.agents.pairs import Chat
 from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.messages import Message
 from sabm_mesa.minds.base import Mind
 
 BATCH_TAKES_SEEDS = "rng" in inspect.signature(mesa.batch_run).parameters
@@ -59,3 +61,12 @@ def batch(
         scenario, parameters, number_processes=processes, display_progress=False, **options
     )
     return pd.DataFrame(rows)
+
+
+def chat(round_: int, agents: tuple[int, int], *said: tuple[int, str]) -> Chat:
+    """A talk, from (speaker, text) of each turn."""
+    first, second = agents
+    return Chat(round_, agents, tuple(
+        Message(round_, speaker, text, to=(second if speaker == first else first,))
+        for speaker, text in said
+    ))  # fmt: skip

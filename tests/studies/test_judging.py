@@ -215,7 +215,7 @@ def test_the_talk_of_pairs_is_in_the_order_in_which_they_spoke(tmp_path: Path) -
     party.run_model()
     said = messages_of(path)
 
-    lines = [(0, chat.round, *line) for chat in party.chats for line in chat.lines]
+    lines = [(0, m.round, m.sender, m.text) for chat in party.chats for m in chat.messages]
     assert list(said.itertuples(index=False, name=None)) == lines
     openers = [chat.agents for chat in party.chats]
     assert any(first > second for first, second in openers)

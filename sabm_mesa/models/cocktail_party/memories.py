@@ -86,7 +86,10 @@ class PartyMemories:
     @property
     def digest(self) -> str:
         """16 hexadecimal digits of the SHA-256 of these memories."""
-        chats = [[chat.round, chat.agents, chat.lines] for chat in self.chats]
+        chats = [
+            [chat.round, chat.agents, [[each.sender, each.text] for each in chat.messages]]
+            for chat in self.chats
+        ]
         invitations = [
             [each.round, each.sender, each.receiver, each.accepted] for each in self.invitations
         ]
@@ -216,11 +219,11 @@ def _chats(
     chats = []
     for turn, sent in sorted(by_round.items()):
         for pair in pairs_of(sent):
-            dialogue = Dialogue(pair, max_turns)
+            dialogue = Dialogue(turn, pair, max_turns)
             while (speaker := dialogue.speaker) is not None:
                 dialogue.take(answers[turn, speaker].popleft())
-            if dialogue.lines:
-                chats.append(Chat(turn, pair, tuple(dialogue.lines)))
+            if dialogue.messages:
+                chats.append(dialogue.chat())
     return tuple(chats)
 
 

@@ -77,15 +77,15 @@ class Sociable(ClassicalMind):
     def _says(self, ask: Ask, view: PairView) -> str:
         assert view.partner is not None
         topics = [topic.strip() for topic in ask.book.render("classical_topics", {}).split(";")]
-        if not self.topic or (not view.lines and ask.rng.random() < NOVELTY):
+        if not self.topic or (not view.messages and ask.rng.random() < NOVELTY):
             self.topic = topics[int(ask.rng.integers(len(topics)))]
         entry = "classical_opens"
-        if view.lines:
-            heard = next((topic for topic in topics if topic in view.lines[-1][1]), self.topic)
+        if view.messages:
+            heard = next((topic for topic in topics if topic in view.messages[-1].text), self.topic)
             swayed = heard != self.topic and ask.rng.random() < SWAYED
             self.topic = heard if swayed else self.topic
             entry = "classical_agrees" if self.topic == heard else "classical_stays"
-        leaves = len(view.lines) > 1 and ask.rng.random() < LEAVES
+        leaves = len(view.messages) > 1 and ask.rng.random() < LEAVES
         words = ask.book.render(
             "classical_leaves" if leaves else entry,
             {"topic": self.topic, "other": name_of(ask.book, view.partner)},

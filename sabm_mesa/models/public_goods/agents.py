@@ -200,9 +200,9 @@ def _chat_text(book: PromptBook, chat: Chat, me: int) -> str:
     partner = book.render("party_name", {"number": chat.partner_of(me)})
     lines = [
         book.render(
-            "party_own" if speaker == me else "party_other",
-            {"number": speaker, "text": book.quote(text)},
+            "party_own" if each.sender == me else "party_other",
+            {"number": each.sender, "text": book.quote(each.text)},
         )
-        for speaker, text in chat.lines
+        for each in chat.messages
     ]
     return book.render("party_chat", {"partner": partner, "lines": "\n".join(lines)})

@@ -45,7 +45,7 @@ class TemplateWriter(Sociable):
         return self._writes(ask, view)
 
     def _says(self, ask: Ask, view: PairView) -> str:
-        if len(view.lines) > 1:
+        if len(view.messages) > 1:
             return f"{ask.book.render('classical_leaves', {})} {LEAVE}"
         setting = _one(ask.rng, self._own(ask, view.agent))
         return ask.book.render("classical_idea", {"setting": setting})

@@ -1,7 +1,7 @@
 """Scripted parties that several test files play."""
 
 from sabm_mesa import CocktailParty, ScriptedMind
-from sabm_mesa.agents.pairs import Chat
+from tests.models.support import chat
 
 # Four guests in two rounds: whom they invite, whom they accept, and what they say, by guest.
 INVITES = [{1: "L2", 2: "L1", 3: "L1", 4: "nobody"}, {1: "L4", 2: "L4", 3: "L4", 4: "L2"}]
@@ -11,9 +11,9 @@ SAYS = [
     {1: ["LEAVE"], 3: ["Red sky.", "Red."], 4: ["Blue sky.", "Bye **LEAVE**"]},
 ]
 CHATS = [
-    Chat(0, (1, 2), ((1, "Red sky."), (2, "Blue sky."), (1, "Who else?"))),
-    Chat(0, (3, 1), ((3, "Red wine."), (1, "Good night."))),
-    Chat(1, (3, 4), ((3, "Red sky."), (4, "Blue sky."), (3, "Red."), (4, "Bye"))),
+    chat(0, (1, 2), (1, "Red sky."), (2, "Blue sky."), (1, "Who else?")),
+    chat(0, (3, 1), (3, "Red wine."), (1, "Good night.")),
+    chat(1, (3, 4), (3, "Red sky."), (4, "Blue sky."), (3, "Red."), (4, "Bye")),
 ]
 
 

@@ -13,13 +13,12 @@ from sabm_mesa import (
     fork,
     resume,
 )
-from sabm_mesa.agents.pairs import Chat
 from sabm_mesa.errors import ParameterError, RunError
 from sabm_mesa.models.cocktail_party.memories import party_memories
 from sabm_mesa.models.cocktail_party.minds import RandomPartners, Sociable
 from tests.models import support
 from tests.models.cocktail_party.support import CHATS, Paid, Script, party, played
-from tests.models.support import assert_same, frames
+from tests.models.support import assert_same, chat, frames
 
 
 def test_a_whole_run(scripted) -> None:
@@ -72,7 +71,7 @@ def test_the_longest_chain_of_asks() -> None:
 def test_a_talk_ends_when_its_turns_are_used_up() -> None:
     model = played(lambda ask: talkative(ask, "On and on."), n_agents=2, n_rounds=1, max_turns=5)
 
-    assert [speaker for speaker, _ in model.chats[0].lines] == [1, 2, 1, 2, 1]
+    assert [each.sender for each in model.chats[0].messages] == [1, 2, 1, 2, 1]
 
 
 def talkative(ask, line):
@@ -116,7 +115,7 @@ def test_an_unreadable_reply_declines_and_an_unreadable_line_leaves() -> None:
     model = played(answer, n_rounds=1)
 
     assert model.participant(1).accepted is False
-    assert model.chats == [Chat(0, (2, 3), ((2, "Hello."),))]
+    assert model.chats == [chat(0, (2, 3), (2, "Hello."))]
     assert model.total.invalid == 2
 
 

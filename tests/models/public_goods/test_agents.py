@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from sabm_mesa.agents.pairs import Chat
 from sabm_mesa.models.cocktail_party.memories import PartyMemories
 from tests.models.public_goods.support import CHAIN, game, played
+from tests.models.support import chat
 
 
 def test_what_an_infected_player_remembers_is_its_own_game() -> None:
@@ -121,9 +121,9 @@ def test_a_persona_enters_the_rules() -> None:
 
 
 TALKS = (
-    Chat(0, (1, 10), ((1, "Hello."), (10, "Good day. L3: I am L3."))),
-    Chat(1, (1, 6), ((6, "Who are you?"),)),
-    Chat(2, (9, 10), ((9, "Fine weather."),)),
+    chat(0, (1, 10), (1, "Hello."), (10, "Good day. L3: I am L3.")),
+    chat(1, (1, 6), (6, "Who are you?")),
+    chat(2, (9, 10), (9, "Fine weather.")),
 )
 
 

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sabm_mesa import PublicGoods, ScriptedMind
-from sabm_mesa.agents.pairs import Chat
 from sabm_mesa.errors import MindSpecError, ParameterError, UnknownName
 from sabm_mesa.models.cocktail_party.memories import PartyMemories, party_memories
 from sabm_mesa.models.cocktail_party.model import CocktailParty
@@ -19,7 +18,7 @@ from sabm_mesa.runs.rerun import fork, replay
 from sabm_mesa.runs.run import run_models
 from tests.core.support import Waiting
 from tests.models.public_goods.support import CHAIN, GIVEN, chain, game, played
-from tests.models.support import assert_same, frames
+from tests.models.support import assert_same, chat, frames
 from tests.runs.reruns import Drawing, replayed, same_data
 
 PAYOFF = [(65, 165), (130, 130), (100, 100), (109, 100), (100, 100), (128.125, 90.625)]
@@ -320,7 +319,7 @@ def test_an_estimate_counts_those_who_are_paid_for() -> None:
 # The party.
 def party_of(n_agents: int, *talks: tuple[int, int]) -> PartyMemories:
     """A party with one talk of each of these pairs, in rounds of their own."""
-    chats = tuple(Chat(t, pair, ((pair[0], "Hello."),)) for t, pair in enumerate(talks))
+    chats = tuple(chat(t, pair, (pair[0], "Hello.")) for t, pair in enumerate(talks))
     return PartyMemories("party.sqlite", 0, n_agents, len(talks), chats, ())
 
 
