@@ -2,13 +2,13 @@
 
 ::
 
-    CoalescingClient → BudgetClient → RetryClient → LimitClient → PriceClient
+    CoalescingClient → RetryClient → LimitClient → BudgetClient → PriceClient
         → FinishInFlightClient → OpenAIClient
 
 One connection and one limiter for each endpoint, shared by all runs of the process. A model in a
 GGUF file takes the place of an endpoint; it needs neither retries nor prices::
 
-    BudgetClient → LimitClient → FinishInFlightClient → GGUFClient
+    LimitClient → BudgetClient → FinishInFlightClient → GGUFClient
 """
 
 from __future__ import annotations
@@ -170,11 +170,11 @@ def connect(
         limiter = _limiters.setdefault(url, Limiter())
         supports_n = _supports_n.setdefault((url, model), SupportsN())
     endpoint.check_key()
-    priced = PriceClient(FinishInFlightClient(endpoint), prices)
-    client: Client = LimitClient(priced, limiter, how.max_concurrency or CEILING)
-    client = RetryClient(client, how.max_retries)
+    client: Client = PriceClient(FinishInFlightClient(endpoint), prices)
     if how.budget is not None:
-        client = BudgetClient(client, how.budget, prices)
+        client = BudgetClient(client, how.budget, prices, endpoint.where)
+    client = LimitClient(client, limiter, how.max_concurrency or CEILING)
+    client = RetryClient(client, how.max_retries)
     return CoalescingClient(client, supports_n) if how.share_requests else client
 
 
@@ -200,10 +200,10 @@ def connect_file(path: Path, connection: Connection | None = None) -> tuple[Clie
             _files[path] = GGUFClient(path)
         model = _files[path]
         limiter = _limiters.setdefault(path, Limiter())
-    client: Client = LimitClient(FinishInFlightClient(model), limiter, 1)
+    client: Client = FinishInFlightClient(model)
     if how.budget is not None:
-        client = BudgetClient(client, how.budget, PriceTable(how.prices))
-    return client, model.file
+        client = BudgetClient(client, how.budget, PriceTable(how.prices), path.name)
+    return LimitClient(client, limiter, 1), model.file
 
 
 def close_all() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sabm_mesa.core.usage import Usage
-from sabm_mesa.errors import BudgetExceeded, ParameterError
+from sabm_mesa.errors import BudgetExceeded, LLMError, ParameterError
 from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.llm.prices import Price, PriceTable
 
@@ -16,6 +17,25 @@ TOKENS_PER_MESSAGE = 8
 CAPS = ("max_usd", "max_asks", "max_tokens")
 ANSWER_TOKENS = 4096
 """Assumed for an answer whose length the request does not limit."""
+LONGEST_TOKEN = 8
+"""Bytes of a token in a text of some length, at most."""
+_ROUNDING = 1e-9
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class Reservation:
+    """What is set aside for a request that is under way.
+
+    Attributes:
+        place: address and model that are asked.
+        asked: the most that the request can cost when the server keeps to it.
+        most: the amount set aside: more than `asked` for a server that did not.
+    """
+
+    place: tuple[str, str]
+    asked: Usage
+    most: Usage
 
 
 @dataclass(slots=True)
@@ -24,8 +44,14 @@ class Budget:
 
     Before a request is sent, the most it can cost is set aside; when that could pass a cap, the
     request is not sent. Tokens are counted as the server reports them; when it reports none, what
-    was set aside counts as spent. Requests that were not answered are not counted, and one with
-    several answers counts as so many asks.
+    was set aside counts as spent, and so it does for a request that may be billed though it has no
+    usable answer: a timeout, a lost connection, something that cannot be read. Requests that the
+    server refused are not counted, and one with several answers counts as so many asks.
+
+    A server may take more than it was asked to, as one that ignores ``max_tokens`` does. Under a
+    cap in dollars or tokens the first request to a model is therefore sent alone, and once an
+    answer took too much, so much is set aside for each one of that model. So a cap is passed by no
+    more than the requests under way when the first such answer comes.
 
     Attributes:
         max_usd: dollars at most, or None.
@@ -33,6 +59,9 @@ class Budget:
         max_tokens: tokens sent and received at most, or None.
         spent: the amount spent.
         reserved: the amount set aside for requests under way.
+        under_way: those requests.
+        largest: place → the most that one answer took, for places that took more than asked for.
+        met: place → whether the first request to it has ended.
         waiting: requests that wait for those under way.
     """
 
@@ -41,6 +70,9 @@ class Budget:
     max_tokens: int | None = None
     spent: Usage = field(default_factory=Usage)
     reserved: Usage = field(default_factory=Usage)
+    under_way: set[Reservation] = field(default_factory=set, repr=False)
+    largest: dict[tuple[str, str], Usage] = field(default_factory=dict, repr=False)
+    met: dict[tuple[str, str], bool] = field(default_factory=dict, repr=False)
     waiting: list[asyncio.Future[None]] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
@@ -60,46 +92,106 @@ class Budget:
         """
         return Budget(self.max_usd, self.max_asks, self.max_tokens, spent)
 
-    async def reserve(self, most: Usage) -> None:
+    async def reserve(self, place: tuple[str, str], asked: Usage) -> Reservation:
         """Set the most that a request can cost aside.
 
         When it fits only after requests under way have cost less than was set aside for them,
-        their end is awaited first.
+        their end is awaited first; so it is before a cap is said to be used up, since they may
+        cost more.
 
         Args:
-            most: the highest cost of the request.
+            place: address and model that are asked.
+            asked: the highest cost of the request.
 
         Raises:
             BudgetExceeded: when it could pass a cap.
         """
-        while (cap := self._short_of(most)) is not None:
-            name, limit, unit = cap
-            used = getattr(self.spent, name)
-            if used + getattr(most, name) > limit:
-                raise BudgetExceeded(
-                    f"The budget of {limit:g} {unit} is used up: {used:.6g} spent, and the next "
-                    f"ask could cost {getattr(most, name):.6g}. "
-                    "What was answered is in the recording; use a larger budget."
-                )
+        awaited: set[Reservation] | None = None
+        while True:
+            most = self._most(place, asked)
+            cap = self._short_of(most)
+            if cap is None and not self._is_on_trial(place):
+                break
+            if cap is not None and getattr(self.spent, cap[0]) + getattr(most, cap[0]) > cap[1]:
+                awaited = set(self.under_way) if awaited is None else awaited & self.under_way
+                if not awaited:
+                    raise self._used_up(most, *cap)
             waiter = asyncio.get_running_loop().create_future()
             self.waiting.append(waiter)
             await waiter
+        reservation = Reservation(place, asked, most)
+        self.met.setdefault(place, False)
+        self.under_way.add(reservation)
         self.reserved.add(most)
+        return reservation
 
-    def settle(self, most: Usage, spent: Usage | None) -> None:
+    def settle(self, reservation: Reservation, spent: Usage | None) -> None:
         """Give back what was set aside, and count what was spent.
 
         Args:
-            most: the amount set aside.
-            spent: the cost of the request; None when it was not answered.
+            reservation: the amount set aside.
+            spent: the cost of the request; None when it cost nothing.
         """
-        self.reserved.subtract(most)
+        self.met[reservation.place] = True
+        self.under_way.discard(reservation)
+        self.reserved.subtract(reservation.most)
         if spent is not None:
             self.spent.add(spent)
+            if self._counts_tokens and _is_more(spent, reservation.asked):
+                self._set_more_aside(reservation, spent)
         waiting, self.waiting = self.waiting, []
         for waiter in waiting:
             if not waiter.done():
                 waiter.set_result(None)
+
+    @property
+    def _counts_tokens(self) -> bool:
+        return self.max_usd is not None or self.max_tokens is not None
+
+    def _is_on_trial(self, place: tuple[str, str]) -> bool:
+        """Whether the first request to a place is under way: others wait for what it costs."""
+        return self._counts_tokens and self.met.get(place) is False
+
+    def _most(self, place: tuple[str, str], asked: Usage) -> Usage:
+        """The highest cost of a request to a place, as far as its answers are known."""
+        if (largest := self.largest.get(place)) is None:
+            return asked
+        return Usage(
+            asks=asked.asks,
+            prompt_tokens=max(asked.prompt_tokens, largest.prompt_tokens),
+            completion_tokens=max(asked.completion_tokens, asked.asks * largest.completion_tokens),
+            cost_usd=max(asked.cost_usd, asked.asks * largest.cost_usd),
+        )
+
+    def _set_more_aside(self, reservation: Reservation, spent: Usage) -> None:
+        """Set as much aside for each answer of a place as its largest one took."""
+        place, n = reservation.place, spent.asks
+        known = self.largest.get(place)
+        if known is None:
+            _log.warning(
+                "%s took %d tokens for an answer of %r where %d at most were to be expected: so "
+                "many are set aside for each of its answers from now on.",
+                place[0], spent.tokens / n, place[1], reservation.asked.tokens / n,
+            )  # fmt: skip
+        known = known or Usage()
+        self.largest[place] = Usage(
+            prompt_tokens=max(known.prompt_tokens, spent.prompt_tokens),
+            completion_tokens=max(known.completion_tokens, math.ceil(spent.completion_tokens / n)),
+            cost_usd=max(known.cost_usd, spent.cost_usd / n),
+        )
+        for other in self.under_way:
+            if other.place == place:
+                self.reserved.subtract(other.most)
+                other.most = self._most(place, other.asked)
+                self.reserved.add(other.most)
+
+    def _used_up(self, most: Usage, name: str, limit: float, unit: str) -> BudgetExceeded:
+        used = getattr(self.spent, name)
+        return BudgetExceeded(
+            f"The budget of {limit:g} {unit} is used up: {used:.6g} spent, and the next ask could "
+            f"cost {getattr(most, name):.6g}. "
+            "What was answered is in the recording; use a larger budget."
+        )
 
     def _short_of(self, most: Usage) -> tuple[str, float, str] | None:
         """The first cap under which the request does not fit now."""
@@ -119,13 +211,17 @@ class BudgetClient:
     """Keeps the requests of a client within a budget.
 
     Args:
-        client: the client.
+        client: the client that sends: whatever it is given may be billed.
         budget: the caps.
         prices: the price table, for a cap in dollars.
+        where: the server, in words.
     """
 
-    def __init__(self, client: Client, budget: Budget, prices: PriceTable) -> None:
+    def __init__(
+        self, client: Client, budget: Budget, prices: PriceTable, where: str = "The model"
+    ) -> None:
         self._client, self._budget, self._prices = client, budget, prices
+        self._where = where
 
     async def complete(self, request: Request) -> Completion:
         """Complete a chat within the budget.
@@ -137,14 +233,17 @@ class BudgetClient:
             BudgetExceeded: when the request could pass a cap.
             LLMError: raised by the client.
         """
-        most = self._most(request)
-        await self._budget.reserve(most)
-        spent = None
+        place = self._where, request.model
+        reservation = await self._budget.reserve(place, self._most(request))
+        spent: Usage | None = reservation.most  # of one that is given up under way, say
         try:
             done = await self._client.complete(request)
-            spent = _spent(done, most)
+            spent = _spent(done, reservation.most, self._prices.of(done.model, request.model))
+        except LLMError as error:
+            spent = reservation.most if error.billed else None
+            raise
         finally:
-            self._budget.settle(most, spent)
+            self._budget.settle(reservation, spent)
         return done
 
     def _most(self, request: Request) -> Usage:
@@ -200,13 +299,28 @@ def _most_tokens(text: str) -> int:
     return len(text.encode(errors="replace")) - len(text) // 2 + TOKENS_PER_MESSAGE
 
 
-def _spent(done: Completion, most: Usage) -> Usage:
+def _spent(done: Completion, most: Usage, price: Price | None) -> Usage:
     """Return the cost of a completion; what the server does not report counts as the most."""
-    reported = done.prompt_tokens + done.completion_tokens
-    tokens = reported if done.prompt_tokens else max(most.tokens, reported)
+    texts = [part.text for part in done.parts] or [done.text]
+    prompt, answer, cost = done.prompt_tokens, done.completion_tokens, done.cost_usd
+    if not prompt or (not answer and any(texts) and most.completion_tokens):
+        prompt, answer = prompt or most.prompt_tokens, max(answer, most.completion_tokens)
+        room = most.completion_tokens * LONGEST_TOKEN
+        if 0 < room < sum(len(text.encode()) for text in texts):
+            answer = max(answer, sum(map(_most_tokens, texts)))
+        cost = price.cost(prompt, 0, answer) if price else math.nan
     return Usage(
         asks=max(1, len(done.parts)),
-        prompt_tokens=tokens - done.completion_tokens,
-        completion_tokens=done.completion_tokens,
-        cost_usd=most.cost_usd if math.isnan(done.cost_usd) else done.cost_usd,
+        prompt_tokens=prompt,
+        completion_tokens=answer,
+        cost_usd=most.cost_usd if math.isnan(cost) else cost,
+    )
+
+
+def _is_more(spent: Usage, asked: Usage) -> bool:
+    """Whether a request took more than it could have, had the server kept to it."""
+    return (
+        spent.prompt_tokens > asked.prompt_tokens
+        or spent.completion_tokens > asked.completion_tokens
+        or spent.cost_usd > asked.cost_usd + _ROUNDING
     )

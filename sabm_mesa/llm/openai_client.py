@@ -53,6 +53,7 @@ class OpenAIClient:
 
     Attributes:
         needs_key: whether it is OpenAI's own, which answers nothing without a key.
+        where: the endpoint in words.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class OpenAIClient:
         self._max_bytes = max_bytes
         self._client: AsyncOpenAI | None = None
         self._translate = Translator(url, timeout_s)
+        self.where = self._translate.where
         own = url is None or urlsplit(url).hostname == _OPENAI_HOST
         self.needs_key = own
         self._older_form = False

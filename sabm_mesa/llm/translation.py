@@ -61,17 +61,20 @@ class Translator:
     Args:
         url: the endpoint; None for OpenAI's own.
         timeout_s: seconds after which a request is given up.
+
+    Attributes:
+        where: the endpoint in words.
     """
 
     def __init__(self, url: str | None, timeout_s: float) -> None:
-        self._where = url.partition("?")[0] if url else "the OpenAI API"
+        self.where = url.partition("?")[0] if url else "the OpenAI API"
         self._timeout_s = timeout_s
 
     def refusal(self, error: openai.APIStatusError, model: str) -> LLMError:
         """For an answer with the status of an error."""
         status = error.status_code
         name = repr(_clean(model))
-        said = f"{self._where} answered {status} ({_clean(_detail(error))})"
+        said = f"{self.where} answered {status} ({_clean(_detail(error))})"
         if status in {401, 403}:
             return AccessDenied(f"{said}: the key was refused. {WAYS_ON}")
         if status == 429 and _QUOTA in {error.code, error.type}:
@@ -88,7 +91,7 @@ class Translator:
         if 300 <= status < 400 and (to := error.response.headers.get("location")):
             to = _clean(str(error.response.url.join(to)).partition("?")[0])
             return BadRequest(
-                f"{self._where} answered {status}: it redirects to {to}, where nothing is sent to: "
+                f"{self.where} answered {status}: it redirects to {to}, where nothing is sent to: "
                 "give that address (--base-url) if it is the right one."
             )
         if status == 404:
@@ -98,7 +101,7 @@ class Translator:
     def timeout(self) -> LLMError:
         """For an answer that was not there in time."""
         return ServerUnavailable(
-            f"No answer from {self._where} within {self._timeout_s:g} s. "
+            f"No answer from {self.where} within {self._timeout_s:g} s. "
             "Is the server overloaded? Try again, or lower --max-concurrency.",
             overloaded=True,
             billed=True,
@@ -108,7 +111,7 @@ class Translator:
         """For a connection that could not be made or was lost."""
         cause = error.__cause__ or error
         return ServerUnavailable(
-            f"Cannot reach {self._where} ({_clean(str(cause) or type(cause).__name__)}). "
+            f"Cannot reach {self.where} ({_clean(str(cause) or type(cause).__name__)}). "
             "Is the server running, and is the address right?",
             billed=not isinstance(cause.__cause__, _UNCONNECTED),
         )
@@ -116,7 +119,7 @@ class Translator:
     def too_large(self, max_bytes: int) -> LLMError:
         """For an answer that is larger than the limit; a retry would be paid for once more."""
         return LLMError(
-            f"{self._where} sent more than {max_bytes / 1e6:g} MB in answer to one request, and "
+            f"{self.where} sent more than {max_bytes / 1e6:g} MB in answer to one request, and "
             "the connection was closed: is the address right? A limit of tokens "
             "(--set max_tokens=N) keeps answers short.",
             billed=True,
@@ -125,7 +128,7 @@ class Translator:
     def no_completion(self, error: Exception, wanted: str) -> LLMError:
         """For an answer that cannot be read, and what it was to be."""
         return ServerUnavailable(
-            f"{self._where} sent something that is no {wanted} ({_clean(str(error))}). "
+            f"{self.where} sent something that is no {wanted} ({_clean(str(error))}). "
             "Is the address right?",
             billed=True,
         )

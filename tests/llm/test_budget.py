@@ -13,6 +13,7 @@ from sabm_mesa.errors import BudgetExceeded, ParameterError, RunError, ServerUna
 from sabm_mesa.llm import Completion, connect
 from sabm_mesa.llm.budget import ANSWER_TOKENS, BudgetClient, check_price
 from sabm_mesa.llm.prices import PriceTable
+from sabm_mesa.llm.retry import RetryClient
 from tests.llm.support import ask, complete, contest, on_virtual_time, outcomes, rows
 from tests.llm_server import LLMServer, Reply
 
@@ -39,7 +40,7 @@ def test_what_is_not_reported_is_taken_to_be_the_most() -> None:
     assert budget.spent.tokens == 108 + 58 + ANSWER_TOKENS
 
 
-def test_a_request_without_an_answer_costs_nothing() -> None:
+def test_a_request_that_was_refused_costs_nothing() -> None:
     budget = Budget(max_asks=1)
     client = budgeted(budget, ServerUnavailable("no"), DONE)
     error, done = outcomes(client, [ask()])[0], outcomes(client, [ask()])[0]
@@ -49,7 +50,7 @@ def test_a_request_without_an_answer_costs_nothing() -> None:
     assert budget.reserved == Usage()
 
 
-def test_what_is_set_aside_comes_back_when_a_request_is_stopped() -> None:
+def test_a_request_that_is_stopped_under_way_counts_as_the_most() -> None:
     class Never:
         async def complete(self, request: Any) -> Completion:
             await asyncio.sleep(10**6)
@@ -65,7 +66,8 @@ def test_what_is_set_aside_comes_back_when_a_request_is_stopped() -> None:
         return budget
 
     budget = on_virtual_time(work())
-    assert (budget.reserved, budget.spent) == (Usage(), Usage())
+    assert budget.reserved == Usage()
+    assert (budget.spent.asks, budget.spent.tokens) == (1, 11 + ANSWER_TOKENS)
 
 
 @pytest.mark.parametrize(
@@ -186,3 +188,72 @@ def test_runs_in_threads_share_a_budget(tmp_path: Path) -> None:
         assert server.stats["requests"] == budget.spent.asks == 25
         answers = [rows(tmp_path / f"{i}.sqlite", "SELECT count(*) FROM asks") for i in range(3)]
         assert sum(count for ((count,),) in answers) == 25
+
+
+def flood(tokens: int) -> LLMServer:
+    """A server that cares for no limit of tokens."""
+    return LLMServer(brain=lambda _m, _b: Reply("many words", completion_tokens=tokens))
+
+
+def test_a_server_that_ignores_the_limit_of_tokens_passes_no_cap(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each answer costs $5.12 where 64 cents were to be expected, and the cap is $20."""
+    prices = tmp_path / "prices.toml"
+    prices.write_text("[models]\nstub = { input = 0, output = 10000 }\n")
+    budget = Budget(max_usd=20)
+    with flood(512) as server:
+        client = connect(server.url, Connection(budget=budget, prices=prices))
+        ends = outcomes(client, [ask(max_tokens=64)] * 40)
+        done = [end for end in ends if isinstance(end, Completion)]
+        assert server.stats["requests"] == len(done) == 3
+    assert budget.spent.cost_usd == pytest.approx(15.36)
+    (error,) = {str(end) for end in ends if not isinstance(end, Completion)}
+    assert error.startswith(
+        "The budget of 20 dollars is used up: 15.36 spent, and the next ask could cost 5.12. "
+    )
+    (said,) = caplog.messages
+    assert said.startswith(f"{server.url} took 515 tokens for an answer of 'stub' where 75 at most")
+
+
+def test_what_was_under_way_before_a_server_was_caught_is_in_the_sum() -> None:
+    def brain(_messages: Any, body: dict[str, Any]) -> Reply:
+        return Reply("1", completion_tokens=4 if body["max_tokens"] == 5 else 400)
+
+    budget = Budget(max_tokens=1000)
+    with LLMServer(brain=brain) as server:
+        client = connect(server.url, Connection(budget=budget, max_concurrency=6))
+        complete(client, ask(max_tokens=5))
+        server.hold()
+        ends: list[Any] = []
+        asks = [ask(max_tokens=40)] * 20
+        thread = threading.Thread(target=lambda: ends.extend(outcomes(client, asks)))
+        thread.start()
+        server.wait_until(lambda s: s.in_flight == 6)
+        server.release()
+        thread.join()
+        assert server.stats["requests"] == 7
+    assert budget.spent.tokens == 7 + 6 * 403
+    (error,) = {str(end) for end in ends if not isinstance(end, Completion)}
+    assert "The budget of 1000 tokens is used up: 2425 spent, and the next ask could" in error
+    assert budget.reserved == Usage()
+
+
+@pytest.mark.parametrize("fault", ["hang", "bad-json", "error-200", "reset"])
+def test_requests_that_may_be_billed_count_for_the_caps(
+    fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RetryClient, "_wait", lambda *_: 0.001)
+    budget = Budget(max_tokens=1000)
+    with LLMServer(brain=lambda _m, _b: "1", faults=lambda _n, _b: fault) as server:
+        how = Connection(budget=budget, timeout_s=0.2 if fault == "hang" else 30.0, max_retries=40)
+        (error,) = outcomes(connect(server.url, how), [ask("x" * 26, max_tokens=129)])
+        assert server.stats["requests"] == 6
+    assert isinstance(error, BudgetExceeded)
+    assert "is used up: 900 spent, and the next ask could cost 150." in str(error)
+
+
+def test_a_text_without_usage_that_is_too_long_counts_by_its_length() -> None:
+    budget = Budget(max_tokens=10**6)
+    complete(budgeted(budget, "x" * 10_000), ask(max_tokens=100))
+    assert budget.spent.tokens == 11 + 5008
