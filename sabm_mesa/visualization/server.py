@@ -12,14 +12,21 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sabm_mesa.errors import RunError
-from sabm_mesa.visualization.access import LISTENS, host_key, new_ticket
+from sabm_mesa.visualization.access import LISTENS, LOOPBACK, host_key, new_ticket
 
 APP = "sabm_mesa.visualization.app"
 WIND_UP_S = 3
 """Seconds that open pages have to let go when the server is ended."""
+REQUEST_S = 20
+"""Seconds from the beginning of a request, or of a connection, until the whole of it is there."""
+MOST_OPEN, MOST_OPEN_OF_ADDRESS = 1200, 400
+"""Connections that are open at most, whatever they are for: in all, and from one address. A browser
+opens up to seven while it loads a page, and a class can share one address."""
 EVERYWHERE = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}
 """Addresses that stand for all of a machine's → one of documentation, for which it has a route."""
 
@@ -64,7 +71,7 @@ def serve(
 
     config = uvicorn.Config(
         app, host=host, port=port, log_level="warning", proxy_headers=False,
-        timeout_graceful_shutdown=WIND_UP_S,
+        timeout_graceful_shutdown=WIND_UP_S, http=BoundedProtocol,
     )  # fmt: skip
     try:
         with suppress(KeyboardInterrupt):
@@ -81,6 +88,50 @@ def _close_all() -> None:
     from sabm_mesa.visualization.closing import close_all
 
     close_all()
+
+
+class BoundedProtocol(H11Protocol):
+    """HTTP for those who ask: a connection that only costs memory and descriptors is ended.
+
+    All open connections count, also those that have become the connection of a page. This machine
+    gets in when others have taken up all that there are.
+    """
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take a connection, or end it at once when there are too many."""
+        super().connection_made(transport)
+        address = self.client[0] if self.client else ""
+        clients = [getattr(each, "client", None) for each in self.connections]
+        of_address = sum(client is not None and client[0] == address for client in clients)
+        full = len(self.connections) > MOST_OPEN and address not in LOOPBACK
+        if full or of_address > MOST_OPEN_OF_ADDRESS:
+            transport.abort()
+        else:
+            self._wait_for_request()
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; the time of a request is not prolonged by parts of it."""
+        super().data_received(data)
+        self._wait_for_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        super().connection_lost(exc)
+        self._stop_waiting()
+
+    def _wait_for_request(self) -> None:
+        upgraded = self not in self.connections
+        if upgraded or self.conn.their_state not in {h11.IDLE, h11.SEND_BODY}:
+            self._stop_waiting()
+        elif self._late is None:
+            self._late = self.loop.call_later(REQUEST_S, self.transport.abort)
+
+    def _stop_waiting(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
 
 
 class _Server(uvicorn.Server):

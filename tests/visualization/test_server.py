@@ -1,0 +1,108 @@
+"""Connections that ask for nothing, against a real server without its pages."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+
+import pytest
+import uvicorn
+
+from sabm_mesa.visualization import server as viewer
+
+ASKS = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
+POSTS = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n"
+HALF = {"nothing": b"", "a line": b"GET / HT", "headers": ASKS[:-2], "a body": POSTS + b"ab"}
+
+
+async def app(_scope, receive, send):
+    """Reads the whole of a request, and answers."""
+    while (await receive()).get("more_body"):
+        pass
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
+@asynccontextmanager
+async def serving() -> AsyncIterator[int]:
+    """A server; its port."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(app, http=viewer.BoundedProtocol, lifespan="off", log_level="error")
+    server = uvicorn.Server(config)
+    task = asyncio.ensure_future(server.serve([listening]))
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        server.should_exit = True
+        await task
+        listening.close()
+        assert not server.server_state.connections
+
+
+async def is_ended(port: int, sent: bytes, source: str = "127.0.0.1") -> bool:
+    """Whether the server ends the connection, and does not answer."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(source, 0))
+    try:
+        writer.write(sent)
+        return not await reader.read(1)
+    except ConnectionResetError:
+        return True
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize("sent", HALF.values(), ids=HALF)
+def test_a_connection_that_asks_for_nothing_is_ended(monkeypatch, sent: bytes):
+    monkeypatch.setattr(viewer, "REQUEST_S", 0.2)
+
+    async def scene() -> None:
+        async with serving() as port:
+            assert await is_ended(port, sent)
+            assert not await is_ended(port, ASKS)
+
+    asyncio.run(asyncio.wait_for(scene(), 30))
+
+
+def test_a_request_that_comes_byte_by_byte_has_no_longer_than_another(monkeypatch):
+    monkeypatch.setattr(viewer, "REQUEST_S", 0.3)
+
+    async def scene() -> None:
+        async with serving() as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(ASKS)
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 204")
+            writer.write(b"GET / HTTP/1.1\r\n")  # the next one
+            ended = asyncio.ensure_future(reader.read(1))
+            while not ended.done():
+                writer.write(b"x")
+                await asyncio.sleep(0.01)
+            writer.close()
+
+    asyncio.run(asyncio.wait_for(scene(), 30))
+
+
+def test_connections_are_bounded_by_address_and_in_all(monkeypatch):
+    monkeypatch.setattr(viewer, "MOST_OPEN_OF_ADDRESS", 5)
+    monkeypatch.setattr(viewer, "MOST_OPEN", 8)
+
+    async def scene() -> None:
+        async with serving() as port:
+            with ExitStack() as stack:
+
+                def silent(source: str) -> None:
+                    stack.enter_context(
+                        socket.create_connection(("127.0.0.1", port), source_address=(source, 0))
+                    )
+
+                for _ in range(5):
+                    silent("127.0.0.2")
+                assert await is_ended(port, ASKS, "127.0.0.2")
+                assert not await is_ended(port, ASKS, "127.0.0.3")
+                for _ in range(3):
+                    silent("127.0.0.3")
+                assert await is_ended(port, ASKS, "127.0.0.4")
+                assert not await is_ended(port, ASKS)  # the host's own machine
+            while await is_ended(port, ASKS, "127.0.0.2"):  # until they are known to be gone
+                pass
+
+    asyncio.run(asyncio.wait_for(scene(), 30))
