@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from functools import cache
 
 import solara
@@ -45,7 +45,14 @@ def Card(name: str) -> None:
     """
     model = scenario(name)
     coming = _picture(name)
-    drawn = solara.lab.use_task(coming.result, dependencies=[name], raise_error=False)
+
+    def wait() -> Picture | None:
+        try:
+            return coming.result()
+        except CancelledError:  # the server ends (`stop_drawing`)
+            return None
+
+    drawn = solara.lab.use_task(wait, dependencies=[name], raise_error=False)
     with solara.Link(f"/scenario/{name}"), inside("article", "sabm-card sabm-teaser"):
         with inside("div", "sabm-teaser-picture"):
             with inside("div", "sabm-teaser-drawn"):  # both stay: a widget keeps its tag

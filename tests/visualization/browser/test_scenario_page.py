@@ -16,7 +16,7 @@ from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.visualization.labels import number, round_of
 from tests.llm_server import LLMServer
-from tests.visualization.browser.conftest import WAIT_MS
+from tests.visualization.browser.conftest import WAIT_MS, Server
 
 pytestmark = pytest.mark.check_once
 
@@ -66,6 +66,19 @@ def test_the_home_page_has_a_card_for_each_scenario(browse):
 
     expect(page).to_have_url(re.compile("/scenario/kbc$"))
     expect(page.get_by_role("heading", name="Keynesian beauty contest")).to_be_visible()
+
+
+def test_a_server_that_ends_while_cards_are_drawn_says_nothing(chromium, tmp_path: Path):
+    server = Server(tmp_path)
+    try:
+        with chromium.new_context() as context:
+            page = context.new_page()
+            page.goto(server.url)
+            expect(page.get_by_text("A run is being drawn …").first).to_be_visible()
+            server.close()
+    finally:
+        server.close()
+    assert "Traceback" not in server.log()
 
 
 PLACES = """
