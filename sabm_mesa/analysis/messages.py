@@ -1,35 +1,74 @@
-"""A rule-based coder of messages: agreement, disagreement, and the numbers they name.
+"""A rule-based coder of messages: what a message does, and the numbers it names.
 
-It can be checked by hand: the word lists are in ``words.toml``, the rules in the docstrings below.
-It reads the surface of English sentences: it misses irony, and counts a number that is named in
-order to reject it as named. `sabm_mesa.studies.judging` builds on it.
+It can be checked by hand: the word lists are in ``words.toml``, those on the subject of a scenario
+in the file that the scenario declares, and the rules in the docstrings below. It reads the surface
+of English sentences: it misses irony and hints, and counts a number that is named in order to
+reject it as named.
+
+A message may carry any of these codes, or none:
+
+================= ===============================================================================
+``number``        states a number or price of the game: one that was, will be or could be chosen,
+                  or an average or target; no count, percentage, change or cost
+``proposal``      invites others to do something in the game, alone or with the speaker, also as a
+                  question or on a condition; a mere direction where to go is ``guidance``
+``agreement``     accepts what another has said or proposed
+``disagreement``  rejects or doubts what another has said or proposed
+``information``   tells something of the situation: what the speaker sees, the results of earlier
+                  rounds, how the game works; an intention, wish or proposal alone is none
+``encouragement`` calms, heartens or praises others
+``guidance``      tells others which way to go or not to go
+================= ===============================================================================
+
+A message is coded by itself, without the messages before it. Cohen's kappa with 80 invented
+messages that were coded by hand (``tests/studies/hand_labelled.toml``), 40 in each half:
+
+================= =========== ========
+code              development held out
+================= =========== ========
+``number``               0.95     1.00
+``proposal``             0.92     0.83
+``agreement``            1.00     0.63
+``disagreement``         0.69     0.30
+``information``          0.94     0.63
+``encouragement``        1.00     0.73
+``guidance``             0.92     0.53
+================= =========== ========
+
+The word lists were tuned on the first half alone. Of the second only the kappas were looked at,
+when the lists were done; one rule was corrected afterwards for another reason (a direction where to
+go is no proposal: 0.75 before). But one person wrote lists and messages, so that even these figures
+flatter, and with 4 to 10 messages a code their intervals are wide. Disagreement is the weakest: it
+is seldom said in words of its own.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import pandas as pd
 
-class Clause(NamedTuple):
-    """A part of a sentence.
+from sabm_mesa.analysis.statistics import require_columns
+from sabm_mesa.core.toml_io import read_toml
+from sabm_mesa.errors import ParameterError
 
-    Attributes:
-        tokens: its words and numbers, in lower case.
-        sentence: the number of its sentence in the message.
-        asked: whether the sentence is a question.
-    """
-
-    tokens: tuple[str, ...]
-    sentence: int
-    asked: bool
-
-
+CODES = (
+    "number", "proposal", "agreement", "disagreement", "information", "encouragement", "guidance",
+)  # fmt: skip
+Words = Mapping[str, Mapping[str, Any]]
+"""Table → list → its words, as in ``words.toml``."""
+_HIGHEST = 100.0
+"""The highest number that the code ``number`` is about; the lowest is 0."""
+_DIGITS = re.compile(r"\d+(?:\.\d+)?")
+_NO_CURRENCY = str.maketrans("", "", "$€£")
 _NO_PICK = re.compile(r"\d+\s*/\s*\d+|\d{1,3}(?:,\d{3})+")  # fractions, thousands
 _SENTENCE = re.compile(r"[^.!?\n;]*(?:\.(?=\d)[^.!?\n;]*)*[.!?\n;]?")
 _CLAUSE_END = re.compile(r"[.:](?!\d)|[,!?;\n]")
@@ -46,11 +85,230 @@ _ALIKE = str.maketrans("\u2018\u2019\u2013\u2212\u2014\u2026\r", "''--,\n\n")
 """Typographic apostrophes, dashes (the long one ends a clause) and dots, in plain ASCII."""
 
 
+class Clause(NamedTuple):
+    """A part of a sentence.
+
+    Attributes:
+        tokens: its words and numbers, in lower case.
+        sentence: the number of its sentence in the message.
+        asked: whether the sentence is a question.
+    """
+
+    tokens: tuple[str, ...]
+    sentence: int
+    asked: bool
+
+
 @cache
 def word_lists() -> MappingProxyType[str, Any]:
     """The word lists of ``words.toml``, by table."""
     text = files(__package__).joinpath("words.toml").read_text(encoding="utf-8")
     return MappingProxyType(tomllib.loads(text))
+
+
+def read_words(path: str | Path) -> Words:
+    """The words on the subject of a scenario.
+
+    Args:
+        path: a TOML file with lists of words in tables. Those of ``words.toml`` are for the coder;
+            other tables are the scenario's own.
+
+    Raises:
+        ParameterError: when it cannot be read, or adds to a list that does not exist.
+    """
+    words = read_toml(path, "file of words", ParameterError)
+    for table, lists in words.items():
+        known = word_lists().get(table)
+        if not isinstance(lists, dict):
+            raise ParameterError(f"{path}: {table} has to be a table of lists of words.")
+        for name, found in lists.items():
+            if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
+                raise ParameterError(f"{path}: [{table}] {name} has to be a list of words.")
+            if known is not None and not isinstance(known.get(name), list):
+                there = ", ".join(each for each in known if isinstance(known[each], list))
+                raise ParameterError(f"{path}: [{table}] has no list {name!r}; it has {there}.")
+    return words
+
+
+class MessageCoder:
+    """Codes messages by rules.
+
+    Args:
+        more: words on the subjects of scenarios (see `read_words`), which join the lists of
+            ``words.toml``.
+    """
+
+    def __init__(self, *more: Words) -> None:
+        self._lists = {
+            table: {name: _joined(words, table, name, more) for name, words in lists.items()}
+            for table, lists in word_lists().items()
+        }
+        self._rules = {
+            "number": states_number,
+            "proposal": self._proposes,
+            "agreement": assents,
+            "disagreement": signals_disagreement,
+            "information": self._informs,
+            "encouragement": self._encourages,
+            "guidance": self._guides,
+        }
+
+    def codes(self, text: str) -> frozenset[str]:
+        """The codes of a message.
+
+        Args:
+            text: the message.
+        """
+        return frozenset(code for code in CODES if self._rules[code](text))
+
+    def coded(self, messages: pd.DataFrame) -> pd.DataFrame:
+        """Messages with their codes.
+
+        Args:
+            messages: one row a message, with ``text``.
+
+        Returns:
+            The same rows with one boolean column a code.
+
+        Raises:
+            ValueError: when there is no column ``text``.
+        """
+        require_columns(messages, ["text"])
+        found = [self.codes(text) for text in messages["text"]]
+        columns = {code: [code in codes for codes in found] for code in CODES}
+        return messages.assign(
+            **{code: pd.Series(held, messages.index, dtype=bool) for code, held in columns.items()}
+        )
+
+    def _proposes(self, text: str) -> bool:
+        """Whether a message makes a proposal.
+
+        By a phrase ("let's", "how about"), by a clause in the imperative ("choose 20", "please keep
+        your price") that is no mere direction where to go, or by a conditional offer ("if you stay
+        at 7, I will too").
+        """
+        lists = self._lists["proposal"]
+        parts = clauses(text)
+        if any(self._is_proposed(part) for part in parts):
+            return True
+        asked = {part.sentence for part in parts if holds(part.tokens, lists["if_others"])}
+        return any(
+            part.sentence in asked and holds(part.tokens, lists["own_part"])
+            for part in parts
+            if not part.asked
+        )
+
+    def _informs(self, text: str) -> bool:
+        """Whether a message informs about the situation.
+
+        By a phrase ("last round"), by a topic with a word that reports it ("the average was"), or
+        by a place with a word on its state ("the left exit is packed"); not in a question, nor as
+        a wish, a plan or a proposal.
+        """
+        lists = self._lists["information"]
+        return any(
+            holds(part.tokens, lists["phrases"])
+            or (self._names_place(part) and holds(part.tokens, lists["states"]))
+            or (holds(part.tokens, lists["topics"]) and holds(part.tokens, lists["reports"]))
+            for part in clauses(text)
+            if not part.asked and not holds(part.tokens, lists["moods"])
+        )
+
+    def _encourages(self, text: str) -> bool:
+        """Whether a phrase of the lists calms, heartens or praises."""
+        phrases = self._lists["encouragement"]["phrases"]
+        return any(holds(part.tokens, phrases) for part in clauses(text))
+
+    def _guides(self, text: str) -> bool:
+        """Whether a message tells others which way to go, or not to go.
+
+        By a place with a word of direction or a warning ("take the left exit", "avoid the door"),
+        by a verb of motion before a side ("head to the right"), or by a phrase ("follow me"); not
+        in a question, and not in a clause that only tells what the speaker does.
+        """
+        return any(self._directs(part) for part in clauses(text))
+
+    def _is_proposed(self, part: Clause) -> bool:
+        lists = self._lists["proposal"]
+        line = f" {' '.join(part.tokens)} "
+        places = [line.index(f" {each} ") for each in lists["phrases"] if f" {each} " in line]
+        if places:
+            return not holds(line[: min(places)].split(), lists["off"])
+        line = line.lstrip()
+        while opener := _first(line, lists["openers"]):
+            line = line.removeprefix(opener)
+        verb = _first(line, lists["imperatives"])
+        followed = _first(line.removeprefix(verb), lists["followers"])
+        return bool(verb) and not followed and not part.asked and not self._directs(part)
+
+    def _directs(self, part: Clause) -> bool:
+        """Whether a clause tells others which way to go, or not to go."""
+        lists = self._lists["guidance"]
+        if part.asked or part.tokens[0] in lists["own"]:
+            return False
+        words = (*lists["directions"], *lists["warnings"])
+        return (
+            holds(part.tokens, lists["phrases"])
+            or self._moves_to_side(part.tokens)
+            or (self._names_place(part) and holds(part.tokens, words))
+        )
+
+    def _names_place(self, part: Clause) -> bool:
+        """Whether a clause names a place of the situation, such as an exit."""
+        lists = self._lists["guidance"]
+        sides, places = lists["sides"], lists["places"]
+        return any(
+            (a in sides and b in places) or (a in places and b in sides)
+            for a, b in pairwise(part.tokens)
+        ) or any(token in lists["rooms"] for token in part.tokens)
+
+    def _moves_to_side(self, tokens: Sequence[str]) -> bool:
+        """Whether a verb of motion stands before a side, with nothing but links between them."""
+        lists = self._lists["guidance"]
+        for place, token in enumerate(tokens):
+            if token in lists["motions"]:
+                rest = (each for each in tokens[place + 1 :] if each not in lists["links"])
+                if next(rest, "") in lists["sides"]:
+                    return True
+        return False
+
+
+def states_number(text: str) -> bool:
+    """Whether a number from 0 to 100 is stated that is none of something else.
+
+    `stated_numbers` and `stated_prices` each leave out numbers that are not of the game: counts,
+    changes, costs, percentages. Only the first reads numbers in words.
+
+    Args:
+        text: one message.
+    """
+    digits = {float(number) for number in _DIGITS.findall(text)}
+    prices = stated_prices(text, 0, _HIGHEST)
+    named = stated_numbers(text.translate(_NO_CURRENCY))
+    return any(number in prices or number not in digits for number in named)
+
+
+def shares(messages: pd.DataFrame, by: str | Sequence[str] = "round") -> pd.DataFrame:
+    """The share of messages that carry each code.
+
+    Args:
+        messages: coded messages. A message that a judge did not code usably counts in no share.
+        by: the columns whose values make the groups, such as ``["run", "round"]``.
+
+    Returns:
+        One row a group, in rising order: the columns of `by`, ``messages`` (how many were said),
+        and a share from 0 to 1 for each code, NaN when no message was coded.
+
+    Raises:
+        ValueError: when a column is missing.
+    """
+    groups = [by] if isinstance(by, str) else list(by)
+    require_columns(messages, [*groups, *CODES])
+    held = messages[[*groups, *CODES]].astype(dict.fromkeys(CODES, "Float64"))
+    grouped = held.groupby(groups, sort=True)
+    found = grouped[list(CODES)].mean().astype(float)
+    found.insert(0, "messages", grouped.size())
+    return found.reset_index()
 
 
 @lru_cache(maxsize=4096)
@@ -183,6 +441,19 @@ def stated_prices(text: str, low: float, high: float) -> tuple[float, ...]:
         if not labelled and not counted:
             found[float(token[1])] = None
     return tuple(found)
+
+
+def _joined(own: Any, table: str, name: str, more: Iterable[Words]) -> Any:
+    """A list of the coder with the words of scenarios behind its own, each once."""
+    if not isinstance(own, list):
+        return own
+    added = (word for each in more for word in each.get(table, {}).get(name, []))
+    return list(dict.fromkeys([*own, *added]))
+
+
+def _first(line: str, phrases: Iterable[str]) -> str:
+    """The phrase with which a line begins, with the blank behind it; ``""`` without one."""
+    return next((f"{phrase} " for phrase in phrases if line.startswith(f"{phrase} ")), "")
 
 
 @cache

@@ -63,8 +63,9 @@ def judge(
     as_json: AsJson = False,
 ) -> None:
     """Code the messages of a recording: by rules, and by a language model for comparison."""
+    from sabm_mesa.analysis.messages import CODES
     from sabm_mesa.recording import export
-    from sabm_mesa.studies.judging import CODES, coded, message_measures, messages_of
+    from sabm_mesa.studies.judging import message_coder, message_measures, messages_of
     from sabm_mesa.studies.plots import codes_by_round
 
     parameters = parameters_from(set_ or [], {"minds": minds, "prompts": prompts})
@@ -75,7 +76,7 @@ def judge(
     messages = messages_of(path)
     if messages.empty:
         raise ParameterError(f"Nothing was said in the runs of {path}.")
-    by_rules = coded(messages)
+    by_rules = message_coder().coded(messages)
     folder = path.parent / "judge" if out is None else out
     coders, frames = {"rules": by_rules}, {"messages": by_rules}
     recorded: list[Path] = []
@@ -136,21 +137,21 @@ def _ask(
 
 
 def _compare(coders: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    from sabm_mesa.analysis.messages import CODES
     from sabm_mesa.analysis.statistics import agreement_by_code
-    from sabm_mesa.studies.judging import CODES
 
     found = agreement_by_code(coders["rules"], coders["judge"], CODES)
     return found.rename(columns={"first": "rules", "second": "judge"})
 
 
 def _coded_any(coded: pd.DataFrame) -> bool:
-    from sabm_mesa.studies.judging import CODES
+    from sabm_mesa.analysis.messages import CODES
 
     return bool(coded[list(CODES)].notna().to_numpy().any())
 
 
 def _shares(coded: pd.DataFrame) -> dict[str, float]:
-    from sabm_mesa.studies.judging import CODES, shares
+    from sabm_mesa.analysis.messages import CODES, shares
 
     (row,) = shares(coded.assign(all=True), "all")[list(CODES)].to_numpy().tolist()
     return dict(zip(CODES, row, strict=True))

@@ -105,6 +105,8 @@ class SmartModel(mesa.Model):
         score: the score by which a tournament ranks minds, or None.
         theory_marks: name → predictions of theory for plots of experiments: label → model column,
             or a number.
+        message_words: the path of the words that its subject adds to the coder of messages (see
+            `sabm_mesa.analysis.messages.read_words`), or ``""``.
         message_measures: name → measure of the messages of a run, beside their codes.
         builds_on: how a run builds on an earlier run of another scenario, or None.
         screener: ``module:Class`` that judges the tests of its ``screening.toml``, or ``""``.
@@ -140,6 +142,7 @@ class SmartModel(mesa.Model):
     classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {}
     score: ClassVar[Score | None] = None
     theory_marks: ClassVar[Mapping[str, Mapping[str, str | float]]] = {}
+    message_words: ClassVar[str | Path] = ""
     message_measures: ClassVar[Mapping[str, MessageMeasure]] = {}
     builds_on: ClassVar[BuildsOn | None] = None
     screener: ClassVar[str] = ""

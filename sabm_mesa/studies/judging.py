@@ -1,42 +1,7 @@
-"""Judging messages: what a message does, coded by rules and by a language model.
+"""A language model as judge: what messages do, coded by it and by the rules of the coder.
 
-A message may carry any of these codes, or none:
-
-================= ===============================================================================
-``number``        states a number or price of the game: one that was, will be or could be chosen,
-                  or an average or target; no count, percentage, change or cost
-``proposal``      invites others to do something in the game, alone or with the speaker, also as a
-                  question or on a condition; a mere direction where to go is ``guidance``
-``agreement``     accepts what another has said or proposed
-``disagreement``  rejects or doubts what another has said or proposed
-``information``   tells something of the situation: what the speaker sees, the results of earlier
-                  rounds, how the game works; an intention, wish or proposal alone is none
-``encouragement`` calms, heartens or praises others
-``guidance``      tells others which way to go or not to go
-================= ===============================================================================
-
-A message is coded by itself, without the messages before it. The word lists are in
-``sabm_mesa/analysis/words.toml``; the coder by rules reads the surface of English sentences and no
-more, so that it misses irony and hints. Cohen's kappa with 80 invented messages that were coded by
-hand (``tests/studies/hand_labelled.toml``), 40 in each half:
-
-================= =========== ========
-code              development held out
-================= =========== ========
-``number``               0.95     1.00
-``proposal``             0.92     0.83
-``agreement``            1.00     0.63
-``disagreement``         0.69     0.30
-``information``          0.94     0.63
-``encouragement``        1.00     0.73
-``guidance``             0.92     0.53
-================= =========== ========
-
-The word lists were tuned on the first half alone. Of the second only the kappas were looked at,
-when the lists were done; one rule was corrected afterwards for another reason (a direction where to
-go is no proposal: 0.75 before). But one person wrote lists and messages, so that even these figures
-flatter, and with 4 to 10 messages a code their intervals are wide. Disagreement is the weakest: it
-is seldom said in words of its own.
+The codes and the coder by rules are those of `sabm_mesa.analysis.messages`, with the words that
+the scenarios declare (`SmartModel.message_words`).
 
 Rules of the judge
     Each different text is given to the judge once, by itself, as to the coder by rules. There is
@@ -66,28 +31,16 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
 from sabm_mesa.agents.base import SmartAgent
-from sabm_mesa.analysis.messages import (
-    Clause,
-    assents,
-    clauses,
-    holds,
-    signals_disagreement,
-    stated_numbers,
-    stated_prices,
-    word_lists,
-)
-from sabm_mesa.analysis.statistics import require_columns
+from sabm_mesa.analysis.messages import CODES, MessageCoder, read_words
 from sabm_mesa.core.answers import AnswerSpec, Decision, InvalidAnswer, shorten, strip_decoration
 from sabm_mesa.core.asks import Ask, Observation
 from sabm_mesa.core.parameters import bind
@@ -110,207 +63,19 @@ if TYPE_CHECKING:
     from sabm_mesa.llm import Connection
 
 
-Rule = Callable[[str, tuple[str, ...]], bool]
-
-EXITS = ("left", "right", "top", "bottom")
-"""The names of exits that a room may have when nothing else is said."""
-
-_DIGITS = re.compile(r"\d+(?:\.\d+)?")
-_NO_CURRENCY = str.maketrans("", "", "$€£")
-_HIGHEST = 100.0
-
-
-def states_number(text: str, _exits: tuple[str, ...] = EXITS) -> bool:
-    """Whether a number from 0 to 100 is stated that is none of something else.
-
-    `stated_numbers` and `stated_prices` each leave out numbers that are not of the game: counts,
-    changes, costs, percentages. Only the first reads numbers in words.
-    """
-    digits = {float(number) for number in _DIGITS.findall(text)}
-    prices = stated_prices(text, 0, _HIGHEST)
-    named = stated_numbers(text.translate(_NO_CURRENCY))
-    return any(number in prices or number not in digits for number in named)
-
-
-def proposes(text: str, exits: tuple[str, ...] = EXITS) -> bool:
-    """Whether a message makes a proposal.
-
-    By a phrase ("let's", "how about"), by a clause in the imperative ("choose 20", "please keep
-    your price") that is no mere direction where to go, or by a conditional offer ("if you stay at
-    7, I will too").
-    """
-    lists = _lists("proposal")
-    parts = clauses(text)
-    if any(_is_proposed(part, lists, exits) for part in parts):
-        return True
-    asked = {part.sentence for part in parts if holds(part.tokens, lists["if_others"])}
-    return any(
-        part.sentence in asked and holds(part.tokens, lists["own_part"])
-        for part in parts
-        if not part.asked
-    )
-
-
-def informs(text: str, exits: tuple[str, ...] = EXITS) -> bool:
-    """Whether a message informs about the situation.
-
-    By a phrase ("last round"), by a topic with a word that reports it ("the average was"), or by
-    a place with a word on distance or crowd ("the left exit is packed"); not in a question, nor
-    as a wish, a plan or a proposal.
-    """
-    lists = _lists("information")
-    return any(
-        holds(part.tokens, lists["phrases"])
-        or (_names_place(part, exits) and holds(part.tokens, _lists("situation")["phrases"]))
-        or (holds(part.tokens, lists["topics"]) and holds(part.tokens, lists["reports"]))
-        for part in clauses(text)
-        if not part.asked and not holds(part.tokens, lists["moods"])
-    )
-
-
-def encourages(text: str, _exits: tuple[str, ...] = EXITS) -> bool:
-    """Whether a phrase of the lists calms, heartens or praises."""
-    phrases = (*_lists("heartening")["phrases"], *_lists("encouragement")["phrases"])
-    return any(holds(part.tokens, phrases) for part in clauses(text))
-
-
-def guides(text: str, exits: tuple[str, ...] = EXITS) -> bool:
-    """Whether a message tells others which way to go, or not to go.
-
-    By a place with a word of direction or a warning ("take the left exit", "avoid the door"), by a
-    verb of motion before a side ("head to the right"), or by a phrase ("follow me"); not in a
-    question, and not in a clause that only tells what the speaker does.
-    """
-    return any(_directs(part, exits) for part in clauses(text))
-
-
-RULES: Mapping[str, Rule] = {
-    "number": states_number,
-    "proposal": proposes,
-    "agreement": lambda text, _exits: assents(text),
-    "disagreement": lambda text, _exits: signals_disagreement(text),
-    "information": informs,
-    "encouragement": encourages,
-    "guidance": guides,
-}
-"""Code → whether a message, in a room with exits of these names, carries it."""
+NONE = "none"
+"""The answer that no code applies."""
 
 
 @cache
-def _lists(table: str) -> Mapping[str, Any]:
-    lists: Mapping[str, Any] = word_lists()[table]
-    return lists
-
-
-def _is_proposed(part: Clause, lists: Mapping[str, Any], exits: tuple[str, ...]) -> bool:
-    line = f" {' '.join(part.tokens)} "
-    places = [line.index(f" {each} ") for each in lists["phrases"] if f" {each} " in line]
-    if places:
-        return not holds(line[: min(places)].split(), lists["off"])
-    line = line.lstrip()
-    while opener := _first(line, lists["openers"]):
-        line = line.removeprefix(opener)
-    verb = _first(line, lists["imperatives"])
-    followed = _first(line.removeprefix(verb), lists["followers"])
-    return bool(verb) and not followed and not part.asked and not _directs(part, exits)
-
-
-def _first(line: str, phrases: Iterable[str]) -> str:
-    """The phrase with which a line begins, with the blank behind it; ``""`` without one."""
-    return next((f"{phrase} " for phrase in phrases if line.startswith(f"{phrase} ")), "")
-
-
-def _directs(part: Clause, exits: tuple[str, ...]) -> bool:
-    """Whether a clause tells others which way to go, or not to go."""
-    lists = _lists("guidance")
-    if part.asked or part.tokens[0] in lists["own"]:
-        return False
-    words = (*_lists("direction")["phrases"], *lists["warnings"])
-    return (
-        holds(part.tokens, lists["phrases"])
-        or _moves_to(part.tokens, {*exits, *lists["sides"]}, lists)
-        or (_names_place(part, exits) and holds(part.tokens, words))
-    )
-
-
-def _names_place(part: Clause, exits: tuple[str, ...]) -> bool:
-    """Whether a clause names an exit or another place of a room."""
-    lists = _lists("guidance")
-    sides = {*exits, *lists["sides"]}
-    tokens = part.tokens
-    return any(
-        (a in sides and b in lists["places"]) or (a in lists["places"] and b in sides)
-        for a, b in pairwise(tokens)
-    ) or any(token in lists["rooms"] for token in tokens)
-
-
-def _moves_to(tokens: Sequence[str], sides: set[str], lists: Mapping[str, Any]) -> bool:
-    """Whether a verb of motion stands before a side, with nothing but links between them."""
-    for place, token in enumerate(tokens):
-        if token in lists["motions"]:
-            after = next((each for each in tokens[place + 1 :] if each not in lists["links"]), "")
-            if after in sides:
-                return True
-    return False
-
-
-CODES = tuple(RULES)
-
-
-def code_message(text: str, exits: tuple[str, ...] = EXITS) -> frozenset[str]:
-    """The codes of a message.
-
-    Args:
-        text: the message.
-        exits: the names of the exits, for messages about a room.
-    """
-    return frozenset(code for code, applies in RULES.items() if applies(text, exits))
-
-
-def coded(messages: pd.DataFrame, exits: Iterable[str] = EXITS) -> pd.DataFrame:
-    """Messages with their codes.
-
-    Args:
-        messages: one row a message, with ``text``; from `messages_of` also ``run``, ``round`` and
-            ``speaker``.
-        exits: the names of the exits, for messages about a room.
-
-    Returns:
-        The same rows with one boolean column a code.
+def message_coder() -> MessageCoder:
+    """The coder by rules, with the words that the scenarios declare.
 
     Raises:
-        ValueError: when there is no column ``text``.
+        ParameterError: when the file of words of a scenario cannot be used.
     """
-    require_columns(messages, ["text"])
-    names = tuple(exits)
-    found = [code_message(text, names) for text in messages["text"]]
-    columns = {code: [code in codes for codes in found] for code in CODES}
-    return messages.assign(
-        **{code: pd.Series(held, messages.index, dtype=bool) for code, held in columns.items()}
-    )
-
-
-def shares(messages: pd.DataFrame, by: str | Sequence[str] = "round") -> pd.DataFrame:
-    """The share of messages that carry each code.
-
-    Args:
-        messages: coded messages. A message that a judge did not code usably counts in no share.
-        by: the columns whose values make the groups, such as ``["run", "round"]``.
-
-    Returns:
-        One row a group, in rising order: the columns of `by`, ``messages`` (how many were said),
-        and a share from 0 to 1 for each code, NaN when no message was coded.
-
-    Raises:
-        ValueError: when a column is missing.
-    """
-    groups = [by] if isinstance(by, str) else list(by)
-    require_columns(messages, [*groups, *CODES])
-    held = messages[[*groups, *CODES]].astype(dict.fromkeys(CODES, "Float64"))
-    grouped = held.groupby(groups, sort=True)
-    found = grouped[list(CODES)].mean().astype(float)
-    found.insert(0, "messages", grouped.size())
-    return found.reset_index()
+    declared = {model.message_words for model in find_all().models.values()} - {""}
+    return MessageCoder(*(read_words(path) for path in sorted(declared, key=str)))
 
 
 def messages_of(recording: str | Path | Recorded, run: int | None = None) -> pd.DataFrame:
@@ -361,10 +126,6 @@ def _speech() -> dict[tuple[str, str], Phase]:
     )  # scenarios of the package take precedence
     phases = [communication(), *(each for name in own_last for each in models[name].phases)]
     return {(phase.name, phase.says): phase for phase in phases if phase.says}
-
-
-NONE = "none"
-"""The answer that no code applies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,7 +225,7 @@ class RuleCoder(ClassicalMind):
             ask: the question.
         """
         assert isinstance(ask.observation, OneMessage)
-        return sorted(code_message(ask.observation.text))
+        return sorted(message_coder().codes(ask.observation.text))
 
 
 class Judging(SmartModel):

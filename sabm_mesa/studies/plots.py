@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
 from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.messages import CODES, shares
 from sabm_mesa.analysis.statistics import (
     bootstrap_mean_by_round,
     estimate_mean,
@@ -21,7 +22,6 @@ from sabm_mesa.analysis.statistics import (
     require_rows,
 )
 from sabm_mesa.analysis.variance_split import INTERACTION, REST
-from sabm_mesa.studies.judging import CODES, shares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,10 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sabm_mesa.analysis.messages import (
+    MessageCoder,
+    read_words,
     signals_agreement,
     stated_numbers,
     word_lists,
 )
+from sabm_mesa.errors import ParameterError
 
 AGREEING = [
     "I agree with Player #3.",
@@ -110,3 +113,40 @@ def test_the_word_lists_are_written_as_the_coder_reads_them() -> None:
         assert len(words) == len(set(words))
         assert all(word == word.lower().strip() and "\u2019" not in word for word in words)
     assert all(signals_agreement(text) for text in agreement["phrases"] + agreement["always"])
+
+
+def test_words_on_the_subject_of_a_scenario_join_those_of_the_coder(tmp_path) -> None:
+    path = tmp_path / "words.toml"
+    path.write_text(
+        '[guidance]\nsides = ["bow"]\nrooms = ["gangway"]\n[information]\nstates = ["steep"]\n'
+        '[deck]\nnames = ["poop"]'
+    )
+    plain, ship = MessageCoder(), MessageCoder(read_words(path))
+
+    for text, code in [("Run to the bow!", "guidance"), ("The gangway is steep.", "information")]:
+        assert plain.codes(text) == set()
+        assert ship.codes(text) == {code}
+    assert ship.codes("Follow me!") == plain.codes("Follow me!") == {"guidance"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('guidance = ["bow"]', "guidance has to be a table of lists of words"),
+        ('[guidance]\nsides = "bow"', "[guidance] sides has to be a list of words"),
+        ("[guidance]\nsides = [1]", "[guidance] sides has to be a list of words"),
+        (
+            '[guidance]\nsies = ["bow"]',
+            "[guidance] has no list 'sies'; it has sides, rooms, places",
+        ),
+        ("[guidance", "is not valid TOML"),
+    ],
+)
+def test_a_file_of_words_that_cannot_be_used(tmp_path, text: str, said: str) -> None:
+    path = tmp_path / "words.toml"
+    path.write_text(text)
+
+    with pytest.raises(ParameterError) as refused:
+        read_words(path)
+    assert said in str(refused.value)
+    assert str(path) in str(refused.value)

@@ -14,11 +14,12 @@ import pytest
 from matplotlib.figure import Figure
 
 from sabm_mesa import BertrandCompetition, KeynesianBeautyContest, ScriptedMind
+from sabm_mesa.analysis.messages import CODES
 from sabm_mesa.cli.judge import JUDGE_SETTINGS
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.llm import close_all
 from sabm_mesa.studies import plots
-from sabm_mesa.studies.judging import CODES, Judging, code_message, coded, messages_of
+from sabm_mesa.studies.judging import Judging, message_coder, messages_of
 from sabm_mesa.studies.plots import codes_by_round
 from tests.core.support import tiny
 from tests.llm_server import Fault, LLMServer
@@ -52,7 +53,7 @@ def message_in(messages: list[dict[str, Any]]) -> str:
 
 
 def like_the_rules(messages: list[dict[str, Any]], _body: dict[str, Any]) -> str:
-    return ", ".join(sorted(code_message(message_in(messages)))) or "none"
+    return ", ".join(sorted(message_coder().codes(message_in(messages)))) or "none"
 
 
 def contrary(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
@@ -81,7 +82,9 @@ def test_by_the_rules(sabm: Sabm, path: Path) -> None:
     ]
     assert outcome.out.splitlines()[-1] == f"Written to {folder}: messages.csv, codes.png"
     found = pd.read_csv(folder / "messages.csv")
-    pd.testing.assert_frame_equal(found, coded(messages_of(path)), check_dtype=False)
+    pd.testing.assert_frame_equal(
+        found, message_coder().coded(messages_of(path)), check_dtype=False
+    )
     assert (folder / "codes.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -163,7 +166,7 @@ def test_answers_as_json(sabm: Sabm, path: Path) -> None:
     def brain(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
         codes = body["response_format"]["json_schema"]["schema"]["properties"]["answer"]
         assert codes["items"]["enum"] == list(CODES)
-        return json.dumps({"answer": sorted(code_message(message_in(messages)))})
+        return json.dumps({"answer": sorted(message_coder().codes(message_in(messages)))})
 
     with LLMServer(brain=brain) as server:
         outcome = sabm(

@@ -16,25 +16,25 @@ from sabm_mesa import (
     ScriptedMind,
     SentenceMaking,
 )
-from sabm_mesa.analysis.messages import assents, signals_agreement, signals_disagreement, word_lists
+from sabm_mesa.analysis.messages import (
+    CODES,
+    assents,
+    read_words,
+    shares,
+    signals_agreement,
+    signals_disagreement,
+    word_lists,
+)
 from sabm_mesa.analysis.statistics import agreement_by_code
 from sabm_mesa.core.answers import InvalidAnswer
 from sabm_mesa.errors import ParameterError, UnknownName
 from sabm_mesa.models.bertrand.measures import first_price_agreement
-from sabm_mesa.models.evacuation.measures import codes
+from sabm_mesa.models.evacuation.measures import WORDS, codes
 from sabm_mesa.models.evacuation.model import EmergencyEvacuation
+from sabm_mesa.models.registry import find_all
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.rerun import replay
-from sabm_mesa.studies.judging import (
-    CODES,
-    CodeList,
-    Judging,
-    code_message,
-    coded,
-    judge,
-    messages_of,
-    shares,
-)
+from sabm_mesa.studies.judging import CodeList, Judging, judge, message_coder, messages_of
 from sabm_mesa.studies.plots import MOST_POINTS, codes_by_round
 from tests.core.support import tiny
 
@@ -86,19 +86,12 @@ CASES = [
 
 @pytest.mark.parametrize(("text", "expected"), CASES, ids=[text for text, _ in CASES])
 def test_what_messages_do(text: str, expected: set[str]) -> None:
-    assert code_message(text) == expected
-
-
-def test_exits_of_other_names() -> None:
-    text = "Take the gangway door. Run to the bow!"
-
-    assert code_message("Run to the bow!") == set()
-    assert code_message(text, ("gangway", "bow")) == {"guidance"}
+    assert message_coder().codes(text) == expected
 
 
 @given(st.text())
 def test_any_text_can_be_coded(text: str) -> None:
-    assert code_message(text) <= set(CODES)
+    assert message_coder().codes(text) <= set(CODES)
 
 
 @given(
@@ -108,14 +101,14 @@ def test_the_coder_goes_beyond_what_the_models_count_and_never_below(words: list
     text = " ".join(words)
 
     assert assents(text) or not signals_agreement(text)
-    assert ("agreement" in code_message(text)) == assents(text)
-    assert ("disagreement" in code_message(text)) == signals_disagreement(text)
+    assert ("agreement" in message_coder().codes(text)) == assents(text)
+    assert ("disagreement" in message_coder().codes(text)) == signals_disagreement(text)
 
 
 def test_words_of_encouragement_of_the_models_count_here_too() -> None:
-    for phrase in word_lists()["heartening"]["phrases"]:
+    for phrase in read_words(WORDS)["encouragement"]["phrases"]:
         assert codes(phrase, ()) == {"encouraging"}
-        assert "encouragement" in code_message(phrase)
+        assert "encouragement" in message_coder().codes(phrase)
 
 
 def test_the_word_lists_are_written_as_the_coder_reads_them() -> None:
@@ -126,7 +119,10 @@ def test_the_word_lists_are_written_as_the_coder_reads_them() -> None:
             elif isinstance(entry, list):
                 yield entry
 
-    for words in lists(word_lists()):
+    declared = {model.message_words for model in find_all().models.values()} - {""}
+    assert len(declared) == 3
+    tables = [word_lists(), *map(read_words, declared)]
+    for words in (words for table in tables for words in lists(table)):
         assert len(words) == len(set(words)), words
         assert all(word == word.lower().strip() and "\u2019" not in word for word in words)
 
@@ -144,30 +140,30 @@ SAID = frame(
 
 
 def test_coded_messages() -> None:
-    found = coded(SAID)
+    found = message_coder().coded(SAID)
 
     assert list(found.columns) == [*SAID.columns, *CODES]
     assert found["number"].tolist() == [True, False, False, False]
     assert found["agreement"].tolist() == [False, True, False, True]
     assert all(found[code].dtype == bool for code in CODES)
-    assert list(coded(SAID[:0]).columns) == list(found.columns)
+    assert list(message_coder().coded(SAID[:0]).columns) == list(found.columns)
     with pytest.raises(ValueError, match="no column text"):
-        coded(SAID[["run"]])
+        message_coder().coded(SAID[["run"]])
 
 
 def test_shares_of_codes() -> None:
-    by_round = shares(coded(SAID))
+    by_round = shares(message_coder().coded(SAID))
 
     assert by_round["round"].tolist() == [1, 2]
     assert by_round["messages"].tolist() == [3, 1]
     assert by_round["agreement"].tolist() == pytest.approx([2 / 3, 0])
-    by_run = shares(coded(SAID), ["run", "round"])
+    by_run = shares(message_coder().coded(SAID), ["run", "round"])
     assert by_run["agreement"].tolist() == [0.5, 0, 1]
     assert list(by_run.columns) == ["run", "round", "messages", *CODES]
 
 
 def test_messages_that_a_judge_did_not_code_are_in_no_share() -> None:
-    judged = coded(SAID).astype(dict.fromkeys(CODES, "boolean"))
+    judged = message_coder().coded(SAID).astype(dict.fromkeys(CODES, "boolean"))
     judged.loc[[0, 2], list(CODES)] = pd.NA
     found = shares(judged)
 
@@ -240,7 +236,7 @@ def test_the_talk_of_an_evacuation_is_coded_as_the_model_coded_it(tmp_path: Path
     path = tmp_path / "r.sqlite"
     model = EmergencyEvacuation(n_people=12, n_rounds=3, rng=1, recording=path)
     model.run_model()
-    by_round = shares(coded(messages_of(path))).set_index("round")
+    by_round = shares(message_coder().coded(messages_of(path))).set_index("round")
     own = model.model_frame().set_index("round").loc[by_round.index]
 
     assert by_round["guidance"].tolist() == own["guiding"].tolist()
@@ -299,7 +295,7 @@ def test_price_agreements_of_several_runs() -> None:
 def test_the_coder_agrees_with_the_messages_coded_by_hand(part: str) -> None:
     by_hand = pd.DataFrame(HAND[part])
     held = {code: [code in codes for codes in by_hand["codes"]] for code in CODES}
-    found = agreement_by_code(pd.DataFrame(held), coded(by_hand[["text"]]), CODES)
+    found = agreement_by_code(pd.DataFrame(held), message_coder().coded(by_hand[["text"]]), CODES)
 
     assert len(by_hand) == 40
     assert {code for codes in by_hand["codes"] for code in codes} == set(CODES)
@@ -329,7 +325,9 @@ def test_a_list_of_codes_is_read_strictly() -> None:
 def test_the_rules_as_a_judge_say_what_the_coder_says(tmp_path: Path) -> None:
     judged, _ = judge(SAID, "classical", tmp_path / "j.sqlite")
 
-    pd.testing.assert_frame_equal(judged.astype(dict.fromkeys(CODES, bool)), coded(SAID))
+    pd.testing.assert_frame_equal(
+        judged.astype(dict.fromkeys(CODES, bool)), message_coder().coded(SAID)
+    )
 
 
 def test_each_text_is_judged_once_and_what_cannot_be_read_is_missing(tmp_path: Path) -> None:
@@ -377,7 +375,9 @@ def test_a_message_cannot_end_its_quotation() -> None:
 
 
 def test_the_plot_has_a_panel_a_code() -> None:
-    figure = codes_by_round({"rules": coded(SAID), "judge": coded(SAID)}, "two runs")
+    figure = codes_by_round(
+        {"rules": message_coder().coded(SAID), "judge": message_coder().coded(SAID)}, "two runs"
+    )
     *panels, counts = figure.axes
 
     assert [ax.get_title(loc="left") for ax in panels] == list(CODES)
@@ -390,7 +390,9 @@ def test_the_plot_has_a_panel_a_code() -> None:
 
 
 def test_many_rounds_are_put_together_and_rounds_without_talk_are_gaps() -> None:
-    many = coded(frame(*((0, k, 1, "I agree.") for k in range(300) if k < 150 or k > 200)))
+    many = message_coder().coded(
+        frame(*((0, k, 1, "I agree.") for k in range(300) if k < 150 or k > 200))
+    )
     (line, *_) = codes_by_round({"rules": many}).axes[CODES.index("agreement")].lines
 
     assert len(line.get_xdata()) == MOST_POINTS
@@ -400,6 +402,6 @@ def test_many_rounds_are_put_together_and_rounds_without_talk_are_gaps() -> None
 
 def test_nothing_to_plot() -> None:
     with pytest.raises(ValueError, match="no rows"):
-        codes_by_round({"rules": coded(SAID[:0])})
+        codes_by_round({"rules": message_coder().coded(SAID[:0])})
     with pytest.raises(ValueError, match="one to 3 coders"):
         codes_by_round({})

@@ -233,6 +233,7 @@ class BertrandCompetition(SmartModel):
         },
         "collusion": {"Bertrand equilibrium": 0.0, "cartel": 1.0},  # Calvano et al. 2020
     }  # fmt: skip
+    message_words = Path(__file__).with_name("words.toml")
     message_measures: ClassVar[Mapping[str, MessageMeasure]] = {
         "first_price_agreement": MessageMeasure(
             "First round with an explicit price agreement", first_price_agreement

@@ -1,7 +1,7 @@
 """Measures of the evacuation: what messages do, coded by rules, and how even counts are.
 
-The coder can be checked by hand: its word lists are in ``analysis/words.toml``, its rules in the
-docstrings below. It reads the surface of English sentences and no more.
+The coder can be checked by hand: its word lists are in ``words.toml`` of this folder, its rules
+in the docstrings below. It reads the surface of English sentences and no more.
 """
 
 from __future__ import annotations
@@ -10,8 +10,15 @@ import math
 import re
 from collections.abc import Iterable
 from functools import cache, lru_cache
+from pathlib import Path
 
-from sabm_mesa.analysis.messages import word_lists
+from sabm_mesa.analysis.messages import read_words
+
+CODES = ("informing", "encouraging", "guiding")
+WORDS = Path(__file__).with_name("words.toml")
+"""The word lists; some of them are also those of the coder that scenarios share."""
+_CLAUSE_END = re.compile(r"[.,:;!?\n]|\s(?:but|so|and then|instead of|rather than)\s")
+_WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
 
 
 def evenness(counts: Iterable[float]) -> float:
@@ -34,11 +41,6 @@ def evenness(counts: Iterable[float]) -> float:
     shares = [number / total for number in numbers if number > 0]
     entropy = math.fsum(share * math.log(1 / share) for share in shares)
     return entropy / math.log(len(numbers))
-
-
-CODES = ("informing", "encouraging", "guiding")
-_CLAUSE_END = re.compile(r"[.,:;!?\n]|\s(?:but|so|and then|instead of|rather than)\s")
-_WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
 
 
 @lru_cache(maxsize=4096)
@@ -99,14 +101,22 @@ def recommended(text: str, exits: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @cache
-def _phrases(table: str) -> tuple[str, ...]:
-    return tuple(word_lists()[table]["phrases"])
+def _words() -> dict[str, tuple[str, ...]]:
+    """Name in the rules → its words."""
+    words = read_words(WORDS)
+    return {
+        "situation": tuple(words["information"]["states"]),
+        "heartening": tuple(words["encouragement"]["phrases"]),
+        "direction": tuple(words["guidance"]["directions"]),
+        "against": tuple(words["recommendation"]["against"]),
+        "favour": tuple(words["recommendation"]["favour"]),
+    }
 
 
 def _clauses(text: str) -> list[str]:
     """The clauses as words between single blanks, with a blank at either end."""
     plain = text.lower().replace("\u2019", "'")
-    for phrase in _phrases("favour"):
+    for phrase in _words()["favour"]:
         plain = plain.replace(phrase, "clear")
     return [f" {' '.join(_WORD.findall(part))} " for part in _CLAUSE_END.split(plain)]
 
@@ -115,5 +125,5 @@ def _stands_in(phrase: str, clause: str) -> bool:
     return f" {phrase} " in clause
 
 
-def _holds(clause: str, table: str) -> bool:
-    return any(_stands_in(phrase, clause) for phrase in _phrases(table))
+def _holds(clause: str, name: str) -> bool:
+    return any(_stands_in(phrase, clause) for phrase in _words()[name])

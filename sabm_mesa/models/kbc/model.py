@@ -143,6 +143,7 @@ class KeynesianBeautyContest(SmartModel):
         name: name for name in ("choice", "won", "payoff", "level")
     }
     score = Score("Payoff in a run (credits)", "n_players")
+    message_words = Path(__file__).with_name("words.toml")
     theory_marks: ClassVar[dict[str, Any]] = {"levels": level_k_labels()}
     screener = "sabm_mesa.models.kbc.screening:PickScreener"
     changeable = frozenset({"reward_rule"})

@@ -18,11 +18,11 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from sabm_mesa.analysis.messages import CODES
 from sabm_mesa.core.parameters import check_int, parameters_of
 from sabm_mesa.errors import ParameterError, UnknownName, UsageError
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.registry import scenario
-from sabm_mesa.studies.judging import CODES
 
 Data = Literal["model", "agents", "messages"]
 Kind = Literal["below", "above", "within", "less", "more", "like"]

@@ -17,6 +17,7 @@ from urllib.parse import quote
 import pandas as pd
 
 from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.messages import CODES
 from sabm_mesa.minds.specs import Minds, by_spec
 from sabm_mesa.recording import RecordedRun, load_runs
 from sabm_mesa.recording.export import DPI, make_folder, readable_json, write_file, write_text_file
@@ -34,7 +35,6 @@ from sabm_mesa.studies.experiments.figures import (
 from sabm_mesa.studies.experiments.plan import Plan, asks_language_model, described
 from sabm_mesa.studies.experiments.results import Results, is_outside
 from sabm_mesa.studies.experiments.running import alike
-from sabm_mesa.studies.judging import CODES
 from sabm_mesa.studies.page import (
     NONE,
     Verbatim,

@@ -33,7 +33,7 @@ from sabm_mesa.studies.experiments.plan import (
     with_earlier_runs,
     with_pending_run,
 )
-from sabm_mesa.studies.judging import coded, messages_in
+from sabm_mesa.studies.judging import message_coder, messages_in
 
 RECORDING, EARLIER = "recording.sqlite", "earlier"
 
@@ -117,7 +117,7 @@ class Outcome:
         model_data: the model data with ``condition`` and ``seed`` first.
         agent_data: the agent data with ``condition`` and ``seed`` first.
         messages: the messages, with ``condition`` and ``seed`` first and the codes of the
-            rule-based coder (see `sabm_mesa.studies.judging`).
+            rule-based coder (see `sabm_mesa.analysis.messages`).
         ran: how many runs were played or resumed now.
         earlier: the earlier runs that these build on, or None.
     """
@@ -196,7 +196,7 @@ def read(plan: Plan, path: Path, ran: int = 0, earlier: Outcome | None = None) -
         columns=["run", "condition", "seed"],
     )
     frames = Recorded(path).frames()
-    frames["messages"] = coded(messages_in(frames["decisions"]))
+    frames["messages"] = message_coder().coded(messages_in(frames["decisions"]))
 
     def of_cells(name: str) -> pd.DataFrame:
         data = where.merge(frames[name].drop(columns="seed", errors="ignore"), on="run")
