@@ -24,7 +24,7 @@ from sabm_mesa.cli.options import (
 from sabm_mesa.models import registry
 
 if TYPE_CHECKING:
-    from sabm_mesa.runs.cost import Cost, Estimate, Range, Typical
+    from sabm_mesa.runs.cost import Cost, Estimate
 
 _HEAD = ("question", "mind", "asks", "requests", "tokens sent", "tokens received", "dollars")
 
@@ -88,46 +88,28 @@ def in_words(estimated: Estimate) -> str:
         _HEAD,
         *((line.question, line.mind, *_cells(line.cost)) for line in estimated.lines),
         ("in all", "", *_cells(estimated.total)),
-        *_typically(estimated.typical),
+        ("likely", "", *_cells(estimated.total, ends=("likely",))),
     ]
     return "\n".join([head, _table(rows), *estimated.notes])
 
 
-def _typically(typical: Typical | None) -> list[tuple[str, ...]]:
-    if typical is None:
-        return []
-    from sabm_mesa.runs.cost import Range
-
-    asks, sent, received = (
-        _count(Range(n, n))
-        for n in (typical.asks, typical.prompt_tokens, typical.completion_tokens)
-    )
-    dollars = _dollars(Range(typical.usd, typical.usd))
-    return [("typically", "", asks, asks, sent, received, dollars)]
-
-
-def _cells(each: Cost) -> tuple[str, ...]:
+def _cells(each: Cost, ends: Sequence[str] = ("low", "high")) -> tuple[str, ...]:
+    """The numbers of a row; one where all ends are the same."""
     counts = (each.asks, each.requests, each.prompt_tokens, each.completion_tokens)
-    return (*map(_count, counts), _dollars(each.usd))
+    texts = [[_count(getattr(found, end)) for end in ends] for found in counts]
+    texts.append([_dollars(getattr(each.usd, end)) for end in ends])
+    return tuple("–".join(dict.fromkeys(each)) for each in texts)
 
 
-def _count(found: Range) -> str:
-    return _between(f"{_rounded(found.low):,.0f}", f"{_rounded(found.high):,.0f}")
-
-
-def _rounded(number: float) -> float:
+def _count(number: float) -> str:
     """A number as it is; beyond 10,000 to three digits: nobody knows more of it."""
-    return float(f"{number:.3g}") if number >= 10_000 else number
+    return f"{float(f'{number:.3g}') if number >= 10_000 else number:,.0f}"
 
 
-def _dollars(found: Range) -> str:
-    if math.isnan(found.high):
+def _dollars(usd: float) -> str:
+    if math.isnan(usd):
         return "price unknown"
-    return _between(*(f"{n:,.2f}" if n >= 0.1 else f"{n:.2g}" for n in (found.low, found.high)))
-
-
-def _between(low: str, high: str) -> str:
-    return low if low == high else f"{low}–{high}"
+    return f"{usd:,.2f}" if usd >= 0.1 else f"{usd:.2g}"
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:

@@ -1,32 +1,26 @@
-"""Cost of runs before anything is spent: asks, tokens and dollars, each as a range.
+"""Cost of runs before anything is spent: asks, tokens and dollars, each low, likely and high.
 
-`estimate` plays the scenario with stub minds in place of the minds that are paid for (`dry_run`),
-counts their asks, measures a sample of the real prompts, and scales. Nothing is sent; neither a
-key nor a network is needed; the same call gives the same estimate.
+`estimate` plays the scenario once with stub minds in place of the minds that are paid for, counts
+their asks, measures the real prompts, and scales. Nothing is sent and no key is needed.
 
 Asks
-    Five dry runs (`PLAYS`): as the classical minds decide (the typical run); all alike, with the
-    first or with the last option; and without any usable action. From the smallest number of asks
-    to the largest, when runs that ended early go on to the last round at the same rate; three
-    roots of the number wider where the runs differ in a round. A dry run stops after `MAX_ASKS`
-    asks: later rounds are like the second half of those played, give or take 5 %. Of more than
-    `MANY` agents only `FEW` and twice as many are played: asks grow with the agents or do not,
-    prompts grow along the line through both.
+    The dry run decides as the classical minds do. Low and high: the rounds in which a question is
+    asked, times the fewest and the most asks in one of them. Talks may be shorter: an agent that
+    was asked several times in a round may be asked once, and only one of them, where some were
+    asked more often than others. A run that ended early may end after one round, or go on to the
+    last. Rounds after `MAX_ASKS` asks are like the second half of those played.
 Tokens
-    2.5 to 5 characters (bytes of UTF-8), typically 4, make a token of the prompts. They are
-    rendered with texts of one word for the low end, and with texts as long as the spec keeps them
-    for the high end. An answer has between 1 token and the length of its JSON schema, or
-    `max_tokens` where its length is free (texts, reasoning). At most one answer in five (of few
-    answers more, by chance) cannot be used and is asked for again.
+    A token is 5, 4 or 2.5 characters. Texts in prompts have one word, `SENTENCE` characters, or as
+    many as the spec keeps. An answer has 1 token, or a sentence where text or reasoning is free, or
+    `max_tokens` there and else the length of its JSON schema. At most `UNUSABLE` are asked again.
 Dollars
-    By the price table; at the low end the server has everything that is sent in its cache. An
-    unknown price is NaN, never zero.
+    By the price table; low: all that is sent is in the server's cache. Unknown is NaN, never zero.
 Pilot
-    A recording gives tokens for a character, lengths of texts and answers, repeated asks and the
-    share of cached tokens, by question (`calibration`): the mean, and 10 % and four standard errors
-    to either side.
+    A recording gives the means by question: tokens sent for a character, tokens and texts received,
+    repeated asks, cached tokens. Another run differs by the factor ``MARGIN + 3 / n`` after `n`
+    asks (rule of three: what never happened in `n` trials).
 Not known
-    Ends of a run beyond the rounds played, requests that failed, thoughts beyond `max_tokens`,
+    Runs that end earlier than with classical minds, failed requests, thoughts beyond `max_tokens`,
     embeddings, shared requests. A bound that holds for certain is a cap (`Budget`).
 """
 
@@ -34,73 +28,52 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from sabm_mesa.core.answers import AnswerSpec, Choice, Number, Text
+from sabm_mesa.core.answers import AnswerSpec, Text
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.core.parameters import bind
-from sabm_mesa.errors import ParameterError, UsageError
+from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm.budget import ANSWER_TOKENS, TOKENS_PER_MESSAGE
 from sabm_mesa.llm.prices import PriceTable
 from sabm_mesa.minds.base import Mind, name_of
-from sabm_mesa.minds.specs import assign, language_model
+from sabm_mesa.minds.specs import language_model
 from sabm_mesa.recording.statistics import asked
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
 Array = npt.NDArray[np.float64]
-Measures = Mapping[str, Array]
-"""Measure → low, typical and high."""
-Pilot = Mapping[tuple[str, str], Measures]
-"""(question, language model) → measures; see `calibration`."""
 
-LOW, TYPICAL, HIGH = range(3)
-CLASSICAL, FIRST, LAST, STILL = "classical", "first", "last", "still"
-PLAYS = ((CLASSICAL, TYPICAL), (FIRST, LOW), (LAST, LOW), (FIRST, HIGH), (STILL, HIGH))
-"""How the stub minds of each dry run decide, and how long their texts are."""
 MAX_ASKS, MIN_ROUNDS, BEYOND = 3000, 5, 0.05
-"""Asks after which a dry run stops, but not before so many rounds; and the share by which the range
-is wider then."""
-FEW, MANY = 50, 200
-"""Of more than `MANY` agents, `FEW` are played, and twice as many."""
+"""Asks after which a dry run of so many rounds stops, and the share by which asks vary then."""
 SAMPLE = 25
-"""Prompts of a question that are all rendered; of those beyond, ever fewer."""
-STEADY = 2.0
-"""A prompt that grows by fewer characters with a round or an agent does not show each of them."""
+"""Turns of a phase whose prompts are all rendered; of those beyond, ever fewer."""
 TOKENS_PER_CHAR = np.array([1 / 5, 1 / 4, 1 / 2.5])
-"""English prose has 4 (OpenAI's rule of thumb) to 5 characters a token, numbers and most other
-scripts 2.5 to 3."""
+"""Of bytes of UTF-8: 4 (OpenAI's rule of thumb) to 5 a token in English, 2.5 to 3 in others."""
 OVERHEAD = TOKENS_PER_MESSAGE * np.arange(3)
 """Tokens around the messages of an ask."""
-AGAIN = 200
-"""Tokens of a message that says why an answer cannot be used, at most."""
-UNUSABLE = 0.2
-"""The largest share of answers that cannot be used (our choice), chance aside."""
-MARGIN, ERRORS, DEVIATIONS = 0.1, 4.0, 3.0
-"""The share by which another run differs from a pilot; standard errors to either side of what was
-measured; standard deviations to either side of a count that depends on chance (our choices)."""
-WORD = "xxxxxx; "
-"""Eight characters; a scenario that takes a text apart finds several parts."""
-SENTENCE = 20 * 6
-"""Characters of a typical text."""
-REASONING = 40
-"""Tokens of one or two sentences of private reasoning."""
+UNUSABLE, AGAIN, MARGIN = 0.2, 200, 1.25
+"""Largest share of answers that cannot be used; tokens of a message that says why; the factor by
+which another run differs from a pilot (our choices)."""
+WORD, SENTENCE = "xxxxxx; ", 20 * 6
+"""Texts repeat it (one that is taken apart has several parts); characters of a likely text."""
+SHORT, REASONING = 2, 40
+"""Tokens of a likely number or option, and of one or two sentences of private reasoning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """From `low` to `high`; NaN where nothing is known."""
+    """From `low` to `high`, and one guess between them; NaN where nothing is known."""
 
     low: float = 0.0
+    likely: float = 0.0
     high: float = 0.0
 
 
@@ -125,16 +98,6 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Typical:
-    """One guess between low and high: the classical run, answers of a sentence, all usable."""
-
-    asks: float
-    prompt_tokens: float
-    completion_tokens: float
-    usd: float
-
-
-@dataclass(frozen=True, slots=True)
 class Estimate:
     """Estimated cost of runs.
 
@@ -146,7 +109,6 @@ class Estimate:
         minds: spec → number of agents.
         lines: by question and mind, those that are paid for.
         notes: the basis of the numbers and what is not known, in sentences.
-        typical: one guess for all runs; None when nothing is paid for.
     """
 
     scenario: str
@@ -156,17 +118,143 @@ class Estimate:
     minds: Mapping[str, int]
     lines: Sequence[Line]
     notes: Sequence[str]
-    typical: Typical | None = None
 
     @property
     def total(self) -> Cost:
         """Cost of all runs together."""
         parts = ([getattr(line.cost, name) for line in self.lines] for name in Cost.__slots__)
-        return Cost(*(Range(sum(r.low for r in p), sum(r.high for r in p)) for p in parts))
+        ends = ([sum(getattr(p, end) for p in part) for end in Range.__slots__] for part in parts)
+        return Cost(*(Range(*each) for each in ends))
 
     def as_dict(self) -> dict[str, Any]:
         """The estimate as plain data."""
         return {**asdict(self), "total": asdict(self.total)}
+
+
+class Measured(NamedTuple):
+    """Means over the `n` asks of one question in a pilot.
+
+    Tokens `sent` for a character of the first attempt and tokens `received`, in all attempts;
+    attempts `again` after the first; the `cached` share of the tokens sent; characters `said`.
+    """
+
+    n: float
+    sent: float
+    received: float
+    again: float
+    cached: float
+    said: float
+
+    @property
+    def around(self) -> Array:
+        """Factors of the mean for low, likely and high."""
+        high = MARGIN + 3 / self.n
+        return np.array([1 / high, 1, high])
+
+
+Pilot = Mapping[tuple[str, str], Measured]
+"""(question, language model) → means; the model ``""`` stands for all."""
+
+
+def measure_pilot(path: str | Path, scenario: str) -> Pilot:
+    """Measure the answers of language models in the runs of a scenario in a recording."""
+    found = defaultdict(list)
+    for each in asked(path, scenario):
+        row = (each.n_chars, each.prompt_tokens, each.completion_tokens, each.attempts - 1,
+               each.cached_tokens, each.said)  # fmt: skip
+        for model in (language_model(each.mind), ""):
+            found[each.name, model].append(row)
+    pilot = {}
+    for key, rows in found.items():
+        chars, sent, received, again, cached, said = np.mean(rows, axis=0).tolist()
+        pilot[key] = Measured(len(rows), sent / chars, received, again, cached / sent, said)
+    return pilot
+
+
+class StubMind(Mind):
+    """Answers in place of a mind that may cost something (and is never called), and counts.
+
+    Attributes:
+        asked: question → for each ask the round, the agent, the characters of its prompt and those
+            of them that are `WORD`; NaN for a prompt that was not rendered.
+        specs: question → its answer specs.
+        limit: tokens of an answer at most.
+        longer: how many times as long as here a text can be.
+    """
+
+    instant, paid = True, False
+
+    def __init__(self, mind: Any, scenario: type[SmartModel], pilot: Pilot) -> None:
+        self.spec = name_of(mind)
+        self.language_model: str = getattr(mind, "model", "") or language_model(self.spec)
+        self.settings = getattr(mind, "settings", None)
+        self.limit, self.longer = ANSWER_TOKENS, 1.0
+        self.asked: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+        self.specs: dict[str, set[AnswerSpec]] = defaultdict(set)
+        self._pilot = pilot
+        self._classical = scenario.classical_minds.get("default")
+        self.informed = bool(self._classical and self._classical("classical").informed)
+        self._minds: dict[int, Mind] = {}
+
+    def measured(self, question: str) -> Measured | None:
+        """The measures of its language model in the pilot, or those of all."""
+        return self._pilot.get((question, self.language_model)) or self._pilot.get((question, ""))
+
+    def text_chars(self, spec: Text) -> tuple[float, float]:
+        """Characters of a likely text and of the longest that is kept."""
+        longest = min(spec.max_chars, spec.max_words * len(WORD), self.limit / TOKENS_PER_CHAR[0])
+        return min(SENTENCE, longest), longest
+
+    async def answer(self, ask: Ask) -> object:
+        """Answer as the classical mind does, or by an example; count the ask."""
+        chars = (math.nan, math.nan)
+        if ask.position % (1 + ask.position // SAMPLE) == 0:
+            prompt = "".join(ask.question)
+            chars = (_n_chars(prompt), prompt.count(WORD.strip()) * len(WORD))
+        self.asked[ask.name].append((ask.key.round, ask.key.agent, *chars))
+        self.specs[ask.name].add(ask.spec)
+        if self._classical is None:
+            decided: object = ask.spec.example(ask.rng)
+        else:
+            agent = ask.key.agent
+            if agent not in self._minds:
+                self._minds[agent] = self._classical("classical")
+            decided = await self._minds[agent].answer(ask)
+        if not isinstance(ask.spec, Text):
+            return decided
+        pilot, (n, longest) = self.measured(ask.name), self.text_chars(ask.spec)
+        self.longer = max(self.longer, longest / n)
+        n = pilot.said if pilot else n
+        return ask.spec.with_end(WORD * max(1, round(n / len(WORD))), str(decided))
+
+
+def dry_run(
+    scenario: type[SmartModel], parameters: Mapping[str, Any], pilot: Pilot
+) -> tuple[SmartModel, list[StubMind]]:
+    """Play a run with a stub mind for each spec that is paid for; without any, only make it."""
+    stubs: dict[str, StubMind] = {}
+
+    def stub_mind(mind: Any) -> Any:
+        # What is no mind at all stays: the model says what is wrong with it.
+        if not (language_model(mind) if isinstance(mind, str) else hasattr(mind, "answer")):
+            return mind
+        made = StubMind(mind, scenario, pilot)
+        return stubs.setdefault(made.spec, made) if getattr(mind, "paid", True) else made
+
+    given = {"rng": 0, **parameters, **scenario.dry_run_with}
+    minds = given.get("minds", "classical")
+    if isinstance(minds, Mapping):
+        given["minds"] = {stub_mind(mind): count for mind, count in minds.items()}
+    elif isinstance(minds, Sequence) and not isinstance(minds, str):
+        given["minds"] = [stub_mind(mind) for mind in minds]
+    else:
+        given["minds"] = stub_mind(minds)
+    model = scenario(**{**given, "recording": False, "connection": None})
+    for stub in stubs.values():
+        stub.limit = (stub.settings or model.llm_settings).max_tokens or ANSWER_TOKENS
+    while stubs and model.running and (model.round + 1 < MIN_ROUNDS or model.total.asks < MAX_ASKS):
+        model.step()
+    return model, list(stubs.values())
 
 
 def estimate(
@@ -193,375 +281,101 @@ def estimate(
     if runs < 1:
         raise ParameterError(f"The number of runs has to be 1 or more (got {runs}).")
     table = PriceTable(prices)
-    pilot = {} if recording is None else calibration(recording, scenario.scenario_name)
-    n, smaller = _smaller(scenario, parameters)
-    groups = [_plays(scenario, given, pilot) for given in smaller or [dict(parameters)]]
-    plays, model = groups[-1], groups[-1][0].model
-    minds = model.minds_in_use()
-    if smaller:
-        minds = dict(Counter(map(name_of, assign("minds", parameters.get("minds", CLASSICAL), n))))
-    lines, typical = list[Line](), np.zeros(4)
-    stubs = [(mind, stub) for play in plays for mind, stub in play.stub_minds.items()]
-    for question, mind in dict.fromkeys(
-        (name, mind) for mind, stub in stubs for name in stub.asked
-    ):
-        counted = _counted(plays, question, mind)
-        if smaller:
-            agents = [group[0].model.minds_in_use()[mind] for group in groups] + [minds[mind]]
-            counted = _scaled(_counted(groups[0], question, mind), counted, agents, n)
-        stub = plays[0].stub_minds[mind]
-        specs = {spec for play in plays for spec in play.stub_minds[mind].asked[question].specs}
-        measured = _of(pilot, question, stub.language_model)
-        parts = _amounts(counted * [[runs], [1]], specs, model, stub.limit, measured)
+    pilot = {} if recording is None else measure_pilot(recording, scenario.scenario_name)
+    model, stubs = dry_run(scenario, parameters, pilot)
+    longer = max((stub.longer for stub in stubs), default=1.0)
+    lines = []
+    for stub in stubs:
         price = table.of(stub.language_model)
-        cached = np.clip(measured.get("cached", np.array([0, 0, 1]))[::-1], 0, 1)
-        tokens = zip(parts[2], parts[2] * cached, parts[3], strict=True)
-        usd = [price.cost(*map(round, each)) if price else math.nan for each in tokens]
-        parts = np.vstack([parts, usd])
-        lines.append(Line(question, mind, Cost(*(Range(p[LOW], p[HIGH]) for p in parts.tolist()))))
-        typical += parts[[0, 2, 3, 4], TYPICAL]
-    return Estimate(
+        for question, rows in stub.asked.items():
+            asks, chars = _counted(np.array(rows), model, longer) * [[runs], [1]]
+            measured = stub.measured(question)
+            if measured is None:
+                parts = _assumed(asks, chars, stub, question, model)
+            else:
+                parts = _scaled(asks, chars[1], measured)
+            cached = [1, 0, 0] if measured is None else [measured.cached] * 3
+            tokens = zip(parts[2], parts[2] * cached, parts[3], strict=True)
+            usd = [price.cost(*map(round, each)) if price else math.nan for each in tokens]
+            ranges = (Range(*each) for each in [*parts.tolist(), usd])
+            lines.append(Line(question, stub.spec, Cost(*ranges)))
+    found = Estimate(
         scenario=scenario.scenario_name,
         title=scenario.title,
         runs=runs,
         n_rounds=model.n_rounds,
-        minds=minds,
+        minds=model.minds_in_use(),
         lines=lines,
-        notes=_notes(plays, pilot, recording, table, parameters) if lines else [],
-        typical=Typical(*typical.tolist()) if lines else None,
+        notes=_notes(model, stubs, pilot, recording, table, parameters) if lines else [],
     )
-
-
-class _Asks:
-    """The asks of one question to one mind: numbers by round, prompts and specs of a sample."""
-
-    def __init__(self) -> None:
-        self.n = 0
-        self.by_round: Counter[int] = Counter()
-        self.specs: set[AnswerSpec] = set()
-        self._places: list[int] = []
-        self._chars: list[int] = []
-
-    def add(self, ask: Ask) -> None:
-        place, self.n = self.n, self.n + 1
-        self.by_round[ask.key.round] += 1
-        if place % (1 + place // SAMPLE) == 0:
-            self._places.append(place)
-            self._chars.append(sum(map(_n_chars, ask.question)))
-            self.specs.add(ask.spec)
-
-    def prolonged(self, played: int, rounds: int) -> tuple[Array, float]:
-        """The asks by round and the mean characters of a prompt, from the rounds played."""
-        by_round = prolonged(np.array([self.by_round[i] for i in range(played)], float), rounds)
-        if not self._places:
-            return by_round, 0.0
-        chars = np.interp(range(self.n), self._places, self._chars)
-        steady = STEADY * played / self.n
-        return by_round, float(prolonged(chars, round(by_round.sum()), steady).mean())
-
-
-class StubMind:
-    """Answers in place of a mind that may cost something (and is never called), and counts.
-
-    Args:
-        mind: its spec, or the mind itself.
-        scenario: the model class.
-        play: one of `PLAYS`.
-        pilot: the measures of a pilot recording.
-    """
-
-    instant, paid = True, False
-
-    def __init__(
-        self, mind: Any, scenario: type[SmartModel], play: tuple[str, int], pilot: Pilot
-    ) -> None:
-        self.spec: str = name_of(mind)
-        self.language_model: str = getattr(mind, "model", "") or language_model(self.spec)
-        self.settings = getattr(mind, "settings", None)
-        self.limit = ANSWER_TOKENS
-        self.asked: dict[str, _Asks] = defaultdict(_Asks)
-        self._manner, self._length = play
-        self._pilot = pilot
-        phases = [phase.name for phase in scenario.phases]
-        self._action = "act" if "act" in phases else phases[-1]
-        classical = scenario.classical_minds.get("default")
-        self._classical = classical if self._manner == CLASSICAL else None
-        self.informed = getattr(classical and classical(CLASSICAL), "informed", False)
-        self._minds: dict[int, Mind] = {}
-
-    async def answer(self, ask: Ask) -> object:
-        """Answer an ask; a repeated one is not counted, and gets no usable answer again."""
-        if ask.rejected:
-            return ""
-        self.asked[ask.name].add(ask)
-        decided = await self._decide(ask)
-        if not isinstance(ask.spec, Text):
-            still = self._manner == STILL and ask.key.phase == self._action
-            return "" if still else decided
-        said = _of(self._pilot, ask.name, self.language_model).get("said")
-        length = int(_text_chars(ask.spec, self.limit, said)[self._length])
-        words = f"{decided} " if isinstance(decided, str) else ""
-        return ask.spec.with_end((words + WORD * length)[:length], words)
-
-    async def _decide(self, ask: Ask) -> object:
-        spec, first = ask.spec, self._manner == FIRST
-        if self._classical is not None:
-            if ask.key.agent not in self._minds:
-                self._minds[ask.key.agent] = self._classical(CLASSICAL)
-            return await self._minds[ask.key.agent].answer(ask)
-        if isinstance(spec, Choice) and self._manner in {FIRST, LAST}:
-            return spec.options[0 if first else -1]
-        if isinstance(spec, Number) and self._manner in {FIRST, LAST}:
-            low, high = spec.finite
-            number = (low + high) / 2 if first else high
-            return math.floor(number) if spec.integer else number
-        return spec.example(ask.rng)
-
-
-@dataclass(frozen=True, slots=True)
-class DryRun:
-    """A run that was played with stub minds (by spec, those that are paid for)."""
-
-    model: SmartModel
-    stub_minds: Mapping[str, StubMind]
-    rounds: int
-    cut: bool
-
-
-def dry_run(
-    scenario: type[SmartModel],
-    parameters: Mapping[str, Any],
-    play: tuple[str, int] = PLAYS[0],
-    pilot: Pilot = MappingProxyType({}),
-    max_asks: int = MAX_ASKS,
-) -> DryRun:
-    """Play a run with stub minds; without any that is paid for the model is only made.
-
-    Args:
-        scenario: the model class.
-        parameters: its parameters; the seed is 0 unless one is given.
-        play: one of `PLAYS`.
-        pilot: the measures of a pilot recording.
-        max_asks: asks after which no further round begins, but for the first `MIN_ROUNDS`; 0: the
-            model is only made.
-
-    Raises:
-        UsageError: for parameters that cannot be used.
-        RunError: when the scenario or a classical mind fails.
-    """
-    stubs: dict[str, StubMind] = {}
-
-    def stub_mind(mind: Any) -> Any:
-        # What is no mind at all stays: the model says what is wrong with it.
-        if not (language_model(mind) if isinstance(mind, str) else hasattr(mind, "answer")):
-            return mind
-        made = StubMind(mind, scenario, play, pilot)
-        return stubs.setdefault(made.spec, made) if getattr(mind, "paid", True) else made
-
-    given = {"rng": 0, **parameters, **scenario.dry_run_with}
-    minds = given.get("minds", CLASSICAL)
-    if isinstance(minds, Mapping):
-        given["minds"] = {stub_mind(mind): count for mind, count in minds.items()}
-    elif isinstance(minds, Sequence) and not isinstance(minds, str):
-        given["minds"] = [stub_mind(mind) for mind in minds]
-    else:
-        given["minds"] = stub_mind(minds)
-    model = scenario(**{**given, "recording": False, "connection": None})
-    for stub in stubs.values():
-        stub.limit = (stub.settings or model.llm_settings).max_tokens or ANSWER_TOKENS
-    asks = 0
-    while (
-        stubs and max_asks and model.running and (asks < max_asks or model.round + 1 < MIN_ROUNDS)
-    ):
-        model.step()
-        asks = sum(each.n for stub in stubs.values() for each in stub.asked.values())
-    played = DryRun(model, stubs, model.round + 1, model.running)
     model.close()
-    return played
-
-
-def calibration(path: str | Path, scenario: str) -> Pilot:
-    """Return the measures of language models in a pilot recording of a scenario.
-
-    Args:
-        path: the recording.
-        scenario: the name of the scenario.
-
-    Returns:
-        (question, model) → measure → low, mean and high; the model ``""`` stands for all. The
-        measures: tokens of a character sent, characters of a text ``said``, and for all attempts
-        at an ask the ``requests``, the tokens sent by those of the first (``resent``), the tokens
-        of the ``completion`` and the ``cached`` share of those sent.
-
-    Raises:
-        RecordingError: when it is no recording, or damaged.
-        ParameterError: when it has no run of the scenario, or no answer of a language model.
-    """
-    found = defaultdict(list)
-    for each in asked(path, scenario):
-        for model in (language_model(each.mind), ""):
-            found[each.name, model].append((
-                each.first_tokens / max(1, each.n_chars), each.said, each.attempts,
-                each.prompt_tokens / each.first_tokens, each.completion_tokens,
-                each.cached_tokens / each.prompt_tokens,
-            ))  # fmt: skip
-    names = ("tokens_per_char", "said", "requests", "resent", "completion", "cached")
-    return {
-        kind: {
-            name: _around(values)
-            for name, values in zip(names, np.array(rows, float).T, strict=True)
-        }
-        for kind, rows in found.items()
-    }
-
-
-def _around(values: Array) -> Array:
-    """The mean of what was seen, with `MARGIN` and `ERRORS` standard errors to either side.
-
-    One further value that differs by half of the mean is taken to have been seen, so that a few
-    that happen to be alike do not say too much.
-    """
-    n, mean = values.size, float(np.mean(values))
-    squares = n * float(np.var(values)) + (0.5 * mean) ** 2
-    beyond = MARGIN * mean + ERRORS * math.sqrt(squares / (n + 1) / n)
-    return np.array([max(0.0, mean - beyond), mean, mean + beyond])
-
-
-def _of(pilot: Pilot, question: str, model: str) -> Measures:
-    return pilot.get((question, model)) or pilot.get((question, ""), {})
-
-
-def _narrowed(assumed: Array, measured: Array | None) -> Array:
-    """Return the measured range, within the assumed one unless the mean contradicts that."""
-    if measured is None:
-        return assumed
-    agrees = assumed[LOW] <= measured[TYPICAL] <= assumed[HIGH]
-    return np.clip(measured, assumed[LOW], assumed[HIGH]) if agrees else measured
-
-
-def _plays(scenario: type[SmartModel], parameters: Mapping[str, Any], pilot: Pilot) -> list[DryRun]:
-    """A dry run for each of `PLAYS`, each with another seed; one alone when nothing is paid for."""
-    given = parameters.get("rng")
-    seed = given if isinstance(given, int) else 0
-    found = [dry_run(scenario, {**parameters, "rng": seed}, PLAYS[0], pilot)]
-    for i, play in enumerate(PLAYS[1:] if found[0].stub_minds else (), 1):
-        found.append(dry_run(scenario, {**parameters, "rng": seed + i}, play, pilot))
     return found
 
 
-def _counted(plays: Sequence[DryRun], question: str, mind: str) -> Array:
-    """Two rows: asks in a run, and characters of a prompt."""
-    n_rounds = plays[0].model.n_rounds
-    played, whole = [], []
-    for play in plays:
-        asks = play.stub_minds[mind].asked[question]
-        played.append(asks.prolonged(play.rounds, n_rounds if play.cut else play.rounds))
-        whole.append(asks.prolonged(play.rounds, n_rounds))
-    totals, lengths = [counts.sum() for counts, _ in played], [chars for _, chars in played]
-    numbers = np.array([min(totals), totals[0], max(counts.sum() for counts, _ in whole)])
-    if any(play.cut for play in plays):
-        numbers *= [1 - BEYOND, 1, 1 + BEYOND]
-    if any(a != b for counts, _ in played for a, b in zip(counts, played[0][0], strict=False)):
-        numbers = np.maximum(0, numbers + DEVIATIONS * np.sqrt(numbers) * [-1, 0, 1])
-    low = min(chars for chars in lengths if chars)
-    all_early = all(counts.size < n_rounds for counts, _ in played)
-    high = max(chars for _, chars in (whole if all_early else played))
-    return np.array([numbers, [low, lengths[0] or low, high]])
-
-
-def prolonged(series: Array, n: int, steady: float = math.inf) -> Array:
-    """A series that goes on to `n` values like its second half: along its line, or at its mean.
+def _counted(rows: Array, model: SmartModel, longer: float) -> Array:
+    """Asks in a run, and characters of a prompt, from the asks of one question to one mind.
 
     Args:
-        series: the values, by round or by ask.
-        n: the number of values; no fewer than there are.
-        steady: growth from one value to the next below which the mean goes on.
+        rows: as in `StubMind.asked`.
+        model: the model of the dry run.
+        longer: how many times as long as in the dry run a text can be.
     """
-    half, more = series[len(series) // 2 :], max(0, n - len(series))
-    slope = np.polyfit(range(len(half)), half, 1)[0] if more and len(half) > 1 else 0.0
-    line = half[-1] + slope * np.arange(1, more + 1)
-    return np.append(series, line if slope >= steady else np.full(more, half.mean()))
+    played, most = model.round + 1, model.n_rounds
+    ends = most if model.running else played
+    asks = np.bincount(rows[:, 0].astype(int), minlength=played).astype(float)
+    later = asks[played // 2 :]
+    when = np.append(asks, np.full(most - played, later.mean()))
+    times = np.append(asks > 0, np.full(most - played, (later > 0).mean()))
+    turns = np.unique(rows[:, :2], axis=0, return_counts=True)[1]
+    each = asks[asks > 0]
+    low = each.min() / turns.max() if turns.min() == turns.max() else 1
+    low *= times.sum() if ends == most else 1
+    wider = BEYOND * model.running * np.array([-1, 0, 1]) + 1
+    numbers = wider * [low, when[:ends].sum(), each.max() * times.sum()]
+    known = np.flatnonzero(~np.isnan(rows[:, 2]))
+    prompts = []
+    for more, last in (len(WORD) / SENTENCE, ends), (1, ends), (longer, most):
+        chars = rows[known, 2] + (more - 1) * rows[known, 3]
+        means = _by_round(np.interp(range(len(rows)), known, chars), rows[:, 0], most)
+        prompts.append(np.average(means[:last], weights=when[:last]))
+    return np.array([numbers, prompts])
 
 
-def _smaller(
-    scenario: type[SmartModel], parameters: Mapping[str, Any]
-) -> tuple[int, list[dict[str, Any]]]:
-    """The number of agents, and parameters of two smaller runs; ``(0, [])`` for few agents.
-
-    The number of agents is the parameter ``n_…`` that the population follows. Minds and personas
-    keep their shares, and none is left out.
-    """
-    for name, n in bind(scenario, parameters).items():
-        if not name.startswith("n_") or name == "n_rounds" or not isinstance(n, int) or n <= MANY:
-            continue
-        found = []
-        for size in (FEW, 2 * FEW):
-            given = {**parameters, name: size}
-            for what in {"minds", "personas"} & set(parameters):
-                spread = assign(what, parameters[what], n)
-                each = list({name_of(one): one for one in spread}.values())
-                rest = size - len(each)
-                given[what] = each + [spread[i * n // rest] for i in range(rest)]
-            found.append(given)
-        try:
-            models = [dry_run(scenario, given, max_asks=0).model for given in found]
-        except UsageError:
-            continue  # the whole run says what is wrong
-        if [len(model.population) for model in models] == [FEW, 2 * FEW]:
-            return n, found
-    return 0, []
+def _by_round(values: Array, rounds: Array, most: int) -> Array:
+    """The mean in each round; in rounds to come along the line of the second half, if it rises."""
+    there = np.unique(rounds)
+    means = np.array([values[rounds == each].mean() for each in there])
+    half = len(there) // 2
+    slope = np.polyfit(there[half:], means[half:], 1)[0] if half > 1 else 0.0
+    beyond = np.clip(np.arange(most) - there[-1], 0, None)
+    rising: Array = np.interp(range(most), there, means) + max(0.0, slope) * beyond
+    return rising
 
 
-def _scaled(few: Array, twice: Array, agents: Sequence[int], n: int) -> Array:
-    """Scale the asks of a mind to `n` agents; it decides for so many of `FEW`, twice, and `n`."""
-    small, large, whole = agents
-    grows = twice[0] >= few[0] * (1 + large / small) / 2
-    slope = (twice[1] - few[1]) / FEW if few[0].any() else np.zeros(3)
-    slope[slope < STEADY] = 0
-    asks = twice[0] * np.where(grows, whole / large, 1)
-    return np.array([asks, twice[1] + slope * (n - 2 * FEW)])
-
-
-def _amounts(
-    counted: Array, specs: set[AnswerSpec], model: SmartModel, limit: int, measured: Measures
-) -> Array:
-    """Asks, requests, tokens sent and tokens received."""
-    asks, chars = counted
+def _assumed(asks: Array, chars: Array, stub: StubMind, question: str, model: SmartModel) -> Array:
+    """Asks, requests, tokens sent and tokens received, without a pilot."""
+    specs, limit, as_json = stub.specs[question], stub.limit, model.answer_format == "json"
     schema = max(_n_chars(json.dumps(spec.schema())) for spec in specs)
-    sent_along = [0, 0, schema if model.answer_format == "json" else 0]
-    prompt = (chars + sent_along) * TOKENS_PER_CHAR + OVERHEAD
-    answers = [_answer_tokens(spec, limit) for spec in specs]
-    chance = ERRORS * math.sqrt(UNUSABLE * (1 - UNUSABLE) / asks[HIGH])
-    unusable = min(1.0, UNUSABLE + chance)
-    again = unusable * (model.max_attempts > 1)
-    requests = np.array([1, 1, 1 + again])
-    resent = np.array([1, 1, 1 + again * (1 + (limit + AGAIN) / prompt[HIGH])])
-    typical, longest = np.mean(answers, axis=0)[0], np.max(answers)
-    answer = np.array([1, typical, longest + unusable * limit])
-    if measured:
-        prompt = _narrowed(prompt, chars * measured["tokens_per_char"])
-        requests = _narrowed(requests, measured["requests"])
-        resent = _narrowed(resent, measured["resent"])
-        answer = _narrowed(answer, measured["completion"])
-    return np.array([asks, asks * requests, asks * prompt * resent, asks * answer])
+    high_only = np.array([0, 0, 1])
+    prompt = (chars + schema * as_json * high_only) * TOKENS_PER_CHAR + OVERHEAD
+    again = UNUSABLE * (model.max_attempts > 1) * high_only
+    tokens = [
+        REASONING * spec.reasoning
+        + (TOKENS_PER_CHAR[1] * stub.text_chars(spec)[0] if isinstance(spec, Text) else SHORT)
+        for spec in specs
+    ]
+    free = any(isinstance(spec, Text) or spec.reasoning for spec in specs)
+    longest = min(limit, limit if free else schema * TOKENS_PER_CHAR[2])
+    answer = np.array([1, min(limit, np.mean(tokens)), longest]) + again * limit
+    sent = prompt * (1 + again) + again * (limit + AGAIN)
+    return np.array([asks, asks * (1 + again), asks * sent, asks * answer])
 
 
-def _answer_tokens(spec: AnswerSpec, limit: int) -> tuple[float, float]:
-    """Tokens of a typical and of the longest legal answer."""
-    typical, longest = 1.0, float(limit)
-    if isinstance(spec, Text):
-        typical += _text_chars(spec, limit)[TYPICAL] * TOKENS_PER_CHAR[TYPICAL]
-    elif isinstance(spec, Number | Choice) and not spec.reasoning:
-        longest = _n_chars(json.dumps(spec.schema())) * TOKENS_PER_CHAR[HIGH]
-    return min(limit, typical + REASONING * spec.reasoning), min(limit, longest)
-
-
-def _text_chars(spec: Text, limit: int, said: Array | None = None) -> Array:
-    """Characters of a text: of one word, of a sentence, and as many as are kept."""
-    words = (spec.max_words + 1) * len(WORD)
-    longest = min(spec.max_chars, words, limit / TOKENS_PER_CHAR[LOW])
-    assumed = np.array([2, min(SENTENCE, longest), longest])
-    return np.clip(np.ceil(_narrowed(assumed, said)), 1, spec.max_chars)
+def _scaled(asks: Array, chars: float, pilot: Measured) -> Array:
+    """Asks, requests, tokens sent and tokens received, as a pilot measured them."""
+    again = pilot.again * pilot.around + np.array([0, 0, 3 / pilot.n])
+    sent, received = (mean * pilot.around for mean in (pilot.sent * chars, pilot.received))
+    return np.array([asks, asks * (1 + again), asks * sent, asks * received])
 
 
 def _n_chars(text: str) -> int:
@@ -570,28 +384,26 @@ def _n_chars(text: str) -> int:
 
 
 def _notes(
-    plays: Sequence[DryRun],
+    model: SmartModel,
+    stubs: Sequence[StubMind],
     pilot: Pilot,
     recording: str | Path | None,
     table: PriceTable,
     parameters: Mapping[str, Any],
 ) -> list[str]:
-    model, stubs = plays[0].model, plays[0].stub_minds.values()
-    low, high = 1 / TOKENS_PER_CHAR[HIGH], 1 / TOKENS_PER_CHAR[LOW]
     notes = [f"Learned from {recording}."] if recording is not None else [(
-        f"Assumed: {low:g} to {high:g} characters a token; texts from one word to the longest that "
-        f"is kept; up to {UNUSABLE:.0%} of the answers unusable. A recording (--from) says more."
+        "Assumed: 2.5 to 5 characters a token; texts from one word to the longest that is kept; up "
+        f"to {UNUSABLE:.0%} of the answers unusable. A recording (--from) says more."
     )]  # fmt: skip
     known = {name for _, name in pilot if name}
     for name in sorted({stub.language_model for stub in stubs} - known if known else ()):
         like = ", ".join(sorted(known))
         notes.append(f"{name} is not in it: taken to write and count like {like}.")
-    if any(play.cut for play in plays):
-        rounds = min(play.rounds for play in plays if play.cut)
-        notes.append(f"At least {rounds:,} of {model.n_rounds:,} rounds were played; others alike.")
-    for name in sorted(
-        {s.language_model or s.spec for s in stubs if not table.of(s.language_model)}
-    ):
+    if model.running:
+        n, most = model.round + 1, model.n_rounds
+        notes.append(f"{n:,} of {most:,} rounds were played; others alike.")
+    names = {(stub.language_model or stub.spec, table.of(stub.language_model)) for stub in stubs}
+    for name in sorted(name for name, price in names if not price):
         notes += [f"The price of {name} is not known: list it in a price file (--prices)."]
     for name, value in type(model).dry_run_with.items():
         if parameters.get(name, value) != value:

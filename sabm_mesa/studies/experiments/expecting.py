@@ -11,7 +11,7 @@ import pandas as pd
 
 from sabm_mesa.analysis.inference import holm
 from sabm_mesa.llm import Connection
-from sabm_mesa.runs.cost import Cost, Estimate, Line, Range, Typical, estimate
+from sabm_mesa.runs.cost import Cost, Estimate, Line, Range, estimate
 from sabm_mesa.studies.experiments.claims import ALPHA, MOST_RUNS, judged
 from sabm_mesa.studies.experiments.design import COMPARED, Claim
 from sabm_mesa.studies.experiments.plan import (
@@ -99,7 +99,6 @@ def expected_cost(plan: Plan, folder: str | Path, prices: str | Path | None = No
         minds={" / ".join(dict.fromkeys(described(each) for each in plan.minds.values())): 1},
         lines=[_line(name, part) for name, part in parts if part.lines],
         notes=list(dict.fromkeys(notes)) if paid else [],
-        typical=_added([part.typical for _, part in parts if part.typical is not None]),
     )
 
 
@@ -119,7 +118,7 @@ def _estimated(plan: Plan, cells: list[Cell], prices: str | Path | None) -> tupl
     if cell.fork_of:
         share = 1.0 - cell.at / found.n_rounds
         lines = [replace(line, cost=_from(line.cost, share)) for line in found.lines]
-        found = replace(found, lines=lines, typical=None)
+        found = replace(found, lines=lines)
     return cell.condition, found
 
 
@@ -130,9 +129,4 @@ def _line(condition: str, part: Estimate) -> Line:
 def _from(cost: Cost, share: float) -> Cost:
     """The cost of the last part of a run; prompts may grow, so at most that of the whole."""
     spans = (getattr(cost, name) for name in Cost.__slots__)
-    return Cost(*(Range(each.low * share, each.high) for each in spans))
-
-
-def _added(known: list[Typical]) -> Typical | None:
-    sums = (sum(getattr(each, name) for each in known) for name in Typical.__slots__)
-    return Typical(*sums) if known else None
+    return Cost(*(Range(each.low * share, each.likely * share, each.high) for each in spans))

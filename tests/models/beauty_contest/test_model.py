@@ -389,9 +389,13 @@ def test_what_is_sent_can_be_forecast() -> None:
     found = estimate(RepeatedBeautyContest, given)
     full = estimate(RepeatedBeautyContest, {**given, "elicitation": "full"})
 
-    assert found.total.asks == Range(20, 20)
+    assert found.total.asks == Range(20, 20, 20)
     asks = {line.question: line.cost.asks for line in full.lines}
-    assert asks == {"understand": Range(5, 5), "goal": Range(20, 20), "act": Range(20, 20)}
+    assert asks == {
+        "understand": Range(5, 5, 5),
+        "goal": Range(20, 20, 20),
+        "act": Range(20, 20, 20),
+    }
     assert 0 < found.total.usd.low < found.total.usd.high < full.total.usd.high
 
 
@@ -404,7 +408,7 @@ def test_what_is_spent_lies_in_the_estimate(monkeypatch, elicitation) -> None:
         spent = played(minds=minds, recording=False, **more).total
 
     asks = 6 * 3 if elicitation == "none" else 3 + 2 * 6 * 3
-    assert found.asks == Range(asks, asks)
+    assert found.asks == Range(asks, asks, asks)
     assert found.prompt_tokens.low <= spent.prompt_tokens <= found.prompt_tokens.high
     assert found.completion_tokens.low <= spent.completion_tokens <= found.completion_tokens.high
 
