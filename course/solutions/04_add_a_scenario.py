@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from annotated_types import Ge
 
 from sabm_mesa import (
     Ask,
@@ -83,7 +85,7 @@ class StagHunt(SmartModel):
     """The stag hunt.
 
     Args:
-        n_hunters: number of hunters (2 or more).
+        n_hunters: number of hunters.
         needed: how many have to hunt stag for it to pay.
         stag: what stag pays then.
         hare: what hare pays.
@@ -102,8 +104,8 @@ class StagHunt(SmartModel):
 
     def __init__(
         self,
-        n_hunters: int = 6,
-        needed: int = 4,
+        n_hunters: Annotated[int, Ge(2)] = 6,
+        needed: Annotated[int, Ge(1)] = 4,
         stag: float = 4.0,
         hare: float = 3.0,
         n_rounds: int = 5,

@@ -1,42 +1,305 @@
-"""The parameters of a scenario: read from its constructor, checked, and kept with the run."""
+"""The parameters of a scenario: declared by its constructor, checked, and kept with the run.
+
+The signature of the constructor declares them. A limit is a part of the annotation and stands
+nowhere else: `checking` checks arguments against it, and the viewer's controls and the descriptions
+show it::
+
+    n_players: Annotated[int, Ge(2)] = 24
+    discount: Annotated[float, Ge(0), Lt(1)] = 0.9
+    matching: Literal["partner", "stranger"] = "partner"
+    window: Annotated[int, Ge(1)] | None = None
+
+A plain ``int``, ``float`` or ``bool`` is checked too; values of other types are up to the
+constructor, as is what depends on several parameters.
+"""
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, wraps
+from numbers import Real
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from annotated_types import BaseMetadata, Ge, Gt, Interval, Le, Lt
 
 from sabm_mesa.errors import ParameterError, UnknownName
 
 S = TypeVar("S", bound=str)
+V = TypeVar("V")
+F = TypeVar("F", bound=Callable[..., None])
 
 SERVICES = frozenset({"connection", "recording"})
 """Constructor arguments that are no parameters of the run: they change nothing of its outcome."""
+_NOUNS = {"int": "a whole number", "float": "a number", "bool": "true or false"}
 
 
-def parameters_of(model: type) -> dict[str, inspect.Parameter]:
-    """The parameters of a model class with their defaults, the scenario's own first.
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The legal values of a parameter.
 
-    A constructor that passes ``**settings`` on has the parameters of its base class too.
+    Attributes:
+        kind: ``"int"``, ``"float"``, ``"bool"`` or ``"choice"``; ``""`` for all else, which is not
+            checked here.
+        low: the smallest legal number, or None.
+        high: the largest legal number, or None.
+        above: whether numbers have to be above `low`.
+        below: whether numbers have to be below `high`.
+        choices: the legal names of a choice.
+        optional: whether None is legal.
+        partly: whether there are legal values of other types, which are not checked here.
+    """
+
+    kind: Literal["int", "float", "bool", "choice", ""] = ""
+    low: float | None = None
+    high: float | None = None
+    above: bool = False
+    below: bool = False
+    choices: tuple[Any, ...] = ()
+    optional: bool = False
+    partly: bool = False
+
+    @property
+    def is_number(self) -> bool:
+        """Whether numbers are legal."""
+        return self.kind in {"int", "float"}
+
+    def __str__(self) -> str:
+        """The legal values in words; nothing when they are not known here."""
+        if self.kind == "choice":
+            said = " or ".join(map(str, self.choices))
+        else:
+            said = f"{_NOUNS.get(self.kind, '')}{self._range()}"
+        if self.is_number and self.low is self.high is None:
+            said += " without fixed limits"
+        if said and self.partly:
+            said += ", or in another form"
+        return f"{said}, or none" if said and self.optional else said
+
+    def check(self, name: str, value: Any) -> Any:
+        """Return a legal value: a whole number as int, a number as float.
+
+        Args:
+            name: the parameter, or what the value is in words, for the error.
+            value: the given value.
+
+        Raises:
+            ParameterError: when it is illegal.
+            UnknownName: when it is none of several names.
+        """
+        if (value is None and self.optional) or (self.partly and not self._is_limited(value)):
+            return value
+        match self.kind:
+            case "int":
+                return self._whole(name, value)
+            case "float":
+                return self._number(name, value)
+            case "bool" if not isinstance(value, bool):
+                raise _illegal(name, f"{_NOUNS['bool']}, not {value!r}.")
+            case "choice" if value not in self.choices:
+                raise UnknownName(
+                    name.replace("_", " "),
+                    value,
+                    map(str, self.choices),
+                    parameter=_parameter(name),
+                )
+        return value
+
+    def narrowed(self, other: Limits) -> Limits:
+        """These limits, with those of the same parameter of a base class.
+
+        Args:
+            other: the limits in the base class.
+        """
+        if self == Limits():
+            return other
+        if not (self.is_number and other.is_number):
+            return self
+        floor, ceiling = _tighter(self, other, "low", max), _tighter(self, other, "high", min)
+        return replace(
+            self, low=floor.low, above=floor.above, high=ceiling.high, below=ceiling.below
+        )
+
+    def _whole(self, name: str, value: Any) -> int:
+        legal = f"{_NOUNS['int']}{self._range()}"
+        if isinstance(value, bool) or (not isinstance(value, int) and not _is_whole(value)):
+            raise _illegal(name, f"{legal}, not {value!r}.")
+        if not self._is_within(value):
+            raise _illegal(name, f"{legal} (got {value}).")
+        return int(value)
+
+    def _number(self, name: str, value: Any) -> float:
+        legal = f"{_NOUNS['float']}{self._range()}"
+        try:
+            number = math.nan if isinstance(value, bool | str) else float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise _illegal(name, f"{legal}, not {repr(value)[:60]}.")
+        if not self._is_within(number):
+            raise _illegal(name, f"{legal} (got {value}).")
+        return number
+
+    def _is_within(self, number: float) -> bool:
+        low, high = self.low, self.high
+        too_low = low is not None and (number < low or (self.above and number == low))
+        too_high = high is not None and (number > high or (self.below and number == high))
+        return not (too_low or too_high)
+
+    def _is_limited(self, value: Any) -> bool:
+        """Whether the limits are about a value, where values of other types are legal too."""
+        has_limits = self.low is not None or self.high is not None
+        return has_limits and isinstance(value, Real) and not isinstance(value, bool)
+
+    def _range(self) -> str:
+        """The limits of numbers in words, after a blank; nothing when there are none."""
+        spec = "g" if self.kind == "float" else ""
+        low = "" if self.low is None else format(self.low, spec)
+        high = "" if self.high is None else format(self.high, spec)
+        if low and high and not (self.above or self.below):
+            return f" from {low} to {high}"
+        ends = []
+        if low:
+            ends.append(f"above {low}" if self.above else f"of {low} or more")
+        if high:
+            ends.append(f"below {high}" if self.below else f"of {high} or less")
+        return " " + " and ".join(ends) if ends else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a scenario.
+
+    Attributes:
+        name: its name.
+        annotation: its annotation; the text of one that cannot be evaluated, such as a type that is
+            imported for type checkers only; ``inspect.Parameter.empty`` without one.
+        default: its default; ``inspect.Parameter.empty`` without one.
+        limits: its legal values.
+    """
+
+    name: str
+    annotation: Any
+    default: Any
+    limits: Limits
+
+    @property
+    def required(self) -> bool:
+        """Whether it has no default."""
+        return self.default is inspect.Parameter.empty
+
+
+def parameters_of(model: type) -> dict[str, Parameter]:
+    """The parameters of a model class, the scenario's own first.
+
+    A constructor that passes ``**settings`` on has the parameters of its base class too. One that
+    declares such a parameter anew keeps its limits.
 
     Args:
         model: the model class.
+
+    Raises:
+        ParameterError: for a limit that cannot be used.
     """
-    found: dict[str, inspect.Parameter] = {}
-    for cls in model.__mro__:
-        if "__init__" not in vars(cls):
-            continue
-        own = inspect.signature(vars(cls)["__init__"]).parameters
-        for name, parameter in own.items():
-            if name != "self" and parameter.kind not in {
-                parameter.VAR_KEYWORD,
-                parameter.VAR_POSITIONAL,
-            }:
-                found.setdefault(name, parameter)
-        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in own.values()):
-            break
+    return dict(_parameters_of(model))
+
+
+def checking(constructor: F) -> F:
+    """Let the constructor of a class check its arguments against the limits of its parameters.
+
+    `SmartModel` applies it to the constructor of each scenario.
+
+    Args:
+        constructor: the constructor.
+    """
+    signature = inspect.signature(constructor)
+
+    @wraps(constructor)
+    def checked(self: object, *args: Any, **given: Any) -> None:
+        bound = signature.bind(self, *args, **given)
+        owner = next(cls for cls in type(self).__mro__ if vars(cls).get("__init__") is checked)
+        for name, parameter in _parameters_of(owner).items():
+            if name in bound.arguments:
+                bound.arguments[name] = parameter.limits.check(name, bound.arguments[name])
+        constructor(*bound.args, **bound.kwargs)
+
+    return checked  # type: ignore[return-value]  # the same signature
+
+
+def check_values(model: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of parameters, checked as by the constructor of a model class.
+
+    Args:
+        model: the model class.
+        given: some of its parameters with new values.
+
+    Raises:
+        UsageError: for an illegal value.
+    """
+    known = parameters_of(model)
+    return {name: known[name].limits.check(name, value) for name, value in given.items()}
+
+
+def check_at_most(model: type, name: str, value: V, high: float) -> V:
+    """Return the value of a parameter whose largest legal value depends on other parameters.
+
+    Args:
+        model: the model class, which declares the other limits.
+        name: the parameter.
+        value: the given value.
+        high: the largest legal value.
+
+    Raises:
+        ParameterError: for an illegal value.
+    """
+    declared = parameters_of(model)[name].limits
+    found: V = declared.narrowed(Limits(declared.kind, high=high)).check(name, value)
     return found
+
+
+def check_fields(instance: Any) -> None:
+    """Check the fields of a dataclass against the limits that their annotations declare.
+
+    Args:
+        instance: the new instance.
+
+    Raises:
+        UsageError: for an illegal value.
+    """
+    for name, field in _declared(type(instance).__init__).items():
+        field.limits.check(name, getattr(instance, name))
+
+
+def limits_of(annotation: Any) -> Limits:
+    """The limits that an annotation declares.
+
+    Args:
+        annotation: a type, such as ``Annotated[int, Ge(2)] | None``.
+
+    Raises:
+        ParameterError: for a limit that is none of numbers.
+    """
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _limited(limits_of(parts[0]), parts[1:])
+    if origin is Literal:
+        return Limits("choice", choices=parts)
+    if origin in {Union, UnionType}:
+        members = [limits_of(each) for each in parts if each is not NoneType]
+        known = [each for each in members if each.kind]
+        if {each.kind for each in known} == {"int", "float"}:
+            known = [each for each in known if each.kind == "float"]
+        single = known[0] if len(known) == 1 else Limits()
+        return replace(
+            single,
+            optional=single.optional or NoneType in parts,
+            partly=single.partly or not all(each.kind for each in members),
+        )
+    plain: dict[Any, Limits] = {int: Limits("int"), float: Limits("float"), bool: Limits("bool")}
+    return plain.get(annotation, Limits()) if isinstance(annotation, type) else Limits()
 
 
 def bind(model: type, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,57 +333,24 @@ def check_int(name: str, value: Any, low: int, high: int | None = None) -> int:
     Raises:
         ParameterError: when it is something else.
     """
-    limits = (
-        f"a whole number from {low} to {high}"
-        if high is not None
-        else f"a whole number of {low} or more"
-    )
-    if isinstance(value, bool) or (not isinstance(value, int) and not _is_whole(value)):
-        raise _illegal(name, f"{limits}, not {value!r}.")
-    if value < low or (high is not None and value > high):
-        raise _illegal(name, f"{limits} (got {value}).")
-    return int(value)
+    found: int = Limits("int", low, high).check(name, value)
+    return found
 
 
-def check_float(name: str, value: Any, low: float, high: float = math.inf) -> float:
+def check_float(name: str, value: Any, low: float, high: float | None = None) -> float:
     """Return a number within its limits.
 
     Args:
         name: the parameter, or what the value is in words, for the error.
         value: the given value.
         low: the smallest legal value.
-        high: the largest legal value.
+        high: the largest legal value, or None.
 
     Raises:
         ParameterError: when it is something else.
     """
-    limits = (
-        f"a number from {low:g} to {high:g}" if high < math.inf else f"a number of {low:g} or more"
-    )
-    try:
-        number = math.nan if isinstance(value, bool | str) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise _illegal(name, f"{limits}, not {repr(value)[:60]}.")
-    if not low <= number <= high:
-        raise _illegal(name, f"{limits} (got {value}).")
-    return number
-
-
-def check_bool(name: str, value: Any) -> bool:
-    """Return true or false.
-
-    Args:
-        name: the parameter, or what the value is in words, for the error.
-        value: the given value.
-
-    Raises:
-        ParameterError: when it is something else, also 0 or 1.
-    """
-    if not isinstance(value, bool):
-        raise _illegal(name, f"true or false, not {value!r}.")
-    return value
+    found: float = Limits("float", low, high).check(name, value)
+    return found
 
 
 def check_choice(name: str, value: Any, known: Iterable[S]) -> S:
@@ -134,10 +364,8 @@ def check_choice(name: str, value: Any, known: Iterable[S]) -> S:
     Raises:
         UnknownName: when it is none of them.
     """
-    names = list(known)
-    if value not in names:
-        raise UnknownName(name.replace("_", " "), value, names, parameter=_parameter(name))
-    return names[names.index(value)]
+    found: S = Limits("choice", choices=tuple(known)).check(name, value)
+    return found
 
 
 def parse_list(name: str, given: Any) -> list[str]:
@@ -155,6 +383,96 @@ def parse_list(name: str, given: Any) -> list[str]:
     if not isinstance(given, Sequence):
         raise _illegal(name, f"a list, or a text with commas, not {given!r}.")
     return [str(each).strip() for each in given]
+
+
+@cache
+def _parameters_of(model: type) -> Mapping[str, Parameter]:
+    found: dict[str, Parameter] = {}
+    for cls in model.__mro__:
+        if "__init__" not in vars(cls):
+            continue
+        constructor = inspect.unwrap(vars(cls)["__init__"])
+        for name, each in _declared(constructor).items():
+            if name in found:
+                limits = found[name].limits.narrowed(each.limits)
+                found[name] = replace(found[name], limits=limits)
+            else:
+                found[name] = each
+        if all(each.kind is not each.VAR_KEYWORD for each in _signature(constructor)):
+            break
+    return found
+
+
+def _signature(constructor: Callable[..., None]) -> Iterable[inspect.Parameter]:
+    """The arguments of a constructor, without ``self``."""
+    return list(inspect.signature(constructor).parameters.values())[1:]
+
+
+def _declared(constructor: Callable[..., None]) -> dict[str, Parameter]:
+    """The parameters in the signature of one constructor."""
+    found = {}
+    for each in _signature(constructor):
+        if each.kind not in {each.VAR_KEYWORD, each.VAR_POSITIONAL}:
+            annotation = _evaluated(each, constructor)
+            try:
+                limits = limits_of(annotation)
+            except ParameterError as error:
+                raise ParameterError(f"{each.name}: {error}", parameter=each.name) from None
+            if each.default is None:
+                limits = replace(limits, optional=True)
+            found[each.name] = Parameter(each.name, annotation, each.default, limits)
+    return found
+
+
+def _evaluated(parameter: inspect.Parameter, constructor: Callable[..., None]) -> Any:
+    """The annotation of a parameter as a type, where it can be evaluated."""
+    text = parameter.annotation
+    if not isinstance(text, str):
+        return text
+    alone = SimpleNamespace(__annotations__={"it": text})
+    try:
+        return get_type_hints(alone, constructor.__globals__, include_extras=True)["it"]
+    except Exception as error:
+        if "Annotated[" in text or "Literal[" in text:  # a limit has to be kept
+            raise ParameterError(
+                f"The annotation {text} of {parameter.name} cannot be read: {error}.",
+                parameter=parameter.name,
+            ) from error
+        return text
+
+
+def _limited(limits: Limits, metadata: Iterable[Any]) -> Limits:
+    """Limits with those in the metadata of an annotation."""
+    parts: list[Any] = []
+    for each in metadata:
+        parts += each if isinstance(each, Interval) else [each]
+    for part in parts:
+        if not isinstance(part, BaseMetadata):
+            continue  # a note for somebody else
+        one_sided = isinstance(part, Ge | Gt | Le | Lt)
+        end: Any = getattr(part, type(part).__name__.lower()) if one_sided else None
+        if not (limits.is_number and isinstance(end, int | float) and math.isfinite(end)):
+            raise ParameterError(
+                f"{part} is no limit of a number: use Ge, Gt, Le, Lt or Interval with a number."
+            )
+        if isinstance(part, Ge | Gt):
+            new = Limits(limits.kind, low=end, above=isinstance(part, Gt))
+        else:
+            new = Limits(limits.kind, high=end, below=isinstance(part, Lt))
+        limits = limits.narrowed(new)
+    return limits
+
+
+def _tighter(
+    one: Limits, other: Limits, end: Literal["low", "high"], tightest: Callable[..., float]
+) -> Limits:
+    """Whichever of two has the tighter lower, or upper, limit."""
+    mine, its = getattr(one, end), getattr(other, end)
+    if mine is None or its is None:
+        return one if its is None else other
+    if mine == its:
+        return one if (one.above if end == "low" else one.below) else other
+    return one if tightest(mine, its) == mine else other
 
 
 def _illegal(name: str, legal: str) -> ParameterError:

@@ -10,15 +10,16 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from random import Random
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge
 
 from sabm_mesa.core.asks import Key
 from sabm_mesa.core.parameters import check_int
 from sabm_mesa.errors import about
 
-Seed = int | Sequence[int] | np.random.SeedSequence | np.random.Generator | None
+Seed = Annotated[int, Ge(0)] | Sequence[int] | np.random.SeedSequence | np.random.Generator | None
 """Values that Mesa takes as `rng`."""
 Entropy = tuple[int, ...]
 """A seed as integers."""

@@ -39,8 +39,9 @@ def describe(
         and blocks, which are paragraphs, lists of steps, mappings name → meaning, or tables whose
         first row is their head), odd_missing (the elements nobody has written down) and odd_file
         (the file in which they can be), parameters
-        (name → type, default, value and meaning), conditions and variants (name → the prompt
-        entries that it changes, with their texts), personas (name → text), minds (the classical
+        (name → type, default, value, legal values in words, range of numbers, choices, and
+        meaning), conditions and variants (name → the prompt entries that it changes, with their
+        texts), personas (name → text), minds (the classical
         ones), model_columns and agent_columns, prompts (entry → hash and text, without those that
         only other scenarios with the same prompt file use), answer_forms (the names of those that
         say how an answer is to be written, in any scenario), prompts_sha256 (of all), versions,

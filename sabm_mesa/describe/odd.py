@@ -19,11 +19,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import Any, NamedTuple, get_origin
+from types import NoneType, UnionType
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.asks import Observation
-from sabm_mesa.core.parameters import SERVICES, parameters_of
+from sabm_mesa.core.parameters import SERVICES, Limits, parameters_of
 from sabm_mesa.core.scheduler import FIXED, SHUFFLED, SIMULTANEOUS, Phase
 from sabm_mesa.core.usage import Failures, Usage
 from sabm_mesa.describe.docstrings import (
@@ -107,7 +108,6 @@ _COLUMNS = {
     "agent": "number of the agent.",
     "cost_usd": "dollars; NaN as soon as one answer came from a model without a known price.",
 }
-_NAME = re.compile(r"[A-Za-z_]\w*")
 _MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")
 
 
@@ -151,22 +151,20 @@ def odd_of(subject: Subject) -> Odd:
 
 
 def typed_parameters(subject: Subject) -> dict[str, dict[str, Any]]:
-    """Parameter → its type, default, value and meaning.
+    """Parameter → its type, default, value, legal values and meaning.
 
     Args:
         subject: the scenario or runs.
     """
-    types: dict[str, str] = {}
-    for cls in subject.scenario.__mro__:
-        annotations = getattr(vars(cls).get("__init__"), "__annotations__", {})
-        for name, annotation in annotations.items():
-            types.setdefault(name, _type(annotation, vars(sys.modules[cls.__module__])))
     meanings = arguments(subject.scenario)
     return {
         name: {
-            "type": types.get(name, "any"),
+            "type": _type(parameter.annotation),
             "default": parameter.default,
             "value": subject.parameters.get(name, parameter.default),
+            "legal": str(parameter.limits),
+            "range": _range(parameter.limits),
+            "choices": list(parameter.limits.choices) or None,
             "meaning": meanings.get(name, ""),
         }
         for name, parameter in parameters_of(subject.scenario).items()
@@ -449,8 +447,8 @@ def _classical_minds(scenario: type[SmartModel]) -> Iterator[tuple[str, str]]:
 
 
 def _parameters(subject: Subject) -> list[list[str]]:
-    """Parameter, value and meaning, in rows below their head."""
-    rows = [["parameter", "value", "meaning"]]
+    """Parameter, value, legal values and meaning, in rows below their head."""
+    rows = [["parameter", "value", "legal values", "meaning"]]
     for name, each in typed_parameters(subject).items():
         if name == "rng":
             continue
@@ -460,7 +458,7 @@ def _parameters(subject: Subject) -> list[list[str]]:
         else:
             shown, usual = _value(name, each["value"]), _value(name, each["default"])
             shown += "" if shown == usual else f" (default {usual})"
-        rows.append([name, shown, each["meaning"]])
+        rows.append([name, shown, each["legal"], each["meaning"]])
     return rows
 
 
@@ -472,13 +470,21 @@ def _counts(several: Mapping[str, int]) -> str:
     return ", ".join(f"{n} × {name}" for name, n in sorted(several.items()))
 
 
-def _type(annotation: Any, known: Mapping[str, Any]) -> str:
-    """An annotation with its aliases spelled out, as far as `known` has them."""
+def _range(limits: Limits) -> list[float | None] | None:
+    """The smallest and the largest legal number; None without any limit."""
+    return None if limits.low is limits.high is None else [limits.low, limits.high]
 
-    def spelled_out(name: re.Match[str]) -> str:
-        found = known.get(name[0])
-        return name[0] if get_origin(found) is None else inspect.formatannotation(found)
 
-    if not isinstance(annotation, str):
-        annotation = inspect.formatannotation(annotation)
-    return _MODULES.sub("", _NAME.sub(spelled_out, annotation))
+def _type(annotation: Any) -> str:
+    """An annotation as text, without limits and modules."""
+    if annotation is inspect.Parameter.empty:
+        return "any"
+    if annotation is NoneType:
+        return "None"
+    if isinstance(annotation, str):
+        return annotation
+    if get_origin(annotation) is Annotated:
+        return _type(get_args(annotation)[0])
+    if get_origin(annotation) in {Union, UnionType}:
+        return " | ".join(map(_type, get_args(annotation)))
+    return _MODULES.sub("", inspect.formatannotation(annotation))

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Annotated
+
+from annotated_types import Ge, Le
 
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.core.parameters import check_float, check_int
+from sabm_mesa.core.parameters import check_fields
 from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.minds.base import Mind
+
+Temperature = Annotated[float, Ge(0)] | None
+MaxTokens = Annotated[int, Ge(1)] | None
+TopP = Annotated[float, Ge(0), Le(1)] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +32,13 @@ class LLMSettings:
         ParameterError: for a value out of its range.
     """
 
-    temperature: float | None = None
-    max_tokens: int | None = None
-    top_p: float | None = None
+    temperature: Temperature = None
+    max_tokens: MaxTokens = None
+    top_p: TopP = None
 
     def __post_init__(self) -> None:
         """Refuse what no server takes."""
-        if self.temperature is not None:
-            check_float("temperature", self.temperature, 0.0)
-        if self.max_tokens is not None:
-            check_int("max_tokens", self.max_tokens, 1)
-        if self.top_p is not None:
-            check_float("top_p", self.top_p, 0.0, 1.0)
+        check_fields(self)
 
 
 class LLMMind(Mind):

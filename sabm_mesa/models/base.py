@@ -12,16 +12,17 @@ from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import mesa
 import pandas as pd
+from annotated_types import Ge
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core import engine
-from sabm_mesa.core.answers import FORMATS, Format
+from sabm_mesa.core.answers import Format
 from sabm_mesa.core.jsonable import json_roundtrip
-from sabm_mesa.core.parameters import bind, check_choice, check_int
+from sabm_mesa.core.parameters import bind, check_int, checking
 from sabm_mesa.core.prompts import NO_PERSONA, PromptBook
 from sabm_mesa.core.scheduler import SIMULTANEOUS, Phase, run_phase
 from sabm_mesa.core.streams import Seed, entropy
@@ -35,7 +36,7 @@ from sabm_mesa.errors import (
 )
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.base import Mind
-from sabm_mesa.minds.llm import LLMSettings
+from sabm_mesa.minds.llm import LLMSettings, MaxTokens, Temperature, TopP
 from sabm_mesa.minds.specs import (
     MindContext,
     Minds,
@@ -71,7 +72,7 @@ class SmartModel(mesa.Model):
     randomness comes from the model's `rng` and from the agents' own streams.
 
     Args:
-        n_rounds: rounds of a run at most (at least 1).
+        n_rounds: rounds of a run at most.
         condition: the condition: a named setting of the prompts.
         personas: one persona for all; a mapping persona → number of agents, spread in random
             order; or a sequence with one an agent.
@@ -149,6 +150,12 @@ class SmartModel(mesa.Model):
     dry_run_with: ClassVar[Mapping[str, Any]] = {}
     parameters: dict[str, Any]
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let the constructor of a scenario check its arguments."""
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            setattr(cls, "__init__", checking(vars(cls)["__init__"]))  # noqa: B010 - for mypy
+
     def __new__(cls, *args: Any, **given: Any) -> SmartModel:
         """Keep the parameters of the run, with their defaults, before the model is built."""
         if args:
@@ -157,9 +164,10 @@ class SmartModel(mesa.Model):
         model.parameters = bind(cls, given)
         return model
 
+    @checking
     def __init__(
         self,
-        n_rounds: int = 1,
+        n_rounds: Annotated[int, Ge(1)] = 1,
         condition: str = "baseline",
         personas: Personas = NO_PERSONA,
         minds: Minds = "classical",
@@ -167,16 +175,16 @@ class SmartModel(mesa.Model):
         variant: str = "default",
         prompts: str | Path | None = None,
         answer_format: Format = "paper",
-        max_attempts: int = 3,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-        top_p: float | None = None,
+        max_attempts: Annotated[int, Ge(1)] = 3,
+        temperature: Temperature = None,
+        max_tokens: MaxTokens = None,
+        top_p: TopP = None,
         connection: Connection | None = None,
         recording: Where = None,
     ) -> None:
         self.entropy = entropy(rng)
         super().__init__(rng=self.entropy[0] if len(self.entropy) == 1 else list(self.entropy))
-        self.n_rounds = check_int("n_rounds", n_rounds, 1)
+        self.n_rounds = n_rounds
         self.condition, self.variant, self.connection = condition, variant, connection
         check_where(recording)
         self.recording = recording
@@ -187,8 +195,8 @@ class SmartModel(mesa.Model):
             if self.replaying and not self.replaying.from_files
             else PromptBook(self.prompt_file, condition, variant, prompts)
         )
-        self.answer_format: Format = check_choice("answer_format", answer_format, FORMATS)
-        self.max_attempts = check_int("max_attempts", max_attempts, 1)
+        self.answer_format: Format = answer_format
+        self.max_attempts = max_attempts
         self.llm_settings = LLMSettings(temperature, max_tokens, top_p)
         self.round, self.playing, self.in_flight = -1, False, 0
         self.usage, self.total, self.critical_path_asks = Usage(), Usage(), 0

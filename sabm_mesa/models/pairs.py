@@ -8,12 +8,13 @@ and may go on at the same time; the phase of the talks declares it by its `reach
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Ge
 
 from sabm_mesa.agents.pairs import TURN, Chat, Invitation, PairAgent, heard, of_agent, pairs_of
 from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.messages import Message
-from sabm_mesa.core.parameters import check_int
 from sabm_mesa.core.scheduler import FIXED, Phase, When
 from sabm_mesa.models.base import SmartModel
 
@@ -24,9 +25,9 @@ class PairModel(SmartModel):
     A scenario sets `participants` when it has made its agents.
 
     Args:
-        n_agents: number of agents (2 or more).
-        max_turns: turns of a talk at most (2 or more).
-        window: words of talks that an agent remembers (1 or more).
+        n_agents: number of agents.
+        max_turns: turns of a talk at most.
+        window: words of talks that an agent remembers.
         settings: the parameters of `SmartModel`.
 
     Attributes:
@@ -41,11 +42,15 @@ class PairModel(SmartModel):
 
     participants: list[PairAgent]
 
-    def __init__(self, n_agents: int, max_turns: int, window: int, **settings: Any) -> None:
+    def __init__(
+        self,
+        n_agents: Annotated[int, Ge(2)],
+        max_turns: Annotated[int, Ge(2)],
+        window: Annotated[int, Ge(1)],
+        **settings: Any,
+    ) -> None:
         super().__init__(**settings)
-        self.n_agents = check_int("n_agents", n_agents, 2)
-        self.max_turns = check_int("max_turns", max_turns, 2)
-        self.window = check_int("window", window, 1)
+        self.n_agents, self.max_turns, self.window = n_agents, max_turns, window
         self.chats: list[Chat] = []
         self.invitations: list[Invitation] = []
         self.answered: list[Invitation] = []

@@ -35,9 +35,9 @@ LONGEST = 30
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _TAKEN_HERE = {"app", "tests"}
 _CLASSES = {
-    "Any", "Ask", "Callable", "Choice", "ClassVar", "ClassicalMind", "Decision", "Forecaster",
-    "Mapping", "Observation", "Path", "Person", "Phase", "PromptBook", "Score", "Sequence",
-    "SmartAgent", "SmartModel", "View", "Week",
+    "Annotated", "Any", "Ask", "Callable", "Choice", "ClassVar", "ClassicalMind", "Decision",
+    "Forecaster", "Ge", "Mapping", "Observation", "Path", "Person", "Phase", "PromptBook", "Score",
+    "Sequence", "SmartAgent", "SmartModel", "View", "Week",
 }  # fmt: skip
 """Names that the code uses already, besides those of Python itself."""
 

@@ -51,7 +51,7 @@ def _parameters(model: type[SmartModel]) -> Iterator[str]:
     for name in sorted(parameters_of(SmartModel).keys() - parameters.keys()):
         yield f"the parameter {name} is missing: take **settings and pass them on"
     for name, parameter in parameters.items():
-        if parameter.default is parameter.empty:
+        if parameter.required:
             yield f"the parameter {name} needs a default"
     score = model.score
     if score is not None and score.column not in model.agent_columns:

@@ -8,15 +8,14 @@ is typing, and makes it known when it is left or Enter is pressed.
 from __future__ import annotations
 
 import inspect
-import re
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import solara
 
-from sabm_mesa.core.answers import FORMATS
-from sabm_mesa.core.parameters import SERVICES, parameters_of
+from sabm_mesa.core.parameters import SERVICES, Limits, Parameter, parameters_of
 from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.core.prompts import NO_PERSONA, PromptBook
 from sabm_mesa.describe.docstrings import arguments
@@ -36,7 +35,6 @@ FIRST = ("minds", "condition", "personas")
 FURTHER = {"variant", "temperature", "max_tokens", "top_p"}
 """Settings of prompts and language models, also where a scenario has defaults of its own."""
 SLIDER_MAX = 100
-_QUOTED = re.compile(r'`"([^"`]+)"`')
 _HELP = {
     "minds": "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL; "
     "several with their numbers: llm:a=5,classical=19",
@@ -57,7 +55,10 @@ class Control:
         default: its default: a bool for a checkbox, an int for a slider, else a text.
         options: the possible or suggested values.
         help: its meaning, from the docstring of the model.
+        legal: the legal numbers in words.
         main: whether it is shown at once, not only among the further ones.
+        low: the smallest value of a slider.
+        high: the largest value of a slider; None where it depends on what is set.
     """
 
     name: str
@@ -66,7 +67,10 @@ class Control:
     default: Any
     options: tuple[str, ...] = ()
     help: str = ""
+    legal: str = ""
     main: bool = True
+    low: int = 0
+    high: int | None = None
 
 
 LANGUAGE_MODELS = (
@@ -91,13 +95,12 @@ def controls_of(scenario: type[SmartModel]) -> list[Control]:
     for name, parameter in parameters_of(scenario).items():
         if name in LEFT_OUT:
             continue
-        text = texts.get(name, "")
-        options = known.get(name) or _quoted(text, parameter.default)
+        options = known.get(name) or tuple(map(str, parameter.limits.choices))
         of_scenario = name in own and name not in FURTHER
         main = name in {*FIRST, "rng"} or (
             of_scenario and (bool(options) or isinstance(parameter.default, bool | int))
         )
-        found.append(_control(name, parameter.default, options, _HELP.get(name, text), main))
+        found.append(_control(parameter, options, texts.get(name, ""), main))
     return sorted(found, key=lambda c: FIRST.index(c.name) if c.name in FIRST else len(FIRST))
 
 
@@ -125,12 +128,14 @@ def parameters_from(controls: list[Control], values: Mapping[str, Any]) -> dict[
     return found
 
 
-def _control(name: str, default: Any, options: tuple[str, ...], text: str, main: bool) -> Control:
+def _control(parameter: Parameter, options: tuple[str, ...], text: str, main: bool) -> Control:
+    name, default, limits = parameter.name, parameter.default, parameter.limits
     label = _LABELS.get(name) or _label(name)
+    low, high = _whole_limits(limits)
     kind: Kind
     if isinstance(default, bool):
         kind = "checkbox"
-    elif isinstance(default, int) and main and 1 <= default <= SLIDER_MAX:
+    elif main and limits.kind != "float" and type(default) is int and low <= default <= SLIDER_MAX:
         kind = "slider"
     elif name in {"minds", "personas"}:
         kind = "suggest"
@@ -140,7 +145,19 @@ def _control(name: str, default: Any, options: tuple[str, ...], text: str, main:
         kind = "text"
     if kind not in {"checkbox", "slider"}:
         default = "" if default is None else f"{default:.6g}" if _real(default) else str(default)
-    return Control(name, label, kind, default, options, text.replace("`", ""), main)
+    text = _HELP.get(name) or text.replace("`", "")
+    legal = str(limits) if limits.is_number and name not in _HELP else ""
+    return Control(name, label, kind, default, options, text, legal, main, low, high)
+
+
+def _whole_limits(limits: Limits) -> tuple[int, int | None]:
+    """The smallest and the largest whole number; from 1 where no smallest is declared."""
+    low, high = limits.low, limits.high
+    if low is not None:
+        low = math.floor(low) + 1 if limits.above else math.ceil(low)
+    if high is not None:
+        high = math.ceil(high) - 1 if limits.below else math.floor(high)
+    return 1 if low is None else low, high
 
 
 def _label(name: str) -> str:
@@ -163,14 +180,7 @@ def _options(scenario: type[SmartModel]) -> dict[str, tuple[str, ...]]:
         "condition": book.conditions,
         "variant": book.variants,
         "personas": tuple(personas),
-        "answer_format": FORMATS,
     }
-
-
-def _quoted(text: str, default: Any) -> tuple[str, ...]:
-    """The values that a docstring names, when the default is one of several."""
-    named = tuple(dict.fromkeys(_QUOTED.findall(text)))
-    return named if default in named and len(named) > 1 else ()
 
 
 Set = Callable[[str, Any], None]
@@ -227,15 +237,21 @@ def Input(control: Control, on_set: Set, wrong: bool = False) -> None:
         set_value("" if new is None else new)
         on_set(control.name, "" if new is None else new)
 
-    with inside("div", "sabm-input" + (" sabm-wrong" if wrong else ""), title=control.help):
+    with inside("div", "sabm-input" + (" sabm-wrong" if wrong else ""), title=_told(control)):
         if control.kind == "checkbox":
             solara.Checkbox(label=control.label, value=value, on_value=changed)
         elif control.kind == "slider":
             most = max(SLIDER_MAX, 2 * control.default, value)
+            most = most if control.high is None else min(most, control.high)
             with inside("div", "sabm-slider"):
                 with solara.v.Html(tag="div").key(str(most)):  # a slider cuts what is beyond it off
-                    solara.SliderInt(f"{control.label}:", value, 1, most, on_value=changed)
-                _NumberInput(label=control.label, value=value, event_change=changed)
+                    solara.SliderInt(
+                        f"{control.label}:", value, control.low, most, on_value=changed
+                    )
+                _NumberInput(
+                    label=control.label, value=value, low=control.low, high=control.high,
+                    event_change=changed,
+                )  # fmt: skip
         elif control.kind == "select":
             solara.Select(control.label, list(control.options), value, on_value=changed)
         elif control.kind == "suggest":
@@ -262,11 +278,22 @@ def _TextInput(
 
 @solara.component_vue("number_input.vue")
 def _NumberInput(
-    label: str, value: int, event_change: Callable[[int], None] | None = None
+    label: str,
+    value: int,
+    low: int,
+    high: int | None,
+    event_change: Callable[[int], None] | None = None,
 ) -> None: ...
 
 
+def _told(control: Control) -> str:
+    """The meaning and the legal numbers."""
+    return f"{control.help} Legal: {control.legal}." if control.legal else control.help
+
+
 def _hint(control: Control) -> str:
-    """Return a short help with the default, which the field shows too until it is changed."""
-    short = control.help.partition("; None")[0].partition(". ")[0]
-    return short + (f" (default {control.default})" if control.default else "")
+    """A short help with the legal numbers and the default, which the field shows until changed."""
+    short = control.help.partition("; None")[0].partition(". ")[0].removesuffix(".")
+    default = f"default {control.default}" if control.default else ""
+    more = "; ".join(filter(None, [control.legal, default]))
+    return f"{short} ({more})" if more else short

@@ -1,9 +1,11 @@
 """Parameters: found in the constructor, bound, and checked with a message that says the limits."""
 
 import math
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
+from annotated_types import Ge, Gt, Interval, Le, Lt, MultipleOf
 
 from sabm_mesa import (
     BertrandCompetition,
@@ -13,11 +15,13 @@ from sabm_mesa import (
     RepeatedBeautyContest,
 )
 from sabm_mesa.core.parameters import (
+    Limits,
     bind,
-    check_bool,
+    check_at_most,
     check_choice,
     check_float,
     check_int,
+    limits_of,
     parameters_of,
 )
 from sabm_mesa.errors import ParameterError, UnknownName, UsageError
@@ -26,7 +30,7 @@ from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.registry import SCENARIOS, UNLISTED, model_at
 from sabm_mesa.models.registry import scenario as scenario_of
 from sabm_mesa.studies.judging import Judging
-from tests.core.support import Tiny, tiny
+from tests.core.support import TINY, Tiny, tiny
 
 
 def test_a_scenario_has_its_own_parameters_first_and_those_of_the_base_class() -> None:
@@ -139,14 +143,14 @@ def test_a_number_outside_its_limits(value) -> None:
 
 
 def test_true_and_false_alone_are_truth_values() -> None:
-    assert check_bool("talk", True) is True
-    assert check_bool("talk", False) is False
+    assert limits_of(bool).check("talk", True) is True
+    assert limits_of(bool).check("talk", False) is False
 
 
 @pytest.mark.parametrize("value", [1, 0, "yes", None, np.True_, 1.0], ids=repr)
 def test_not_a_truth_value(value) -> None:
     with pytest.raises(ParameterError) as refused:
-        check_bool("talk", value)
+        limits_of(bool).check("talk", value)
 
     assert str(refused.value) == f"talk has to be true or false, not {value!r}."
 
@@ -164,6 +168,174 @@ def test_not_a_truth_value(value) -> None:
 def test_all_scenarios_take_the_same_truth_values(scenario, name) -> None:
     with pytest.raises(ParameterError, match=f"{name} has to be true or false, not 1."):
         scenario(**{name: 1}, rng=1)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "words"),
+    [
+        (int, "a whole number without fixed limits"),
+        (Annotated[int, Ge(2)], "a whole number of 2 or more"),
+        (Annotated[int, Gt(0), Lt(9)], "a whole number above 0 and below 9"),
+        (Annotated[int, Le(3)] | None, "a whole number of 3 or less, or none"),
+        (Annotated[int | None, Ge(2)], "a whole number of 2 or more, or none"),
+        (Annotated[float, Interval(ge=0, le=1)], "a number from 0 to 1"),
+        (Annotated[float, Gt(0), Le(1), "a share"], "a number above 0 and of 1 or less"),
+        (Annotated[float, Ge(0.5)] | str, "a number of 0.5 or more, or in another form"),
+        (int | float, "a number without fixed limits"),
+        (bool | None, "true or false, or none"),
+        (Literal["a", "b"], "a or b"),
+        (Literal[2, 4] | list[int] | None, "2 or 4, or in another form, or none"),
+        (str, ""),
+        (list[int] | None, ""),
+        (Any, ""),
+    ],
+    ids=str,
+)
+def test_legal_values_in_words(annotation, words) -> None:
+    assert str(limits_of(annotation)) == words
+
+
+@pytest.mark.parametrize(
+    ("annotation", "legal", "illegal"),
+    [
+        (Annotated[int, Gt(0), Lt(9)], [1, 8], [0, 9]),
+        (Annotated[float, Gt(0), Lt(1)], [1e-9, 0.9], [0, 1.0]),
+        (Annotated[float, Ge(0), Le(1)], [0, 1], [-1e-9, 1.1]),
+        (Annotated[int, Ge(2)] | None, [2, None], [1, "2"]),
+        (Annotated[float, Ge(0)] | str, [0, "2/3", None], [-1, np.float64(-0.5)]),
+        (bool | str, [True, "yes", 3], []),
+        (Literal["a"] | list[str], ["a", "c", ["a"]], []),
+        (str, ["a", 3, None], []),
+    ],
+    ids=str,
+)
+def test_values_within_their_limits_are_legal(annotation, legal, illegal) -> None:
+    for value in legal:
+        assert limits_of(annotation).check("n", value) == value
+    for value in illegal:
+        with pytest.raises(ParameterError, match=r"^n has to be"):
+            limits_of(annotation).check("n", value)
+
+
+class Farm(SmartModel):
+    """What a scenario of one's own may declare."""
+
+    scenario_name = "farm"
+    title = "Farm"
+    source = "none"
+    prompt_file = TINY
+    phases = ()
+
+    def __init__(
+        self,
+        n_fields: Annotated[int, Ge(1), Le(9)] = 3,
+        seed: Literal["rye", "oats"] = "rye",
+        rain: float = 0.5,
+        walls: int = None,  # noqa: RUF013 - as before PEP 484
+        plan=None,
+        n_rounds: int = 5,
+        max_tokens=7,
+        **settings: Any,
+    ) -> None:
+        super().__init__(n_rounds=n_rounds, max_tokens=max_tokens, **settings)
+        self.n_fields, self.seed, self.rain = n_fields, seed, rain
+        self.walls, self.plan = walls, plan
+
+
+class Hill(Farm):
+    """Takes fewer fields, and derives its rounds."""
+
+    def __init__(self, n_fields: Annotated[int, Le(4)] = 2, years: int = 2, **settings: Any):
+        super().__init__(n_fields=n_fields, n_rounds=years - 2, **settings)
+
+
+def test_a_declared_limit_is_checked_without_any_call() -> None:
+    farm = Farm(n_fields=np.int64(9), rain=1, plan={"x"}, seed="oats", walls=None)
+
+    assert (farm.n_fields, type(farm.n_fields)) == (9, int)
+    assert (farm.rain, type(farm.rain)) == (1.0, float)
+    assert (farm.seed, farm.plan) == ("oats", {"x"})
+    for given, message in [
+        ({"n_fields": 10}, "n_fields has to be a whole number from 1 to 9 (got 10)."),
+        ({"n_fields": True}, "n_fields has to be a whole number from 1 to 9, not True."),
+        ({"seed": "rice"}, "Unknown seed 'rice'. Known: oats, rye."),
+        ({"rain": "much"}, "rain has to be a number, not 'much'."),
+        ({"walls": 0.5}, "walls has to be a whole number, not 0.5."),
+        ({"n_rounds": 0}, "n_rounds has to be a whole number of 1 or more (got 0)."),
+        ({"max_tokens": 0}, "max_tokens has to be a whole number of 1 or more (got 0)."),
+        ({"n_fields": 0, "rain": "x"}, "n_fields has to be a whole number from 1 to 9 (got 0)."),
+    ]:
+        with pytest.raises(UsageError) as refused:
+            Farm(**given)
+        assert str(refused.value) == message
+        assert refused.value.parameter == next(iter(given))
+
+
+def test_the_limits_of_a_base_class_hold_in_its_subclasses() -> None:
+    assert str(parameters_of(Hill)["n_fields"].limits) == "a whole number from 1 to 4"
+    assert parameters_of(Hill)["rain"] == parameters_of(Farm)["rain"]
+    with pytest.raises(ParameterError, match=r"^n_fields has to be a whole number from 1 to 4 "):
+        Hill(n_fields=5)
+    with pytest.raises(ParameterError, match=r"^n_rounds has to be a whole number of 1 or more "):
+        Hill(years=2)
+
+
+def test_a_limit_that_depends_on_another_parameter_is_told_with_the_declared_ones() -> None:
+    assert check_at_most(Farm, "n_fields", 4, 5) == 4
+    with pytest.raises(ParameterError, match=r"^n_fields has to be a whole number from 1 to 5 \("):
+        check_at_most(Farm, "n_fields", 6, 5)
+
+
+def test_a_fork_and_a_copy_keep_the_limits() -> None:
+    farm = Farm(n_fields=4, rng=1)
+    with pytest.raises(ParameterError, match="n_fields has to be a whole number from 1 to 9"):
+        farm.clone_with({"n_fields": 0}, None)
+    with pytest.raises(ParameterError, match="n_fields has to be a whole number from 1 to 9"):
+        type(farm)(**farm.parameters | {"n_fields": 0})
+
+
+@pytest.mark.parametrize(
+    ("annotation", "told"),
+    [
+        (Annotated[int, MultipleOf(5)], "n: MultipleOf(multiple_of=5) is no limit of a number: "),
+        (Annotated[str, Ge(3)], "n: Ge(ge=3) is no limit of a number: use Ge, Gt, Le, Lt or Inte"),
+        (Annotated[int, Ge("3")], "n: Ge(ge='3') is no limit of a number: "),
+        (Annotated[int, Le(math.inf)], "n: Le(le=inf) is no limit of a number: "),
+        ("Annotated[int, AtLeast(3)]", "The annotation Annotated[int, AtLeast(3)] of n cannot be "),
+        ("Literal[a, b]", "The annotation Literal[a, b] of n cannot be read: name 'a' is not def"),
+    ],
+    ids=str,
+)
+def test_a_limit_that_cannot_be_kept_is_refused(annotation, told) -> None:
+    class Odd(SmartModel):
+        def __init__(self, n=3, **settings: Any) -> None:
+            super().__init__(**settings)
+            self.n = n
+
+        __init__.__annotations__["n"] = annotation
+
+    with pytest.raises(ParameterError) as refused:
+        Odd()
+
+    assert str(refused.value).startswith(told)
+    assert refused.value.parameter == "n"
+
+
+def test_a_type_for_type_checkers_only_is_left_alone() -> None:
+    class Typed(Tiny):
+        def __init__(self, other: "Absent" = 3, **settings: Any) -> None:  # noqa: F821
+            super().__init__(**settings)
+            self.other = other
+
+    assert parameters_of(Typed)["other"].annotation == "Absent"
+    assert parameters_of(Typed)["other"].limits == Limits()
+    assert Typed(other="x", minds="fixed:1").other == "x"
+
+
+@pytest.mark.parametrize("place", [*SCENARIOS.values(), *UNLISTED.values()])
+def test_every_default_is_legal(place) -> None:
+    for name, parameter in parameters_of(model_at(place)).items():
+        parameter.limits.check(name, parameter.default)
 
 
 def test_one_of_several_names() -> None:

@@ -13,7 +13,6 @@ from sabm_mesa.core.messages import Message
 from sabm_mesa.core.prompts import PromptBook, load, load_builtin, merge, placeholders
 from sabm_mesa.errors import PromptError, UnknownName
 from sabm_mesa.models.kbc.agents import Discussion
-from sabm_mesa.models.kbc.model import REWARD_RULES
 from sabm_mesa.models.registry import scenario
 
 KBC = scenario("kbc").prompt_file
@@ -316,7 +315,7 @@ def test_the_conditions_do_hint() -> None:
         product(
             ("baseline", "cooperative", "uncooperative"),
             ("default", "paraphrased", "screening"),
-            REWARD_RULES,
+            ("independent", "amplified", "exclusive"),
         )
     ),
 )

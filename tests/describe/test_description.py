@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -42,6 +43,17 @@ def test_types_of_parameters() -> None:
     assert types["personas"] == "str | Mapping[str, int] | Sequence[str] | None"
     assert types["answer_format"] == "Literal['paper', 'json']"
     assert types["prompts"] == "str | Path | None"
+    assert types["max_tokens"] == "int | None"
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_numeric_parameter_has_a_range_or_says_that_it_has_none(name: str) -> None:
+    for parameter, each in described(name)["parameters"].items():
+        if re.search(r"\b(int|float)\b", each["type"].partition("[")[0]):
+            assert (each["range"] is None) == ("without fixed limits" in each["legal"]), parameter
+    assert described("bertrand")["parameters"]["n_firms"]["range"] == [2, 26]
+    assert described("bertrand")["parameters"]["demand"]["choices"] == ["linear", "logit"]
+    assert "initial_prices: none · a number without fixed limits" in as_text(described("bertrand"))
 
 
 def test_the_text_shows_what_a_condition_and_a_variant_change() -> None:

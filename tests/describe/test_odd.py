@@ -18,7 +18,7 @@ from sabm_mesa.analysis.guessing import nagel_level, reward_per_winner
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.describe import as_markdown, as_text, describe
-from sabm_mesa.describe.docstrings import arguments, attributes
+from sabm_mesa.describe.docstrings import attributes
 from sabm_mesa.describe.texts import CONCEPTS, in_figures, odd_file, references
 from sabm_mesa.errors import MindSpecError, ParameterError
 from sabm_mesa.models.evacuation.minds import _trait
@@ -79,7 +79,8 @@ def test_every_parameter_column_and_mind_has_its_meaning(name: str) -> None:
     for parameter, each in found["parameters"].items():
         if parameter != "rng":
             shown = in_figures(each["default"])
-            assert f"['{parameter}', '{shown}', {each['meaning']!r}]" in parameters
+            row = [parameter, shown, each["legal"], each["meaning"]]
+            assert str(row) in parameters
             assert each["meaning"]
             assert each["value"] == each["default"]
     for columns in (found["model_columns"], found["agent_columns"]):
@@ -116,9 +117,9 @@ def test_each_phase_names_the_questions_that_it_asks(name: str, tmp_path) -> Non
     docs = [(phase.name, name) for phase in model.phases for name in NAME.findall(phase.doc)]
     assert asked
     assert asked <= set(docs)
-    known = {*PromptBook(model.prompt_file).entries, *parameters_of(model)}
-    meanings = " ".join(arguments(model).values())
-    assert [each for _, each in docs if each not in known and f'"{each}"' not in meanings] == []
+    choices = {name for each in parameters_of(model).values() for name in each.limits.choices}
+    known = {*PromptBook(model.prompt_file).entries, *parameters_of(model), *choices}
+    assert [each for _, each in docs if each not in known] == []
 
 
 def test_the_steps_are_the_phases_of_the_model() -> None:
@@ -279,7 +280,7 @@ def test_a_scenario_without_texts_says_what_is_missing() -> None:
         "`Seen`",
         {"persona": attributes(Observation)["persona"], "me": "", "seen": ""},
     ]
-    assert "  n: 3\n" in text
+    assert "  n: 3 · a whole number without fixed limits\n" in text
     assert as_markdown(found).startswith("# Tiny (`tiny`)\n")
 
 

@@ -1,8 +1,17 @@
 """The controls that are made from the parameters of a model."""
 
-import pytest
+from typing import Annotated, Any, Literal
 
-from sabm_mesa import BertrandCompetition, EmergencyEvacuation, Fishery, KeynesianBeautyContest
+import pytest
+from annotated_types import Ge, Gt, Lt
+
+from sabm_mesa import (
+    BertrandCompetition,
+    EmergencyEvacuation,
+    Fishery,
+    KeynesianBeautyContest,
+    PublicGoods,
+)
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.errors import UsageError
 from sabm_mesa.visualization.controls import LEFT_OUT, controls_of, parameters_from
@@ -55,6 +64,46 @@ def test_untouched_controls_are_the_defaults(model):
 def test_the_kind_follows_from_the_default(model, name, kind, options):
     (control,) = [each for each in controls_of(model) if each.name == name]
     assert (control.kind, control.options, control.main) == (kind, options, True)
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "low", "high"),
+    [
+        (KeynesianBeautyContest, "n_players", 2, None),
+        (KeynesianBeautyContest, "n_rounds", 1, None),
+        (BertrandCompetition, "n_firms", 2, 26),
+        (EmergencyEvacuation, "width", 5, 2000),
+        (PublicGoods, "malicious", 0, None),
+    ],
+)
+def test_the_ends_of_a_slider_are_the_declared_limits(model, name, low, high):
+    (control,) = [each for each in controls_of(model) if each.name == name]
+    assert (control.kind, control.low, control.high) == ("slider", low, high)
+
+
+def test_a_scenario_of_ones_own_declares_its_controls():
+    class Own(KeynesianBeautyContest):
+        def __init__(
+            self,
+            sites: Annotated[int, Gt(2), Lt(8)] = 3,
+            free: int = 4,
+            none: int = 0,
+            share: Annotated[float, Ge(0)] = 1,
+            kind: Literal["a", "b"] | None = None,
+            **settings: Any,
+        ) -> None:
+            super().__init__(**settings)
+            self.own = sites, free, none, share, kind
+
+    found = {each.name: each for each in controls_of(Own)}
+    shown = {n: (found[n].kind, found[n].low, found[n].high) for n in ("sites", "free", "none")}
+    assert shown == {
+        "sites": ("slider", 3, 7),
+        "free": ("slider", 1, None),
+        "none": ("text", 1, None),
+    }
+    assert (found["share"].kind, found["share"].legal) == ("text", "a number of 0 or more")
+    assert (found["kind"].kind, found["kind"].options) == ("select", ("a", "b"))
 
 
 def test_classical_minds_are_offered():

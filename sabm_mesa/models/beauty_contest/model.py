@@ -22,8 +22,8 @@ Design concepts
 
 Initialization and input
     No round has been played; there is no input but the shares of Nagel's subjects, on which two
-    classical minds rest (``human_guesses.toml``). ``n_players`` 2 or more, 10;
-    ``n_rounds`` 1 or more, 5; ``p`` above 0, 2/3 (Lu 2024); ``high`` 100 (the default of the
+    classical minds rest (``human_guesses.toml``). ``n_players`` 10;
+    ``n_rounds`` 5; ``p`` 2/3 (Lu 2024); ``high`` 100 (the default of the
     program of Guo et al.); ``prize`` 1 (as there); ``window`` None: all earlier rounds.
     Treatments of Lu 2024: one type against fixed players, ``n_fixed`` 9, 5 or 1 of 10 (the last
     ones have the mind ``fixed:0`` whatever ``minds`` says; 0); two types ``{"llm:a": 9, "llm:b":
@@ -77,9 +77,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from sabm_mesa.analysis.guessing import (
     level_k_labels,
@@ -88,7 +89,7 @@ from sabm_mesa.analysis.guessing import (
     reward_per_winner,
 )
 from sabm_mesa.core.answers import Decision
-from sabm_mesa.core.parameters import check_bool, check_choice, check_float, check_int
+from sabm_mesa.core.parameters import check_at_most, check_choice, check_int, limits_of
 from sabm_mesa.core.scheduler import Phase, action
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError, about
@@ -101,11 +102,10 @@ from sabm_mesa.models.beauty_contest.minds import CLASSICAL_MINDS
 from sabm_mesa.models.beauty_contest.theory import strategic_level
 
 REVEALED = ("choices", "mean", "target", "winners", "own")
-NOTICES = ("some", "count", "none")
-ELICITATIONS = ("none", "reason", "full")
-SMALLEST_P = 0.001
 LARGEST = 1e6
 """Largest upper bound of the picks, and largest p."""
+Factor = Annotated[float, Ge(0.001), Le(LARGEST)]
+UpperBound = Annotated[float, Ge(1 / LARGEST), Le(LARGEST)]
 
 
 def asks_for_rules(model: RepeatedBeautyContest) -> bool:
@@ -117,9 +117,9 @@ class RepeatedBeautyContest(SmartModel):
     """The guessing game, played repeatedly by the same players.
 
     Args:
-        n_players: number of players (2 or more).
-        n_rounds: number of rounds (1 or more).
-        p: factor of the target, above 0; a fraction may be written as a text such as 2/3.
+        n_players: number of players.
+        n_rounds: number of rounds.
+        p: factor of the target; a fraction may be written as a text such as 2/3.
         high: the largest legal pick (the smallest is 0); or two whole numbers between which it is
             drawn once a run.
         integer: whether picks are whole numbers.
@@ -128,17 +128,14 @@ class RepeatedBeautyContest(SmartModel):
         revealed: facts they are told of each, as a sequence or a text with commas: choices, mean,
             target, winners, own (their own pick and payoff).
         n_fixed: how many of the players, the last ones, always pick 0.
-        notice: the notice to players when others have minds ``fixed:VALUE``: ``"some"`` (that some
-            of the others follow a fixed strategy), ``"count"`` (how many do) or ``"none"``.
-        elicitation: ``"none"``, ``"reason"`` (a reason with each pick) or ``"full"`` (also the
-            rules in their own words at the start, and the goal in each round).
+        notice: the notice to players when others have minds ``fixed:VALUE``: that some of the
+            others follow a fixed strategy, how many do, or none.
+        elicitation: the reasoning that is asked for: none, a reason with each pick, or in full
+            (also the rules in their own words at the start, and the goal in each round).
         condition: ``"baseline"`` is the only one.
-        personas: see `SmartModel`.
         minds: see `SmartModel`; classical minds are the cognitive hierarchy (the default),
             ``level_k``, ``level_0`` to ``level_3``, ``empirical_step``, ``learning_direction``
             and ``best_reply``.
-        rng: the seed.
-        max_tokens: most tokens of an answer.
         settings: the other parameters of `SmartModel`.
 
     Attributes:
@@ -187,17 +184,17 @@ class RepeatedBeautyContest(SmartModel):
 
     def __init__(
         self,
-        n_players: int = 10,
+        n_players: Annotated[int, Ge(2)] = 10,
         n_rounds: int = 5,
-        p: float | str = 2 / 3,
-        high: float | Sequence[int] = 100.0,
+        p: Factor | str = 2 / 3,
+        high: UpperBound | Sequence[int] = 100.0,
         integer: bool = False,
-        prize: float = 1.0,
-        window: int | None = None,
+        prize: Annotated[float, Ge(0)] = 1.0,
+        window: Annotated[int, Ge(0)] | None = None,
         revealed: str | Sequence[str] = "choices,mean,target,winners",
-        n_fixed: int = 0,
-        notice: str = "some",
-        elicitation: str = "reason",
+        n_fixed: Annotated[int, Ge(0)] = 0,
+        notice: Literal["some", "count", "none"] = "some",
+        elicitation: Literal["none", "reason", "full"] = "reason",
         condition: str = "baseline",
         personas: Personas = "none",
         minds: Minds = "classical",
@@ -209,20 +206,16 @@ class RepeatedBeautyContest(SmartModel):
             n_rounds=n_rounds, condition=condition, personas=personas, minds=minds, rng=rng,
             max_tokens=max_tokens, **settings,
         )  # fmt: skip
-        self.n_players = check_int("n_players", n_players, 2)
-        self.integer = check_bool("integer", integer)
+        self.n_players, self.integer, self.prize, self.window = n_players, integer, prize, window
+        self.notice, self.elicitation = notice, elicitation
         self.p = _read_p(p)
-        self.high = _read_high(high, self.integer, self.rng)
-        self.prize = check_float("prize", prize, 0)
-        self.window = None if window is None else check_int("window", window, 0)
+        self.high = _read_high(high, integer, self.rng)
         self.revealed = _read_revealed(revealed)
-        self.notice = check_choice("notice", notice, NOTICES)
-        self.elicitation = check_choice("elicitation", elicitation, ELICITATIONS)
         self.played: list[PlayedRound] = []
         self.mean = self.median = self.target = self.variance = self.ratio = math.nan
         self.n_winners = 0
         self.reference = self.high / 2
-        self.n_fixed = check_int("n_fixed", n_fixed, 0, self.n_players)
+        self.n_fixed = check_at_most(RepeatedBeautyContest, "n_fixed", n_fixed, n_players)
         self.players = self.populate(Player, self.n_players)
         for player in self.players[self.n_players - self.n_fixed :]:
             player.mind = FixedMind(0)
@@ -315,7 +308,7 @@ def _read_p(given: Any) -> float:
             raise ParameterError(
                 f"p has to be a number or a fraction such as 2/3, not {given[:60]!r}."
             ) from None
-    return check_float("p", given, SMALLEST_P, LARGEST)
+    return float(limits_of(Factor).check("p", given))
 
 
 @about("high")
@@ -331,7 +324,7 @@ def _read_high(given: Any, integer: bool, rng: np.random.Generator) -> float:
         return float(rng.integers(least, most + 1))
     if integer:
         return float(check_int("high (with integer picks)", given, 1, int(LARGEST)))
-    return check_float("high", given, 1 / LARGEST, LARGEST)
+    return float(limits_of(UpperBound).check("high", given))
 
 
 @about("revealed")

@@ -73,11 +73,20 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+
+from annotated_types import Ge, Le
 
 from sabm_mesa.core.answers import Decision, Number
 from sabm_mesa.core.messages import Message
-from sabm_mesa.core.parameters import check_bool, check_choice, check_float, check_int, parse_list
+from sabm_mesa.core.parameters import (
+    check_at_most,
+    check_choice,
+    check_float,
+    check_int,
+    check_values,
+    parse_list,
+)
 from sabm_mesa.core.scheduler import Phase, action, communication, planning
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError, UnknownName, about
@@ -104,18 +113,18 @@ from sabm_mesa.models.declarations import MessageMeasure
 
 Prices = float | Sequence[float] | None
 
-DEMANDS = ("linear", "logit")
-PHASE_ORDERS = ("communication,planning,action", "planning,communication,action")
+PhaseOrder = Literal["communication,planning,action", "planning,communication,action"]
+PHASE_ORDERS: tuple[PhaseOrder, ...] = get_args(PhaseOrder)
 CHANGEABLE = (
     "communication", "cost", "a", "beta", "d", "mu", "a_0", "tolerance", "stop_after",
 )  # fmt: skip
 """Parameters that can change during a run, besides the order of the phases."""
 MOST_FIRMS = 26
 """The largest number of firms: a plot has one line, and the data three columns, for each."""
-SMALLEST = 1e-9
-"""The smallest value of a slope and of `mu`."""
 LARGEST = 1e9
 """The largest value of a parameter: beyond it, profits lose digits."""
+Money = Annotated[float, Ge(0), Le(LARGEST)]
+Positive = Annotated[float, Ge(1e-9), Le(LARGEST)]
 TURNS = 3
 """How often each firm speaks in a round."""
 NAMES = ("Ed", "Gill")
@@ -161,15 +170,13 @@ class BertrandCompetition(SmartModel):
     Args:
         n_rounds: rounds at most; the prices of round 0 are the initial prices.
         communication: whether the firms talk.
-        demand: ``"linear"`` or ``"logit"``.
+        demand: the demand system.
         initial_prices: one price for all firms, or a sequence with one a firm; None: the cost.
         condition: ``"baseline"``, ``"cooperative"`` or ``"uncooperative"``.
-        personas: see `SmartModel`.
         minds: see `SmartModel`; classical minds are ``best_response`` (the default),
             ``win_continue_lose_reverse``, ``tit_for_tat``, ``q_learning``, ``q_learning_fast``.
-        rng: the seed.
-        n_firms: number of firms (2 to 26).
-        phase_order: ``"communication,planning,action"`` or ``"planning,communication,action"``.
+        n_firms: number of firms.
+        phase_order: the phases of a round in their order, as a sequence or a text with commas.
         tolerance: by how much prices may differ under collusion; None: a quarter of the distance
             between the reference prices (0.5 with linear demand).
         stop_after: rounds of collusion in a row that end the run; None: no such end.
@@ -179,11 +186,9 @@ class BertrandCompetition(SmartModel):
         cost: marginal cost of each firm; None: 2 with linear, 1 with logit demand.
         a: the price that chokes demand off; None: 14 with linear, 2 (a quality) with logit demand.
         beta: slope of inverse demand in the own quantity (linear).
-        d: slope of inverse demand in the quantity of another firm (linear), 0 to `beta`.
+        d: slope of inverse demand in the quantity of another firm (linear), at most `beta`.
         mu: how different the products are (logit).
         a_0: quality of buying nothing (logit).
-        temperature: sampling temperature of language models.
-        max_tokens: most tokens of an answer.
         settings: the other parameters of `SmartModel`.
 
     Attributes:
@@ -247,24 +252,24 @@ class BertrandCompetition(SmartModel):
         self,
         n_rounds: int = 1200,
         communication: bool = True,
-        demand: str = "linear",
+        demand: Literal["linear", "logit"] = "linear",
         initial_prices: Prices = None,
         condition: str = "baseline",
         personas: Personas = "none",
         minds: Minds = "classical",
         rng: Seed = None,
-        n_firms: int = 2,
-        phase_order: str | Sequence[str] = PHASE_ORDERS[0],
-        tolerance: float | None = None,
-        stop_after: int | None = 200,
+        n_firms: Annotated[int, Ge(2), Le(MOST_FIRMS)] = 2,
+        phase_order: PhaseOrder | Sequence[str] = PHASE_ORDERS[0],
+        tolerance: Money | None = None,
+        stop_after: Annotated[int, Ge(1)] | None = 200,
         firm_names: str | Sequence[str] | None = None,
         changes: Mapping[Any, Mapping[str, Any]] | None = None,
-        cost: float | None = None,
-        a: float | None = None,
-        beta: float = 1 / 150,
-        d: float = 1 / 300,
-        mu: float = 1 / 4,
-        a_0: float = 0.0,
+        cost: Money | None = None,
+        a: Money | None = None,
+        beta: Positive = 1 / 150,
+        d: Annotated[float, Ge(0)] = 1 / 300,
+        mu: Positive = 1 / 4,
+        a_0: Annotated[float, Ge(-LARGEST), Le(LARGEST)] = 0.0,
         temperature: float | None = 0.7,
         max_tokens: int | None = 128,
         **settings: Any,
@@ -279,7 +284,7 @@ class BertrandCompetition(SmartModel):
         self._set(market_parameters)
         self._changes = changes or {}
         self._planned = market_parameters.planned(changes)
-        self.n_firms, self.plans_first = int(n_firms), _read_phase_order(phase_order)
+        self.n_firms, self.plans_first = n_firms, _read_phase_order(phase_order)
         self.names = _read_names(firm_names, self.n_firms)
         self.said: list[Message] = []
         self.collusion, self.spell, self.collusion_index = False, 0, math.nan
@@ -374,7 +379,7 @@ class BertrandCompetition(SmartModel):
         highest = self.benchmarks.highest_price(self.market)
         self.legal_price = Number(self.market.cost, highest)
         self.tolerance = (
-            self.benchmarks.default_tolerance if new.tolerance is None else float(new.tolerance)
+            self.benchmarks.default_tolerance if new.tolerance is None else new.tolerance
         )
         for name in Benchmarks.__slots__:
             setattr(self, name, getattr(self.benchmarks, name))
@@ -401,19 +406,8 @@ class MarketParameters:
     stop_after: int | None
 
     def __post_init__(self) -> None:
-        """Refuse illegal values."""
-        check_bool("communication", self.communication)
-        check_choice("demand", self.demand, DEMANDS)
-        check_int("n_firms", self.n_firms, 2, MOST_FIRMS)
-        for name in ("cost", "a", "tolerance"):
-            if getattr(self, name) is not None:
-                check_float(name, getattr(self, name), 0.0, LARGEST)
-        for name in ("beta", "mu"):
-            check_float(name, getattr(self, name), SMALLEST, LARGEST)
-        check_float("d", self.d, 0.0, self.beta)
-        check_float("a_0", self.a_0, -LARGEST, LARGEST)
-        if self.stop_after is not None:
-            check_int("stop_after", self.stop_after, 1)
+        """Refuse values that do not fit one another."""
+        check_at_most(BertrandCompetition, "d", self.d, self.beta)
         cost, a = self._cost_and_a()
         if not cost < a:
             raise ParameterError(
@@ -424,8 +418,8 @@ class MarketParameters:
         """Return the demand system."""
         cost, a = self._cost_and_a()
         if self.demand == "logit":
-            return LogitMarket(int(self.n_firms), cost, a, float(self.mu), float(self.a_0))
-        return linear_market(int(self.n_firms), cost, a, float(self.beta), float(self.d))
+            return LogitMarket(self.n_firms, cost, a, self.mu, self.a_0)
+        return linear_market(self.n_firms, cost, a, self.beta, self.d)
 
     def changed(self, **changes: Any) -> MarketParameters:
         """Return the same parameters with some of them changed.
@@ -437,7 +431,7 @@ class MarketParameters:
         for name in changes:
             if name not in CHANGEABLE:
                 raise UnknownName("parameter that can change during a run", name, CHANGEABLE)
-        return replace(self, **changes)
+        return replace(self, **check_values(BertrandCompetition, changes))
 
     @about("changes")
     def planned(self, changes: Mapping[Any, Any] | None) -> dict[int, MarketParameters]:
@@ -471,8 +465,8 @@ class MarketParameters:
     def _cost_and_a(self) -> tuple[float, float]:
         cost, a = (1.0, 2.0) if self.demand == "logit" else (2.0, 14.0)
         return (
-            cost if self.cost is None else float(self.cost),
-            a if self.a is None else float(self.a),
+            cost if self.cost is None else self.cost,
+            a if self.a is None else self.a,
         )
 
 

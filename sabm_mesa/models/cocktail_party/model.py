@@ -23,8 +23,8 @@ Design concepts
     the data columns below.
 
 Initialization and input
-    Round 0 starts without any memory; there is no input data. ``n_agents`` 2 or more, 10;
-    ``n_rounds`` 1 or more, 30; ``max_turns`` of a talk 2 or more, 20 (our choice: the paper says
+    Round 0 starts without any memory; there is no input data. ``n_agents`` 10;
+    ``n_rounds`` 30; ``max_turns`` of a talk 20 (our choice: the paper says
     none); ``window``: the words of talks that a guest remembers, 12000 (our choice; the paper has
     the whole history with Claude 2.1, and a window that drops the oldest talks with Claude 3);
     ``condition``: ``baseline``; ``variant``: ``default``, ``paraphrased``; ``temperature`` 1,
@@ -98,18 +98,9 @@ class CocktailParty(PairModel):
     """Free talk in pairs.
 
     Args:
-        n_agents: number of guests (2 or more).
-        n_rounds: number of rounds (1 or more).
-        max_turns: turns of a talk at most (2 or more).
-        window: words of talks that a guest remembers (1 or more).
         condition: ``"baseline"``.
-        personas: see `SmartModel`.
         minds: see `SmartModel`; classical minds are ``classical`` and ``classical:random``.
-        rng: the seed.
-        temperature: sampling temperature of language models.
-        max_tokens: tokens of an answer at most.
-        top_p: nucleus sampling of language models.
-        settings: the other parameters of `SmartModel`.
+        settings: the other parameters of `PairModel` and `SmartModel`.
 
     Attributes:
         guests: the guests in the order of their numbers.

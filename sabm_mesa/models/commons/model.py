@@ -25,7 +25,7 @@ Design concepts
     of a stock that is over-asked, and the minds, each with a stream of its own. Observation: below.
 
 Initialization and input
-    ``n_agents`` 2 or more, 5; ``n_rounds`` 12; ``capacity`` (also the first stock) 10 or more, 100;
+    ``n_agents`` 5; ``n_rounds`` 12; ``capacity`` (also the first stock) 100;
     ``collapse_below`` 5; ``max_entries`` 10; ``names``; ``communication``; ``report``: whether
     harvests are made known (None: if there is talk); ``newcomer_month``: the month, from 1, from
     which the last harvester takes part (published: 4, with ``n_rounds`` 15), with an empty memory.
@@ -76,13 +76,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
+
+from annotated_types import Ge
 
 from sabm_mesa.agents.memory import HIGHEST, LOWEST, Relevance, SparseRelevance
 from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.messages import Message
-from sabm_mesa.core.parameters import check_bool, check_int, parse_list
+from sabm_mesa.core.parameters import check_at_most, parse_list
 from sabm_mesa.core.prompts import NO_PERSONA
 from sabm_mesa.core.scheduler import FIXED, Phase, action, communication, planning
 from sabm_mesa.core.streams import Seed
@@ -135,24 +138,21 @@ class CommonsGovernance(SmartModel):
     """A commons; `Fishery`, `Pasture` and `Pollution` are its wordings.
 
     Args:
-        n_agents: number of harvesters (2 or more).
+        n_agents: number of harvesters.
         n_rounds: months at most.
         communication: whether the harvesters talk.
         report: whether everybody's harvest is made known; None: if they talk.
-        newcomer_month: the month, from 1, from which the last harvester takes part; None: all
-            take part from the beginning.
+        newcomer_month: the month, from 1, from which the last harvester takes part; at most
+            `n_rounds`; None: all take part from the beginning.
         condition: ``"baseline"`` or ``"universalization"``.
         personas: see `SmartModel`; ``"as_published"``: none, or locals and a newcomer.
         minds: see `SmartModel`; classical minds are ``classical``, ``classical:sustainable`` and
             ``classical:open_access``.
-        rng: the seed.
-        capacity: the first stock, and the largest there can be (units, 10 or more).
-        collapse_below: the commons collapses when less than this is left (units, 1 or more).
-        max_entries: entries of a talk at most, the report included (2 or more).
+        capacity: the first stock, and the largest there can be (units).
+        collapse_below: the commons collapses when less than this is left (units); at most
+            `capacity`.
+        max_entries: entries of a talk at most, the report included.
         names: a sequence or a text with commas; None: those of the published prompts.
-        temperature: sampling temperature of language models.
-        max_tokens: tokens of an answer at most.
-        top_p: nucleus sampling of language models.
         memory_relevance: the measure of how much a memory bears on a focus: ``sparse``,
             ``embedding:MODEL`` or ``embedding:MODEL@URL``.
         settings: the other parameters of `SmartModel`.
@@ -230,18 +230,18 @@ class CommonsGovernance(SmartModel):
 
     def __init__(
         self,
-        n_agents: int = 5,
+        n_agents: Annotated[int, Ge(2)] = 5,
         n_rounds: int = 12,
         communication: bool = True,
         report: bool | None = None,
-        newcomer_month: int | None = None,
+        newcomer_month: Annotated[int, Ge(2)] | None = None,
         condition: str = "baseline",
         personas: Personas = AS_PUBLISHED,
         minds: Minds = "classical",
         rng: Seed = None,
-        capacity: int = 100,
-        collapse_below: int = 5,
-        max_entries: int = 10,
+        capacity: Annotated[int, Ge(10)] = 100,
+        collapse_below: Annotated[int, Ge(1)] = 5,
+        max_entries: Annotated[int, Ge(2)] = 10,
         names: str | Sequence[str] | None = None,
         temperature: float | None = 0.0,
         max_tokens: int | None = 512,
@@ -249,23 +249,18 @@ class CommonsGovernance(SmartModel):
         memory_relevance: str = SPARSE,
         **settings: Any,
     ) -> None:
-        self.n_agents = check_int("n_agents", n_agents, 2)
-        newcomer = newcomer_month is not None
         if personas == AS_PUBLISHED:
-            locals_ = [LOCAL] * (self.n_agents - 1)
-            personas = [*locals_, NEWCOMER] if newcomer else NO_PERSONA
+            with_newcomer = [*[LOCAL] * (n_agents - 1), NEWCOMER]
+            personas = NO_PERSONA if newcomer_month is None else with_newcomer
         super().__init__(
             n_rounds=n_rounds, condition=condition, minds=minds, rng=rng, personas=personas,
             temperature=temperature, max_tokens=max_tokens, top_p=top_p, **settings,
         )  # fmt: skip
-        self.communication = check_bool("communication", communication)
-        self.report = None if report is None else check_bool("report", report)
-        self.newcomer_month = (
-            check_int("newcomer_month", newcomer_month, 2, self.n_rounds) if newcomer else None
-        )
-        self.capacity = check_int("capacity", capacity, 10)
-        self.collapse_below = check_int("collapse_below", collapse_below, 1, self.capacity)
-        self.max_entries = check_int("max_entries", max_entries, 2)
+        self.n_agents, self.communication, self.report = n_agents, communication, report
+        self.capacity, self.max_entries = capacity, max_entries
+        at_most = partial(check_at_most, CommonsGovernance)
+        self.newcomer_month = at_most("newcomer_month", newcomer_month, n_rounds)
+        self.collapse_below = at_most("collapse_below", collapse_below, capacity)
         self.stock = self.left = self.capacity
         self.threshold = threshold(self.stock, self.n_agents)
         self.harvest = self.utterances = self._decided = 0

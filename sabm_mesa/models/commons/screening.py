@@ -47,14 +47,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import pandas as pd
+from annotated_types import Ge
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import Decision, Number
 from sabm_mesa.core.asks import Ask, Observation
-from sabm_mesa.core.parameters import check_choice, check_int
 from sabm_mesa.core.scheduler import Phase, action
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.minds.base import ClassicalMind
@@ -161,7 +161,6 @@ class Examinee(SmartAgent):
 
 
 SKILLS = ("dynamics", "action", "same", "belief")
-WORDINGS = ("fishery", "pasture", "pollution")
 CAPACITY = 100
 LOWEST_STOCK = 10
 HIGHEST_AMOUNT = CAPACITY // len(NAMES)
@@ -216,13 +215,10 @@ class CommonsScreening(SmartModel):
     """Four tests of one kind of mind, before it is used in a commons.
 
     Args:
-        n_problems: problems of each test (1 or more).
-        wording: ``"fishery"``, ``"pasture"`` or ``"pollution"``.
+        n_problems: problems of each test.
+        wording: the wording of the problems.
         minds: see `SmartModel`; the classical mind answers everything right.
         rng: the seed of the problems.
-        temperature: sampling temperature of language models.
-        max_tokens: tokens of an answer at most.
-        top_p: nucleus sampling of language models.
         settings: the other parameters of `SmartModel`.
 
     Attributes:
@@ -253,8 +249,8 @@ class CommonsScreening(SmartModel):
 
     def __init__(
         self,
-        n_problems: int = 150,
-        wording: str = "fishery",
+        n_problems: Annotated[int, Ge(1)] = 150,
+        wording: Literal["fishery", "pasture", "pollution"] = "fishery",
         minds: Minds = "classical",
         rng: Seed = None,
         temperature: float | None = 0.0,
@@ -266,13 +262,11 @@ class CommonsScreening(SmartModel):
             minds=minds, rng=rng, temperature=temperature, max_tokens=max_tokens, top_p=top_p,
             **settings,
         )  # fmt: skip
-        self.wording = check_choice("wording", wording, WORDINGS)
-        self.names, self.capacity = NAMES, CAPACITY
+        self.wording, self.names, self.capacity = wording, NAMES, CAPACITY
         self.dynamics = self.action = self.same = self.belief = math.nan
-        n = check_int("n_problems", n_problems, 1)
-        self.examinees = self.populate(Examinee, n * len(SKILLS))
+        self.examinees = self.populate(Examinee, n_problems * len(SKILLS))
         for i, each in enumerate(self.examinees):
-            each.skill = SKILLS[i // n]
+            each.skill = SKILLS[i // n_problems]
             each.stock = int(self.rng.integers(LOWEST_STOCK, CAPACITY + 1))
             each.amount = int(self.rng.integers(0, HIGHEST_AMOUNT + 1))
             each.correct = solution(each.skill, each.stock, each.amount)

@@ -35,7 +35,7 @@ Perception
     mean over its cells. In view: the same in all directions.
 
 Parameters (source: Wu et al. 2024, table 3 and section 6)
-    ``n_people`` 1 or more, 100; ``width``, ``height`` 5 to 2000 cells, 33; ``n_rounds`` 50;
+    ``n_people`` 100; ``width``, ``height`` 33 cells; ``n_rounds`` 50;
     ``communication``; ``movement``; ``obstacles``, ``exits`` (see `Room`); ``positions``: the
     cells of the people at the start; ``condition``: ``baseline``, ``uncooperative``; ``personas``:
     ``traits`` (mind: confident or afraid × body: strong or weak, crossed evenly and spread in
@@ -78,13 +78,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
+from annotated_types import Ge
 
 from sabm_mesa.core.answers import Choice, Decision, Text
 from sabm_mesa.core.messages import Message
-from sabm_mesa.core.parameters import check_bool, check_choice, check_int
 from sabm_mesa.core.scheduler import Phase, action, communication, planning
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError
@@ -110,11 +110,11 @@ from sabm_mesa.models.evacuation.room import (
     Obstacles,
     Room,
     RoomGrid,
+    Side,
     disc,
     read_positions,
 )
 
-MOVEMENTS = ("sequential", "simultaneous")
 REPLAN = 0.2
 """The probability of planning again in a round."""
 CONGESTED = 3.0
@@ -168,23 +168,19 @@ class EmergencyEvacuation(SmartModel):
     """People who leave a room.
 
     Args:
-        n_people: number of people (1 or more).
+        n_people: number of people.
         n_rounds: rounds after which everybody still inside is dead.
         width: cells from left to right, the wall included.
         height: cells from top to bottom, the wall included.
         communication: whether people talk.
-        movement: ``"sequential"`` or ``"simultaneous"``.
+        movement: whether people step one after another or all at the same time.
         obstacles: False; True for the published layout; a list of cells; or a map in text.
         exits: name → list of cells; None for the published ones.
         positions: the cells of the people at the start; None for random free cells.
         condition: ``"baseline"`` or ``"uncooperative"``.
         personas: ``"traits"``, or see `SmartModel`.
         minds: see `SmartModel`; the classical mind is ``classical``.
-        rng: the seed.
         variant: ``"default"``, ``"paraphrased"``, ``"short"`` or ``"no_diagonals"``.
-        temperature: sampling temperature of language models.
-        max_tokens: most tokens of an answer.
-        top_p: nucleus sampling of language models.
         settings: the other parameters of `SmartModel`.
 
     Attributes:
@@ -249,12 +245,12 @@ class EmergencyEvacuation(SmartModel):
 
     def __init__(
         self,
-        n_people: int = 100,
+        n_people: Annotated[int, Ge(1)] = 100,
         n_rounds: int = 50,
-        width: int = 33,
-        height: int = 33,
+        width: Side = 33,
+        height: Side = 33,
         communication: bool = True,
-        movement: str = "sequential",
+        movement: Literal["sequential", "simultaneous"] = "sequential",
         obstacles: Obstacles = False,
         exits: Exits | None = None,
         positions: Sequence[Sequence[int]] | None = None,
@@ -268,8 +264,8 @@ class EmergencyEvacuation(SmartModel):
         top_p: float | None = 1.0,
         **settings: Any,
     ) -> None:
-        n = self.n_people = check_int("n_people", n_people, 1)
-        self.room = Room(width, height, exits, obstacles, diagonals=variant != "no_diagonals")
+        n = self.n_people = n_people
+        self.room = Room(width, height, exits, obstacles, diagonals=bool(variant != "no_diagonals"))
         if personas == "traits":
             personas = {trait: (n + 3 - i) // 4 for i, trait in enumerate(TRAITS)}
         super().__init__(
@@ -278,8 +274,7 @@ class EmergencyEvacuation(SmartModel):
             **settings,
         )  # fmt: skip
         self.width, self.height = self.room.width, self.room.height
-        self.communication = check_bool("communication", communication)
-        self.movement = check_choice("movement", movement, MOVEMENTS)
+        self.communication, self.movement = communication, movement
         self.exit_spec = Choice(self.room.names)
         self.evaluation_spec = Text(max_words=WORDS_AN_EXIT * len(self.room.names))
         self.grid = RoomGrid(self.room, self.random)

@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
 from random import Random
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import mesa
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Le
 from mesa.space import MultiGrid
 
-from sabm_mesa.core.parameters import check_int
+from sabm_mesa.core.parameters import check_fields, check_int
 from sabm_mesa.errors import ParameterError, about
 
 Cell = tuple[int, int]
@@ -32,7 +33,7 @@ Ints = npt.NDArray[np.int64]
 
 # The room.
 
-SMALLEST, LARGEST = 5, 2000
+Side = Annotated[int, Ge(5), Le(2000)]
 """Cells along a side, the wall included."""
 PUBLISHED = (33, 33)
 """Width and height of the published room."""
@@ -57,16 +58,15 @@ class Room:
         ParameterError: for an impossible room, with the reason.
     """
 
-    width: int = 33
-    height: int = 33
+    width: Side = 33
+    height: Side = 33
     exits: Exits | None = None
     obstacles: Obstacles = False
     diagonals: bool = True
 
     def __post_init__(self) -> None:
         """Refuse an impossible room."""
-        for name in ("width", "height"):
-            object.__setattr__(self, name, check_int(name, getattr(self, name), SMALLEST, LARGEST))
+        check_fields(self)
         _ = self.exit_cells, self.solid
 
     @cached_property

@@ -44,12 +44,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from annotated_types import Ge, Le
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import AnswerSpec, Decision, InvalidAnswer, shorten, strip_decoration
 from sabm_mesa.core.asks import Ask, Observation
-from sabm_mesa.core.parameters import check_int
 from sabm_mesa.core.scheduler import Phase, action
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError, about
@@ -108,15 +109,11 @@ class PathTest(SmartModel):
     """Walkers that name their way out of a room.
 
     Args:
-        size: cells along a side of the room (3 to 100).
+        size: cells along a side of the room.
         exits: the cells of the exits.
         starts: the cells of the walkers.
         condition: only ``"baseline"``, unless a prompt file of the user has more.
-        personas: see `SmartModel`.
         minds: see `SmartModel`; ``classical`` walks a shortest way.
-        rng: the seed.
-        temperature: sampling temperature of language models.
-        max_tokens: most tokens of an answer.
         settings: the other parameters of `SmartModel`.
 
     Attributes:
@@ -152,7 +149,7 @@ class PathTest(SmartModel):
 
     def __init__(
         self,
-        size: int = SIZE,
+        size: Annotated[int, Ge(3), Le(100)] = SIZE,
         exits: Sequence[Sequence[int]] = EXITS,
         starts: Sequence[Sequence[int]] = STARTS,
         condition: str = "baseline",
@@ -171,7 +168,7 @@ class PathTest(SmartModel):
             raise ParameterError(
                 f"n_rounds: a path test has one round (got {self.n_rounds}).", parameter="n_rounds"
             )
-        self.size = check_int("size", size, 3, 100)
+        self.size = size
         with about("exits"):
             self.exits = self._cells("exits", exits)
         with about("starts"):

@@ -22,8 +22,8 @@ Design concepts
     own stream. Observation: the data columns below.
 
 Initialization and input
-    Round 0 starts from an empty discussion; there is no input data. ``n_players`` 2 or more, 24;
-    ``n_rounds`` 1 or more, 4; ``condition``: ``baseline``, ``cooperative`` (told to cooperate
+    Round 0 starts from an empty discussion; there is no input data. ``n_players`` 24;
+    ``n_rounds`` 4; ``condition``: ``baseline``, ``cooperative`` (told to cooperate
     through the talk, and that they must), ``uncooperative`` (told that they do not like to
     cooperate); ``personas``; ``variant``: ``default``, ``paraphrased``, ``screening`` (the one-shot
     question of appendix B, for one round); ``temperature`` 0.7, ``max_tokens`` 256, ``top_p`` 1
@@ -63,18 +63,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
-from sabm_mesa.analysis.guessing import (
-    RewardRule,
-    level_k_labels,
-    nagel_level,
-    outcome,
-    reward_per_winner,
-)
+from annotated_types import Ge
+
+from sabm_mesa.analysis.guessing import level_k_labels, nagel_level, outcome, reward_per_winner
 from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.messages import Message
-from sabm_mesa.core.parameters import check_choice, check_int
 from sabm_mesa.core.scheduler import Phase, action, communication
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.minds.specs import Minds
@@ -82,8 +77,6 @@ from sabm_mesa.models.base import Personas, Score, SmartModel
 from sabm_mesa.models.kbc.agents import HIGH, LOW, SENTENCE, P, Player
 from sabm_mesa.models.kbc.measures import agreement_share
 from sabm_mesa.models.kbc.minds import CognitiveHierarchy, LevelK
-
-REWARD_RULES: tuple[RewardRule, ...] = ("independent", "amplified", "exclusive")
 
 
 def after_the_first_round(model: KeynesianBeautyContest) -> bool:
@@ -95,16 +88,12 @@ class KeynesianBeautyContest(SmartModel):
     """The guessing game with group discussion.
 
     Args:
-        n_players: number of players (2 or more).
-        n_rounds: number of rounds (1 or more); round 0 is played without a discussion.
-        reward_rule: ``"independent"``, ``"amplified"`` or ``"exclusive"``.
+        n_players: number of players.
+        n_rounds: number of rounds; round 0 is played without a discussion.
+        reward_rule: the reward of a winner: the same whatever the number of winners, growing with
+            it, or nothing but for a single winner.
         condition: ``"baseline"``, ``"cooperative"`` or ``"uncooperative"``.
-        personas: see `SmartModel`.
         minds: see `SmartModel`; classical minds are ``classical`` and ``classical:level_k``.
-        rng: the seed.
-        temperature: sampling temperature of language models.
-        max_tokens: most tokens of an answer.
-        top_p: nucleus sampling of language models.
         settings: the other parameters of `SmartModel`.
 
     Attributes:
@@ -154,9 +143,9 @@ class KeynesianBeautyContest(SmartModel):
 
     def __init__(
         self,
-        n_players: int = 24,
+        n_players: Annotated[int, Ge(2)] = 24,
         n_rounds: int = 4,
-        reward_rule: str = "independent",
+        reward_rule: Literal["independent", "amplified", "exclusive"] = "independent",
         condition: str = "baseline",
         personas: Personas = "none",
         minds: Minds = "classical",
@@ -170,8 +159,7 @@ class KeynesianBeautyContest(SmartModel):
             n_rounds=n_rounds, condition=condition, personas=personas, minds=minds, rng=rng,
             temperature=temperature, max_tokens=max_tokens, top_p=top_p, **settings,
         )  # fmt: skip
-        self.n_players = check_int("n_players", n_players, 2)
-        self.reward_rule = check_choice("reward_rule", reward_rule, REWARD_RULES)
+        self.n_players, self.reward_rule = n_players, reward_rule
         self.said: list[Message] = []
         self.mean = self.target = self.variance = self.agreement = math.nan
         self.n_winners = 0

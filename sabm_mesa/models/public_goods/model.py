@@ -24,7 +24,7 @@ Design concepts
     the minds. Interaction: by the pot. Stochasticity: groups, and the minds. Observation: below.
 
 Initialization and input
-    Round 0 starts without past games. ``n_players`` 2 or more, 2; ``n_rounds`` 10, at most
+    Round 0 starts without past games. ``n_players`` 2; ``n_rounds`` 10, at most
     (our choice; 1 is the published one-shot game); ``endowment`` 100; ``multiplier`` 1.3;
     ``group_size`` all; ``memory``: past games that a player is told, all; ``malicious`` 0: so many
     players, the last ones, have the mind ``fixed:0``, whatever ``minds`` is. The paper does not
@@ -76,12 +76,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from sabm_mesa.core.answers import Decision
-from sabm_mesa.core.parameters import check_choice, check_float, check_int
+from sabm_mesa.core.parameters import check_at_most, check_int
 from sabm_mesa.core.scheduler import Phase, action
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError, about
@@ -104,16 +105,15 @@ from sabm_mesa.models.public_goods.theory import (
     payoffs,
 )
 
-MATCHINGS = ("partner", "stranger", "chain")
 PAIR = 2
-MOST_MONEY, LEAST = 1e9, 0.01
-"""Limits of amounts and of the multiplier; between them no digit is lost."""
+Positive = Annotated[float, Ge(0.01), Le(1e9)]
+"""An amount or the multiplier; within these limits no digit is lost."""
 MEMBERS = {"A": (1, 10, 9), "B": (1, 6, 8)}
 """Lai et al. 2024, section 4: chains of agents that met often at the party (A), and of agents of
 which the first two never met (B)."""
 FAMILIAR, STRANGERS = "familiar", "strangers"
 """The same at any party: each is followed by the agent it talked with most, or least."""
-Members = str | Sequence[int]
+Members = Literal["A", "B", "familiar", "strangers"] | Sequence[int]
 
 
 def _in_a_game(model: PublicGoods) -> list[Player]:
@@ -125,26 +125,21 @@ class PublicGoods(SmartModel):
     """The public goods game.
 
     Args:
-        n_players: number of players (2 or more).
-        n_rounds: number of games in a row at most (1 or more).
-        matching: ``"partner"``, ``"stranger"`` or ``"chain"``.
+        n_players: number of players.
+        n_rounds: number of games in a row at most.
+        matching: groups that stay, groups that are drawn anew every round, or a chain of pairs.
         malicious: number of players, the last ones, that always give nothing.
         endowment: dollars that each has at the start of a game.
         multiplier: factor by which the pot grows.
         group_size: players that share a pot; None: all.
         memory: own past games that a player is told at most; None: all.
         party: recording of a cocktail party, ``PATH`` or ``PATH#RUN``, that players remember.
-        members: the agents they were there: ``"A"``, ``"B"``, ``"familiar"``, ``"strangers"``, or
-            a list.
+        members: the agents they were there, by a published chain (A, B) or by their talks there
+            (familiar, strangers), or a list.
         condition: ``"baseline"``.
-        personas: see `SmartModel`.
         minds: see `SmartModel`; classical minds are ``classical``, ``classical:schedule_only``,
             ``classical:naive_belief``, ``classical:identical_schedule`` and
             ``classical:perfect_cooperation``.
-        rng: the seed.
-        temperature: sampling temperature of language models.
-        max_tokens: tokens of an answer at most.
-        top_p: nucleus sampling of language models.
         settings: the other parameters of `SmartModel`.
 
     Attributes:
@@ -196,14 +191,14 @@ class PublicGoods(SmartModel):
 
     def __init__(
         self,
-        n_players: int = 2,
+        n_players: Annotated[int, Ge(PAIR)] = 2,
         n_rounds: int = 10,
-        matching: str = "partner",
-        malicious: int = 0,
-        endowment: float = 100.0,
-        multiplier: float = 1.3,
-        group_size: int | None = None,
-        memory: int | None = None,
+        matching: Literal["partner", "stranger", "chain"] = "partner",
+        malicious: Annotated[int, Ge(0)] = 0,
+        endowment: Positive = 100.0,
+        multiplier: Positive = 1.3,
+        group_size: Annotated[int, Ge(PAIR)] | None = None,
+        memory: Annotated[int, Ge(0)] | None = None,
         party: str | None = None,
         members: Members = "A",
         condition: str = "baseline",
@@ -219,13 +214,10 @@ class PublicGoods(SmartModel):
             n_rounds=n_rounds, condition=condition, personas=personas, minds=minds, rng=rng,
             temperature=temperature, max_tokens=max_tokens, top_p=top_p, **settings,
         )  # fmt: skip
-        self.n_players = check_int("n_players", n_players, PAIR)
-        self.matching = check_choice("matching", matching, MATCHINGS)
-        self.malicious = check_int("malicious", malicious, 0, self.n_players)
-        self.endowment = check_float("endowment", endowment, LEAST, MOST_MONEY)
-        self.multiplier = check_float("multiplier", multiplier, LEAST, MOST_MONEY)
+        self.n_players, self.matching, self.memory = n_players, matching, memory
+        self.endowment, self.multiplier = endowment, multiplier
+        self.malicious = check_at_most(PublicGoods, "malicious", malicious, n_players)
         self.group_size = self._group_size(group_size)
-        self.memory = None if memory is None else check_int("memory", memory, 0)
         listed_members(members)
         self.groups: list[list[Player]] = []
         self.contribution = self.normal_contribution = math.nan
@@ -338,7 +330,7 @@ class PublicGoods(SmartModel):
             return PAIR
         if group_size is None:
             return self.n_players
-        size = check_int("group_size", group_size, PAIR, self.n_players)
+        size = check_at_most(PublicGoods, "group_size", group_size, self.n_players)
         if self.n_players % size:
             raise ParameterError(f"{self.n_players} players cannot be split into groups of {size}.")
         return size

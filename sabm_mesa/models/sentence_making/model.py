@@ -23,8 +23,8 @@ Design concepts
 Initialization and input
     ``interaction``: ``individual``, ``collective``, ``bridged``; ``party``: the recording of a
     cocktail party that the writers remember, ``PATH`` or ``PATH#RUN`` (``bridged`` needs one,
-    ``collective`` without one is a first meeting, ``individual`` does not use it); ``n_agents`` 2
-    or more, 10, as at the party; ``n_rounds``: word sets, 5; more begin again with the first;
+    ``collective`` without one is a first meeting, ``individual`` does not use it); ``n_agents`` 10,
+    as at the party; ``n_rounds``: word sets, 5; more begin again with the first;
     ``n_sentences`` of each writer and set, 5; ``max_turns`` 20 and ``window`` 12000 as at the
     party; ``condition``: ``baseline``; ``variant``: ``default``, ``paraphrased``; ``temperature``
     1, ``top_p`` 0.7 as published, ``max_tokens`` 512 (our choice).
@@ -72,13 +72,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from annotated_types import Ge
 
 from sabm_mesa.analysis.sparse_text import variance
 from sabm_mesa.core.answers import Decision
-from sabm_mesa.core.parameters import check_choice, check_int
 from sabm_mesa.core.scheduler import Phase
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError
@@ -90,7 +90,6 @@ from sabm_mesa.models.sentence_making.agents import Writer
 from sabm_mesa.models.sentence_making.measures import valid_sentences
 from sabm_mesa.models.sentence_making.minds import TemplateWriter
 
-INTERACTIONS = ("individual", "collective", "bridged")
 WORD_SETS = (
     ("moonlight", "murmured", "timeless", "ocean", "enigma", "concealed", "journey"),
     ("twilight", "sighed", "medieval", "meadow", "riddle", "veiled", "trail"),
@@ -133,21 +132,14 @@ class SentenceMaking(PairModel):
     """Sentences of given words, written alone or after talks in pairs.
 
     Args:
-        interaction: ``"individual"``, ``"collective"`` or ``"bridged"``.
+        interaction: whether writers write alone, after talks with partners of their choice, or
+            after talks with assigned partners.
         party: the recording of a cocktail party, ``PATH`` or ``PATH#RUN``, or None.
-        n_agents: number of writers (2 or more).
-        n_rounds: number of word sets (1 or more).
-        n_sentences: sentences of each writer to each set (1 or more).
-        max_turns: turns of a talk at most (2 or more).
-        window: words of talks that a writer remembers (1 or more).
+        n_rounds: number of word sets.
+        n_sentences: sentences of each writer to each set.
         condition: ``"baseline"``.
-        personas: see `SmartModel`.
         minds: see `SmartModel`; the classical mind is ``classical``.
-        rng: the seed.
-        temperature: sampling temperature of language models.
-        max_tokens: tokens of an answer at most.
-        top_p: nucleus sampling of language models.
-        settings: the other parameters of `SmartModel`.
+        settings: the other parameters of `PairModel` and `SmartModel`.
 
     Attributes:
         memories: the memories of the party, or None.
@@ -189,11 +181,11 @@ class SentenceMaking(PairModel):
 
     def __init__(
         self,
-        interaction: str = "collective",
+        interaction: Literal["individual", "collective", "bridged"] = "collective",
         party: str | None = None,
         n_agents: int = 10,
         n_rounds: int = 5,
-        n_sentences: int = 5,
+        n_sentences: Annotated[int, Ge(1)] = 5,
         max_turns: int = 20,
         window: int = 12_000,
         condition: str = "baseline",
@@ -210,8 +202,7 @@ class SentenceMaking(PairModel):
             minds=minds, rng=rng, temperature=temperature, max_tokens=max_tokens, top_p=top_p,
             **settings,
         )  # fmt: skip
-        self.interaction = check_choice("interaction", interaction, INTERACTIONS)
-        self.n_sentences = check_int("n_sentences", n_sentences, 1)
+        self.interaction, self.n_sentences = interaction, n_sentences
         self.memories = self._remembered(party)
         self.words = WORD_SETS[0]
         self.conversations = 0
