@@ -21,8 +21,8 @@ import pandas as pd
 Floats = npt.NDArray[np.float64]
 CONFIDENCE = 0.95
 RESAMPLES = 2000
-CONVERGENCE_WINDOW = 50
-"""Rounds at the end of a run over which the convergence price is the mean."""
+LAST_ROUNDS = 50
+"""Rounds at the end of a run that its final level is the mean of."""
 
 
 class MeanEstimate(NamedTuple):
@@ -230,35 +230,35 @@ def agreement_by_code(
     return pd.DataFrame(rows, columns=names)
 
 
-def convergence_price(prices: Sequence[Sequence[float]], window: int = CONVERGENCE_WINDOW) -> float:
-    """Mean price of all firms over the last rounds.
+def final_level(courses: Sequence[Sequence[float]], window: int = LAST_ROUNDS) -> float:
+    """Mean of several courses over the last rounds.
 
     Args:
-        prices: for each firm its price by round, shape (n_firms, n_rounds).
+        courses: for each agent its value by round, such as a price, shape (n_agents, n_rounds).
         window: number of rounds; all of them, if they are fewer.
 
     Returns:
-        The price; NaN without rounds.
+        The mean; NaN without rounds.
     """
-    last = np.asarray(prices, dtype=float)[:, -window:]
+    last = np.asarray(courses, dtype=float)[:, -window:]
     return float(last.mean()) if last.size else math.nan
 
 
-def convergence_round(
-    prices: Sequence[Sequence[float]], tolerance: float, window: int = CONVERGENCE_WINDOW
+def settling_round(
+    courses: Sequence[Sequence[float]], tolerance: float, window: int = LAST_ROUNDS
 ) -> float:
-    """The round from which on every price stays within `tolerance` of the convergence price.
+    """The round from which on every course stays within `tolerance` of the final level.
 
     Args:
-        prices: for each firm its price by round, shape (n_firms, n_rounds).
-        tolerance: the largest distance, in units of a price.
-        window: for how many rounds, up to the end of the run, the prices have to stay there.
+        courses: for each agent its value by round, shape (n_agents, n_rounds).
+        tolerance: the largest distance, in the unit of the values.
+        window: for how many rounds, up to the end of the run, the courses have to stay there.
 
     Returns:
-        The round, from 0; NaN when the prices stay there for fewer than `window` rounds.
+        The round, from 0; NaN when the courses stay there for fewer than `window` rounds.
     """
-    path = np.asarray(prices, dtype=float)
-    away = (np.abs(path - convergence_price(prices, window)) > tolerance).any(axis=0)
+    path = np.asarray(courses, dtype=float)
+    away = (np.abs(path - final_level(courses, window)) > tolerance).any(axis=0)
     first = int(np.flatnonzero(away)[-1]) + 1 if away.any() else 0
     return float(first) if path.shape[1] - first >= window else math.nan
 

@@ -15,7 +15,9 @@ from sabm_mesa.analysis.statistics import (
     bootstrap_mean_by_round,
     cohen_kappa,
     estimate_mean,
+    final_level,
     require_columns,
+    settling_round,
 )
 
 AGREEMENT_COLUMNS = ["code", "n", "first", "second", "agreed", "kappa", "low", "high"]
@@ -270,3 +272,14 @@ def test_what_cannot_be_compared_is_refused() -> None:
         agreement_by_code(first, second[:3], ["a"])
     with pytest.raises(ValueError, match="0 < confidence < 1"):
         agreement_by_code(first, second, ["a"], confidence=1)
+
+
+def test_where_and_when_courses_settle() -> None:
+    path = [[2.0] * 30 + [7.0] * 70, [3.0] * 20 + [7.2] * 80]
+
+    assert final_level(path) == pytest.approx(7.1)
+    assert settling_round(path, 0.5) == 30
+    assert math.isnan(settling_round(path, 0.05))
+    assert math.isnan(settling_round([row[:60] for row in path], 0.5))
+    assert settling_round([[7.0] * 60], 0.5) == 0
+    assert math.isnan(final_level([[]]))

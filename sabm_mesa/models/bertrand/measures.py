@@ -20,9 +20,9 @@ from sabm_mesa.analysis.messages import (
     stated_prices,
 )
 from sabm_mesa.analysis.statistics import (
-    CONVERGENCE_WINDOW,
-    convergence_price,
-    convergence_round,
+    LAST_ROUNDS,
+    final_level,
+    settling_round,
 )
 from sabm_mesa.core.messages import Message
 
@@ -99,14 +99,14 @@ def run_measures(
         data: column → its values by round; the columns ``price_1`` to ``price_n``,
             ``collusion_index``, ``spell``, ``messages`` and ``price_messages``.
         n_firms: number of firms.
-        tolerance: see `convergence_round`.
+        tolerance: see `settling_round`.
     """
     paths = [data[f"price_{i + 1}"] for i in range(n_firms)]
-    index = data["collusion_index"][-CONVERGENCE_WINDOW:]
+    index = data["collusion_index"][-LAST_ROUNDS:]
     return {
         "rounds": len(paths[0]),
-        "convergence_price": convergence_price(paths),
-        "convergence_round": convergence_round(paths, tolerance),
+        "convergence_price": final_level(paths),
+        "convergence_round": settling_round(paths, tolerance),
         "collusion_index": float(np.mean(index)) if index else math.nan,
         "spell": data["spell"][-1] if data["spell"] else 0,
         "messages": sum(data["messages"]),

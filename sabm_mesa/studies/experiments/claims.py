@@ -20,7 +20,7 @@ import pandas as pd
 
 from sabm_mesa.analysis import inference
 from sabm_mesa.analysis.inference import Order, Side, Test, runs_needed
-from sabm_mesa.analysis.statistics import bootstrap_interval, convergence_round
+from sabm_mesa.analysis.statistics import bootstrap_interval, settling_round
 from sabm_mesa.models.declarations import MessageMeasure
 from sabm_mesa.studies.experiments.design import (
     COMPARED,
@@ -152,7 +152,7 @@ def _first(measure: Measure, data: pd.DataFrame) -> float:
 
 def _settles(measure: Measure, data: pd.DataFrame) -> float:
     paths = data[list(measure.columns)].to_numpy(dtype=float).T.tolist()
-    return convergence_round(paths, measure.high)
+    return settling_round(paths, measure.high)
 
 
 _OF_VALUES: Mapping[str, Callable[[Measure, Floats], float]] = {

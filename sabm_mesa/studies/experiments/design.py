@@ -121,7 +121,7 @@ class Measure(Entry):
             most frequent one, the smallest of several); ``change`` from the first to the last
             round; ``slope`` a round; ``share`` of the values from `low` to `high`; ``first``
             round with all values from `low` to `high`; ``settles``: the round from which on all
-            stay within `high` of the final price (see `convergence_round`); or a measure of
+            stay within `high` of the final price (see `settling_round`); or a measure of
             messages that the scenario declares (see `SmartModel.message_measures`).
         data: of the ``model``, of its ``agents``, or of what they said: the ``messages`` with the
             codes of the message coder as columns.
@@ -317,7 +317,7 @@ def experiment_names() -> list[str]:
 @cache
 def _built_in() -> dict[str, Path]:
     """Name → file, of the experiments in the folders of the scenarios."""
-    found = Path(str(files("sabm_mesa.models"))).glob("*/experiments/*.toml")
+    found = _models_folder().glob("*/experiments/*.toml")
     return {path.stem: path for path in found}
 
 
@@ -598,19 +598,24 @@ def _named(found: Experiment) -> Iterator[tuple[str, str, str]]:
 
 @cache
 def human_distributions() -> dict[str, tuple[str, list[Bin]]]:
-    """Published distributions of people's choices (``people.toml``).
+    """Published distributions of people's choices (``people.toml`` of the scenarios).
 
     Returns:
         Name → who the people were, with the source; and the bins of the distribution.
     """
-    known = tomllib.loads(files(__package__).joinpath("people.toml").read_text("utf-8"))
+    texts = [path.read_text("utf-8") for path in _models_folder().glob("*/people.toml")]
     return {
         name: (
             f"{each['who']} ({each['source']})",
             [(float(low), float(high), float(share)) for low, high, share in each["bins"]],
         )
-        for name, each in known.items()
+        for text in texts
+        for name, each in tomllib.loads(text).items()
     }
+
+
+def _models_folder() -> Path:
+    return Path(str(files("sabm_mesa.models")))
 
 
 def check_columns(experiment: Experiment, known: Mapping[Data, Sequence[str]]) -> None:

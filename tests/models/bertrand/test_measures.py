@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from sabm_mesa.analysis.statistics import convergence_price, convergence_round
 from sabm_mesa.core.messages import Message
 from sabm_mesa.models.bertrand.measures import price_messages, run_measures, stated_prices
 from tests.models.bertrand.support import played
@@ -42,17 +41,6 @@ def test_messages_that_name_a_price_or_agree_to_one() -> None:
 
     assert price_messages(said, 2, 14) == 2
     assert price_messages([], 2, 14) == 0
-
-
-def test_where_prices_settle() -> None:
-    path = [[2.0] * 30 + [7.0] * 70, [3.0] * 20 + [7.2] * 80]
-
-    assert convergence_price(path) == pytest.approx(7.1)
-    assert convergence_round(path, 0.5) == 30
-    assert math.isnan(convergence_round(path, 0.05))
-    assert math.isnan(convergence_round([row[:60] for row in path], 0.5))
-    assert convergence_round([[7.0] * 60], 0.5) == 0
-    assert math.isnan(convergence_price([[]]))
 
 
 def test_the_measures_of_a_run() -> None:
