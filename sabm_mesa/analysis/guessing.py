@@ -26,7 +26,7 @@ import numpy.typing as npt
 RewardRule = Literal["independent", "amplified", "exclusive", "shared"]
 
 
-class Outcome(NamedTuple):
+class GuessingOutcome(NamedTuple):
     """The outcome of a round of picks.
 
     Attributes:
@@ -72,7 +72,7 @@ def winners(picks: Sequence[float | None], p: float | Fraction = 2 / 3) -> tuple
     return tuple(pick in won for pick in picks)
 
 
-def outcome(picks: Sequence[float | None], p: float = 2 / 3) -> Outcome:
+def outcome(picks: Sequence[float | None], p: float = 2 / 3) -> GuessingOutcome:
     """Return the outcome of a round of picks.
 
     Args:
@@ -84,9 +84,11 @@ def outcome(picks: Sequence[float | None], p: float = 2 / 3) -> Outcome:
     """
     valid = np.array([pick for pick in picks if pick is not None], dtype=float)
     if not valid.size:
-        return Outcome(math.nan, math.nan, math.nan, math.nan, (False,) * len(picks))
+        return GuessingOutcome(math.nan, math.nan, math.nan, math.nan, (False,) * len(picks))
     mean = float(valid.mean())
-    return Outcome(mean, float(np.median(valid)), float(valid.var()), p * mean, winners(picks, p))
+    return GuessingOutcome(
+        mean, float(np.median(valid)), float(valid.var()), p * mean, winners(picks, p)
+    )
 
 
 def reward_per_winner(n_winners: int, reward_rule: RewardRule, prize: float = 100.0) -> float:

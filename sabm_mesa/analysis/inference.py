@@ -67,7 +67,7 @@ _SAME = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class SignificanceTest:
     """The result of a test.
 
     Attributes:
@@ -98,7 +98,7 @@ class Test:
     high: float
 
 
-def one_sample(values: Values, value: float, direction: Side, *, seed: int = 0) -> Test:
+def one_sample(values: Values, value: float, direction: Side, *, seed: int = 0) -> SignificanceTest:
     """Test that the mean over runs is above (or below) a value, by flipping signs.
 
     The statistic is mean minus `value`; the effect is Cliff's delta to the value: the share of
@@ -119,7 +119,7 @@ def one_sample(values: Values, value: float, direction: Side, *, seed: int = 0) 
     other: Side = "below" if direction == "above" else "above"
     mean = _mean(x)
     low, high = _interval(seed, x)
-    return Test(
+    return SignificanceTest(
         "sign flips", (x.size,), missing, mean - value,
         float(one_sample_p(x, value, direction)),
         float(one_sample_p(x, value, other)),
@@ -127,7 +127,7 @@ def one_sample(values: Values, value: float, direction: Side, *, seed: int = 0) 
     )  # fmt: skip
 
 
-def two_sample(a: Values, b: Values, direction: Order, *, seed: int = 0) -> Test:
+def two_sample(a: Values, b: Values, direction: Order, *, seed: int = 0) -> SignificanceTest:
     """Test that one condition has less (or more) than another (Mann and Whitney 1947).
 
     The statistic is U of `a`; the effect is Cliff's delta, the share of pairs in which `a` has
@@ -147,7 +147,7 @@ def two_sample(a: Values, b: Values, direction: Order, *, seed: int = 0) -> Test
     other: Order = "more" if direction == "less" else "less"
     delta = _delta(first, second)
     low, high = _interval(seed, first, second)
-    return Test(
+    return SignificanceTest(
         "Mann-Whitney", (first.size, second.size), missing,
         (1 + delta) / 2 * first.size * second.size,
         float(two_sample_p(first, second, direction)),
@@ -156,7 +156,7 @@ def two_sample(a: Values, b: Values, direction: Order, *, seed: int = 0) -> Test
     )  # fmt: skip
 
 
-def within(values: Values, low: float, high: float, *, seed: int = 0) -> Test:
+def within(values: Values, low: float, high: float, *, seed: int = 0) -> SignificanceTest:
     """Test that the mean over runs lies in a band, by two one-sided tests (Schuirmann 1987).
 
     For the claim both sign-flip tests have to reject: above `low` and below `high`. Against it
@@ -178,14 +178,14 @@ def within(values: Values, low: float, high: float, *, seed: int = 0) -> Test:
         raise ValueError(f"a band needs low < high, not {low} and {high}")
     mean = _mean(x)
     limits = _interval(seed, x)
-    return Test(
+    return SignificanceTest(
         "two one-sided sign flips", (x.size,), missing, mean,
         float(within_p(x, low, high)), float(outside_p(x, low, high)),
         (mean - (low + high) / 2) / ((high - low) / 2), FROM_MIDDLE, mean, *limits,
     )  # fmt: skip
 
 
-def equivalent(a: Values, b: Values, margin: float, *, seed: int = 0) -> Test:
+def equivalent(a: Values, b: Values, margin: float, *, seed: int = 0) -> SignificanceTest:
     """Test that the means of two conditions differ by less than a margin.
 
     Two one-sided permutation tests of the difference of means, each on runs shifted by the
@@ -207,7 +207,7 @@ def equivalent(a: Values, b: Values, margin: float, *, seed: int = 0) -> Test:
         raise ValueError(f"the margin has to be positive and finite, not {margin}")
     difference = _mean(first) - _mean(second)
     limits = _interval(seed, first, second)
-    return Test(
+    return SignificanceTest(
         "two one-sided permutations", (first.size, second.size), missing, difference,
         float(equivalent_p(first, second, margin)),
         float(different_p(first, second, margin)),

@@ -16,7 +16,7 @@ from sabm_mesa.core.parsing import parse_minds
 from sabm_mesa.errors import MindSpecError, RunError
 
 if TYPE_CHECKING:
-    from sabm_mesa.studies.screening import Score, Screening
+    from sabm_mesa.studies.screening import Screening, ScreeningResult
 
 
 @app.command()
@@ -89,7 +89,7 @@ def screen(
     say(in_json(_summary(screening, found, files)) if as_json else _table(screening, found, files))
 
 
-def _table(screening: Screening, found: Sequence[Score], files: Sequence[Path]) -> str:
+def _table(screening: Screening, found: Sequence[ScreeningResult], files: Sequence[Path]) -> str:
     """Mind by test, then what was found in each test."""
     from sabm_mesa.studies.screening import dollars, passed
 
@@ -128,7 +128,9 @@ def _wrapped(text: str, indent: str) -> list[str]:
                 break_on_hyphens=False, break_long_words=False)  # fmt: skip
 
 
-def _summary(screening: Screening, found: Sequence[Score], files: Sequence[Path]) -> dict[str, Any]:
+def _summary(
+    screening: Screening, found: Sequence[ScreeningResult], files: Sequence[Path]
+) -> dict[str, Any]:
     return {
         "set": screening.battery.name,
         "minds": screening.minds,

@@ -72,7 +72,7 @@ class Seat:
         self.version = 0
         self._changed = threading.Condition()
         self._holder: str | None = None
-        self._waiting: _Waiting | None = None
+        self._waiting: _OpenQuestion | None = None
         self._turns: list[Turn] = []
 
     @property
@@ -171,7 +171,7 @@ class Seat:
         limit = self.time_limit_s
         deadline = None if limit is None else started + limit
         question = Question(len(self._turns), ask, deadline)
-        waiting = _Waiting(question, asyncio.get_running_loop())
+        waiting = _OpenQuestion(question, asyncio.get_running_loop())
         with self._changed:
             self._waiting = waiting
             self._notify()
@@ -210,7 +210,7 @@ class Seat:
         with self._changed:
             self._notify()
 
-    def _close(self, waiting: _Waiting, *, stopped: bool) -> None:
+    def _close(self, waiting: _OpenQuestion, *, stopped: bool) -> None:
         """End the question: no answer is taken from now on, and one that was given counts.
 
         It becomes a turn unless the run was stopped without an answer.
@@ -270,7 +270,7 @@ class Turn:
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _OpenQuestion:
     """A question, and the event that the engine waits for."""
 
     question: Question

@@ -74,7 +74,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class ScreeningFigure:
     """One figure of a screening.
 
     Attributes:
@@ -123,7 +123,7 @@ class Screener(ABC):
             frames: the frames of its runs.
         """
 
-    def drawings(self, screened: Screened) -> list[Drawing]:
+    def drawings(self, screened: Screened) -> list[ScreeningFigure]:
         """Figures of the answers; none as a rule.
 
         Args:

@@ -66,7 +66,7 @@ class ExternalScenario(NamedTuple):
     place: str
 
 
-class Found(NamedTuple):
+class FoundScenarios(NamedTuple):
     """All scenarios that were found.
 
     Attributes:
@@ -101,7 +101,7 @@ def scenario(name: str) -> type[SmartModel]:
     raise UnknownName("scenario", name, names(), _how_to_install(name))
 
 
-def find_all() -> Found:
+def find_all() -> FoundScenarios:
     """Import all scenarios; those that cannot be used are told of and left out."""
     models, problems = {}, list(_left_out().values())
     for name in names():
@@ -109,7 +109,7 @@ def find_all() -> Found:
             models[name] = _at(SCENARIOS[name]) if name in SCENARIOS else scenario(name)
         except UsageError as error:
             problems.append(str(error))
-    return Found(models, problems)
+    return FoundScenarios(models, problems)
 
 
 def find_titles() -> tuple[dict[str, str], list[str]]:

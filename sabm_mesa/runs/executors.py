@@ -127,8 +127,8 @@ def on_processes(specs: Sequence[RunSpec], scratch: Path, workers: int) -> Playe
     waiting = list(reversed(range(len(specs))))
     ready: list[tuple[int, bytes]] = []
     lost: Counter[int] = Counter()
-    busy: dict[Future[bytes | None], tuple[_Worker, int]] = {}
-    idle = [_Worker(scratch) for _ in range(min(workers, len(specs)))]
+    busy: dict[Future[bytes | None], tuple[_RunProcess, int]] = {}
+    idle = [_RunProcess(scratch) for _ in range(min(workers, len(specs)))]
     pool = ThreadPoolExecutor(len(idle), thread_name_prefix="sabm-sweep")
     try:
         while waiting or busy or ready:
@@ -141,7 +141,7 @@ def on_processes(specs: Sequence[RunSpec], scratch: Path, workers: int) -> Playe
                 worker, place = busy[done]
                 played = done.result()
                 del busy[done]
-                idle.append(worker if played is not None else _Worker(scratch))
+                idle.append(worker if played is not None else _RunProcess(scratch))
                 if played is not None:
                     ready.append((place, played))
                     continue
@@ -172,7 +172,7 @@ def lost_too_often(spec: RunSpec) -> RunError:
     )
 
 
-class _Worker:
+class _RunProcess:
     """A process that plays one run after another.
 
     Args:

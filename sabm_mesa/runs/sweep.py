@@ -48,7 +48,7 @@ Watch = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Cell:
+class SweepRun:
     """One run of a sweep.
 
     Attributes:
@@ -77,7 +77,7 @@ class Grid:
     varied: Mapping[str, Sequence[Any]]
     parameters: Mapping[str, Any]
     seeds: Sequence[int]
-    cells: Sequence[Cell]
+    cells: Sequence[SweepRun]
 
     @property
     def specs(self) -> list[RunSpec]:
@@ -198,7 +198,7 @@ def grid(
         _check_values(name, values)
     combinations = [dict(zip(vary, each, strict=True)) for each in product(*vary.values())]
     cells = [
-        Cell(values, spec)
+        SweepRun(values, spec)
         for values in combinations
         for spec in RunSpec(model, {**parameters, **values}, seeds[0]).with_seeds(seeds)
     ]

@@ -25,7 +25,7 @@ from sabm_mesa.core.parameters import check_int
 from sabm_mesa.errors import MindSpecError, ParameterError, UnknownName
 from sabm_mesa.llm import Connection
 from sabm_mesa.models.base import SmartModel
-from sabm_mesa.models.declarations import Drawing, Finding, Frames, Screened, Screener
+from sabm_mesa.models.declarations import Finding, Frames, Screened, Screener, ScreeningFigure
 from sabm_mesa.models.registry import SCENARIOS, UNLISTED, model_at
 from sabm_mesa.recording import RecordedRun, load_runs
 from sabm_mesa.recording.export import DPI, make_folder, write_file, write_text_file
@@ -41,7 +41,7 @@ _PROBLEMS = "n_problems"
 
 
 @dataclass(frozen=True)
-class Test:
+class ScreeningTest:
     """One test: a short run of a scenario in which one mind decides for all agents.
 
     Attributes:
@@ -116,7 +116,7 @@ class Battery:
     stem: str
     source: str
     about: str
-    tests: Sequence[Test]
+    tests: Sequence[ScreeningTest]
     published: Sequence[Published]
 
 
@@ -151,7 +151,7 @@ def _batteries() -> dict[str, Battery]:
     found = {}
     for about in (each for each in read if "about" in each):
         mine = [each for each in read if each["battery"] == about["battery"]]
-        tests = [Test(**test) for each in mine for test in each.get("tests", ())]
+        tests = [ScreeningTest(**test) for each in mine for test in each.get("tests", ())]
         found[about["battery"]] = Battery(
             name=about["battery"],
             **about["about"],
@@ -245,7 +245,7 @@ def _frames(path: Path, specs: Mapping[str, Sequence[RunSpec]]) -> Frames:
 
 
 @dataclass(frozen=True)
-class Score:
+class ScreeningResult:
     """The result of a mind in a test.
 
     Attributes:
@@ -256,14 +256,14 @@ class Score:
         measures: measure → its value; NaN when there is none.
     """
 
-    test: Test
+    test: ScreeningTest
     mind: str
     passes: bool
     words: str
     measures: Mapping[str, float]
 
 
-def scores(screening: Screening) -> list[Score]:
+def scores(screening: Screening) -> list[ScreeningResult]:
     """The scores, test by test and mind by mind.
 
     Args:
@@ -277,11 +277,11 @@ def scores(screening: Screening) -> list[Score]:
             mine = {name: frame[frame["mind"] == mind] for name, frame in frames.items()}
             result = screener.find(mine)
             measures = {**result.measures, **_spent(mine["runs"])}
-            found.append(Score(test, mind, result.passes, result.words, measures))
+            found.append(ScreeningResult(test, mind, result.passes, result.words, measures))
     return found
 
 
-def as_frame(found: Sequence[Score], published: Sequence[Published] = ()) -> pd.DataFrame:
+def as_frame(found: Sequence[ScreeningResult], published: Sequence[Published] = ()) -> pd.DataFrame:
     """The measures as a tidy table, and the published numbers below them.
 
     Args:
@@ -318,12 +318,12 @@ def _screener_at(place: str) -> Screener:
     return found
 
 
-def _screener(test: Test) -> Screener:
+def _screener(test: ScreeningTest) -> Screener:
     return _screener_at(test.model.screener)
 
 
 def _by_screener(
-    screening: Screening, found: Sequence[Score]
+    screening: Screening, found: Sequence[ScreeningResult]
 ) -> Iterator[tuple[Screener, Screened]]:
     """Each screener of a set of tests, with all answers to its tests."""
     for screener in dict.fromkeys(_screener(test) for test in screening.battery.tests):
@@ -344,7 +344,7 @@ def _by_screener(
         )
 
 
-def write(screening: Screening, found: Sequence[Score], folder: Path) -> list[Path]:
+def write(screening: Screening, found: Sequence[ScreeningResult], folder: Path) -> list[Path]:
     """Write the report of a screening, each file whole or not at all.
 
     Args:
@@ -361,7 +361,7 @@ def write(screening: Screening, found: Sequence[Score], folder: Path) -> list[Pa
     """
     make_folder(folder)
     chosen = screening.battery
-    drawn: list[Drawing] = []
+    drawn: list[ScreeningFigure] = []
     frames = {f"{chosen.stem}.csv": as_frame(found, chosen.published)}
     for screener, answers in _by_screener(screening, found):
         drawn += screener.drawings(answers)
@@ -386,7 +386,7 @@ def write(screening: Screening, found: Sequence[Score], folder: Path) -> list[Pa
 
 
 def _content(
-    screening: Screening, found: Sequence[Score], drawn: Sequence[Drawing]
+    screening: Screening, found: Sequence[ScreeningResult], drawn: Sequence[ScreeningFigure]
 ) -> dict[str, Any]:
     """Return the values for the template of a report."""
     first, chosen = _recorded(screening), screening.battery
@@ -421,7 +421,7 @@ def _content(
     }
 
 
-def passed(score: Score) -> str:
+def passed(score: ScreeningResult) -> str:
     """Whether a mind passed a test, in a word."""
     return "passes" if score.passes else "fails"
 
@@ -433,7 +433,7 @@ def dollars(cost: float) -> str:
     return f"${cost:.4f}" if cost else "nothing"
 
 
-def _row(score: Score) -> dict[str, str]:
+def _row(score: ScreeningResult) -> dict[str, str]:
     return {
         "mind": score.mind,
         "passed": passed(score),

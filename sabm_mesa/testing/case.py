@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import mesa
 
-from sabm_mesa.testing.minds import Drawing
+from sabm_mesa.testing.minds import DrawingMind
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -30,9 +30,9 @@ class Case:
     parameters: Mapping[str, Any]
 
     @property
-    def free_minds(self) -> str | Drawing:
+    def free_minds(self) -> str | DrawingMind:
         """The scenario's own classical minds, or others that cost nothing."""
-        return "classical" if "default" in self.scenario.classical_minds else Drawing()
+        return "classical" if "default" in self.scenario.classical_minds else DrawingMind()
 
     def made(self, **given: Any) -> SmartModel:
         """A model at its beginning: with a seed, and not recorded.

@@ -17,7 +17,7 @@ from sabm_mesa.runs.rerun import replay
 from sabm_mesa.testing.case import Case
 from sabm_mesa.testing.comparing import PLACES, differences, is_missing, same
 from sabm_mesa.testing.echoes import echoes
-from sabm_mesa.testing.minds import Drawing, Reading, Silent
+from sabm_mesa.testing.minds import DrawingMind, ReadingMind, Silent
 
 SOME = 0.2
 """The share of attempts that are answered unusably."""
@@ -62,7 +62,7 @@ def _parameters(model: type[SmartModel]) -> Iterator[str]:
 
 def methods(case: Case) -> Iterator[str]:
     """Whether each phase has its methods, and the model its agents."""
-    model = case.made(minds=Drawing())
+    model = case.made(minds=DrawingMind())
     if not model.population:
         yield "the model has no agents: make them with populate"
     for phase in model.phases:
@@ -75,16 +75,16 @@ def methods(case: Case) -> Iterator[str]:
 
 def same_seed(case: Case) -> Iterator[str]:
     """Whether a run is determined by its seed."""
-    for minds in dict.fromkeys([case.free_minds, Drawing(SOME)]):
+    for minds in dict.fromkeys([case.free_minds, DrawingMind(SOME)]):
         one, other = (case.played(minds=minds) for _ in range(2))
         yield from differences(one, other, f"two runs with one seed ({_named(minds)})")
 
 
 def latency(case: Case) -> Iterator[str]:
     """Whether it makes a difference which answer comes first."""
-    prompt = case.played(minds=Drawing(SOME, paid=True))
+    prompt = case.played(minds=DrawingMind(SOME, paid=True))
     for late in LATENCIES:
-        model = case.played(minds=Drawing(SOME, paid=True, late=late))
+        model = case.played(minds=DrawingMind(SOME, paid=True, late=late))
         found = list(differences(prompt, model, "answers at once and the same answers late"))
         if found:
             yield f"{found[0]} (only after_… and update may change the world)"
@@ -95,7 +95,7 @@ def replaying(case: Case) -> Iterator[str]:
     """Whether a recorded run comes out again."""
     with TemporaryDirectory(prefix="sabm-") as folder:
         path = Path(folder, "recording.sqlite")
-        model = case.played(minds=Drawing(SOME, paid=True, late=LATENCIES[0]), recording=path)
+        model = case.played(minds=DrawingMind(SOME, paid=True, late=LATENCIES[0]), recording=path)
         again = replay(path, scenario=case.scenario)
         yield from differences(model, again.models[0], "a run and its replay")
         given, used = model.total.asks + model.total.reasks, sum(again.answers_repeated())
@@ -143,7 +143,7 @@ def prompts(case: Case) -> Iterator[str]:
         for name, entries in own[table].items():
             for entry in sorted(set(entries) - set(own["prompts"]) - set(answers)):
                 yield f"[{table}.{name}] replaces {entry!r}, which is no entry of [prompts]"
-    book = case.made(minds=Drawing()).book
+    book = case.made(minds=DrawingMind()).book
     persona = next((p for p, text in book.personas.items() if text.strip()), NO_PERSONA)
     settings = [
         *({"condition": each} for each in book.conditions),
@@ -151,7 +151,7 @@ def prompts(case: Case) -> Iterator[str]:
         {"personas": persona},
     ]
     for setting in settings:
-        reader = Reading(setting.get("personas", NO_PERSONA))
+        reader = ReadingMind(setting.get("personas", NO_PERSONA))
         asked = case.played(minds=reader, **setting).total.asks
         where = ", ".join(f"{name} {value}" for name, value in setting.items())
         yield from (f"{problem} ({where})" for problem in reader.problems)
@@ -192,7 +192,7 @@ def invalid_answers(case: Case) -> Iterator[str]:
                 return
 
 
-def _named(minds: str | Drawing) -> str:
+def _named(minds: str | DrawingMind) -> str:
     return minds if isinstance(minds, str) else minds.spec
 
 

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.testing.case import Case
-from sabm_mesa.testing.minds import Noting
+from sabm_mesa.testing.minds import NotingMind
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -25,7 +25,7 @@ def echoes(case: Case) -> Mapping[str, Callable[[SmartModel], dict[int, Any]]]:
     Returns:
         Column → the function that finds its values in a model: agent → value, None without one.
     """
-    mind = Noting()
+    mind = NotingMind()
     data = case.played(minds=mind).agent_frame()
     columns = case.scenario.agent_columns
     return {
@@ -35,7 +35,7 @@ def echoes(case: Case) -> Mapping[str, Callable[[SmartModel], dict[int, Any]]]:
     }
 
 
-def _echoes(data: Any, column: str, question: str, mind: Noting) -> bool:
+def _echoes(data: Any, column: str, question: str, mind: NotingMind) -> bool:
     rows = zip(data["round"], data["agent"], data[column], strict=True)
     pairs = [
         (mind.noted[question, round_, agent], value)

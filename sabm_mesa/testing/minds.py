@@ -17,7 +17,7 @@ LATENCY = 9
 _PLACEHOLDER = re.compile(r"\{[A-Za-z_]\w*\}")
 
 
-class Drawing:
+class DrawingMind:
     """Answers with what it draws from the stream of the question.
 
     Args:
@@ -51,7 +51,7 @@ class Drawing:
         return ask.spec.example(ask.rng)
 
 
-class Noting(Drawing):
+class NotingMind(DrawingMind):
     """Answers with what it draws and keeps it.
 
     Attributes:
@@ -75,7 +75,7 @@ class Noting(Drawing):
         return answer
 
 
-class Reading(Drawing):
+class ReadingMind(DrawingMind):
     """Reads all that it is sent, in each format of answers, before it answers.
 
     Args:

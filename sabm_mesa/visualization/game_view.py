@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sabm_mesa.visualization.labels import told
+from sabm_mesa.visualization.labels import error_line
 from sabm_mesa.visualization.run_controller import Shown
 from sabm_mesa.visualization.scenario_view import Heard, Said, ScenarioView
 
@@ -45,5 +45,5 @@ class GameView:
             pictures = tuple(self.scenario_view.paint(model, at_rest=not model.running))
             self.shown = Shown(*frames, pictures, len(frames[0]) - 1)
         except Exception as error:  # noqa: BLE001 - no chart may end a game that people play
-            self.shown = replace(self.shown, problem=told(error))
+            self.shown = replace(self.shown, problem=error_line(error))
         self.version += 1

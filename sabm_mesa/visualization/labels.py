@@ -111,7 +111,7 @@ def number(value: Any) -> str:
     return f"{value:.{DIGITS}g}"
 
 
-def told(error: Exception) -> str:
+def error_line(error: Exception) -> str:
     """Describe an error in a line; one that is not the package's own is logged with its place too.
 
     Args:

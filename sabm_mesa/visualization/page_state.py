@@ -17,7 +17,7 @@ from sabm_mesa.recording import Recording
 from sabm_mesa.runs.rerun import resume_models, spent_before, unfinished
 from sabm_mesa.visualization.access import check_address, check_kinds, check_minds
 from sabm_mesa.visualization.controls import LANGUAGE_MODELS, controls_of, parameters_from
-from sabm_mesa.visualization.labels import FREE, noun_of, told, who_decides, who_would_decide
+from sabm_mesa.visualization.labels import FREE, error_line, noun_of, who_decides, who_would_decide
 from sabm_mesa.visualization.run_controller import RunController
 from sabm_mesa.visualization.scenario_view import ScenarioView
 
@@ -185,8 +185,8 @@ class PageState:
         if isinstance(error, UsageError):
             for control in (*self.controls, *LANGUAGE_MODELS):
                 if control.name == error.parameter:
-                    return control.name, f"“{control.label}”: {told(error)}"
-        return "", told(error)
+                    return control.name, f"“{control.label}”: {error_line(error)}"
+        return "", error_line(error)
 
     def _trial(self, values: dict[str, Any]) -> tuple[dict[str, Any], Connection, SmartModel]:
         """Return the controls' values, and a model made with them that is recorded nowhere."""

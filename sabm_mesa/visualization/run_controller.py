@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 from weakref import WeakSet
 
 from sabm_mesa.core.engine import WIND_UP_S
-from sabm_mesa.visualization.labels import told
+from sabm_mesa.visualization.labels import error_line
 from sabm_mesa.visualization.scenario_view import Heard, Picture, Said, ScenarioView
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class RunController:
             self.model.step()
             self._heard.keep()
         except Exception as error:  # noqa: BLE001 - an error of a scenario is a line on the page
-            self.problem = told(error)
+            self.problem = error_line(error)
         if not self.model.running:
             self._let_go()
         with self._changed:
@@ -243,7 +243,7 @@ class RunController:
         except Exception as error:  # noqa: BLE001 - no chart may end a run that is paid for
             self._ended = not self.model.running
             if not self._closed:  # then the folder of the run may be gone
-                self._publish(replace(before, problem=told(error)))
+                self._publish(replace(before, problem=error_line(error)))
         else:
             self._publish(Shown(*frames, tuple(pictures), self.model.round, table))
         return time.monotonic() - started

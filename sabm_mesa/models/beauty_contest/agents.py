@@ -61,7 +61,7 @@ class PlayedRound:
 
 
 @dataclass(frozen=True, slots=True)
-class Game(Observation):
+class GuessingView(Observation):
     """The observation of a player: the rules, and what is revealed of the last rounds.
 
     Attributes:
@@ -213,7 +213,7 @@ class Player(SmartAgent):
         pick = Number(0, game.high, integer=game.integer, reasoning=reason)
         return await self.ask("act", pick, game)
 
-    def observe(self, goal: str = "") -> Game:
+    def observe(self, goal: str = "") -> GuessingView:
         """Return what the player knows now.
 
         Args:
@@ -222,7 +222,7 @@ class Player(SmartAgent):
         model = self.model
         past, own = model.revealed_to(self)
         told, n_fixed = model.notice_to(self)
-        return Game(
+        return GuessingView(
             player=self.unique_id,
             n_players=model.n_players,
             round=model.round,

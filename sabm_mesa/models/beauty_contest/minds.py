@@ -20,7 +20,7 @@ from sabm_mesa.analysis.guessing import (
 )
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.minds.base import ClassicalMind
-from sabm_mesa.models.beauty_contest.agents import Game
+from sabm_mesa.models.beauty_contest.agents import GuessingView
 from sabm_mesa.models.beauty_contest.theory import (
     SMALLEST_SHARE,
     best_reply,
@@ -48,17 +48,17 @@ class Guesser(ClassicalMind):
         """Pick a number; asked for words, give the sentence of the prompt file.
 
         Args:
-            ask: the question; its observation is a `Game`.
+            ask: the question; its observation is a `GuessingView`.
         """
         game = ask.observation
-        assert isinstance(game, Game)
+        assert isinstance(game, GuessingView)
         if ask.name != "act":
             return ask.book.render(f"classical_{ask.name}", {})
         pick = min(max(self.pick(game, ask.rng), 0.0), game.high)
         return round(pick) if game.integer else pick
 
     @abstractmethod
-    def pick(self, game: Game, rng: np.random.Generator) -> float:
+    def pick(self, game: GuessingView, rng: np.random.Generator) -> float:
         """Return the pick before it is cut to the range and, among integers, rounded."""
 
 
@@ -77,7 +77,7 @@ class LevelK(Guesser):
         super().__init__(spec)
         self.k, self.certain = k, k is not None
 
-    def pick(self, game: Game, rng: np.random.Generator) -> float:
+    def pick(self, game: GuessingView, rng: np.random.Generator) -> float:
         """Reason k steps from the reference."""
         if self.k is None:
             self.k = drawn_steps(rng)
@@ -103,7 +103,7 @@ class CognitiveHierarchy(Guesser):
         super().__init__(spec)
         self.k: int | None = None
 
-    def pick(self, game: Game, rng: np.random.Generator) -> float:
+    def pick(self, game: GuessingView, rng: np.random.Generator) -> float:
         """Reply to players who reason less."""
         if self.k is None:
             self.k = drawn_steps(rng)
@@ -128,7 +128,7 @@ class EmpiricalStep(Guesser):
         spec: the spec of the mind, as the data have it.
     """
 
-    def pick(self, game: Game, rng: np.random.Generator) -> float:
+    def pick(self, game: GuessingView, rng: np.random.Generator) -> float:
         """Draw a class and a number in it."""
         if game.round == 0:
             return _first_pick(game, rng)
@@ -155,7 +155,7 @@ class LearningDirection(Guesser):
         self._factor: float | None = None
         self._reference = 0.0
 
-    def pick(self, game: Game, rng: np.random.Generator) -> float:
+    def pick(self, game: GuessingView, rng: np.random.Generator) -> float:
         """Correct the factor, and apply it to the new reference."""
         reference = game.reference
         mean = game.past[-1].known_mean(game.p) if game.past else None
@@ -181,7 +181,7 @@ class BestReply(Guesser):
         spec: the spec of the mind, as the data have it.
     """
 
-    def pick(self, game: Game, rng: np.random.Generator) -> float:
+    def pick(self, game: GuessingView, rng: np.random.Generator) -> float:
         """Pick exactly p times the resulting mean."""
         del rng
         if game.p >= game.n_players:
@@ -200,13 +200,13 @@ CLASSICAL_MINDS: Mapping[str, Callable[[str], Any]] = {
 """Name → maker; ``level_0`` to ``level_3`` have that level for certain, and no noise."""
 
 
-def _first_pick(game: Game, rng: np.random.Generator) -> float:
+def _first_pick(game: GuessingView, rng: np.random.Generator) -> float:
     intervals, shares = first_period_shares()
     low, high = intervals[int(rng.choice(len(shares), p=shares))]
     return _within(low, high, rng) * game.high / 100
 
 
-def _class_limits(step: int, game: Game) -> tuple[float, float]:
+def _class_limits(step: int, game: GuessingView) -> tuple[float, float]:
     """The limits of a class of the later periods; −1 is on the other side of the reference."""
     reference, p = game.reference, game.p
     if step < 0:
@@ -224,7 +224,7 @@ def _within(low: float, high: float, rng: np.random.Generator) -> float:
     return math.exp(rng.uniform(math.log(low), math.log(high)))
 
 
-def _mean_of_others(game: Game) -> float:
+def _mean_of_others(game: GuessingView) -> float:
     """The last mean of the others, or of all where single picks are hidden."""
     choices = game.past[-1].choices if game.past else None
     others = [

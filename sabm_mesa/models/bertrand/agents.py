@@ -50,7 +50,7 @@ class PeriodSummary:
     rivals: tuple[float, ...]
 
 
-class Memory:
+class PriceHistory:
     """The past rounds that a firm remembers: bounded, and updated at a constant cost a round.
 
     A period is `PERIOD` rounds in a row from a multiple of it on. A round that leaves the recent
@@ -245,7 +245,7 @@ class Firm(SmartAgent):
         super().__init__(model)
         self.price = self.demand = self.profit = 0.0
         self.kept = False
-        self.memory = Memory()
+        self.memory = PriceHistory()
         self.strategies: deque[Strategy] = deque(maxlen=STRATEGIES)
 
     async def communicate(self) -> Decision:

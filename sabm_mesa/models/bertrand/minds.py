@@ -19,7 +19,7 @@ from sabm_mesa.core.asks import Ask
 from sabm_mesa.errors import MindError
 from sabm_mesa.minds.base import ClassicalMind
 from sabm_mesa.models.bertrand.agents import FirmView, figure
-from sabm_mesa.models.bertrand.theory import Market
+from sabm_mesa.models.bertrand.theory import Benchmarks, Market
 
 STEP = 0.01
 """Step of trial and error, as a share of the range of legal prices (our choice)."""
@@ -301,9 +301,10 @@ class QLearner:
 
 def price_grid(market: Market) -> list[float]:
     """`POINTS` prices from below the Bertrand price to above the cartel price (section II)."""
-    bertrand, cartel = market.bertrand_price(), market.cartel_price()
-    beyond = BEYOND * (cartel - bertrand)
-    return [float(p) for p in np.linspace(bertrand - beyond, cartel + beyond, POINTS)]
+    marks = Benchmarks.of(market)
+    beyond = BEYOND * marks.distance
+    prices = np.linspace(marks.bertrand_price - beyond, marks.cartel_price + beyond, POINTS)
+    return [float(price) for price in prices]
 
 
 CLASSICAL_MINDS: dict[str, Callable[[str], PricingRule]] = {

@@ -65,9 +65,9 @@ class Market(ABC):
     def bertrand_price(self) -> float:
         """The Nash equilibrium price, from the first-order condition."""
 
-    @abstractmethod
     def cartel_price(self) -> float:
-        """The common price with the largest joint profit, from the first-order condition."""
+        """The common price with the largest joint profit: with linear demand ``(a + cost) / 2``."""
+        return (self.a + self.cost) / 2
 
     def profits(self, prices: Sequence[float]) -> list[float]:
         """Profit of each firm: margin times quantity."""
@@ -123,10 +123,6 @@ class LinearMarket(Market):
             2 * self.beta + (self.n - 3) * self.d
         )
 
-    def cartel_price(self) -> float:
-        """``(a + cost) / 2``."""
-        return (self.a + self.cost) / 2
-
 
 @dataclass(frozen=True, slots=True)
 class HomogeneousMarket(Market):
@@ -152,10 +148,6 @@ class HomogeneousMarket(Market):
     def bertrand_price(self) -> float:
         """The cost: any higher common price invites undercutting."""
         return self.cost
-
-    def cartel_price(self) -> float:
-        """``(a + cost) / 2``, the monopoly price."""
-        return (self.a + self.cost) / 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,11 +65,11 @@ from sabm_mesa.models.commons.model import NAMES
 from sabm_mesa.models.commons.theory import regrown, threshold
 from sabm_mesa.models.declarations import (
     ENOUGH,
-    Drawing,
     Finding,
     Frames,
     Screened,
     Screener,
+    ScreeningFigure,
     percent,
 )
 
@@ -299,7 +299,7 @@ class SkillScreener(Screener):
         passes = min(measures[skill] for skill in SKILLS) >= ENOUGH
         return Finding(passes, ", ".join(parts), measures)
 
-    def drawings(self, screened: Screened) -> list[Drawing]:
+    def drawings(self, screened: Screened) -> list[ScreeningFigure]:
         """The share of problems that each mind solved, by wording and kind."""
         from sabm_mesa.models.commons.plots import skills
 
@@ -312,7 +312,7 @@ class SkillScreener(Screener):
         ]  # fmt: skip
         figure = skills(pd.DataFrame(rows), enough=ENOUGH)
         title = "The share of problems that was solved, with 95 % intervals"
-        return [Drawing("commons-skills", title, figure)]
+        return [ScreeningFigure("commons-skills", title, figure)]
 
     def tables(self, screened: Screened) -> dict[str, pd.DataFrame]:
         """``problems.csv``: one row a problem."""

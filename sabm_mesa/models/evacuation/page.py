@@ -13,7 +13,7 @@ from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.models.evacuation import plots
-from sabm_mesa.models.evacuation.plots import Plan, draw_room, room_figure, trait_legend
+from sabm_mesa.models.evacuation.plots import FloorPlan, draw_room, room_figure, trait_legend
 
 if TYPE_CHECKING:
     from sabm_mesa.models.evacuation.agents import Evacuee
@@ -51,7 +51,7 @@ class RoomDrawer(OrthogonalSpaceDrawer):
 
     def __init__(self, model: EmergencyEvacuation) -> None:
         super().__init__(model.grid)
-        self.plan = Plan.of(model.room, pd.DataFrame())
+        self.plan = FloorPlan.of(model.room, pd.DataFrame())
 
     def draw_matplotlib(self, ax: Any = None, **_options: Any) -> Any:
         """Draw the room.

@@ -65,7 +65,7 @@ def figures(
         ``escapes``, ``exits``, ``snapshots`` and ``occupancy``.
     """
     names = [name.removeprefix(PREFIX) for name in _exit_columns(model_data)]
-    plan = Plan.of(room, agent_data, names)
+    plan = FloorPlan.of(room, agent_data, names)
     return {
         "escapes": cumulative_escapes(model_data, subtitle, room=room, agent_data=agent_data),
         "exits": escapes_by_exit(model_data, subtitle),
@@ -299,7 +299,7 @@ _COLUMNS = ["run", "round", "agent", "x", "y", "target", "status"]
 
 
 @dataclass(frozen=True)
-class Plan:
+class FloorPlan:
     """The drawn parts of a room.
 
     Attributes:
@@ -312,8 +312,8 @@ class Plan:
 
     @classmethod
     def of(
-        cls, room: Room | Plan | None, agent_data: pd.DataFrame, names: Sequence[str] = ()
-    ) -> Plan:
+        cls, room: Room | FloorPlan | None, agent_data: pd.DataFrame, names: Sequence[str] = ()
+    ) -> FloorPlan:
         """Return the plan of a room, or the plan that follows from positions in the data.
 
         Args:
@@ -321,7 +321,7 @@ class Plan:
             agent_data: see `snapshots`.
             names: the exits in their order, if known.
         """
-        if isinstance(room, Plan):
+        if isinstance(room, FloorPlan):
             return room
         if room is not None:
             walls = room.solid.astype(np.int64)
@@ -355,7 +355,7 @@ def snapshots(
     agent_data: pd.DataFrame,
     subtitle: str = "",
     *,
-    room: Room | Plan | None = None,
+    room: Room | FloorPlan | None = None,
     rounds: Sequence[int] | None = None,
 ) -> Figure:
     """The room after several rounds of the first run; a person has the colour of its target.
@@ -373,7 +373,7 @@ def snapshots(
         ValueError: if a column is missing or there are no rows.
     """
     run, number = _first_run(agent_data)
-    plan = Plan.of(room, agent_data)
+    plan = FloorPlan.of(room, agent_data)
     last = int(run["round"].max()) + 1
     shown = [r for r in (SHOWN_ROUNDS if rounds is None else rounds) if 1 <= r <= last] or [last]
     columns = min(3, len(shown))
@@ -400,7 +400,7 @@ def snapshots(
 
 
 def occupancy(
-    agent_data: pd.DataFrame, subtitle: str = "", *, room: Room | Plan | None = None
+    agent_data: pd.DataFrame, subtitle: str = "", *, room: Room | FloorPlan | None = None
 ) -> Figure:
     """Rounds with somebody in each cell at their end, mean over the runs.
 
@@ -413,7 +413,7 @@ def occupancy(
         ValueError: if a column is missing or there are no rows.
     """
     _first_run(agent_data)
-    plan = Plan.of(room, agent_data)
+    plan = FloorPlan.of(room, agent_data)
     height, width = plan.walls.shape
     there = agent_data.dropna(subset=["x", "y"])
     n_runs = agent_data["run"].nunique()
@@ -441,7 +441,7 @@ def animate(
     agent_data: pd.DataFrame,
     subtitle: str = "",
     *,
-    room: Room | Plan | None = None,
+    room: Room | FloorPlan | None = None,
     interval_ms: int = 250,
 ) -> FuncAnimation:
     """The first run as an animation, one frame a round.
@@ -459,7 +459,7 @@ def animate(
         ValueError: if a column is missing or there are no rows.
     """
     run, number = _first_run(agent_data)
-    plan = Plan.of(room, agent_data)
+    plan = FloorPlan.of(room, agent_data)
     height, width = plan.walls.shape
     subtitle = " · ".join(filter(None, [subtitle, f"run {number}"]))
     figure = style.new_figure("Evacuation", subtitle, width=5.2, height=0.9 + 4.6 * height / width)
@@ -482,7 +482,7 @@ def animate(
     return FuncAnimation(figure, draw, frames=rounds, interval=interval_ms, init_func=list)
 
 
-def draw_room(ax: Axes, plan: Plan, *, floor: bool = True) -> None:
+def draw_room(ax: Axes, plan: FloorPlan, *, floor: bool = True) -> None:
     """Draw walls, obstacles and exits, each exit in its colour.
 
     Args:
@@ -510,7 +510,7 @@ def _first_run(agent_data: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     return agent_data[agent_data["run"] == number], int(number)
 
 
-def _draw_people(ax: Axes, now: pd.DataFrame, plan: Plan) -> None:
+def _draw_people(ax: Axes, now: pd.DataFrame, plan: FloorPlan) -> None:
     there = _inside(now)
     dots = ax.scatter(there["y"].astype(float), there["x"].astype(float), s=_dot(ax, plan))
     dots.set(zorder=3, facecolor=_colours(there, plan), edgecolor="white", linewidth=0.2)
@@ -521,7 +521,7 @@ def _inside(now: pd.DataFrame) -> pd.DataFrame:
     return now[now["status"] != "escaped"].dropna(subset=["x", "y"])
 
 
-def _dot(ax: Axes, plan: Plan) -> float:
+def _dot(ax: Axes, plan: FloorPlan) -> float:
     """Area of a person in square points, so that it fills most of its cell."""
     figure = ax.get_figure(root=True)
     assert figure is not None
@@ -531,7 +531,7 @@ def _dot(ax: Axes, plan: Plan) -> float:
     return float((0.75 * cell) ** 2)
 
 
-def _colours(now: pd.DataFrame, plan: Plan) -> list[str]:
+def _colours(now: pd.DataFrame, plan: FloorPlan) -> list[str]:
     colours = plan.colours
     return [colours.get(str(target), _NO_TARGET) for target in now["target"]]
 
@@ -545,7 +545,7 @@ def _caption(now: pd.DataFrame, after: int) -> str:
     return " · ".join(parts)
 
 
-def _target_legend(figure: Figure, plan: Plan) -> None:
+def _target_legend(figure: Figure, plan: FloorPlan) -> None:
     handles = [
         Line2D([], [], linestyle="none", marker="o", markersize=6, color=colour, label=name)
         for name, colour in plan.colours.items()
@@ -562,7 +562,7 @@ WIDTH = 6.0
 """Width of the picture in inches."""
 
 
-def room_figure(plan: Plan, moment: str, subtitle: str = "") -> tuple[Figure, Axes, float]:
+def room_figure(plan: FloorPlan, moment: str, subtitle: str = "") -> tuple[Figure, Axes, float]:
     """An empty picture of a room.
 
     Args:
@@ -583,7 +583,7 @@ def room_figure(plan: Plan, moment: str, subtitle: str = "") -> tuple[Figure, Ax
 
 def trait_legend(
     figure: Figure,
-    plan: Plan,
+    plan: FloorPlan,
     markers: Mapping[str, str],
     edges: Mapping[str, tuple[str, float]],
 ) -> None:

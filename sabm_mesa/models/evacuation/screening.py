@@ -59,11 +59,11 @@ from sabm_mesa.minds.specs import Minds
 from sabm_mesa.models.base import Personas, SmartModel
 from sabm_mesa.models.declarations import (
     ENOUGH,
-    Drawing,
     Finding,
     Frames,
     Screened,
     Screener,
+    ScreeningFigure,
     number,
     percent,
 )
@@ -387,7 +387,7 @@ class RouteScreener(Screener):
         shortest = [value for name, value in measures.items() if name.startswith("shortest")]
         return Finding(min(shortest) >= ENOUGH, "; ".join(parts), measures)
 
-    def drawings(self, screened: Screened) -> list[Drawing]:
+    def drawings(self, screened: Screened) -> list[ScreeningFigure]:
         """The routes that each mind named, over the shortest ones."""
         from sabm_mesa.models.evacuation.plots import routes
 
@@ -403,7 +403,7 @@ class RouteScreener(Screener):
                 )  # fmt: skip
                 name = f"routes-{place}-{_FILE_NAME.sub('-', mind)[:_LONGEST_NAME].strip('-.')}"
                 title = f"Ways out of the room that {mind} named, over the shortest ones"
-                drawn.append(Drawing(name, title, figure, test))
+                drawn.append(ScreeningFigure(name, title, figure, test))
         return drawn
 
     def tables(self, screened: Screened) -> dict[str, pd.DataFrame]:

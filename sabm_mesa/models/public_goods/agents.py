@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Game:
+class PastGame:
     """A past game, as one of its players knows it.
 
     Attributes:
@@ -45,7 +45,7 @@ class Game:
 
 
 @dataclass(frozen=True, slots=True)
-class Situation(Observation):
+class PlayerView(Observation):
     """The knowledge of a player: the rules, its partners, its own past games, and its chats.
 
     Attributes:
@@ -68,7 +68,7 @@ class Situation(Observation):
     multiplier: float
     matching: str
     n_rounds: int | None
-    games: tuple[Game, ...]
+    games: tuple[PastGame, ...]
     party: int | None = None
     chats: tuple[Chat, ...] = ()
 
@@ -133,7 +133,7 @@ class Player(SmartAgent):
         self.contribution: float | None = None
         self.payoff = math.nan
         self.group: int | None = None
-        self.games: list[Game] = []
+        self.games: list[PastGame] = []
         self.agent_at_party: int | None = None
         self.name = ""
         self.chats: tuple[Chat, ...] = ()
@@ -148,12 +148,12 @@ class Player(SmartAgent):
         amount = Number(0, self.model.endowment, reasoning=True)
         return await self.ask("act", amount, self.observe())
 
-    def observe(self) -> Situation:
+    def observe(self) -> PlayerView:
         """The knowledge of the player at this moment."""
         model = self.model
         others = model.others_of(self)
         first = 0 if model.memory is None else max(0, len(self.games) - model.memory)
-        return Situation(
+        return PlayerView(
             name=self.name,
             partners=tuple(other.name for other in others if other.name),
             n_players=len(others) + 1,
@@ -180,7 +180,7 @@ def _others(book: PromptBook, partners: tuple[str, ...], n_others: int) -> str:
     return book.render(entry, {"n_others": n_others})
 
 
-def _game_line(book: PromptBook, game: Game, endowment: float) -> str:
+def _game_line(book: PromptBook, game: PastGame, endowment: float) -> str:
     took_part = game.contribution is not None
     gain = game.payoff - endowment
     values = {

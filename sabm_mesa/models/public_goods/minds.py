@@ -20,7 +20,7 @@ from sabm_mesa.analysis.contributions import (
 )
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.minds.base import ClassicalMind
-from sabm_mesa.models.public_goods.agents import Situation
+from sabm_mesa.models.public_goods.agents import PlayerView
 
 
 class FischbacherGaechter(ClassicalMind):
@@ -52,10 +52,10 @@ class FischbacherGaechter(ClassicalMind):
         """Name a contribution.
 
         Args:
-            ask: the question; its observation is a `Situation`.
+            ask: the question; its observation is a `PlayerView`.
         """
         situation = ask.observation
-        assert isinstance(situation, Situation)
+        assert isinstance(situation, PlayerView)
         if self.kind is None:
             self.kind = int(ask.rng.choice(type_shares().size, p=type_shares()))
         unit = situation.endowment / published()["endowment"]
@@ -90,7 +90,7 @@ class FischbacherGaechter(ClassicalMind):
         """
         return float(next_belief(self.belief, others_mean))
 
-    def _learn(self, situation: Situation, unit: float) -> None:
+    def _learn(self, situation: PlayerView, unit: float) -> None:
         for game in situation.games:
             if game.number > self._known:
                 self._known = game.number

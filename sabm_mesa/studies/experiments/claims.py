@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from sabm_mesa.analysis import inference
-from sabm_mesa.analysis.inference import Order, Side, Test, runs_needed
+from sabm_mesa.analysis.inference import Order, Side, SignificanceTest, runs_needed
 from sabm_mesa.analysis.statistics import bootstrap_interval, settling_round
 from sabm_mesa.models.declarations import MessageMeasure
 from sabm_mesa.studies.experiments.design import (
@@ -249,7 +249,7 @@ class Verdict:
 
     claim: Claim
     word: Word
-    test: Test
+    test: SignificanceTest
     p: float
     runs_needed: int | None = None
     why: str = ""
@@ -317,7 +317,7 @@ def _samples(claim: Claim, values: pd.DataFrame) -> list[Floats]:
     return [samples(values, claim.measure, condition) for condition in concerned(claim)]
 
 
-def _test(claim: Claim, data: Sequence[Floats]) -> Test:
+def _test(claim: Claim, data: Sequence[Floats]) -> SignificanceTest:
     match claim.kind:
         case "below" | "above":
             return inference.one_sample(data[0], claim.value, claim.kind)
@@ -347,7 +347,7 @@ def _p_values(claim: Claim, *, of_claim: bool) -> Callable[..., Floats]:
 
 
 def _verdict(
-    claim: Claim, test: Test, p: float, data: Sequence[Floats], why: str, claims: int
+    claim: Claim, test: SignificanceTest, p: float, data: Sequence[Floats], why: str, claims: int
 ) -> Verdict:
     if math.isnan(test.p_for):
         return Verdict(claim, "cannot tell", test, p, why="no run here has a value of this measure")

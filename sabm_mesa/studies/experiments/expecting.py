@@ -15,7 +15,7 @@ from sabm_mesa.runs.cost import Cost, Estimate, Line, Range, estimate
 from sabm_mesa.studies.experiments.claims import ALPHA, MOST_RUNS, judged
 from sabm_mesa.studies.experiments.design import COMPARED, Claim
 from sabm_mesa.studies.experiments.plan import (
-    Cell,
+    ExperimentRun,
     Plan,
     described,
     with_earlier_runs,
@@ -102,15 +102,17 @@ def expected_cost(plan: Plan, folder: str | Path, prices: str | Path | None = No
     )
 
 
-def _missing(plan: Plan, path: Path) -> list[list[Cell]]:
+def _missing(plan: Plan, path: Path) -> list[list[ExperimentRun]]:
     """The runs of each condition that are not finished."""
-    cells: dict[str, list[Cell]] = {}
+    cells: dict[str, list[ExperimentRun]] = {}
     for cell in unfinished(plan, path):
         cells.setdefault(cell.condition, []).append(cell)
     return list(cells.values())
 
 
-def _estimated(plan: Plan, cells: list[Cell], prices: str | Path | None) -> tuple[str, Estimate]:
+def _estimated(
+    plan: Plan, cells: list[ExperimentRun], prices: str | Path | None
+) -> tuple[str, Estimate]:
     """A condition, and the cost of its missing runs: of a fork the rounds from there on."""
     cell = cells[0]
     given = with_pending_run(plan, cell, Connection(), minds="classical") | {"rng": cell.seed}

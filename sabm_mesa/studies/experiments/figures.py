@@ -24,7 +24,7 @@ SOURCES = {"rest": "seed and all else"}
 
 
 @dataclass(frozen=True)
-class Drawing:
+class ReportFigure:
     """A figure of a report.
 
     Attributes:
@@ -42,7 +42,7 @@ class Drawing:
     own: bool = False
 
 
-def drawings(results: Results) -> list[Drawing]:
+def drawings(results: Results) -> list[ReportFigure]:
     """All figures of a report, in the order in which it shows them.
 
     Args:
@@ -88,7 +88,7 @@ def _subtitle(results: Results) -> str:
     return _drawn(f"{' / '.join(minds)} · {runs_in_words(results.outcome.plan.runs)}")
 
 
-def _plot(results: Results, number: int, plot: Plot) -> Drawing:
+def _plot(results: Results, number: int, plot: Plot) -> ReportFigure:
     theory = theory_marks(results.outcome, plot.theory) if plot.theory else []
     of = f"{plot.label}, of: {', '.join(labels(results).values())}"
     column = plot.columns[0] if len(plot.columns) == 1 else "mean"
@@ -98,7 +98,7 @@ def _plot(results: Results, number: int, plot: Plot) -> Drawing:
         parts += ["Dotted lines: theory."] if theory else []
         parts += ["Last panel: people."] if plot.human else []
         figure = _distributions(results, plot, theory)
-        return Drawing(name, f"Histograms of {of}", " ".join(parts), figure)
+        return ReportFigure(name, f"Histograms of {of}", " ".join(parts), figure)
     parts = [f"{plot.title}.", "Means over runs with their 95 % bootstrap intervals."]
     data = results.outcome.model_data
     data = data.assign(**{column: data[list(plot.columns)].astype(float).mean(axis=1)})
@@ -109,7 +109,7 @@ def _plot(results: Results, number: int, plot: Plot) -> Drawing:
         data, column, _drawn_all(labels(results)), title=_drawn(plot.title),
         label=_drawn(plot.label), subtitle=_subtitle(results), published=courses, marks=theory,
     )  # fmt: skip
-    return Drawing(name, f"Lines by round: {of}", " ".join(parts), figure)
+    return ReportFigure(name, f"Lines by round: {of}", " ".join(parts), figure)
 
 
 def theory_marks(outcome: Outcome, name: str) -> list[plots.Mark]:
@@ -135,7 +135,7 @@ def _distributions(results: Results, plot: Plot, theory: list[plots.Mark]) -> An
     )  # fmt: skip
 
 
-def _measures(results: Results) -> Drawing:
+def _measures(results: Results) -> ReportFigure:
     measures = {each.name: measure_name(each) for each in results.outcome.plan.experiment.measures}
     figure = plots.by_condition(
         results.measures, _drawn_all(labels(results)), _drawn_all(measures),
@@ -144,7 +144,7 @@ def _measures(results: Results) -> Drawing:
     )  # fmt: skip
     more = " Stars: published." if results.estimates["published"].notna().any() else ""
     more += " Broken lines: people." if _of_people(results) else ""
-    return Drawing(
+    return ReportFigure(
         "measures", f"Dots by condition: {'; '.join(measures.values())}",
         f"Each measure by condition: a dot a run, and means with their 95 % intervals.{more}",
         figure,
@@ -160,7 +160,7 @@ def _of_people(results: Results) -> dict[str, list[float]]:
     return found
 
 
-def _shares(results: Results) -> Iterator[Drawing]:
+def _shares(results: Results) -> Iterator[ReportFigure]:
     if results.shares.empty:
         return
     measures = {each.name: each.label for each in results.outcome.plan.experiment.measures}
@@ -168,13 +168,13 @@ def _shares(results: Results) -> Iterator[Drawing]:
         results.shares, _drawn_all(measures), SOURCES, subtitle=_subtitle(results)
     )
     if figure is not None:
-        yield Drawing(
+        yield ReportFigure(
             "variance-shares", "Stacked bars: shares of the variance of each measure by source",
             "Where the variance of each measure over all runs comes from.", figure,
         )  # fmt: skip
 
 
-def _of_scenario(results: Results) -> Iterator[Drawing]:
+def _of_scenario(results: Results) -> Iterator[ReportFigure]:
     """The scenario's own plots of each condition."""
     outcome = results.outcome
     plan, shown = outcome.plan, outcome.plan.experiment.show
@@ -196,7 +196,7 @@ def _of_scenario(results: Results) -> Iterator[Drawing]:
         for name, figure in found.items():
             if name in shown:
                 title = figure.get_suptitle()
-                yield Drawing(
+                yield ReportFigure(
                     _file_name(f"condition-{number}-{condition.name}-{name}"),
                     f"{title}, of: {label}", f"{label}: {title}.", figure, own=True,
                 )  # fmt: skip

@@ -102,7 +102,7 @@ Name = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Cell:
+class ExperimentRun:
     """One run of an experiment.
 
     Attributes:
@@ -124,7 +124,7 @@ class Cell:
     builds_on: str = ""
 
 
-def name_of(cell: Cell) -> Name:
+def name_of(cell: ExperimentRun) -> Name:
     """The condition and the seed of a run."""
     return cell.condition, cell.seed
 
@@ -145,7 +145,7 @@ class Plan:
     experiment: Experiment
     scale: str
     runs: int
-    cells: Sequence[Cell]
+    cells: Sequence[ExperimentRun]
     minds: Mapping[str, Minds]
     earlier: Plan | None = None
 
@@ -159,7 +159,7 @@ class Plan:
         """(condition, seed) → the run, tagged with its condition, in the order of the cells."""
         return {name_of(cell): self._spec(cell) for cell in self.cells}
 
-    def _spec(self, cell: Cell) -> RunSpec:
+    def _spec(self, cell: ExperimentRun) -> RunSpec:
         tags = {"condition": cell.fork_of or cell.condition}
         spec = RunSpec(self.model, cell.parameters, cell.seed, tags)
         if not cell.fork_of:
@@ -239,15 +239,17 @@ def _cell(
     common: Mapping[str, Any],
     given: Mapping[str, Mapping[str, Any]],
     seed: int,
-) -> Cell:
+) -> ExperimentRun:
     if not condition.fork_of:
         earlier = condition.builds_on.rpartition("/")[2]
-        return Cell(condition.name, seed, given[condition.name], builds_on=earlier)
+        return ExperimentRun(condition.name, seed, given[condition.name], builds_on=earlier)
     trunk = experiment.condition(condition.fork_of)
     changes = {k: v for k, v in condition.set.items() if {**common, **trunk.set}.get(k) != v}
     earlier = trunk.builds_on.rpartition("/")[2]
     at: Mapping[str, int] = condition.at
-    return Cell(condition.name, seed, given[trunk.name], trunk.name, at[scale], changes, earlier)
+    return ExperimentRun(
+        condition.name, seed, given[trunk.name], trunk.name, at[scale], changes, earlier
+    )
 
 
 def _earlier(
@@ -303,7 +305,7 @@ def with_earlier_runs(plan: Plan, recording: Path, runs: pd.DataFrame) -> Plan:
     numbers = zip(runs["condition"], runs["run"], strict=True)
     known = {name: builds_on.read(f"{recording}#{run}") for name, run in numbers}
 
-    def given(cell: Cell) -> Cell:
+    def given(cell: ExperimentRun) -> ExperimentRun:
         earlier = {builds_on.parameter: known[cell.builds_on]} if cell.builds_on else {}
         return replace(cell, parameters={**cell.parameters, **earlier})
 
@@ -311,7 +313,7 @@ def with_earlier_runs(plan: Plan, recording: Path, runs: pd.DataFrame) -> Plan:
 
 
 def with_pending_run(
-    plan: Plan, cell: Cell, connection: Connection, **changes: Any
+    plan: Plan, cell: ExperimentRun, connection: Connection, **changes: Any
 ) -> dict[str, Any]:
     """The parameters of a run, with a stand-in for the earlier run where that is still missing.
 

@@ -25,7 +25,7 @@ from sabm_mesa.studies.experiments.claims import MOST_RUNS, WORDS, Verdict
 from sabm_mesa.studies.experiments.design import Claim, Experiment, experiment_names
 from sabm_mesa.studies.experiments.figures import (
     SOURCES,
-    Drawing,
+    ReportFigure,
     drawings,
     labels,
     measure_name,
@@ -165,7 +165,7 @@ def template(name: str) -> str:
     return files(__package__).joinpath(f"{name}.md.jinja").read_text("utf-8")
 
 
-def content(results: Results, drawn: Sequence[Drawing]) -> dict[str, Any]:
+def content(results: Results, drawn: Sequence[ReportFigure]) -> dict[str, Any]:
     """The values for the template of a report.
 
     Args:

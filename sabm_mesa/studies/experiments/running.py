@@ -25,7 +25,7 @@ from sabm_mesa.runs.planned import find_runs, run_missing
 from sabm_mesa.runs.run import Watch
 from sabm_mesa.studies.experiments.design import OF_MESSAGES, Data, check_columns
 from sabm_mesa.studies.experiments.plan import (
-    Cell,
+    ExperimentRun,
     Name,
     Plan,
     described,
@@ -54,7 +54,7 @@ def find(plan: Plan, path: Path) -> dict[Name, RecordedRun]:
     return {name: runs[spec.digest] for name, spec in plan.specs.items() if spec.digest in runs}
 
 
-def unfinished(plan: Plan, path: Path) -> list[Cell]:
+def unfinished(plan: Plan, path: Path) -> list[ExperimentRun]:
     """The runs of an experiment that a recording does not hold to their end.
 
     Args:
@@ -224,7 +224,7 @@ def _earlier(
     return run(earlier, folder, connection=connection, watch=watch)
 
 
-def check(plan: Plan, cells: Sequence[Cell], connection: Connection) -> None:
+def check(plan: Plan, cells: Sequence[ExperimentRun], connection: Connection) -> None:
     """Build one run of each condition, so that wrong use ends before there is any file.
 
     Args:

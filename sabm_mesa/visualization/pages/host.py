@@ -21,7 +21,7 @@ from sabm_mesa.visualization.access import check_minds, listens_at, open_to_othe
 from sabm_mesa.visualization.connections import use_poll
 from sabm_mesa.visualization.game_view import GameView
 from sabm_mesa.visualization.html import inside, problem
-from sabm_mesa.visualization.labels import count, counting, name_of, titles_of, told
+from sabm_mesa.visualization.labels import count, counting, error_line, name_of, titles_of
 from sabm_mesa.visualization.pages.play_parts import (
     GAMES,
     AllLinks,
@@ -106,7 +106,7 @@ def _Settings(host: str, name: str) -> None:
             _VIEWS[game] = view
             GAMES.add(host, game)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
-            return told(error)
+            return error_line(error)
         return ""
 
     opening = solara.lab.use_task(open_game, dependencies=None)

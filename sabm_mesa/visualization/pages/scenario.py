@@ -12,7 +12,7 @@ from sabm_mesa.visualization.connections import use_poll
 from sabm_mesa.visualization.controls import Form
 from sabm_mesa.visualization.frame import Head, gate, is_host
 from sabm_mesa.visualization.html import card, html, inside, problem
-from sabm_mesa.visualization.labels import counting, told
+from sabm_mesa.visualization.labels import counting, error_line
 from sabm_mesa.visualization.page_state import PageState
 from sabm_mesa.visualization.panels import run_card
 from sabm_mesa.visualization.scenario_view import one_sentence
@@ -53,7 +53,7 @@ def _page_state(scenario: type[SmartModel], fixed: dict[str, Any], host: bool) -
     try:
         return PageState(scenario, fixed, host=host)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
-        return told(error)
+        return error_line(error)
 
 
 @solara.component

@@ -13,7 +13,7 @@ from sabm_mesa.minds.specs import describe_deciders
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.visualization.records import comparing
 from sabm_mesa.visualization.records.store import RunData
-from sabm_mesa.visualization.scenario_view import painting
+from sabm_mesa.visualization.scenario_view import Picture, painting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,23 +57,14 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Chart:
-    """A chart that is drawn.
+class Chart(Picture):
+    """A picture whose axes of rounds are known.
 
     Attributes:
-        name: its name in file names.
-        title: a description of its content.
-        png: the picture.
-        spans: its axes of rounds.
-        lines: whether it is lines and areas on white, whose lightness a dark page may turn
-            around; a map of colours is not.
+        spans: these axes.
     """
 
-    name: str
-    title: str
-    png: bytes
     spans: tuple[Span, ...] = ()
-    lines: bool = True
 
 
 def charts_of(run: RunData) -> list[Chart]:
@@ -214,7 +205,7 @@ def _drawn(name: str, figure: Figure) -> Chart:
     png = style.to_png(figure)  # which also lays the axes out
     spans = [span for span in map(_span, figure.axes) if span is not None]
     lines = not any(ax.images for ax in figure.axes)
-    return Chart(name, figure.get_suptitle(), png, tuple(spans), lines)
+    return Chart(name, figure.get_suptitle(), png, lines, tuple(spans))
 
 
 def _span(ax: Axes) -> Span | None:

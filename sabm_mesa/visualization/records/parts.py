@@ -11,7 +11,7 @@ import solara
 import solara.lab
 
 from sabm_mesa.visualization.html import html, inside
-from sabm_mesa.visualization.labels import told
+from sabm_mesa.visualization.labels import error_line
 from sabm_mesa.visualization.records.rounds import rows
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def use_read(read: Callable[[], T], dependencies: list[Any]) -> tuple[T | None, 
         try:
             return dependencies, read(), ""
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
-            return dependencies, None, told(error)
+            return dependencies, None, error_line(error)
 
     task = solara.lab.use_task(careful, dependencies=dependencies)
     if task.value is None or task.value[0] != dependencies:
@@ -88,7 +88,7 @@ def chart(drawn: Chart, marked: int | None = None) -> None:
     """
     with inside("figure", "sabm-card sabm-chart"):
         with inside("div", "sabm-paper"), inside("div", "rec-chart"):
-            Picture(drawn)
+            ChartImage(drawn)
             if marked is not None:
                 for place in filter(None, (span.place(marked) for span in drawn.spans)):
                     left, top, height = (f"{each:.3f}%" for each in place)
@@ -101,7 +101,7 @@ def chart(drawn: Chart, marked: int | None = None) -> None:
 
 
 @solara.component
-def Picture(drawn: Chart) -> None:
+def ChartImage(drawn: Chart) -> None:
     """The picture of a chart: a component, so that it is sent again only when it changes.
 
     Args:

@@ -50,7 +50,7 @@ def RoundByRound(run: RunData) -> None:
                     AskList(run, round_, agent, ask, set_agent, set_ask)
             with inside("section", "sabm-card rec-reader", aria_live="polite", tabindex="0"):
                 Reader(run, (round_, *ask)).key(f"{round_}/{ask}")
-        Picture(run, round_)
+        RoundPicture(run, round_)
         _agents(run, round_, agent, set_agent)
         Figures(run, round_)
 
@@ -133,7 +133,7 @@ def Reader(run: RunData, place: rounds.Place) -> None:
 
 
 @solara.component
-def Picture(run: RunData, round_: int) -> None:
+def RoundPicture(run: RunData, round_: int) -> None:
     """The picture of the round, for scenarios that have one.
 
     Args:

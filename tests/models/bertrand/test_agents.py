@@ -6,7 +6,7 @@ import pytest
 
 from sabm_mesa import BertrandCompetition
 from sabm_mesa.core.prompts import PromptBook
-from sabm_mesa.models.bertrand.agents import Memory, PeriodSummary, figure
+from sabm_mesa.models.bertrand.agents import PeriodSummary, PriceHistory, figure
 from sabm_mesa.models.bertrand.model import PHASE_ORDERS
 from tests.models.bertrand.support import prompt, recorded
 
@@ -68,7 +68,7 @@ def test_strategies_are_told_to_their_author_alone() -> None:
 
 
 def test_the_memory_holds_20_rounds_and_20_periods() -> None:
-    memory = Memory()
+    memory = PriceHistory()
     for k in range(441):
         memory.add(PeriodSummary(k, k, k, 2 * k, 3 * k, (4 * k,)))
 

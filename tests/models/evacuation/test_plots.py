@@ -12,7 +12,7 @@ from sabm_mesa import EmergencyEvacuation
 from sabm_mesa.models.evacuation.plots import (
     EXIT_COLOURS,
     FASTEST,
-    Plan,
+    FloorPlan,
     animate,
     cumulative_escapes,
     escapes_by_exit,
@@ -187,7 +187,7 @@ def test_snapshots_show_everybody_inside_where_it_is(small) -> None:
 
 def test_without_a_room_its_size_and_exits_come_from_the_data(small) -> None:
     _, agents, room = small
-    plan = Plan.of(None, agents, room.names)
+    plan = FloorPlan.of(None, agents, room.names)
 
     assert plan.walls.shape == (13, 15)
     used = agents[agents["status"] == "escaped"].dropna(subset=["x"])
@@ -196,7 +196,7 @@ def test_without_a_room_its_size_and_exits_come_from_the_data(small) -> None:
     }
     assert all(set(cells) <= set(room.exit_cells[name]) for name, cells in plan.exits.items())
     nobody_out = agents[agents["status"] == "inside"]
-    assert Plan.of(None, nobody_out).walls.shape[0] <= 13
+    assert FloorPlan.of(None, nobody_out).walls.shape[0] <= 13
 
 
 def test_occupancy_counts_rounds(small) -> None:
