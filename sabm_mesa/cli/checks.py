@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import shutil
 import sys
 import webbrowser
@@ -20,13 +21,25 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from sabm_mesa.cli.report import missing
 from sabm_mesa.core import engine
-from sabm_mesa.errors import KEY_VARIABLE, BadRequest, LLMError, OutputError, UsageError, key
+from sabm_mesa.errors import (
+    KEY_VARIABLE,
+    BadRequest,
+    LLMError,
+    OutputError,
+    RecordingError,
+    UsageError,
+    key,
+)
 from sabm_mesa.llm.address import URL_VARIABLE, endpoint_url
 from sabm_mesa.llm.client import Completion, Request
 from sabm_mesa.llm.openai_client import OpenAIClient
 from sabm_mesa.llm.prices import PriceTable
+from sabm_mesa.recording import load_runs
 from sabm_mesa.recording.export import check_folder
+from sabm_mesa.recording.statistics import answers_in
+from sabm_mesa.runs.rerun import lost_before
 
 PACKAGE = "sabm-mesa"
 TINY = Request("", (("user", "Answer with the word yes."),), max_tokens=16)
@@ -88,6 +101,30 @@ def check_all(
     yield api_key()
     yield endpoint(base_url, model, timeout_s)
     yield from extras()
+
+
+def check_recording(path: Path) -> Iterator[Check]:
+    """Look at a recording: whether it can be read, and what is missing in it.
+
+    Args:
+        path: the recording.
+    """
+    try:
+        found = load_runs(path)
+        answers, lost = answers_in(path), lost_before(found, None)
+    except RecordingError as error:
+        yield Check("recording", State.PROBLEM, str(error))
+        return
+    left = sum(not run.finished for run in found)
+    said = f"{path} has {answers or 0:,} answers of {len(found):,} runs"
+    if left:
+        said += f", {left:,} of them not finished: go on with sabm resume {shlex.quote(str(path))}"
+    yield Check("recording", State.WARNING if left else State.OK, said)
+    lines = missing(path, lost)
+    for line in lines:
+        yield Check("answers", State.WARNING, line)
+    if not lines:
+        yield Check("answers", State.OK, "none that was asked for is missing")
 
 
 def python() -> Check:

@@ -109,8 +109,7 @@ def _ask(
     messages: pd.DataFrame, recording: Path, connection: Connection, parameters: dict[str, Any]
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Ask the judge; return its answers and their cost."""
-    from sabm_mesa.cli.progress import Progress, in_words
-    from sabm_mesa.recording.statistics import answers_in
+    from sabm_mesa.cli.progress import Progress, answers_are, in_words
     from sabm_mesa.studies.judging import judge
 
     with Progress("judge", 1) as progress:
@@ -120,12 +119,12 @@ def _ask(
                 connection=connection, watch=progress.show, **parameters,
             )  # fmt: skip
         except (RunError, KeyboardInterrupt) as error:
-            kept = answers_in(recording) if recording.exists() else 0
-            if not kept and isinstance(error, RunError):
+            kept = answers_are([recording])
+            if kept.startswith("0 ") and isinstance(error, RunError):
                 raise
             raise RunError(
-                f"{str(error) or 'Stopped.'} {kept:,} answers are in {recording}; the same command "
-                "goes on from there."
+                f"{str(error) or 'Stopped.'} {kept} in {recording}; the same command goes on from "
+                "there."
             ) from error
     total = runs.total()
     return judged, {

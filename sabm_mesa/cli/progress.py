@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from sabm_mesa.errors import (
     RunError,
     one_line,
 )
+from sabm_mesa.llm import close_all
 from sabm_mesa.recording.statistics import answers_in
 
 if TYPE_CHECKING:
@@ -110,11 +111,24 @@ def guarded(work: Callable[[], Runs], progress: Progress, recording: Path) -> Ru
         said += "" if said.endswith((".", "!", "?")) else "."
         if not recording.exists():
             raise RunError(said) from error
-        answers = answers_in(recording)
-        number = "1 answer is" if answers == 1 else f"{answers:,} answers are"
+        go_on = f"sabm resume {shlex.quote(str(recording))}"
         raise RunError(
-            f"{said} {number} in {recording}; go on with: sabm resume {shlex.quote(str(recording))}"
+            f"{said} {answers_are([recording])} in {recording}; go on with: {go_on}"
         ) from error
+
+
+def answers_are(recordings: Iterable[Path]) -> str:
+    """Say how many answers are in recordings: ``"2 answers are"``.
+
+    Args:
+        recordings: the recordings; those that do not exist hold none.
+    """
+    close_all()  # connections hold descriptors, and each recording needs some
+    counts = [answers_in(path) for path in recordings if path.exists()]
+    if None in counts:
+        return "What was answered is"
+    n = sum(filter(None, counts))
+    return "1 answer is" if n == 1 else f"{n:,} answers are"
 
 
 def in_words(spent: Usage) -> str:

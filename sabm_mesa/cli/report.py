@@ -13,6 +13,7 @@ from sabm_mesa.cli.progress import in_words
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.minds.specs import describe_minds
 from sabm_mesa.recording import export
+from sabm_mesa.recording.store import log_is_cut
 from sabm_mesa.runs.run import Runs
 
 
@@ -85,6 +86,30 @@ def report(runs: Runs, files: Sequence[Path]) -> str:
     folder = files[0].parent
     lines.append(f"Written to {folder}: {', '.join(sorted(path.name for path in files))}")
     return "\n".join(lines)
+
+
+def missing(recording: Path, lost: Usage) -> list[str]:
+    """Return the lines on answers that a recording should hold and does not; none when it has all.
+
+    Args:
+        recording: the recording.
+        lost: what the answers that were lost can have cost.
+    """
+    said = []
+    if lost.asks:
+        worth = "of unknown price" if math.isnan(lost.cost_usd) else f"at most ${lost.cost_usd:.4f}"
+        were, their = ("was", "its answer") if lost.asks == 1 else ("were", "their answers")
+        said.append(
+            f"{_count(lost.asks, 'request')} {were} sent and {their} lost, {worth}; caps count "
+            "them, and what is missing is asked for again."
+        )
+    if log_is_cut(recording):
+        then = f"the {_count(lost.asks, 'answer')} under way then, and " if lost.asks else ""
+        said.append(
+            f"{recording}-wal ends in the middle: {then}all that was written later may be missing. "
+            "Is there a longer copy of it?"
+        )
+    return said
 
 
 def warnings(total: Usage) -> list[str]:

@@ -145,7 +145,7 @@ def _reproduced(
 
 def _stopped(error: BaseException, planned: Plan, folder: Path, asks: int) -> RunError:
     """Why an experiment ended early, what is kept, and how to go on."""
-    from sabm_mesa.recording.statistics import answers_in
+    from sabm_mesa.cli.progress import answers_are
     from sabm_mesa.studies.experiments.running import EARLIER, RECORDING
 
     name, said = planned.experiment.name, str(error) or "Stopped."
@@ -156,12 +156,11 @@ def _stopped(error: BaseException, planned: Plan, folder: Path, asks: int) -> Ru
     ]
     if not recordings:
         return RunError(f"{name}: {said}")
-    n = sum(answers_in(each) for each in recordings)
-    kept = "1 answer is" if n == 1 else f"{n:,} answers are"
     wider = " with a larger budget" if isinstance(error, BudgetExceeded) else ""
     where = " and ".join(map(str, recordings))
     return RunError(
-        f"{name}: {said} {kept} in {where}; the same command{wider} goes on from there."
+        f"{name}: {said} {answers_are(recordings)} in {where}; the same command{wider} goes on "
+        "from there."
     )
 
 

@@ -28,7 +28,7 @@ OnlyRuns = Annotated[
     typer.Option(
         "--run",
         help="Only this run; may be repeated. Without it: replay takes all runs, fork those of the "
-        "latest command, resume those of the latest one that is not finished.",
+        "latest command, resume those of the latest one that is not finished, if there is any.",
     ),
 ]
 
@@ -95,14 +95,19 @@ def resume(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Resume runs that were stopped or failed; recorded answers are not asked for again."""
+    """Resume runs that were stopped or failed; recorded answers are not asked for again.
+
+    When all runs are finished, their tables, plots and summary are written.
+    """
     from sabm_mesa.cli.progress import Progress, guarded
-    from sabm_mesa.cli.report import deliver
+    from sabm_mesa.cli.report import deliver, missing
     from sabm_mesa.recording import load_runs
     from sabm_mesa.runs import rerun
 
-    found = load_runs(recording, run) if run else rerun.unfinished(recording)
+    found = load_runs(recording, run) if run else rerun.to_resume(recording)
     connection = llm.connection(found[0].connection)
+    for line in missing(recording, rerun.lost_before(found, connection.prices)):
+        say(line, err=True)
     with Progress(found[0].scenario, len(found)) as progress:
         done = guarded(
             lambda: rerun.resume(
@@ -115,7 +120,11 @@ def resume(
             recording,
         )
     beside = out is None or out == recording.parent
-    deliver(done, out or recording.parent, recording if beside else None, as_json=as_json)
+    deliver(
+        done, out or recording.parent, recording if beside else None, as_json=as_json,
+        first_lines=["All runs were finished: nothing was asked."]
+        if all(recorded.finished for recorded in found) else (),
+    )  # fmt: skip
 
 
 @app.command()

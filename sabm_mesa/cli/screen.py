@@ -56,9 +56,8 @@ def screen(
     Answers that an earlier command has got are not asked for again: name further minds, or more
     runs, with the same folder.
     """
-    from sabm_mesa.cli.progress import Progress
+    from sabm_mesa.cli.progress import Progress, answers_are
     from sabm_mesa.recording.export import readable_json as in_json
-    from sabm_mesa.recording.statistics import answers_in
     from sabm_mesa.studies import screening as report
     from sabm_mesa.studies.screening import RECORDING, battery, scores
     from sabm_mesa.studies.screening import screen as run
@@ -80,9 +79,8 @@ def screen(
             if not progress.asks and isinstance(error, RunError):
                 raise
             paths = [out / test.name / RECORDING for test in chosen.tests]
-            kept = sum(answers_in(path) for path in paths if path.exists())
             raise RunError(
-                f"{said} {kept:,} answers are in {out}; the same command goes on from there."
+                f"{said} {answers_are(paths)} in {out}; the same command goes on from there."
             ) from error
     found = scores(screening)
     files = report.write(screening, found, out)

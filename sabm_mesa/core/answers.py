@@ -388,6 +388,7 @@ class Reply:
         retries: how often the request had to be sent again.
         stopped: whether the run was stopped while the answer was under way: the answer is
             recorded, since it is paid for, and then the run stops.
+        note: the note of its request among the sent ones (`SentNotes`), or None.
     """
 
     answer: object
@@ -404,6 +405,7 @@ class Reply:
     request: str = ""
     retries: int = 0
     stopped: bool = False
+    note: int | None = None
 
     @property
     def final(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple, Protocol
 
@@ -28,6 +28,7 @@ from sabm_mesa.core.answers import (
     Text,
 )
 from sabm_mesa.core.prompts import PromptBook
+from sabm_mesa.core.usage import Usage
 
 TRUNCATED = " […]"
 """Marks a text that the model did not finish, or of which only the beginning is repeated."""
@@ -94,6 +95,16 @@ class HasStreams(Protocol):
         """The stream of one attempt at an ask."""
 
 
+class SentNotes(Protocol):
+    """Something that notes requests before they leave: a recorder."""
+
+    async def note_sent(self, model: str, most: Sequence[Usage]) -> Sequence[int]:
+        """Note the answers that a request asks for; return their notes when they are on disk."""
+
+    def take_back(self, notes: Sequence[int]) -> None:
+        """Remove the notes of answers that nobody is billed for."""
+
+
 class Ask:
     """One question to a mind.
 
@@ -110,6 +121,7 @@ class Ask:
 
     Attributes:
         rejected: (answer, reason) of the attempts so far that could not be used.
+        sent: where a request is noted before it leaves, or None.
     """
 
     __slots__ = (
@@ -124,6 +136,7 @@ class Ask:
         "observation",
         "position",
         "rejected",
+        "sent",
         "spec",
     )
 
@@ -144,6 +157,7 @@ class Ask:
         self.position = position
         self.key, self.book, self.answer_format = key, book, answer_format
         self.rejected: tuple[tuple[str, str], ...] = ()
+        self.sent: SentNotes | None = None
         self._agent, self._paid = agent, paid
         self._streams: dict[int, np.random.Generator] | None = None
         self._question: tuple[str, str] | None = None

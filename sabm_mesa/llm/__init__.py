@@ -3,7 +3,7 @@
 ::
 
     CoalescingClient → RetryClient → LimitClient → BudgetClient → PriceClient
-        → FinishInFlightClient → OpenAIClient
+        → NoteSentClient → FinishInFlightClient → OpenAIClient
 
 One connection and one limiter for each endpoint, shared by all runs of the process. A model in a
 GGUF file takes the place of an endpoint; it needs neither retries nor prices::
@@ -29,7 +29,7 @@ from sabm_mesa.llm.address import check_url, endpoint_url
 from sabm_mesa.llm.budget import CAPS, Budget, BudgetClient, check_price
 from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.llm.coalescing import CoalescingClient, SupportsN
-from sabm_mesa.llm.in_flight import FinishInFlightClient
+from sabm_mesa.llm.in_flight import FinishInFlightClient, NoteSentClient
 from sabm_mesa.llm.limit import CEILING, LimitClient, Limiter
 from sabm_mesa.llm.prices import PriceClient, PriceTable
 from sabm_mesa.llm.retry import MAX_RETRIES, RetryClient
@@ -170,7 +170,8 @@ def connect(
         limiter = _limiters.setdefault(url, Limiter())
         supports_n = _supports_n.setdefault((url, model), SupportsN())
     endpoint.check_key()
-    client: Client = PriceClient(FinishInFlightClient(endpoint), prices)
+    client: Client = NoteSentClient(FinishInFlightClient(endpoint), prices)
+    client = PriceClient(client, prices)
     if how.budget is not None:
         client = BudgetClient(client, how.budget, prices, endpoint.where)
     client = LimitClient(client, limiter, how.max_concurrency or CEILING)

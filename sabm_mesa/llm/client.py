@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-_SENDING = {"n", "place"}
+from sabm_mesa.core.asks import SentNotes
+
+_SENDING = {"n", "place", "sent"}
 """Fields of a request that say how it is sent, and nothing of its content."""
 
 
@@ -27,6 +29,7 @@ class Request:
             once: identical ones of one round and phase may be sent as one request. None for
             others.
         seed: seed of the sampling; None leaves it to the server.
+        sent: where it is noted before it leaves, or None.
     """
 
     model: str
@@ -38,6 +41,7 @@ class Request:
     n: int = 1
     place: tuple[int, str, int] | None = None
     seed: int | None = None
+    sent: SentNotes | None = field(default=None, repr=False, compare=False)
 
     def digest(self) -> str:
         """SHA-256 of the exact request for one answer, hexadecimal.
@@ -87,6 +91,7 @@ class Completion:
         cost_usd: dollars; NaN when the price of the model is not known.
         retries: how often the request had to be sent again.
         stopped: whether the run was stopped while the answer was under way.
+        note: the note of its request among the sent ones, or None.
         parts: of a request for several answers each of those that came, with its share of the
             tokens and dollars; empty otherwise.
     """
@@ -103,6 +108,7 @@ class Completion:
     cost_usd: float = float("nan")
     retries: int = 0
     stopped: bool = False
+    note: int | None = None
     parts: tuple[Completion, ...] = ()
 
 

@@ -1,13 +1,18 @@
-"""Await the answer of a request that is under way, also when the run is stopped: it is paid for."""
+"""Requests under way are paid for: they are noted before they leave, and awaited after a stop."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from contextlib import suppress
 from dataclasses import replace
 
+from sabm_mesa.core.usage import Usage
+from sabm_mesa.errors import LLMError
+from sabm_mesa.llm.budget import most_of
 from sabm_mesa.llm.client import Client, Completion, Request
+from sabm_mesa.llm.prices import PriceTable
 
 GRACE_S = 10.0
 SAID_AFTER_S = 0.25
@@ -63,6 +68,58 @@ class FinishInFlightClient:
             with suppress(asyncio.CancelledError):
                 await asyncio.wait({sending}, timeout=left_s)
         _awaited.discard(sending)
+
+
+class NoteSentClient:
+    """Has requests noted on disk before they leave, so that a kill loses none without a trace.
+
+    The note of an answer is removed when the answer is recorded, or here when none is billed.
+
+    Args:
+        client: the client that sends.
+        prices: the price table.
+    """
+
+    def __init__(self, client: Client, prices: PriceTable) -> None:
+        self._client, self._prices = client, prices
+
+    async def complete(self, request: Request) -> Completion:
+        """Complete a chat.
+
+        Args:
+            request: the request.
+
+        Raises:
+            RecordingError: when it cannot be noted; then it is not sent.
+            LLMError: raised by the client.
+        """
+        if request.sent is None:
+            return await self._client.complete(request)
+        notes = await request.sent.note_sent(request.model, self._most(request))
+        if not notes:
+            return await self._client.complete(request)
+        try:
+            done = await self._client.complete(request)
+        except LLMError as error:
+            if not error.billed:
+                request.sent.take_back(notes)
+            raise
+        parts = tuple(
+            replace(part, note=note) for part, note in zip(done.parts, notes, strict=False)
+        )
+        if left := notes[max(1, len(parts)) :]:
+            request.sent.take_back(left)
+        return replace(done, note=notes[0], parts=parts)
+
+    def _most(self, request: Request) -> list[Usage]:
+        """The most that each answer can cost; the prompt is paid for once."""
+        contents = [content for _, content in request.messages]
+        price = self._prices.of(request.model)
+        found = [
+            most_of(some, request.max_tokens, price)
+            for some in [contents, *([[]] * (request.n - 1))]
+        ]
+        return found if price else [replace(each, cost_usd=math.nan) for each in found]
 
 
 def _say(grace_s: float) -> None:

@@ -15,7 +15,7 @@ from itertools import count
 from typing import Any, Protocol
 
 from sabm_mesa.core.answers import Decision, Format, InvalidAnswer, Reply, replace_surrogates
-from sabm_mesa.core.asks import Ask, Attempt
+from sabm_mesa.core.asks import Ask, Attempt, SentNotes
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.thoughts import join_thoughts, split_thoughts
 from sabm_mesa.core.usage import Usage
@@ -147,7 +147,7 @@ def name_of(mind: object) -> str:
     return mind if isinstance(mind, str) else str(getattr(mind, "spec", type(mind).__name__))
 
 
-class SupportsRecord(Protocol):
+class SupportsRecord(SentNotes, Protocol):
     """Interface of an object that writes attempts: a recorder."""
 
     async def record(self, attempt: Attempt, *, durable: bool) -> None:
@@ -172,6 +172,7 @@ async def ask_until_valid(
     Raises:
         MindError: when the mind raises anything that is not an error of this package.
     """
+    ask.sent = recorder
     for number in count():
         started = time.perf_counter()
         try:

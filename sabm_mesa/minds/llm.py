@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from annotated_types import Ge, Le
@@ -76,7 +76,8 @@ class LLMMind(Mind):
             LLMError: when the model could not be asked.
             BudgetExceeded: when the ask could pass a cap.
         """
-        return as_reply(await self.client.complete(self._request(ask)), ask)
+        request = replace(self._request(ask), sent=ask.sent)
+        return as_reply(await self.client.complete(request), ask)
 
     def digest(self, ask: Ask) -> str:
         """The hash of the exact request for a question.
@@ -122,4 +123,5 @@ def as_reply(completion: Completion, ask: Ask) -> Reply:
         finish_reason=completion.finish_reason,
         retries=completion.retries,
         stopped=completion.stopped,
+        note=completion.note,
     )

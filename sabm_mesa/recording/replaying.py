@@ -13,6 +13,7 @@ from typing import Any
 from sabm_mesa.core.asks import Attempt
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.prompts import PromptBook
+from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import ReplayMismatch
 from sabm_mesa.recording.reading import Messages, RecordedRun
 from sabm_mesa.recording.store import RunHeader, reporting_damage
@@ -123,6 +124,24 @@ class ReplayRecorder(Recorder):
                     f"{self.recorded.name} differs: it was recorded by another version of the "
                     f"model, whose {kind} data have other columns ({', '.join(other)})."
                 )
+
+    async def note_sent(self, model: str, most: Sequence[Usage]) -> Sequence[int]:
+        """Note the answers that a request asks for, before it leaves.
+
+        Args:
+            model: the name of the language model.
+            most: the most that each answer can cost.
+        """
+        return await self._recorder.note_sent(model, most) if self._recorder else ()
+
+    def take_back(self, notes: Sequence[int]) -> None:
+        """Remove the notes of answers that nobody is billed for.
+
+        Args:
+            notes: the notes.
+        """
+        if self._recorder is not None:
+            self._recorder.take_back(notes)
 
     async def record(self, attempt: Attempt, *, durable: bool) -> None:
         """Compare an attempt with the recorded one, or write it.

@@ -65,6 +65,20 @@ CREATE TABLE asks (
     PRIMARY KEY (run, round, phase, agent, call, attempt)
 ) WITHOUT ROWID;
 
+-- Requests that were sent and whose answers are not recorded: each answer that is asked for is noted
+-- before the request leaves, and the note is removed when the answer is recorded, or none is billed.
+-- A note survives the death of the process; that of the machine may take the last ones along.
+CREATE TABLE sent (
+    session           TEXT    NOT NULL, -- the writer that sent it
+    number            INTEGER NOT NULL, -- of its notes
+    run               INTEGER NOT NULL REFERENCES runs (run),
+    model             TEXT    NOT NULL, -- the name of the language model
+    prompt_tokens     INTEGER NOT NULL, -- at most
+    completion_tokens INTEGER NOT NULL, -- at most
+    cost_usd          REAL,             -- at most; NULL when the price is not known
+    PRIMARY KEY (session, number)
+) WITHOUT ROWID;
+
 CREATE TABLE model_data (
     run INTEGER NOT NULL REFERENCES runs (run), round INTEGER NOT NULL,
     data TEXT NOT NULL, -- JSON: values in the order of runs.model_columns

@@ -14,16 +14,23 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from sabm_mesa.core.usage import DECIMALS, Usage
 from sabm_mesa.errors import ParameterError, RecordingError
 from sabm_mesa.recording.reading import load_runs
-from sabm_mesa.recording.store import from_steps, open_for_reading, reporting_damage
+from sabm_mesa.recording.store import (
+    from_steps,
+    open_for_reading,
+    reporting_damage,
+    session_is_open,
+)
 
 # Answers to a shared request have the latency of the whole to the last digit, and each a part of
 # its tokens: asked on its own, each would have sent them all.
 _SHARED = "OVER (PARTITION BY run, round, phase, request, nullif(latency_s, 0))"
 _WHOLE = f"CASE WHEN latency_s > 0 THEN sum({{}}) {_SHARED} ELSE {{}} END"
+_STARTED_WITH = "SELECT run FROM runs WHERE command IN (SELECT command FROM runs WHERE run IN ({}))"
 _SENT = _WHOLE.format("prompt_tokens", "prompt_tokens")
 _CACHED = _WHOLE.format("cached_tokens", "cached_tokens")
 
@@ -105,9 +112,7 @@ def paid_for(path: str | Path, runs: Sequence[int]) -> Usage:
         asks, prompt, completion, usd = connection.execute(
             "SELECT count(*), total(prompt_tokens), total(completion_tokens), total(cost_usd) "
             "FROM asks WHERE (mind LIKE 'llm:%' OR mind LIKE 'embedding:%') "
-            "AND NOT copied AND run IN (SELECT run FROM runs "
-            "WHERE command IN (SELECT command FROM runs "
-            f"WHERE run IN ({', '.join(map(str, runs))})))"
+            f"AND NOT copied AND run IN ({_STARTED_WITH.format(', '.join(map(str, runs)))})"
         ).fetchone()
     return Usage(
         asks=int(asks),
@@ -117,8 +122,47 @@ def paid_for(path: str | Path, runs: Sequence[int]) -> Usage:
     )
 
 
-def answers_in(path: str | Path) -> int:
-    """The number of answers in a recording, copied ones included; 0 when it cannot be read.
+class Lost(NamedTuple):
+    """A request that was sent and whose answer was lost; the most that it can have cost.
+
+    Attributes:
+        model: the name of the language model.
+        prompt_tokens: tokens sent, at most.
+        completion_tokens: tokens received, at most.
+        cost_usd: dollars at most; None when the price was not known.
+    """
+
+    model: str
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float | None
+
+
+def lost_answers(path: str | Path, runs: Sequence[int]) -> list[Lost]:
+    """The answers that were asked for in runs, or those that were started with them, and are lost.
+
+    They are so when their process died, or when they did not come in time. An answer that is
+    still under way is not lost.
+
+    Args:
+        path: the recording.
+        runs: the numbers of the runs.
+
+    Raises:
+        RecordingError: when it cannot be read.
+    """
+    with open_for_reading(path, check=False) as connection:
+        found = connection.execute(
+            "SELECT session, model, prompt_tokens, completion_tokens, cost_usd FROM sent "
+            f"WHERE run IN ({_STARTED_WITH.format(', '.join(map(str, runs)))})"
+        ).fetchall()
+    sessions = {session for session, *_ in found}
+    under_way = {uid for uid in sessions if session_is_open(Path(path), uid)}
+    return [Lost(*row) for session, *row in found if session not in under_way]
+
+
+def answers_in(path: str | Path) -> int | None:
+    """The number of answers in a recording, copied ones included; None when it cannot be read.
 
     Args:
         path: the recording.
@@ -127,7 +171,7 @@ def answers_in(path: str | Path) -> int:
         with open_for_reading(path, check=False) as connection:
             (number,) = connection.execute("SELECT count(*) FROM asks").fetchone()
     except RecordingError:
-        return 0
+        return None
     return int(number)
 
 

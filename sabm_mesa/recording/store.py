@@ -20,11 +20,12 @@ from filelock import FileLock, Timeout
 
 from sabm_mesa.core.asks import Attempt
 from sabm_mesa.core.jsonable import to_json
+from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import OutputError, RecordingError, SabmError
 
 APPLICATION_ID = 0x5AB3
 """Marks an SQLite file as a recording."""
-FORMAT = 4
+FORMAT = 5
 ASK_COLUMNS = (
     "run", "round", "phase", "agent", "call", "attempt", "name", "mind", "messages", "request",
     "raw", "thoughts", "form", "value", "reasoning", "valid", "reason", "prompt_tokens",
@@ -32,6 +33,8 @@ ASK_COLUMNS = (
     "served_model", "finish_reason", "retries", "copied", "position", "final",
 )  # fmt: skip
 INSERT_ASK = f"INSERT INTO asks VALUES ({', '.join('?' * len(ASK_COLUMNS))})"
+INSERT_SENT = "INSERT INTO sent VALUES (?, ?, ?, ?, ?, ?, ?)"
+DELETE_SENT = "DELETE FROM sent WHERE session = ? AND number = ?"
 INSERT_MODEL_DATA = "INSERT INTO model_data VALUES (?, ?, ?)"
 INSERT_AGENT_DATA = "INSERT INTO agent_data VALUES (?, ?, ?)"
 MESSAGES, COPIED = ASK_COLUMNS.index("messages"), ASK_COLUMNS.index("copied")
@@ -139,6 +142,12 @@ def ask_row(run: int, attempt: Attempt) -> list[Any]:
         ask.position,
         attempt.final,
     ]
+
+
+def sent_row(session: str, note: int, run: int, model: str, most: Usage) -> list[Any]:
+    """The row of one answer that is asked for."""
+    usd = None if math.isnan(most.cost_usd) else most.cost_usd
+    return [session, note, run, model, most.prompt_tokens, most.completion_tokens, usd]
 
 
 def as_steps(lines: Sequence[int]) -> list[int]:
@@ -320,6 +329,42 @@ def _has_log(path: Path) -> bool:
     """Whether pages stand in a log beside the file, which then need not be complete itself."""
     log = path.with_name(f"{path.name}-wal")
     return log.exists() and log.stat().st_size > 0
+
+
+_LOG_HEADER, _FRAME_HEADER = 32, 24
+
+
+def log_is_cut(path: str | Path) -> bool:
+    """Whether the log beside a recording ends in the middle of a commit.
+
+    What was in the rest of it is missing, and SQLite reads on as if it had never been. The log of a
+    recording that is being written may look so for a moment.
+
+    Args:
+        path: the recording.
+
+    Source: the WAL format, section 4.1 of "Database File Format" (sqlite.org).
+    """
+    path = Path(path)
+    log = path.with_name(f"{path.name}-wal")
+    try:
+        size = log.stat().st_size
+        with log.open("rb") as file:
+            header = file.read(_LOG_HEADER)
+            if not size or len(header) < _LOG_HEADER:
+                return size > 0
+            page_size, salts = int.from_bytes(header[8:12]), header[16:24]
+            committed, place = True, _LOG_HEADER
+            while place < size:
+                file.seek(place)
+                frame = file.read(_FRAME_HEADER)
+                if frame[8:16] != salts[: len(frame[8:16])]:
+                    break  # left over from before the log was begun anew
+                place += _FRAME_HEADER + page_size
+                committed = place <= size and any(frame[4:8])
+    except OSError:
+        return False
+    return not committed
 
 
 # Who is writing: a lock beside the recording that the system releases when its process dies.

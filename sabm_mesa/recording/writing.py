@@ -28,13 +28,16 @@ from typing import Any
 
 from sabm_mesa.core.asks import Attempt
 from sabm_mesa.core.jsonable import rows_to_json, to_json
+from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import OutputError, ParameterError, RecordingError
 from sabm_mesa.recording.reading import RecordedRun
 from sabm_mesa.recording.store import (
     COPIED,
+    DELETE_SENT,
     INSERT_AGENT_DATA,
     INSERT_ASK,
     INSERT_MODEL_DATA,
+    INSERT_SENT,
     MESSAGES,
     RunHeader,
     Session,
@@ -43,6 +46,7 @@ from sabm_mesa.recording.store import (
     check_kind,
     check_pages,
     create_tables,
+    sent_row,
     session_is_open,
     unusable,
 )
@@ -59,8 +63,11 @@ FOLDER = Path("sabm_recordings")
 """The folder for runs with paid answers when no recording is given; made for its owner alone, since
 it holds what people said in games."""
 _BUSY_S = 60.0
+_NORMAL = 1
+"""The level of SQLite at which a commit to the log is not followed by an fsync."""
+_ORDER = {INSERT_SENT: 0, DELETE_SENT: 2}
 _open: weakref.WeakSet[Writer] = weakref.WeakSet()
-_numbers = count()
+_numbers, _notes = count(), count()
 
 
 class Recording:
@@ -116,7 +123,8 @@ class Recording:
         Raises:
             RecordingError: when it cannot be written.
         """
-        return RunRecorder(self._enter(header), self._writer, self.path, self if own else None)
+        run, session = self._enter(header), self.session.uid
+        return RunRecorder(run, self._writer, self.path, session, self if own else None)
 
     def start_fork(self, parent: RecordedRun, branch: RecordedRun) -> int:
         """Enter a run that begins with the history of another one, all of it on disk.
@@ -194,7 +202,8 @@ class Recording:
                     "ended = NULL, problem = NULL WHERE run = ?",
                     (self.session.uid, to_json(connected), run),
                 )
-        return {run: RunRecorder(run, self._writer, self.path) for run in runs}
+        session = self.session.uid
+        return {run: RunRecorder(run, self._writer, self.path, session) for run in runs}
 
     def close(self) -> None:
         """Write what is left and close the file.
@@ -294,6 +303,23 @@ class Recorder(ABC):
     def enter(self, header: RunHeader) -> None:  # noqa: B027 - most have nothing to do
         """Begin the run."""
 
+    async def note_sent(self, model: str, most: Sequence[Usage]) -> Sequence[int]:
+        """Note the answers that a request asks for, before it leaves; return when it is on disk.
+
+        Args:
+            model: the name of the language model.
+            most: the most that each answer can cost.
+
+        Returns:
+            A note for each answer: the attempt that holds it names it. Nothing is noted without a
+            recording.
+        """
+        del model, most
+        return ()
+
+    def take_back(self, notes: Sequence[int]) -> None:  # noqa: B027 - most note nothing
+        """Remove the notes of answers that nobody is billed for."""
+
     @abstractmethod
     async def record(self, attempt: Attempt, *, durable: bool) -> None:
         """Report one attempt; with `durable`, return only when it is on disk."""
@@ -321,12 +347,50 @@ class RunRecorder(Recorder):
         run: its number in the recording.
         writer: the writer of the recording.
         path: the recording.
+        session: the mark of the writer's session.
         own: the recording when it was opened for this run alone, or None.
     """
 
-    def __init__(self, run: int, writer: Writer, path: Path, own: Recording | None = None) -> None:
+    def __init__(
+        self, run: int, writer: Writer, path: Path, session: str, own: Recording | None = None
+    ) -> None:
         self.run, self.path = run, path
-        self._writer, self._own = writer, own
+        self._writer, self._session, self._own = writer, session, own
+
+    async def note_sent(self, model: str, most: Sequence[Usage]) -> Sequence[int]:
+        """Note the answers that a request asks for, before it leaves; return when it is on disk.
+
+        Args:
+            model: the name of the language model.
+            most: the most that each answer can cost.
+
+        Raises:
+            RecordingError: when it cannot be written.
+        """
+        notes = [next(_notes) for _ in most]
+        self._writer.add(
+            *(
+                (INSERT_SENT, sent_row(self._session, note, self.run, model, each))
+                for note, each in zip(notes, most, strict=True)
+            )
+        )
+        try:
+            await self._writer.committed()
+        except asyncio.CancelledError:  # it will not be sent
+            self.take_back(notes)
+            raise
+        return notes
+
+    def take_back(self, notes: Sequence[int]) -> None:
+        """Remove the notes of answers that nobody is billed for, with the next commit.
+
+        Args:
+            notes: the notes.
+
+        Raises:
+            RecordingError: when an earlier commit failed.
+        """
+        self._writer.add(*((DELETE_SENT, [self._session, note]) for note in notes))
 
     async def record(self, attempt: Attempt, *, durable: bool) -> None:
         """Write one attempt.
@@ -338,7 +402,10 @@ class RunRecorder(Recorder):
         Raises:
             RecordingError: when it cannot be written.
         """
-        self._writer.add((INSERT_ASK, ask_row(self.run, attempt)))
+        statements = [(INSERT_ASK, ask_row(self.run, attempt))]
+        if attempt.reply.note is not None:
+            statements.append((DELETE_SENT, [self._session, attempt.reply.note]))
+        self._writer.add(*statements)
         attempt.ask.forget_question()  # many agents may wait for the disk, each with its question
         if durable:
             await self._writer.committed()
@@ -596,10 +663,12 @@ class Writer:
     ) -> RecordingError | None:
         if not rows:
             return None
+        only_notes = all(sql in _ORDER for sql, _ in rows)
         try:
-            connection.execute("BEGIN IMMEDIATE")
-            self._texts.insert(connection, rows)
-            connection.execute("COMMIT")
+            with _without_fsync(connection) if only_notes else contextlib.nullcontext():
+                connection.execute("BEGIN IMMEDIATE")
+                self._texts.insert(connection, rows)
+                connection.execute("COMMIT")
         except (sqlite3.Error, UnicodeError, OverflowError) as error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -609,6 +678,15 @@ class Writer:
                 "What was committed before is kept."
             )
         return None
+
+
+@contextmanager
+def _without_fsync(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit what has to survive the process, and not the machine: notes, before each request."""
+    (level,) = connection.execute("PRAGMA synchronous").fetchone()
+    connection.execute(f"PRAGMA synchronous = {min(level, _NORMAL)}")
+    yield
+    connection.execute(f"PRAGMA synchronous = {level}")
 
 
 class _Waiters:
@@ -658,7 +736,9 @@ class LineIds:
             connection: to the recording, within a transaction.
             statements: (SQL, row) each.
         """
-        for sql, group in groupby(statements, itemgetter(0)):
+        # Notes come first and go last: rows of one kind are written together.
+        in_order = sorted(statements, key=lambda each: _ORDER.get(each[0], 1))
+        for sql, group in groupby(in_order, itemgetter(0)):
             rows = [row for _, row in group]
             if sql is INSERT_ASK:
                 self._number(connection, [row for row in rows if row[MESSAGES] is not None])

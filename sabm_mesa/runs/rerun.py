@@ -8,6 +8,7 @@ from there; a fork is a new run that begins with the history of another.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
@@ -29,7 +30,7 @@ from sabm_mesa.models import registry
 from sabm_mesa.models.base import OF_PROMPTS, SmartModel
 from sabm_mesa.recording import RecordedRun, Recording, RunRecorder, load_runs
 from sabm_mesa.recording.replaying import ReplayRecorder
-from sabm_mesa.recording.statistics import paid_for
+from sabm_mesa.recording.statistics import lost_answers, paid_for
 from sabm_mesa.runs.run import Runs, Watch, run_models
 
 M = TypeVar("M", bound=SmartModel)
@@ -83,7 +84,7 @@ def resume(
     Args:
         recording: the recording.
         runs: the numbers of the runs; None: those of the latest command that left any unfinished,
-            the finished ones included (they are replayed, so that the data are complete).
+            or else of the latest one. Finished ones are replayed, so that the data are complete.
         minds: minds of your own, by their spec.
         scenario: the model class, when it cannot be imported by its recorded name.
         connection: how language models are reached; as recorded when None. Its budget counts
@@ -96,7 +97,7 @@ def resume(
         UsageError: when this version cannot use the recorded parameters.
         RunError: when a run fails again; what was answered is recorded.
     """
-    found = unfinished(recording) if runs is None else load_runs(recording, runs)
+    found = to_resume(recording) if runs is None else load_runs(recording, runs)
     with Recording(recording) as opened:
         return _continue(opened, found, minds, scenario, connection, watch)
 
@@ -157,28 +158,31 @@ def fork(
         )
 
 
-def unfinished(recording: str | Path) -> list[RecordedRun]:
-    """The runs of the latest command that left any unfinished.
+def to_resume(recording: str | Path) -> list[RecordedRun]:
+    """The runs of the latest command that left any unfinished, or else those of the latest one.
+
+    A command may have been ended between its last round and its tables.
 
     Args:
         recording: the recording.
 
     Raises:
-        RecordingError: when there are none.
+        RecordingError: when it cannot be read, or holds no run.
     """
     found = load_runs(recording)
-    left = [run for run in found if not run.finished]
-    if not left:
-        raise RecordingError(
-            f"Nothing to resume: all runs in {recording} are finished. Their tables are written "
-            f"by: sabm replay {recording} --out DIR"
-        )
-    return [run for run in found if run.command == left[-1].command]
+    return latest([run for run in found if not run.finished] or found, found)
 
 
-def latest(found: Sequence[RecordedRun]) -> list[RecordedRun]:
-    """The runs of the latest command among these."""
-    return [run for run in found if run.command == found[-1].command]
+def latest(
+    found: Sequence[RecordedRun], among: Sequence[RecordedRun] | None = None
+) -> list[RecordedRun]:
+    """The runs of the latest command among these.
+
+    Args:
+        found: the runs that say which command is the latest.
+        among: all runs, when these are others.
+    """
+    return [run for run in among or found if run.command == found[-1].command]
 
 
 def resume_models(
@@ -259,11 +263,40 @@ def class_of(run: RecordedRun, scenario: type[SmartModel] | None = None) -> type
     return found
 
 
+def lost_before(found: Sequence[RecordedRun], prices: str | Path | None) -> Usage:
+    """Return the most that answers can have cost that were asked for and never recorded.
+
+    Args:
+        found: the runs, of one recording; those that were started with them count, too.
+        prices: a user's own price file, or None.
+
+    Returns:
+        Requests as `asks`, tokens and dollars; NaN dollars when a price is not known.
+
+    Raises:
+        RecordingError: when it cannot be read.
+    """
+    most, table = Usage(), PriceTable(prices)
+    for lost in lost_answers(found[0].path, [run.run for run in found]):
+        usd, price = lost.cost_usd, table.of(lost.model)
+        if usd is None and price is not None:
+            usd = price.cost(lost.prompt_tokens, 0, lost.completion_tokens)
+        most.add(
+            Usage(
+                asks=1,
+                prompt_tokens=lost.prompt_tokens,
+                completion_tokens=lost.completion_tokens,
+                cost_usd=math.nan if usd is None else usd,
+            )
+        )
+    return most
+
+
 def spent_before(found: Sequence[RecordedRun], prices: str | Path | None) -> Usage:
     """Return the cost of language models in runs and in those that were started with them.
 
     Where a server reported no tokens, or a price is not known, an answer counts as the most that
-    it could cost, as it did when it came.
+    it could cost, as it did when it came; so do answers that were lost (`lost_before`).
 
     Args:
         found: the runs, of one recording.
@@ -273,6 +306,8 @@ def spent_before(found: Sequence[RecordedRun], prices: str | Path | None) -> Usa
         RecordingError: when it cannot be read.
     """
     spent, table = paid_for(found[0].path, [run.run for run in found]), PriceTable(prices)
+    lost = lost_before(found, prices)
+    spent.add(replace(lost, cost_usd=0.0 if math.isnan(lost.cost_usd) else lost.cost_usd))
     for run in found:
         for row in run.asks.values():
             embeds = embedding_model(row["mind"])[0]

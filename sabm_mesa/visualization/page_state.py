@@ -14,7 +14,7 @@ from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.errors import SabmError, UsageError, about
 from sabm_mesa.llm import Budget, Connection
 from sabm_mesa.recording import Recording
-from sabm_mesa.runs.rerun import resume_models, spent_before, unfinished
+from sabm_mesa.runs.rerun import resume_models, spent_before, to_resume
 from sabm_mesa.visualization.access import check_address, check_kinds, check_minds
 from sabm_mesa.visualization.controls import LANGUAGE_MODELS, controls_of, parameters_from
 from sabm_mesa.visualization.labels import FREE, error_line, noun_of, who_decides, who_would_decide
@@ -219,7 +219,7 @@ class PageState:
         connection = _connection({**SERVICES, **self.values})
         opened = Recording(path)
         try:
-            found = unfinished(path)
+            found = to_resume(path)
             if connection.budget is not None:
                 spent = spent_before(found, connection.prices)
                 connection = replace(connection, budget=connection.budget.after(spent))

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import resource
+import shutil
 import signal
 import sqlite3
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from sabm_mesa import KeynesianBeautyContest
+from sabm_mesa.cli.progress import answers_are
 from sabm_mesa.llm import close_all
 from tests.llm_server import LLMServer
 from tests.runs.reruns import change, count, first_question, no_key, process
@@ -174,6 +179,98 @@ def test_a_command_that_is_interrupted_can_be_resumed(sabm: Sabm, tmp_path: Path
     pd.testing.assert_frame_equal(found, whole.model_frame()[columns])
 
 
+@pytest.mark.slow
+def test_what_a_kill_may_have_cost_is_told(sabm: Sabm, tmp_path: Path) -> None:
+    path = tmp_path / "recording.sqlite"
+    lost = r"3 requests were sent and their answers lost, at most \$0\.00\d\d; caps count them"
+    with LLMServer(brain=first_question) as server:
+        server.hold()
+        minds = ["--minds", f"llm:gpt-4o-mini@{server.url}", "--rounds", "1"]
+        contest = ["run", "kbc", *minds, "--set", "n_players=3", "--out", tmp_path]
+        with process(["-m", "sabm_mesa", *contest]) as killed:
+            server.wait_until(lambda s: s.in_flight == 3)
+            assert "still being written" not in sabm("doctor", path).out
+            killed.kill()
+            killed.wait()
+        server.release()
+        told = sabm("doctor", path)
+        assert told.status == 0
+        assert re.search(rf"warning  answers   {lost}", told.out)
+        assert f"1 of them not finished: go on with sabm resume {path}" in told.out
+        short = sabm("resume", path, "--max-asks", 5)
+        assert short.status == 1
+        assert re.match(lost, short.err)
+        assert "The budget of 5 asks is used up: 5 spent" in short.err
+        assert "2 answers are in" in short.err
+        done = sabm("resume", path, "--max-asks", 6)
+        assert done.status == 0
+        assert re.match(lost, done.err)
+    assert re.search(rf"warning  answers   {lost}", sabm("doctor", path).out)
+    assert tables(tmp_path)
+
+
+def test_tables_that_a_kill_after_the_last_round_left_out_are_written(
+    sabm: Sabm, tmp_path: Path
+) -> None:
+    with LLMServer(brain=first_question) as server:
+        run(sabm, server, tmp_path / "whole")
+        requests = server.stats["requests"]
+        (tmp_path / "killed").mkdir()
+        path = shutil.copy(tmp_path / "whole" / "recording.sqlite", tmp_path / "killed")
+        done = sabm("resume", path)
+        assert server.stats["requests"] == requests
+    assert done.status == 0
+    assert done.out.startswith("All runs were finished: nothing was asked.\n")
+    assert beside(tmp_path / "killed") == beside(tmp_path / "whole")
+    assert tables(tmp_path / "killed") == tables(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("connected", [True, False])
+def test_answers_are_counted_though_all_descriptors_are_taken(
+    tmp_path: Path, connected: bool
+) -> None:
+    """Connections that nobody needs any more hold some; without them no number is made up."""
+    path = tmp_path / "recording.sqlite"
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with LLMServer(brain=first_question) as server, ExitStack() as taken:
+        minds = f"llm:stub@{server.url}"
+        KeynesianBeautyContest(
+            n_players=12, n_rounds=1, minds=minds, rng=1, recording=path
+        ).run_model()
+        if not connected:
+            close_all()
+        taken.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (500, hard))
+        with suppress(OSError):
+            while True:
+                taken.callback(os.close, os.dup(0))
+        said = answers_are([path])
+    assert said == ("12 answers are" if connected else "What was answered is")
+
+
+def test_a_log_that_ends_in_the_middle_is_told(sabm: Sabm, tmp_path: Path) -> None:
+    """A copy of a recording that is being written, and of a part of its log."""
+    (tmp_path / "copy").mkdir()
+    with LLMServer(brain=first_question) as server:
+        model = KeynesianBeautyContest(
+            n_players=3, n_rounds=2, minds=f"llm:stub@{server.url}", rng=1,
+            recording=tmp_path / "recording.sqlite",
+        )  # fmt: skip
+        model.step()
+        for name in ("recording.sqlite", "recording.sqlite-wal"):
+            shutil.copy(tmp_path / name, tmp_path / "copy")
+        model.run_model()
+        path = tmp_path / "copy" / "recording.sqlite"
+        assert "ends in the middle" not in sabm("doctor", path).out
+        log = path.with_name("recording.sqlite-wal")
+        os.truncate(log, log.stat().st_size - 5000)
+        cut = f"{log} ends in the middle: all that was written later may be missing."
+        assert f"warning  answers   {cut}" in sabm("doctor", path).out
+        resumed = sabm("resume", path)
+    assert resumed.status == 0
+    assert resumed.err.startswith(cut)
+
+
 def test_a_run_without_a_whole_round_is_replayed_as_far_as_it_goes(
     sabm: Sabm, tmp_path: Path
 ) -> None:
@@ -237,7 +334,6 @@ def test_what_is_no_usable_recording(
     [
         (["replay", "--run", "3"], 1, r"There is no run 3 in .*; it has 0 to 0\."),
         (["resume", "--run", "3"], 1, r"There is no run 3 in"),
-        (["resume"], 1, r"Nothing to resume: all runs in .* are finished\."),
         (["fork", "--at", "1"], 2, r"Missing option '--out'"),
         (["fork", "--out", "f"], 2, r"Missing option '--at'"),
         (["fork", "--at", "1", "--out", "f"], 2, r"needs at least one parameter or mind that chan"),

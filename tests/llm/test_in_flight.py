@@ -1,14 +1,24 @@
-"""What was sent is awaited when a run is stopped, for a while."""
+"""What is sent is noted before it leaves, and awaited when a run is stopped, for a while."""
 
 import asyncio
 import logging
+import math
+import threading
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sabm_mesa.errors import LLMError, ServerUnavailable
+from sabm_mesa import Budget, Connection, PublicGoods, resume
+from sabm_mesa.errors import BudgetExceeded, LLMError, RunError, ServerUnavailable
+from sabm_mesa.llm.budget import most_of
 from sabm_mesa.llm.client import Completion, Request
 from sabm_mesa.llm.in_flight import GRACE_S, FinishInFlightClient
-from tests.llm.support import ask, on_virtual_time
+from sabm_mesa.llm.prices import PriceTable
+from sabm_mesa.recording import load_runs
+from sabm_mesa.runs.rerun import lost_before
+from tests.llm.support import ask, contest, first_question, on_virtual_time, rows
+from tests.llm_server import LLMServer, stub
 
 
 class Slow:
@@ -90,3 +100,85 @@ def test_the_log_says_once_for_how_many_answers_a_stop_waits(
     with caplog.at_level(logging.WARNING):
         on_virtual_time(stop_all())
     assert caplog.messages == ["Waiting up to 10 s for 3 answers that are paid for."] * lines
+
+
+# Notes of what was sent
+
+
+@pytest.mark.parametrize("share", [False, True], ids=["each", "shared"])
+def test_every_request_is_on_disk_before_it_leaves_and_until_its_answer_is(
+    tmp_path: Path, share: bool
+) -> None:
+    path, arrived, seen = tmp_path / "r.sqlite", [], []
+
+    def brain(messages: Any, body: dict[str, Any]) -> str | list[str]:
+        arrived.append(body.get("n", 1))
+        ((known,),) = rows(path, "SELECT (SELECT count(*) FROM asks) + count(*) FROM sent")
+        seen.append((known, sum(arrived)))
+        return stub(messages, body)
+
+    with LLMServer(brain=brain) as server:
+        PublicGoods(
+            n_players=6, n_rounds=2, minds=f"llm:stub@{server.url}", rng=1, recording=path,
+            connection=Connection(share_requests=share),
+        ).run_model()  # fmt: skip
+    assert max(arrived) == (6 if share else 1)
+    assert [(known, sent) for known, sent in seen if known < sent] == []
+    assert rows(path, "SELECT count(*) FROM sent") == [(0,)]
+
+
+@pytest.mark.parametrize(("fault", "noted"), [("400", 0), ("429", 0), ("hang", 2), ("html", 2)])
+def test_what_may_be_billed_without_an_answer_stays_noted(
+    tmp_path: Path, fault: str, noted: int
+) -> None:
+    """A request that fails is sent twice here, where that helps; the others are answered."""
+    path = tmp_path / "r.sqlite"
+    failing: set[str] = set()
+
+    def faults(_number: int, body: dict[str, Any]) -> str | None:
+        text = str(body["messages"])
+        if not failing:
+            failing.add(text)
+        return fault if text in failing else None
+
+    with LLMServer(faults=faults) as server, pytest.raises(LLMError):
+        contest(
+            server, recording=path, connection=Connection(max_retries=1, timeout_s=0.5)
+        ).run_model()
+    assert rows(path, "SELECT count(*) FROM sent") == [(noted,)]
+    assert rows(path, "SELECT count(*) FROM asks") == [(5,)]
+
+
+def given_up(server: LLMServer, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that is stopped while 6 answers are under way, which do not come in time."""
+    monkeypatch.setattr(FinishInFlightClient.__init__, "__defaults__", (0.05,))
+    server.hold()
+    model = contest(server, minds=f"llm:gpt-4o-mini@{server.url}", n_rounds=1, recording=path)
+    thread = threading.Thread(target=pytest.raises, args=(RunError, model.run_model))
+    thread.start()
+    server.wait_until(lambda s: s.in_flight == 6)
+    assert lost_before(load_runs(path), None).asks == 0  # they are under way
+    model.stop()
+    thread.join()
+    server.release()
+
+
+def test_answers_that_were_lost_count_for_caps_as_the_most_that_they_can_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r.sqlite"
+    with LLMServer(brain=first_question) as server:
+        given_up(server, path, monkeypatch)
+        lost = lost_before(load_runs(path), None)
+        price = PriceTable().of("gpt-4o-mini")
+        most = [
+            most_of([m["content"] for m in seen.messages], 256, price) for seen in server.requests
+        ]
+        assert lost.asks == 6
+        assert lost.tokens == sum(each.tokens for each in most)
+        assert lost.cost_usd == pytest.approx(math.fsum(each.cost_usd for each in most))
+        with pytest.raises(BudgetExceeded, match="10 asks is used up: 10 spent"):
+            resume(path, connection=Connection(budget=Budget(max_asks=10)))
+        assert rows(path, "SELECT count(*) FROM asks") == [(4,)]
+        resume(path, connection=Connection(budget=Budget(max_asks=12)))
+    assert rows(path, "SELECT count(*) FROM sent") == [(6,)]
