@@ -31,6 +31,8 @@ DECAY = 0.99
 """Recency of a memory relative to that of the next newer one."""
 LOWEST, HIGHEST = 1, 10
 """The scale of importance."""
+ASK = "embed"
+"""The name of the question in the data; it has no prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +181,6 @@ class MemoryStream:
 
 def _weight(importance: int | None) -> float:
     return 0.0 if importance is None else (importance - LOWEST) / (HIGHEST - LOWEST)
-
-
-ASK = "embed"
-"""The name of the question in the data; it has no prompt."""
 
 
 async def embed(

@@ -24,6 +24,15 @@ import numpy as np
 import numpy.typing as npt
 
 RewardRule = Literal["independent", "amplified", "exclusive", "shared"]
+HIGHER = 4
+"""The top class of `nagel_level`: everything deeper than step 3, the pick 0 included."""
+TAU = 1.5
+"""Mean steps of reasoning: 1.5 fits many games (Camerer, Ho & Chong 2004)."""
+DEEPEST = 7
+"""Deeper players count as this deep: at tau = 1.5 they are fewer than one in a thousand."""
+NOISE = 1 / 4
+"""Log standard deviation around a step, in distances between two steps (our choice, after the
+neighbourhoods in which Nagel 1995 assigns picks to a step)."""
 
 
 class GuessingOutcome(NamedTuple):
@@ -119,9 +128,6 @@ def reward_per_winner(n_winners: int, reward_rule: RewardRule, prize: float = 10
 
 # Levels of reasoning (Nagel 1995).
 
-HIGHER = 4
-"""The top class of `nagel_level`: everything deeper than step 3, the pick 0 included."""
-
 
 def level_k_choice(k: int, reference: float = 50.0, p: float = 2 / 3) -> float:
     """Pick of a level-k player, ``reference * p**k`` (Nagel 1995, p. 1315).
@@ -195,14 +201,6 @@ def nagel_level(choice: float, reference: float = 50.0, p: float = 2 / 3) -> int
 
 
 # The Poisson cognitive hierarchy (Camerer, Ho and Chong 2004).
-
-TAU = 1.5
-"""Mean steps of reasoning: 1.5 fits many games (Camerer, Ho & Chong 2004)."""
-DEEPEST = 7
-"""Deeper players count as this deep: at tau = 1.5 they are fewer than one in a thousand."""
-NOISE = 1 / 4
-"""Log standard deviation around a step, in distances between two steps (our choice, after the
-neighbourhoods in which Nagel 1995 assigns picks to a step)."""
 
 
 def poisson_frequencies(tau: float, k_max: int) -> npt.NDArray[np.float64]:

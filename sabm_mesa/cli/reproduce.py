@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sabm_mesa.cli.app import app, say
-from sabm_mesa.cli.expecting import before, say_costs
 from sabm_mesa.cli.options import NO_LLM_OPTIONS, AsJson, LLMOptions, with_llm_options
 from sabm_mesa.core.parsing import parse_minds
 from sabm_mesa.errors import (
@@ -90,7 +89,7 @@ def reproduce(
         for each in _read(chosen)
     ]
     if cost:
-        say_costs(plans, out, llm.prices, as_json)
+        _say_costs(plans, out, llm.prices, as_json)
         return
     connection = llm.connection()
     done: list[Results] = []
@@ -132,7 +131,7 @@ def _reproduced(
         try:
             outcome = running.run(
                 planned, folder, connection=connection, watch=progress.show,
-                begin=lambda: None if quiet else say(before(planned)),
+                begin=lambda: None if quiet else say(_before(planned)),
             )  # fmt: skip
             found = results.results(outcome)
             files = report.write(found, folder)
@@ -243,3 +242,48 @@ def _in_json(experiments: Sequence[Experiment]) -> str:
             for each in experiments
         ]
     )  # fmt: skip
+
+
+def _before(planned: Plan) -> str:
+    """Say before anything is spent which minds decide, and what so few runs cannot show.
+
+    Args:
+        planned: the experiment.
+    """
+    from sabm_mesa.studies.experiments.expecting import too_few_runs
+    from sabm_mesa.studies.experiments.report import decided_by, language_models
+
+    experiment = planned.experiment
+    lines = [f"{experiment.name}, decided by: {decided_by(planned)}"]
+    if language_models(planned):
+        most = {"small": "up to 2,000", "medium": "up to 20,000"}.get(experiment.cost, "many")
+        lines.append(
+            f"  Cost class {experiment.cost}: {most} questions at paper scale; --cost estimates "
+            "these runs."
+        )
+    if few := too_few_runs(planned):
+        lines.append(f"  {few}")
+    return "\n".join(lines)
+
+
+def _say_costs(plans: Sequence[Plan], out: Path, prices: Path | None, as_json: bool) -> None:
+    """Say what the missing runs of experiments cost.
+
+    Args:
+        plans: the experiments.
+        out: the folder with a folder of each.
+        prices: a price file of one's own, or None.
+        as_json: whether to say it as JSON.
+    """
+    from sabm_mesa.cli.cost import in_words
+    from sabm_mesa.recording import export
+    from sabm_mesa.studies.experiments.expecting import expected_cost, too_few_runs
+
+    found = []
+    for each in plans:
+        found.append(expected_cost(each, out / each.experiment.name, prices))
+        if not as_json:
+            few = too_few_runs(each)
+            say("\n".join([in_words(found[-1]), *([few] if few else [])]))
+    if as_json:
+        say(export.readable_json([each.as_dict() for each in found]))

@@ -39,6 +39,53 @@ from sabm_mesa.errors import PromptError, UnknownName, about, one_line
 
 NO_PERSONA = "none"
 _TABLES = ("prompts", "conditions", "variants", "personas", "answers")
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
+ROLES = (
+    "system", "assistant", "user", "human", "developer", "tool", "function", "instruction",
+    "instructions", "prompt",
+)  # fmt: skip
+"""Names of the speakers in chats."""
+_LONGEST_LABEL = 10
+"""Words of a label at most; more of them before a colon are a sentence."""
+_REMEMBERED = 8192
+"""Quotations that are kept: in every round each message enters the prompts of many."""
+_ALIKE = (
+    ("\u2236\u02d0\u02f8\ua789\u05c3\u0589\u1803\u1809\u0703\u0704\u205a", ":" * 11),
+    ("\u3010\u3014\u27e6\u3011\u3015\u27e7", "[[[]]]"),
+    # Cyrillic and Greek letters; small ones stand for those whose capitals are alike, too.
+    ("\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442", "abekmhopct"),
+    ("\u0443\u0445\u0455\u0456\u0458\u04bb\u04cf\u0501\u051b\u051d", "yxsijhldqw"),
+    ("\u03b1\u03b2\u03b5\u03b7\u03b9\u03ba\u03bc\u03bd\u03bf\u03c1", "abehikmnop"),
+    ("\u03c4\u03c5\u03c7\u0131\u0251\u0261", "tyxiag"),
+)
+_LOOK_ALIKE = {
+    sign: latin for signs, latins in _ALIKE for sign, latin in zip(signs, latins, strict=True)
+}
+_INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+"""Characters that show nothing; other invisible signs are not printable or marks."""
+_BETWEEN = r"[\W_]*"
+"""Pattern of the characters between the words of a label."""
+_BEFORE = r"(?:[\s#]+|(?=\d))"
+"""Pattern of the characters before the place of a placeholder."""
+_PLACE = r"[^\s:]+(?:\s[^\s:]+){0,2}"
+"""Pattern of the value of a placeholder: up to three words."""
+_COLON = r"[\s\"'*_`~)\]}>\u2019\u201d\u00bb]*?(?P<colon>\s*:[:\s]*)"
+"""The colon of a label, and what may stand before it."""
+_MARK = "|".join((*ROLES, "inst", "sys", "tools", "available_tools", "tool_calls", "tool_results"))
+_TAG = r"[/|!?]*\s*[a-z][\w|:.\-]*(?:\s+[\w\-]+\s*=[^<>]*)?\s*[/|?]*\s*"
+_MARKS = (
+    # what is found, and by its group what is put in its place
+    re.compile(rf"(?P<open><+)\s*{_TAG}(?P<close>>+)"),
+    re.compile(rf"(?P<open>\[)\s*/?\s*(?:{_MARK})\s*(?P<close>\])"),
+    re.compile(r"(?P<open><+)(?=\||/\D)"),
+    re.compile(r"(?<=\|)(?P<close>>+)"),
+    re.compile(r"(?P<fence>`{3,}|~{3,})"),
+    re.compile(r"(?P<hash>#{2,})"),
+    re.compile(r"\A(?P<nothing>(?:[-*+\u2022>#]\s+)+)(?=\S)"),
+)
+_INSTEAD = {
+    "colon": " - ", "open": "(", "close": ")", "fence": "'''", "hash": "#", "nothing": "",
+}  # fmt: skip
 
 
 class PromptBook:
@@ -323,9 +370,6 @@ def _check_table(
 # Templates
 
 
-_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
-
-
 def placeholders(text: str) -> set[str]:
     """The names in braces in a template.
 
@@ -373,56 +417,6 @@ def _braced(names: Iterable[str]) -> str:
 
 
 # Quoting
-
-
-ROLES = (
-    "system", "assistant", "user", "human", "developer", "tool", "function", "instruction",
-    "instructions", "prompt",
-)  # fmt: skip
-"""Names of the speakers in chats."""
-_LONGEST_LABEL = 10
-"""Words of a label at most; more of them before a colon are a sentence."""
-_REMEMBERED = 8192
-"""Quotations that are kept: in every round each message enters the prompts of many."""
-
-_ALIKE = (
-    ("\u2236\u02d0\u02f8\ua789\u05c3\u0589\u1803\u1809\u0703\u0704\u205a", ":" * 11),
-    ("\u3010\u3014\u27e6\u3011\u3015\u27e7", "[[[]]]"),
-    # Cyrillic and Greek letters; small ones stand for those whose capitals are alike, too.
-    ("\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442", "abekmhopct"),
-    ("\u0443\u0445\u0455\u0456\u0458\u04bb\u04cf\u0501\u051b\u051d", "yxsijhldqw"),
-    ("\u03b1\u03b2\u03b5\u03b7\u03b9\u03ba\u03bc\u03bd\u03bf\u03c1", "abehikmnop"),
-    ("\u03c4\u03c5\u03c7\u0131\u0251\u0261", "tyxiag"),
-)
-_LOOK_ALIKE = {
-    sign: latin for signs, latins in _ALIKE for sign, latin in zip(signs, latins, strict=True)
-}
-_INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u2800")
-"""Characters that show nothing; other invisible signs are not printable or marks."""
-
-_BETWEEN = r"[\W_]*"
-"""Pattern of the characters between the words of a label."""
-_BEFORE = r"(?:[\s#]+|(?=\d))"
-"""Pattern of the characters before the place of a placeholder."""
-_PLACE = r"[^\s:]+(?:\s[^\s:]+){0,2}"
-"""Pattern of the value of a placeholder: up to three words."""
-_COLON = r"[\s\"'*_`~)\]}>\u2019\u201d\u00bb]*?(?P<colon>\s*:[:\s]*)"
-"""The colon of a label, and what may stand before it."""
-_MARK = "|".join((*ROLES, "inst", "sys", "tools", "available_tools", "tool_calls", "tool_results"))
-_TAG = r"[/|!?]*\s*[a-z][\w|:.\-]*(?:\s+[\w\-]+\s*=[^<>]*)?\s*[/|?]*\s*"
-_MARKS = (
-    # what is found, and by its group what is put in its place
-    re.compile(rf"(?P<open><+)\s*{_TAG}(?P<close>>+)"),
-    re.compile(rf"(?P<open>\[)\s*/?\s*(?:{_MARK})\s*(?P<close>\])"),
-    re.compile(r"(?P<open><+)(?=\||/\D)"),
-    re.compile(r"(?<=\|)(?P<close>>+)"),
-    re.compile(r"(?P<fence>`{3,}|~{3,})"),
-    re.compile(r"(?P<hash>#{2,})"),
-    re.compile(r"\A(?P<nothing>(?:[-*+\u2022>#]\s+)+)(?=\S)"),
-)
-_INSTEAD = {
-    "colon": " - ", "open": "(", "close": ")", "fence": "'''", "hash": "#", "nothing": "",
-}  # fmt: skip
 
 
 def labels_of(entries: Mapping[str, str]) -> str:

@@ -21,6 +21,9 @@ from sabm_mesa.core.thoughts import join_thoughts, split_thoughts
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import MindError, MindSpecError, SabmError
 
+OF_OWN = ("instant", "paid", "informed", "answer_format", "answer", "digest", "remember")
+"""Attributes of `Mind` that a user's own object may override."""
+
 
 class Mind(ABC):
     """The decision maker of an agent. A mind needs the method `answer`; the rest has defaults.
@@ -93,10 +96,6 @@ class ClassicalMind(Mind):
 
     def __init__(self, spec: str = "classical") -> None:
         self.spec = spec
-
-
-OF_OWN = ("instant", "paid", "informed", "answer_format", "answer", "digest", "remember")
-"""Attributes of `Mind` that a user's own object may override."""
 
 
 class OwnMind(Mind):

@@ -61,6 +61,10 @@ OF_EVERY_SCENARIO = OF_PROMPTS | {
     "answer_format", "max_attempts", "max_tokens", "minds", "n_rounds", "temperature", "top_p",
 }  # fmt: skip
 """Parameters that can change during a run of any scenario."""
+COLUMNS_OF_ASKS = (
+    "asks", *Failures._fields, "prompt_tokens", "completion_tokens", "cost_usd",
+)  # fmt: skip
+"""Model columns of every scenario, after its own."""
 
 
 class SmartModel(mesa.Model):
@@ -506,12 +510,6 @@ class SmartModel(mesa.Model):
                 clone = self.clone_with(new, self.replaying.after(applied))
                 self.parameters = self.parameters | dict(new)
                 self.apply_fork(clone, frozenset(new))
-
-
-COLUMNS_OF_ASKS = (
-    "asks", *Failures._fields, "prompt_tokens", "completion_tokens", "cost_usd",
-)  # fmt: skip
-"""Model columns of every scenario, after its own."""
 
 
 class RoundCollector(mesa.DataCollector):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 ENOUGH = 0.9
 """The share of right answers with which a mind passes a screening test (our choice)."""
+Frames = Mapping[str, "pd.DataFrame"]
+"""Name → frame of a recording (see `Recorded.frames`)."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,6 @@ class BuildsOn:
     read: Callable[[Any], Any]
     recorded: Callable[[Any], Any]
     pending: Callable[[Any, str], Any]
-
-
-Frames = Mapping[str, "pd.DataFrame"]
-"""Name → frame of a recording (see `Recorded.frames`)."""
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,8 @@ _TRANSIENT = {
     sqlite3.SQLITE_READONLY,
 }  # fmt: skip
 _CUT_OFF = "its last page is cut off"
+_PACKAGES = ("sabm-mesa", "mesa", "numpy", "openai", "llama-cpp-python")
+"""The packages whose versions are recorded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,8 +93,6 @@ class RunHeader:
 
 HEADER_COLUMNS = tuple(each.name for each in fields(RunHeader) if each.name != "texts")
 """The columns of the table of runs that a header fills."""
-_PACKAGES = ("sabm-mesa", "mesa", "numpy", "openai", "llama-cpp-python")
-"""The packages whose versions are recorded."""
 
 
 def versions() -> dict[str, str]:

@@ -21,6 +21,20 @@ DIGITS = 3
 """Significant digits of the largest number of a group."""
 MOST_DECIMALS = 6
 LEAST = 10**-MOST_DECIMALS / 2
+VERDICT = "Verdict"
+"""The heading of the column whose words are verdicts."""
+_SPECIAL = re.compile(
+    r"[\\`*_\[\]<>|#~&$@]"
+    r"|:(?=//)|(?<=www)\."  # some renderers make a link of these
+    r"|^[-+=](?=[-+=\s]|$)"  # a list, rule or heading
+)
+_NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
+_PICTURE = "picture:"
+_SAFE = (
+    '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
+    "style-src 'unsafe-inline'\">"
+)
+_STYLE = files(__package__).joinpath("page.css").read_text("utf-8")
 
 
 def numbers(*values: float) -> list[str]:
@@ -75,22 +89,6 @@ def _fixed(value: float, places: int) -> str:
         return "0"
     text = f"{abs(value):,.{places}f}"
     return text if value > 0 or not text.strip("0.,") else f"−{text}"
-
-
-VERDICT = "Verdict"
-"""The heading of the column whose words are verdicts."""
-_SPECIAL = re.compile(
-    r"[\\`*_\[\]<>|#~&$@]"
-    r"|:(?=//)|(?<=www)\."  # some renderers make a link of these
-    r"|^[-+=](?=[-+=\s]|$)"  # a list, rule or heading
-)
-_NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
-_PICTURE = "picture:"
-_SAFE = (
-    '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
-    "style-src 'unsafe-inline'\">"
-)
-_STYLE = files(__package__).joinpath("page.css").read_text("utf-8")
 
 
 class Verbatim(str):

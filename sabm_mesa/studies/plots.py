@@ -51,6 +51,16 @@ FACTOR_LOOKS = (
 LAST_SOURCES = {INTERACTION: (style.YELLOW, "black", ".."), REST: ("#D9D9D9", "black", "")}
 LEAST_SHARE = 0.07
 """A smaller share has no room for its number."""
+MOST_POINTS = 60
+"""With more rounds than this, neighbouring ones are put together into so many stretches."""
+_LOOKS = (
+    (style.BLUE, "-", "o"), (style.VERMILLION, (0, (5, 1.5)), "s"), (style.GREEN, ":", "^"),
+)  # fmt: skip
+"""Colour, line and marker of each coder: any one of them tells two coders apart."""
+_LABEL = 26
+"""Characters of an entrant's name at most."""
+_MOST = 16
+"""Entrants of which the numbers fit into the cells of a matrix."""
 
 
 def look(number: int) -> tuple[str, str, object]:
@@ -424,14 +434,6 @@ def _legend_by_condition(figure: Figure, starred: bool, people: bool) -> None:
     )  # fmt: skip
 
 
-MOST_POINTS = 60
-"""With more rounds than this, neighbouring ones are put together into so many stretches."""
-_LOOKS = (
-    (style.BLUE, "-", "o"), (style.VERMILLION, (0, (5, 1.5)), "s"), (style.GREEN, ":", "^"),
-)  # fmt: skip
-"""Colour, line and marker of each coder: any one of them tells two coders apart."""
-
-
 def codes_by_round(coders: Mapping[str, pd.DataFrame], subtitle: str = "") -> Figure:
     """The share of the messages that carry each code, by round: one panel a code.
 
@@ -507,12 +509,6 @@ def _line(
         color=color, linestyle=dashes, linewidth=1.6, label=label, clip_on=False,
         marker=marker if few else "", markersize=4.5,
     )  # fmt: skip
-
-
-_LABEL = 26
-"""Characters of an entrant's name at most."""
-_MOST = 16
-"""Entrants of which the numbers fit into the cells of a matrix."""
 
 
 def ranking(table: pd.DataFrame, label: str, subtitle: str = "") -> Figure:

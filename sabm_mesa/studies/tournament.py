@@ -30,6 +30,10 @@ from sabm_mesa.studies import plots
 
 KINDS = ("classical", "fixed", "llm", "gguf", "py", "human")
 """Kinds of specs of minds; anything else names a file."""
+DIGITS = 9
+"""Decimals to which scores are compared: less is rounding error."""
+RUNS = 10
+"""Seeds of a tournament when nothing else is said: enough for an interval."""
 
 
 @dataclass(frozen=True)
@@ -147,10 +151,6 @@ def _short(spec: str) -> str:
     return Path(path).stem + (f":{name}" if name else "")
 
 
-DIGITS = 9
-"""Decimals to which scores are compared: less is rounding error."""
-
-
 def games_of(
     recorded: Recorded, runs: pd.DataFrame, score: Score, entered: Sequence[Entrant]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -255,10 +255,6 @@ def matrix_of(games: pd.DataFrame, score: Score, names: Sequence[str]) -> pd.Dat
     by_run = games.pivot_table("score", "run", "entrant", aggfunc="mean")
     rows = {one: {other: (by_run[one] - by_run[other]).mean() for other in names} for one in names}
     return pd.DataFrame(rows, index=list(names)).T
-
-
-RUNS = 10
-"""Seeds of a tournament when nothing else is said: enough for an interval."""
 
 
 @dataclass(frozen=True)

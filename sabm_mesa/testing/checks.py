@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import inspect
+import math
 import pickle
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.core.prompts import NO_PERSONA, load, load_builtin
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.runs.rerun import replay
 from sabm_mesa.testing.case import Case
-from sabm_mesa.testing.comparing import PLACES, differences, is_missing, same
-from sabm_mesa.testing.echoes import echoes
-from sabm_mesa.testing.minds import DrawingMind, ReadingMind, Silent
+from sabm_mesa.testing.minds import DrawingMind, NotingMind, ReadingMind, Silent
 
 SOME = 0.2
 """The share of attempts that are answered unusably."""
 LATENCIES = (1, 2)
+PLACES = ("run", "round", "agent")
+"""Columns that say where a row stands."""
+LEAST = 2
+"""Different answers in a column that echoes answers: one that is always 0 may be so by chance."""
 
 
 def form(model: Any) -> Iterator[str]:
@@ -208,3 +215,101 @@ CHECKS: Mapping[str, Callable[[Case], Iterator[str]]] = {
     "invalid answers": invalid_answers,
 }
 """Point → its check."""
+
+
+# How two runs that have to be the same differ.
+
+
+def differences(one: SmartModel, other: SmartModel, what: str) -> Iterator[str]:
+    """The first difference between the data of two runs, if there is any.
+
+    Args:
+        one: a model that was played.
+        other: another.
+        what: the name of the two, for the line.
+    """
+    frames = ((m.model_frame(), m.agent_frame()) for m in (one, other))
+    for left, right in zip(*frames, strict=True):
+        if (found := _first(left, right)) is not None:
+            yield f"{what} differ: {found}"
+            return
+
+
+def _first(one: pd.DataFrame, other: pd.DataFrame) -> str | None:
+    if one.shape != other.shape:
+        kind = "agent" if "agent" in one else "model"
+        return f"the {kind} data has {len(one)} and {len(other)} rows"
+    for column in one:
+        values = zip(one[column], other[column], strict=True)
+        for row, (left, right) in enumerate(values):
+            if not same(left, right):
+                place = ", ".join(f"{p} {one[p].iloc[row]}" for p in PLACES[1:] if p in one)
+                return f"{column!r} in {place} is {left} and {right}"
+    return None
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two cells are the same, to the last digit."""
+    if is_missing(one) or is_missing(other):
+        return is_missing(one) and is_missing(other)
+    one, other = (each.item() if isinstance(each, np.generic) else each for each in (one, other))
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return one == other
+    return repr(one) == repr(other)  # of any type, lists of numbers too
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a cell is empty: None, NaN or no text."""
+    return (
+        value is None
+        or (isinstance(value, str) and not value)
+        or (isinstance(value, float) and math.isnan(value))
+    )
+
+
+# Agent columns that hold what agents answer.
+
+
+def echoes(case: Case) -> Mapping[str, Callable[[SmartModel], dict[int, Any]]]:
+    """Agent columns that hold, in every row, what the agent answered to one of the questions.
+
+    Args:
+        case: the scenario, which is played once.
+
+    Returns:
+        Column → the function that finds its values in a model: agent → value, None without one.
+    """
+    mind = NotingMind()
+    data = case.played(minds=mind).agent_frame()
+    columns = case.scenario.agent_columns
+    return {
+        column: _values(attribute)
+        for column, attribute in columns.items()
+        if any(_echoes(data, column, question, mind) for question in mind.questions)
+    }
+
+
+def _echoes(data: Any, column: str, question: str, mind: NotingMind) -> bool:
+    rows = zip(data["round"], data["agent"], data[column], strict=True)
+    pairs = [
+        (mind.noted[question, round_, agent], value)
+        for round_, agent, value in rows
+        if (question, round_, agent) in mind.noted
+    ]
+    alike = all(not isinstance(cell, bool) and cell == said for said, cell in pairs)
+    return alike and len({said for said, _ in pairs}) >= LEAST
+
+
+def _values(attribute: str) -> Callable[[SmartModel], dict[int, Any]]:
+    read = attrgetter(attribute)
+
+    def values(model: SmartModel) -> dict[int, Any]:
+        found = {}
+        for agent in model.population:
+            try:
+                found[agent.unique_id] = read(agent)
+            except AttributeError:
+                found[agent.unique_id] = None
+        return found
+
+    return values

@@ -42,6 +42,11 @@ _HELP = {
     "rng": "a number; drawn when empty",
 }
 _LABELS = {"rng": "Seed", "minds": "Minds: who decides", "n_rounds": "Number of rounds"}
+Set = Callable[[str, Any], None]
+OTHERS = (
+    "Others can reach this server, so its key is sent to no address that is given here: the server "
+    "is started with its own, sabm view --base-url URL."
+)
 
 
 @dataclass(frozen=True)
@@ -181,13 +186,6 @@ def _options(scenario: type[SmartModel]) -> dict[str, tuple[str, ...]]:
         "variant": book.variants,
         "personas": tuple(personas),
     }
-
-
-Set = Callable[[str, Any], None]
-OTHERS = (
-    "Others can reach this server, so its key is sent to no address that is given here: the server "
-    "is started with its own, sabm view --base-url URL."
-)
 
 
 @solara.component

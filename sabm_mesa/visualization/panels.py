@@ -47,6 +47,9 @@ LEAVING = (
     "What was answered stays in its recording. Leave the page?"
 )
 Act = Callable[..., Callable[..., None]]
+LATEST, ALL = "latest", "all"
+MOST_SAID = 200
+"""Messages on the page at once: the latest of what was chosen."""
 
 
 def run_card(page_state: PageState, at_once: Act) -> None:
@@ -218,11 +221,6 @@ def _way_on(page_state: PageState) -> str:
 @solara.component_vue("guard.vue")
 def Guard(active: bool, words: str) -> None:
     """Asks before this page is left, while it is active."""
-
-
-LATEST, ALL = "latest", "all"
-MOST_SAID = 200
-"""Messages on the page at once: the latest of what was chosen."""
 
 
 def banner(page_state: PageState) -> None:

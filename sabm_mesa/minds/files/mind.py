@@ -48,6 +48,10 @@ from sabm_mesa.minds.base import Mind
 from sabm_mesa.minds.files.client import SupervisorClient, client
 from sabm_mesa.minds.files.worker import Question, Start
 
+LOSSES = 3
+"""Lost processes after which a mind is not asked any more in a run."""
+LONGEST_REASON = 300
+
 
 @dataclass(frozen=True)
 class MindFile:
@@ -130,11 +134,6 @@ def _found(path: str, name: str, source: bytes) -> Mapping[str, Any]:
     if "problem" in found:
         raise MindSpecError(f"{path} cannot be used as a mind: {one_line(found['problem'])}.")
     return found
-
-
-LOSSES = 3
-"""Lost processes after which a mind is not asked any more in a run."""
-LONGEST_REASON = 300
 
 
 class FileMind(Mind):

@@ -27,6 +27,15 @@ from sabm_mesa.core.asks import Ask, Key, Observation
 
 MODULE = "mind_from_file"
 """How the file is called as a module, so that it takes no other module's place."""
+MEMORY = 2**30
+"""Bytes that a mind may take beyond what every process of Python has."""
+FILES = 4096
+"""Open files of the process that has the minds at most."""
+LONGEST = 100_000
+"""Characters of an answer at most."""
+BITS = 1024
+"""Bits of an integer at most: what a float can hold."""
+PLAIN = (str, int, float, bool, type(None))
 
 
 class NoMind(Exception):
@@ -134,17 +143,6 @@ def _is_mind(each: Any) -> bool:
 
 def _parameters(function: Any) -> list[str]:
     return list(inspect.signature(function).parameters)
-
-
-MEMORY = 2**30
-"""Bytes that a mind may take beyond what every process of Python has."""
-FILES = 4096
-"""Open files of the process that has the minds at most."""
-LONGEST = 100_000
-"""Characters of an answer at most."""
-BITS = 1024
-"""Bits of an integer at most: what a float can hold."""
-PLAIN = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,18 @@ if TYPE_CHECKING:
 MOST_PANELS = 6
 _MODEL = ["run", "round", "mean", "target", "high", "p"]
 _AGENTS = ["run", "round", "agent", "mind", "choice", "payoff", "level", "depth"]
+BINS = 50
+"""Bars of the histogram."""
+GOLDEN = (5**0.5 - 1) / 2
+MANY = 3000
+"""With more picks than this the marks are small."""
+CLASSES = {
+    -1: "other side of the reference", **{k: f"step {k}" for k in range(HIGHER)}, HIGHER: "higher",
+}  # fmt: skip
+COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY_BLUE, style.YELLOW)
+MARKERS = ("o", "s", "^", "D", "v", "P")
+"""Colours and markers of types in the order of their players; further types start again."""
+LONGEST_NAME = 34
 
 
 def figures(
@@ -62,12 +74,6 @@ def figures(
 
 
 # The picks.
-
-BINS = 50
-"""Bars of the histogram."""
-GOLDEN = (5**0.5 - 1) / 2
-MANY = 3000
-"""With more picks than this the marks are small."""
 
 
 def picks(
@@ -172,10 +178,6 @@ def _people(ax: Axes, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> Non
 
 
 # Depth, convergence and payoffs.
-
-CLASSES = {
-    -1: "other side of the reference", **{k: f"step {k}" for k in range(HIGHER)}, HIGHER: "higher",
-}  # fmt: skip
 
 
 def levels(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
@@ -302,11 +304,6 @@ def _type_lines(ax: Axes, table: pd.DataFrame, column: str, *, moving_only: bool
 
 
 # The look of types, axes and legends.
-
-COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY_BLUE, style.YELLOW)
-MARKERS = ("o", "s", "^", "D", "v", "P")
-"""Colours and markers of types in the order of their players; further types start again."""
-LONGEST_NAME = 34
 
 
 def _look_of(place: int) -> tuple[str, str]:

@@ -30,6 +30,10 @@ Floats = npt.NDArray[np.float64]
 SMALLEST_SHARE = 1 / 500
 """Picks below this share of the reference count as this share, so that 0 has a finite depth: with
 the mid-point of the range as the reference it is a thousandth of the range (our choice)."""
+NOTHING = 1e-12
+"""Means below this share of the mid-point count as 0: no ratio to them is defined."""
+SAME = 1e-9
+"""Adjustment factors that differ by this share or less are the same but for rounding."""
 
 
 def strategic_level(choice: float, reference: float = 50.0, p: float = 2 / 3) -> float:
@@ -108,11 +112,6 @@ def expected_choice(counts: Sequence[float], choices: Sequence[float], p: float 
 
 
 # Learning from round to round.
-
-NOTHING = 1e-12
-"""Means below this share of the mid-point count as 0: no ratio to them is defined."""
-SAME = 1e-9
-"""Adjustment factors that differ by this share or less are the same but for rounding."""
 
 
 def rate_of_decrease(first: float, last: float) -> float:

@@ -27,6 +27,8 @@ PERIODS = 20
 """Periods that are remembered: up to 400 rounds before the recent ones."""
 STRATEGIES = 20
 """Own strategies that are remembered."""
+MESSAGE = Text(max_words=60)
+STRATEGY = Text(max_words=60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +111,6 @@ class Strategy:
 
 
 # What a firm sees and does.
-
-MESSAGE = Text(max_words=60)
-STRATEGY = Text(max_words=60)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,19 @@ ERROR = 0.05
 """Probability of a step in a random direction (our choice; it must be small and positive)."""
 SAME = 0.005
 """Prices that differ by at most this share of the range count as equal in talk."""
+POINTS = 15
+"""Prices on the grid of Q-learning."""
+BEYOND = 0.1
+"""Share of the distance between the reference prices by which the grid passes each of them."""
+ALPHA, DISCOUNT = 0.15, 0.95
+"""Learning rate and discount factor of Q-learning."""
+DECAY = 4e-6
+"""Decay of exploration by period (section III): about a million periods until it is over."""
+FAST_DECAY = 5e-3
+"""A decay that ends exploration (2 %) after 800 of 1200 rounds: too soon to learn much. It shows
+how the mind works, not that it learns to collude."""
+MOST_PROFILES = 10**6
+"""Combinations of rivals' prices over which the first Q-values can be averaged."""
 
 
 class PricingRule(ClassicalMind):
@@ -177,20 +190,6 @@ class TitForTat(PricingRule):
 
 
 # Q-learning on a grid of prices (Calvano, Calzolari, Denicolò and Pastorello 2020).
-
-POINTS = 15
-"""Prices on the grid."""
-BEYOND = 0.1
-"""Share of the distance between the reference prices by which the grid passes each of them."""
-ALPHA, DISCOUNT = 0.15, 0.95
-"""Learning rate and discount factor."""
-DECAY = 4e-6
-"""Decay of exploration by period (section III): about a million periods until it is over."""
-FAST_DECAY = 5e-3
-"""A decay that ends exploration (2 %) after 800 of 1200 rounds: too soon to learn much. It shows
-how the mind works, not that it learns to collude."""
-MOST_PROFILES = 10**6
-"""Combinations of rivals' prices over which the first Q-values can be averaged."""
 
 
 class QLearning(PricingRule):

@@ -131,6 +131,10 @@ NAMES = ("Ed", "Gill")
 """The names of two firms (those of the published prompts)."""
 PER_FIRM = ("price", "demand", "profit")
 """Columns of a firm, and with its number model columns."""
+_PLANNING = (
+    f"Each firm writes down a strategy (`plan`, at most {STRATEGY.max_words} words), from its "
+    "statistics and its earlier strategies alone; the strategy is shown to it from then on."
+)
 
 
 def talk(model: BertrandCompetition) -> bool:
@@ -151,12 +155,6 @@ def plan_second(model: BertrandCompetition) -> bool:
 def set_prices(model: BertrandCompetition) -> bool:
     """Whether the firms set prices in this round: in all but round 0."""
     return model.round > 0
-
-
-_PLANNING = (
-    f"Each firm writes down a strategy (`plan`, at most {STRATEGY.max_words} words), from its "
-    "statistics and its earlier strategies alone; the strategy is shown to it from then on."
-)
 
 
 def _columns_by_firm(n: int) -> dict[str, str]:

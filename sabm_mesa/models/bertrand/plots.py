@@ -21,6 +21,20 @@ if TYPE_CHECKING:
 
 MOST_PANELS = 5
 """Up to this many runs each has a panel of its own; more are drawn over one another."""
+_COLORS = (
+    style.BLUE, style.VERMILLION, style.ORANGE, style.PURPLE, style.SKY_BLUE, style.YELLOW,
+)  # fmt: skip
+"""The colours of the firms: those that are not used for the reference lines."""
+_WIDE, _LINE = 26, 0.16
+"""Characters of a label for which the legend has 3 columns, else 2; height of a line, in inches."""
+_DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (5, 1, 1.5, 1)))
+_TAIL = 0.05
+"""The share of the values at either end that may lie beyond the axis."""
+_ROW = 11.0
+"""Height of a row of words, in points."""
+_WIDTH = 0.13
+"""Width of the words as a share of the width of the axes, rather more than they take."""
+_MOST_ROWS = 4
 
 
 def figures(
@@ -130,14 +144,6 @@ def collusion(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
 
 
 # Prices and profits.
-
-_COLORS = (
-    style.BLUE, style.VERMILLION, style.ORANGE, style.PURPLE, style.SKY_BLUE, style.YELLOW,
-)  # fmt: skip
-"""The colours of the firms: those that are not used for the reference lines."""
-_WIDE, _LINE = 26, 0.16
-"""Characters of a label for which the legend has 3 columns, else 2; height of a line, in inches."""
-_DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (5, 1, 1.5, 1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,9 +299,6 @@ def _finish(
 
 # The collusion index.
 
-_TAIL = 0.05
-"""The share of the values at either end that may lie beyond the axis."""
-
 
 def _index_limits(index: pd.Series[float]) -> tuple[float, float, str]:
     """Limits of the axis for nearly all values, and words on those that lie beyond it."""
@@ -319,12 +322,6 @@ def _mark_benchmarks(ax: Axes) -> None:
 
 
 # Marks where talk begins or ends.
-
-_ROW = 11.0
-"""Height of a row of words, in points."""
-_WIDTH = 0.13
-"""Width of the words as a share of the width of the axes, rather more than they take."""
-_MOST_ROWS = 4
 
 
 def _talk_changes(run: pd.DataFrame) -> dict[int, str]:

@@ -32,6 +32,9 @@ CLOSE = 0.25
 ABOVE = 1e-6
 """A price within this share of that distance of the Bertrand price counts as equal to it."""
 _SAME = 1e-9
+Floats = npt.NDArray[np.float64]
+GRID = 100
+"""Prices tried before the search is refined: profits are flat where nothing is sold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,10 +280,6 @@ def collusion_index(profits: Sequence[float], bertrand: float, cartel: float) ->
 
 # Reference prices by numerical search: the check on the formulas above. Only the profits of a
 # market enter it, none of its first-order conditions.
-
-Floats = npt.NDArray[np.float64]
-GRID = 100
-"""Prices tried before the search is refined: profits are flat where nothing is sold."""
 
 
 def solve_best_response(market: Market, rivals: Sequence[float]) -> float:

@@ -75,6 +75,11 @@ from sabm_mesa.models.declarations import (
 
 if TYPE_CHECKING:
     from sabm_mesa.core.prompts import PromptBook
+SKILLS = ("dynamics", "action", "same", "belief")
+CAPACITY = 100
+LOWEST_STOCK = 10
+HIGHEST_AMOUNT = CAPACITY // len(NAMES)
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,13 +163,6 @@ class Examinee(SmartAgent):
         )
         spec = Number(0, high, integer=True, reasoning=True)
         return await self.ask(f"screen_{self.skill}", spec, problem)
-
-
-SKILLS = ("dynamics", "action", "same", "belief")
-CAPACITY = 100
-LOWEST_STOCK = 10
-HIGHEST_AMOUNT = CAPACITY // len(NAMES)
-CONFIDENCE = 0.95
 
 
 def solution(skill: str, stock: int, amount: int) -> int:

@@ -43,6 +43,24 @@ if TYPE_CHECKING:
 
 EXIT_COLOURS = (style.BLUE, style.VERMILLION, style.GREEN, style.ORANGE, style.PURPLE, style.YELLOW)
 """The colours of exits, and of people with that target, in the order of the exits."""
+PREFIX = "escaped_"
+FASTEST = "most that walls and exits allow"
+_MARKS = ("o", "s", "^")
+SHOWN_ROUNDS = (1, 5, 10, 20, 30, 40)
+"""Rounds played at which snapshots are taken, as far as people are still inside."""
+_WALL, _OBSTACLE, _NO_TARGET = "#4D4D4D", "#B3B3B3", style.BLACK
+_COLUMNS = ["run", "round", "agent", "x", "y", "target", "status"]
+WIDTH = 6.0
+"""Width of the picture of a room, in inches."""
+ROUTES = (style.BLUE, style.VERMILLION, style.PURPLE, style.BLACK)
+"""The colours of different routes of a walker, the most frequent first; others are not drawn."""
+_SHORTEST: dict[str, Any] = {"color": style.GREEN, "linestyle": (0, (1.6, 0.9)), "linewidth": 4.5}
+_NAMED: dict[str, Any] = {"linewidth": 1.6, "marker": "o", "markersize": 3.5}
+_ROUTE_COLUMNS = ["start", "route"]
+_APART = 0.14
+"""Cells between routes that would lie on one another."""
+_LINE = 0.19
+"""Inches of a line of the legend."""
 
 
 def figures(
@@ -106,10 +124,6 @@ def animation(
 
 
 # Escapes over time.
-
-PREFIX = "escaped_"
-FASTEST = "most that walls and exits allow"
-_MARKS = ("o", "s", "^")
 
 
 @cache
@@ -291,11 +305,6 @@ def _time_axes(ax: Axes, last: int, top: float, label: str) -> None:
 
 
 # The room: snapshots, use, animation.
-
-SHOWN_ROUNDS = (1, 5, 10, 20, 30, 40)
-"""Rounds played at which snapshots are taken, as far as people are still inside."""
-_WALL, _OBSTACLE, _NO_TARGET = "#4D4D4D", "#B3B3B3", style.BLACK
-_COLUMNS = ["run", "round", "agent", "x", "y", "target", "status"]
 
 
 @dataclass(frozen=True)
@@ -558,9 +567,6 @@ def _target_legend(figure: Figure, plan: FloorPlan) -> None:
 
 # The room as it is now, for the page, which draws the people.
 
-WIDTH = 6.0
-"""Width of the picture in inches."""
-
 
 def room_figure(plan: FloorPlan, moment: str, subtitle: str = "") -> tuple[Figure, Axes, float]:
     """An empty picture of a room.
@@ -614,16 +620,6 @@ def trait_legend(
 
 
 # Routes of the path test over the shortest ones.
-
-ROUTES = (style.BLUE, style.VERMILLION, style.PURPLE, style.BLACK)
-"""The colours of different routes of a walker, the most frequent first; others are not drawn."""
-_SHORTEST: dict[str, Any] = {"color": style.GREEN, "linestyle": (0, (1.6, 0.9)), "linewidth": 4.5}
-_NAMED: dict[str, Any] = {"linewidth": 1.6, "marker": "o", "markersize": 3.5}
-_ROUTE_COLUMNS = ["start", "route"]
-_APART = 0.14
-"""Cells between routes that would lie on one another."""
-_LINE = 0.19
-"""Inches of a line of the legend."""
 
 
 def route_figures(

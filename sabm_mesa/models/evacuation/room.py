@@ -39,6 +39,17 @@ PUBLISHED = (33, 33)
 """Width and height of the published room."""
 STRAIGHT: tuple[Cell, ...] = ((-1, 0), (0, -1), (0, 1), (1, 0))
 DIAGONAL: tuple[Cell, ...] = ((-1, -1), (-1, 1), (1, -1), (1, 1))
+RADIUS = 10
+"""The range of sight, in cells (Euclidean)."""
+EMPTY, SOLID, PERSON = 0, 1, 2
+"""The values of the padded map."""
+_OBSERVERS = 512
+"""Observers handled at a time, which bounds the memory."""
+AUTHORS_ROWS = (2, 4, 6, 8, 10, 12, 19, 21, 23, 25, 27, 29)
+AUTHORS_COLUMNS = (*range(4, 15), *range(18, 29))
+"""The published layout of obstacles: these rows × these columns."""
+FREE, OBSTACLE = ". ", "#"
+"""The signs of a map in text."""
 
 
 @dataclass(frozen=True)
@@ -199,13 +210,6 @@ def standard_exits(width: int, height: int) -> dict[str, tuple[Cell, ...]]:
 
 
 # Sight.
-
-RADIUS = 10
-"""The range of sight, in cells (Euclidean)."""
-EMPTY, SOLID, PERSON = 0, 1, 2
-"""The values of the padded map."""
-_OBSERVERS = 512
-"""Observers handled at a time, which bounds the memory."""
 
 
 class View(NamedTuple):
@@ -405,12 +409,6 @@ class RoomGrid(MultiGrid):
 
 
 # Reading of parameters.
-
-AUTHORS_ROWS = (2, 4, 6, 8, 10, 12, 19, 21, 23, 25, 27, 29)
-AUTHORS_COLUMNS = (*range(4, 15), *range(18, 29))
-"""The published layout of obstacles: these rows × these columns."""
-FREE, OBSTACLE = ". ", "#"
-"""The signs of a map in text."""
 
 
 @about("exits")

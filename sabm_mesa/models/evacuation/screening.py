@@ -83,6 +83,11 @@ EXITS: tuple[Cell, ...] = ((5, 0), (9, 4), (8, 9))
 STARTS: tuple[Cell, ...] = ((1, 3), (2, 6))
 _FILE_NAME = re.compile(r"[^A-Za-z0-9.]+")
 _LONGEST_NAME = 60
+MOST_CELLS = 100
+"""Most cells of a route: as many as the room of the published test has."""
+_CELL = r"\(\s*[-+]?\d{1,6}\s*,\s*[-+]?\d{1,6}\s*\)"
+_BETWEEN = r"\s*(?:,|;|->|→)?\s*"
+_ROUTE = re.compile(rf"\[?\s*{_CELL}(?:{_BETWEEN}{_CELL})*\s*\]?")
 
 
 class ShortestWay(ClassicalMind):
@@ -295,12 +300,6 @@ class Walker(SmartAgent):
 
 
 # Answers: lists of cells.
-
-MOST_CELLS = 100
-"""Most cells of a route: as many as the room of the published test has."""
-_CELL = r"\(\s*[-+]?\d{1,6}\s*,\s*[-+]?\d{1,6}\s*\)"
-_BETWEEN = r"\s*(?:,|;|->|→)?\s*"
-_ROUTE = re.compile(rf"\[?\s*{_CELL}(?:{_BETWEEN}{_CELL})*\s*\]?")
 
 
 @dataclass(frozen=True, slots=True)

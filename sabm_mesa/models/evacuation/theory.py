@@ -30,6 +30,7 @@ Cell = tuple[int, int]
 Route = tuple[Cell, ...]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+_NUMBER = re.compile(r"[-+]?\d+")
 
 
 class Shortest(NamedTuple):
@@ -298,9 +299,6 @@ def _to(size: int, start: Cell, exit_: Cell) -> Route:
 def _empty_room(size: int) -> nx.Graph[Cell]:
     """The cells of an empty square room, with an edge for each move."""
     return room_graph(np.ones((size, size), dtype=np.bool_))
-
-
-_NUMBER = re.compile(r"[-+]?\d+")
 
 
 def in_words(cells: Iterable[Cell]) -> str:

@@ -31,6 +31,27 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 MOST_PANELS = 6
 """Most rounds of a histogram; of more rounds it shows the first and the last one."""
+SHOWN = 0.01
+"""The smallest share of players for which a step is drawn."""
+_AREA, _HEIGHT, _HEADROOM = 300.0, 0.88, 1.2
+UNREADABLE = "unreadable"
+LEVELS = (*range(HIGHER, -2, -1),)
+"""The classes of `nagel_level` as they are stacked, the deepest at the bottom."""
+NAMES = (
+    "deeper",
+    *(f"step {k}" for k in reversed(range(HIGHER))),
+    "above the\nreference",
+    UNREADABLE,
+)
+LEVEL_COLOURS = ("#08306B", "#2171B5", "#6BAED6", "#BDD7E7", "#EFF3FF", style.ORANGE)
+"""Deeper steps are darker; a pick above the reference is no step."""
+LOOKS: list[dict[str, Any]] = [
+    *({"facecolor": colour, "edgecolor": style.GREY} for colour in LEVEL_COLOURS),
+    {"facecolor": "#FFFFFF", "edgecolor": style.GREY, "hatch": "////"},
+]
+NUMBERED = 6
+"""Most rounds for which the shares are written into the bars."""
+_ROOM_FOR_NUMBER = 0.06
 
 
 def figures(
@@ -212,10 +233,6 @@ def _panel_title(number: int, target: float, choices: Floats) -> str:
 
 # What the cognitive hierarchy predicts of first picks.
 
-SHOWN = 0.01
-"""The smallest share of players for which a step is drawn."""
-_AREA, _HEIGHT, _HEADROOM = 300.0, 0.88, 1.2
-
 
 class Prediction(NamedTuple):
     """The picks of the steps of the hierarchy, from 1 on.
@@ -270,25 +287,6 @@ def _draw_hierarchy(ax: Axes, low: float, high: float, p: float) -> None:
 
 
 # Steps of reasoning by round.
-
-UNREADABLE = "unreadable"
-LEVELS = (*range(HIGHER, -2, -1),)
-"""The classes of `nagel_level` as they are stacked, the deepest at the bottom."""
-NAMES = (
-    "deeper",
-    *(f"step {k}" for k in reversed(range(HIGHER))),
-    "above the\nreference",
-    UNREADABLE,
-)
-LEVEL_COLOURS = ("#08306B", "#2171B5", "#6BAED6", "#BDD7E7", "#EFF3FF", style.ORANGE)
-"""Deeper steps are darker; a pick above the reference is no step."""
-LOOKS: list[dict[str, Any]] = [
-    *({"facecolor": colour, "edgecolor": style.GREY} for colour in LEVEL_COLOURS),
-    {"facecolor": "#FFFFFF", "edgecolor": style.GREY, "hatch": "////"},
-]
-NUMBERED = 6
-"""Most rounds for which the shares are written into the bars."""
-_ROOM_FOR_NUMBER = 0.06
 
 
 def depth(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:

@@ -34,6 +34,14 @@ from sabm_mesa.studies.experiments.plan import Plan, asks_language_model, descri
 from sabm_mesa.studies.experiments.running import Outcome, alike
 
 Floats = npt.NDArray[np.float64]
+_EVENTS = ("first", "settles")
+"""Takes that look for an event, which may never happen."""
+ALPHA = 0.05
+"""The chance of any wrong verdict of an experiment, if no claim were true or false."""
+MOST_RUNS = 500
+"""The largest number of runs a condition that is tried to find out how many would tell."""
+Word = Literal["agrees", "disagrees", "cannot tell", "not told"]
+WORDS: tuple[Word, ...] = ("agrees", "disagrees", "cannot tell", "not told")
 
 
 def measured(outcome: Outcome) -> pd.DataFrame:
@@ -170,8 +178,6 @@ _OF_PATHS: Mapping[str, Callable[[Measure, pd.DataFrame], float]] = {
     "first": _first,
     "settles": _settles,
 }
-_EVENTS = ("first", "settles")
-"""Takes that look for an event, which may never happen."""
 
 
 def ratios(experiment: Experiment, values: pd.DataFrame) -> pd.DataFrame:
@@ -221,14 +227,6 @@ def _ratio(above: Floats, below: Floats) -> Floats:
     top, bottom = above.mean(axis=-1), below.mean(axis=-1)
     ratio: Floats = np.divide(top, bottom, out=np.full_like(top, math.nan), where=bottom != 0)
     return ratio
-
-
-ALPHA = 0.05
-"""The chance of any wrong verdict of an experiment, if no claim were true or false."""
-MOST_RUNS = 500
-"""The largest number of runs a condition that is tried to find out how many would tell."""
-Word = Literal["agrees", "disagrees", "cannot tell", "not told"]
-WORDS: tuple[Word, ...] = ("agrees", "disagrees", "cannot tell", "not told")
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,15 @@ from sabm_mesa.visualization.access import check_path
 KEPT = 8
 """Results of reading that are kept at most; one of a large run takes some 100 MB."""
 Stamp = tuple[tuple[int, int], ...]
+MOST = 100
+"""Recordings that are listed at most: the newest."""
+FEW = 3
+"""Minds, conditions and seeds that are named of each recording."""
+MOST_FOLDERS, DEPTH = 5000, 6
+ENDINGS = (".sqlite", ".sqlite3", ".db")
+SKIPPED = {"node_modules", "__pycache__", "site-packages"}
+_MARK = 68
+"""Offset of the application id in an SQLite file, in four bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,17 +187,6 @@ class _Kept:
 
 
 _KEPT = _Kept()
-
-
-MOST = 100
-"""Recordings that are listed at most: the newest."""
-FEW = 3
-"""Minds, conditions and seeds that are named of each recording."""
-MOST_FOLDERS, DEPTH = 5000, 6
-ENDINGS = (".sqlite", ".sqlite3", ".db")
-SKIPPED = {"node_modules", "__pycache__", "site-packages"}
-_MARK = 68
-"""Offset of the application id in an SQLite file, in four bytes."""
 
 
 @dataclass(frozen=True, eq=False)
