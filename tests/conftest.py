@@ -38,7 +38,7 @@ LONG = [
     "browser",
     "tests/chaos/test_chaos.py",
     "tests/docs/test_tutorials.py",
-    "tests/studies/test_report.py",
+    "tests/studies/experiments/test_report.py",
     "tests/cli/test_scenarios.py",
     "tests/cli/test_screen.py",
     "tests/llm/test_fault_runs.py",

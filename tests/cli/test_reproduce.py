@@ -14,7 +14,7 @@ from sabm_mesa.studies.experiments import design as reading
 from sabm_mesa.studies.experiments import running
 from sabm_mesa.studies.experiments.claims import WORDS
 from tests.llm_server import LLMServer
-from tests.studies.support import SMALL
+from tests.studies.experiments.support import SMALL
 
 from .support import Sabm, one_line
 

@@ -15,7 +15,7 @@ from sabm_mesa.studies.experiments.expecting import too_few_runs
 from sabm_mesa.studies.experiments.plan import plan
 from sabm_mesa.studies.experiments.results import results
 from sabm_mesa.studies.experiments.running import Outcome, run
-from tests.studies.support import SMALL
+from tests.studies.experiments.support import SMALL
 
 CLAIM = """
 [[claims]]

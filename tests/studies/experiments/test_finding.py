@@ -13,7 +13,7 @@ from sabm_mesa.studies.experiments.plan import Plan, plan
 from sabm_mesa.studies.experiments.results import results
 from sabm_mesa.studies.experiments.running import RECORDING, Outcome, alike, run
 from tests.llm_server import LLMServer
-from tests.studies.support import FORK, SMALL
+from tests.studies.experiments.support import FORK, SMALL
 
 COMPARED = """
 [[claims]]

@@ -13,7 +13,7 @@ from sabm_mesa.studies.experiments.design import (
     parse_experiment,
 )
 from sabm_mesa.studies.experiments.plan import plan
-from tests.studies.support import FORK, SMALL
+from tests.studies.experiments.support import FORK, SMALL
 
 
 @pytest.mark.parametrize("name", experiment_names())

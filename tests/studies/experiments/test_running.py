@@ -13,7 +13,7 @@ from sabm_mesa.studies.experiments.design import parse_experiment
 from sabm_mesa.studies.experiments.plan import plan
 from sabm_mesa.studies.experiments.running import RECORDING, Outcome, run
 from tests.llm_server import LLMServer
-from tests.studies.support import FORK, SMALL
+from tests.studies.experiments.support import FORK, SMALL
 
 EXPERIMENT = parse_experiment("small", SMALL)
 FORKED = parse_experiment("forked", SMALL + FORK)

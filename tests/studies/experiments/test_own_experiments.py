@@ -11,9 +11,9 @@ from sabm_mesa.studies.experiments.design import load_experiment, parse_experime
 from sabm_mesa.studies.experiments.plan import plan
 from sabm_mesa.studies.experiments.results import results
 from sabm_mesa.studies.experiments.running import run
-from tests.studies.support import SMALL
+from tests.studies.experiments.support import SMALL
 
-PAGE = Path(__file__).parents[2] / "docs" / "own-experiments.md"
+PAGE = Path(__file__).parents[3] / "docs" / "own-experiments.md"
 TABLES = {
     "At the top": design.Experiment, "`[[conditions]]`": design.Condition,
     "`[[measures]]`": design.Measure, "`[[claims]]`": design.Claim,

@@ -24,7 +24,7 @@ from sabm_mesa.studies.experiments.design import (
 from sabm_mesa.studies.experiments.figures import theory_marks
 from sabm_mesa.studies.experiments.plan import plan
 from sabm_mesa.studies.experiments.running import Outcome, run
-from tests.studies.support import SMALL
+from tests.studies.experiments.support import SMALL
 
 TINY: dict[str, dict[str, Any]] = {
     "kbc": {"n_players": 3},

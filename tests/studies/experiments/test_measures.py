@@ -16,7 +16,7 @@ from sabm_mesa.studies.experiments.design import Measure, parse_experiment
 from sabm_mesa.studies.experiments.plan import plan
 from sabm_mesa.studies.experiments.results import results
 from sabm_mesa.studies.experiments.running import run
-from tests.studies.support import SMALL
+from tests.studies.experiments.support import SMALL
 
 FIRMS = pd.DataFrame(
     {

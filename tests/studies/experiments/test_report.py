@@ -27,7 +27,7 @@ from sabm_mesa.studies.experiments.report import ONLY_RULES, commands, lead, tem
 from sabm_mesa.studies.experiments.results import Results, is_outside, results
 from sabm_mesa.studies.experiments.running import RECORDING, run
 from sabm_mesa.studies.page import fence, html_page, markdown
-from tests.studies.support import FORK, SMALL
+from tests.studies.experiments.support import FORK, SMALL
 
 MORE = """
 [[measures]]

@@ -1,0 +1,1 @@
+"""Tests of `sabm_mesa.studies.experiments`."""
