@@ -22,6 +22,10 @@ TOGETHER := --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 FAST := $(TOGETHER) -m "not slow"
 PIP_INSTALL := pip --disable-pip-version-check install --quiet --no-compile
 
+# pip leaves compiling to the first import, and what is compiled has to be kept then: without it
+# each command compiles Mesa, pandas and matplotlib again, which takes most of its time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo reproduce test check lint types coverage slow other-pythons package format \

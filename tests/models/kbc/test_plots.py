@@ -64,9 +64,8 @@ def line_labelled(ax, label: str):
 
 
 def bar_heights(ax) -> dict[int, int]:
-    """Heights of the bars that are not empty, by the whole number in their middle."""
-    middles = {round(b.get_x() + b.get_width() / 2, 6): b.get_height() for b in ax.patches}
-    return {x: height for x, height in middles.items() if height}
+    """Heights of the bars by the whole number in their middle."""
+    return {round(b.get_x() + b.get_width() / 2, 6): b.get_height() for b in ax.patches}
 
 
 def drawn_texts(figure) -> list[Text]:
@@ -288,8 +287,8 @@ def test_other_ranges_and_bins() -> None:
     model, agents = played({(0, 0): [10, 11, 12, 20]})
     (ax,) = picks_histogram(model, agents, low=10, high=20, bin_width=2).axes
 
-    assert [b.get_height() for b in ax.patches] == [2, 1, 0, 0, 0, 1]
-    assert ax.patches[0].get_x() == 9.5
+    heights = [(b.get_x(), b.get_width(), b.get_height()) for b in ax.patches]
+    assert heights == [(9.5, 2, 2), (11.5, 2, 1), (19.5, 2, 1)]
     assert ax.lines[1].get_xdata()[0] == 10
     assert ax.lines[2].get_xdata()[0] == 15
 
