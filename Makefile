@@ -94,7 +94,7 @@ bench: .venv/check ## the benchmarks, beside mesa-llm where it can be installed 
 	-@$(MAKE) --no-print-directory .venv-mesa-llm/ready
 	$(BIN)/python -m benchmarks
 
-chaos: .venv/dev ## 10,000 process deaths and 100 SIGKILLs, each followed by resume (10 minutes)
+chaos: .venv/dev ## 10,000 process deaths, 100 SIGKILLs and 90 stops, each resumed (15 minutes)
 	$(BIN)/python -m tests.chaos
 
 integration: .venv-integration/ready ## the tests against a real llama.cpp server

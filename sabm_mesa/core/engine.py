@@ -184,13 +184,11 @@ def _wait_for(outcome: Future[Any], most_s: float = math.inf) -> None:
 
 @contextmanager
 def interrupts_deferred() -> Iterator[None]:
-    """Let further interrupts (Ctrl-C) pass while the block winds up what was stopped.
+    """Let further interrupts (Ctrl-C, SIGTERM) pass while the block winds up what was stopped.
 
     What is paid for would be lost by them. The first one after `WIND_UP_S` interrupts again.
     """
-    before = signal.getsignal(signal.SIGINT)
-    # Other threads get no interrupts; what is no function, such as SIG_IGN, raises none.
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
+    if threading.current_thread() is not threading.main_thread():  # it gets no interrupts
         yield
         return
     until = time.monotonic() + WIND_UP_S
@@ -199,11 +197,15 @@ def interrupts_deferred() -> Iterator[None]:
         if time.monotonic() > until:
             raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, interrupted)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    interrupting = [number for number, handler in handlers.items() if callable(handler)]
+    for number in interrupting:
+        signal.signal(number, interrupted)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number in interrupting:
+            signal.signal(number, handlers[number])
 
 
 def run(work: Coroutine[Any, Any, T], scope: Scope | None = None) -> T:

@@ -1,4 +1,4 @@
-"""Run the crash tests: ``python -m tests.chaos [--deaths N] [--kills N] [--seed S]``."""
+"""Run the crash tests: ``python -m tests.chaos [--deaths N] [--kills N] [--stops N]``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.chaos.deaths import die_at_boundaries
 from tests.chaos.kills import kill_at_random_moments
 from tests.chaos.processes import scratch
 from tests.chaos.report import faults, report
+from tests.chaos.stops import stop_commands
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,6 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos")
     parser.add_argument("--deaths", type=int, default=10_000, help="simulated deaths")
     parser.add_argument("--kills", type=int, default=100, help="real SIGKILLs")
+    parser.add_argument("--stops", type=int, default=90, help="commands that are stopped")
     parser.add_argument("--seed", type=int, default=1, help="the first seed")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="at once")
     given = parser.parse_args(arguments)
@@ -28,9 +30,10 @@ def main(arguments: list[str] | None = None) -> int:
     with scratch() as folder:
         died = die_at_boundaries(given.deaths, given.seed, given.processes, folder)
         killed = kill_at_random_moments(given.kills, given.seed, given.processes, folder)
+        stopped = stop_commands(given.stops, given.seed, given.processes, folder)
     took_s = time.perf_counter() - started
-    sys.stdout.write(report(died, killed, given.seed, took_s))
-    return int(faults([*died, *killed]) > 0)
+    sys.stdout.write(report(died, killed, stopped, given.seed, took_s))
+    return int(faults([*died, *killed, *stopped]) > 0)
 
 
 if __name__ == "__main__":

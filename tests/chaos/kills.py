@@ -34,6 +34,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     ),
 }  # fmt: skip
 TABLES = ("model.csv", "agents.csv")
+MIND = "llm:gpt-4o-mini"  # a model with a price
 
 
 def kill_at_random_moments(kills: int, seed: int, processes: int, folder: Path) -> list[Outcome]:
@@ -46,7 +47,7 @@ def kill_at_random_moments(kills: int, seed: int, processes: int, folder: Path) 
         folder: for all files.
     """
     if kills:
-        _warm_up()
+        warm_up()
     results, said = folder / "kills", folder / "said.txt"
     outcomes: list[Outcome] = []
     trials = count()
@@ -59,7 +60,8 @@ def kill_at_random_moments(kills: int, seed: int, processes: int, folder: Path) 
     return outcomes
 
 
-def _warm_up() -> None:
+def warm_up() -> None:
+    """Have at hand what every child would otherwise import anew."""
     import matplotlib as mpl
 
     mpl.use("agg")
@@ -68,6 +70,12 @@ def _warm_up() -> None:
     for scenario in COMMANDS:
         import_module(registry.scenario(scenario).plots)
     settle()
+
+
+def count_rows(folder: Path, table: str) -> int:
+    """The number of rows in a table of a recording."""
+    ((found,),) = rows(folder / FILE, f"SELECT count(*) FROM {table}")
+    return int(found)
 
 
 class Trial:
@@ -79,10 +87,12 @@ class Trial:
         folder: where it makes a folder of its own.
     """
 
+    runs = 2
+
     def __init__(self, number: int, seed: int, folder: Path) -> None:
         self.scenario = list(COMMANDS)[number % len(COMMANDS)]
         self.seed, self.again = seed + number, number % AGAIN == 0
-        self._folder = folder / f"kill-{number}"
+        self._folder = folder / f"{type(self).__name__}-{number}"
         self._said, self._bill = self._folder / "said.txt", Bill(self._folder / "bill")
         self._draw = Random(self.seed)
         self._in_flight = 0
@@ -94,30 +104,46 @@ class Trial:
             write([self._outcome(server)], results)
         shutil.rmtree(self._folder)
 
-    def _outcome(self, server: Server) -> Outcome:
+    def _whole(self, server: Server) -> tuple[Path, float]:
+        """Let a command end well; its folder, and the seconds until its last run ended."""
         whole = self._folder / "whole"
         began = datetime.now(UTC)
         self._must_end_well(self._run(whole, server))
         ((last,),) = rows(whole / FILE, "SELECT max(ended) FROM runs")
-        lasted = (datetime.fromisoformat(last) - began).total_seconds()
+        return whole, (datetime.fromisoformat(last) - began).total_seconds()
+
+    def _outcome(self, server: Server) -> Outcome:
+        whole, lasted = self._whole(server)
         place, before = self._killed_run(server, lasted)
         again = self.again and self._killed(self._go_on(place, server), lasted / 2, server)
-        problem = ""
-        try:
-            self._must_end_well(self._go_on(place, server))
-        except RuntimeError as error:
-            problem = str(error)
-        for table in TABLES:
-            if not problem and (whole / table).read_bytes() != (place / table).read_bytes():
-                problem = f"{table} came out otherwise"
-        ((kept,),) = rows(place / FILE, "SELECT count(*) FROM asks")
-        twice = server.settled() - before - kept
+        problem = self._lost_without_a_note(place, server, before) or self._end(
+            whole, place, self._go_on(place, server)
+        )
+        twice = server.settled() - before - count_rows(place, "asks")
         if problem:
             problem = f"{self.scenario}, seed {self.seed}, killed: {problem}"
         return Outcome(
             self.scenario, COMMAND, TWICE if again else ONCE, self._in_flight, twice,
             max(0, twice - self._in_flight), problem,
         )  # fmt: skip
+
+    def _end(self, whole: Path, place: Path, arguments: Sequence[str]) -> str:
+        """Let a command end what was cut off; what came out otherwise, or ``""``."""
+        try:
+            self._must_end_well(arguments)
+        except RuntimeError as error:
+            return str(error)
+        for table in TABLES:
+            if (whole / table).read_bytes() != (place / table).read_bytes():
+                return f"{table} came out otherwise"
+        return ""
+
+    def _lost_without_a_note(self, place: Path, server: Server, before: int) -> str:
+        """Whether more requests came than are recorded or noted as sent, in words."""
+        if not entered(place):
+            return ""
+        missing = server.settled() - before - count_rows(place, "asks") - count_rows(place, "sent")
+        return f"{missing} requests were sent without a note" if missing > 0 else ""
 
     def _killed_run(self, server: Server, lasted: float) -> tuple[Path, int]:
         """Kill a run; its folder, and the requests that others had made before."""
@@ -149,7 +175,8 @@ class Trial:
 
     def _run(self, place: Path, server: Server) -> list[str]:
         return [
-            "run", self.scenario, "--minds", "llm:stub", "--base-url", server.url, "--runs", "2",
+            "run", self.scenario, "--minds", MIND, "--base-url", server.url,
+            "--runs", str(self.runs),
             "--seed", str(self.seed), "--out", str(place), *COMMANDS[self.scenario],
         ]  # fmt: skip
 

@@ -9,23 +9,32 @@ from tests.chaos.deaths import KINDS
 from tests.chaos.kills import TWICE
 from tests.chaos.outcomes import Outcome
 from tests.chaos.points import POINTS
+from tests.chaos.stops import KINDS as STOPS
 
 HEAD = ("scenarios", "in flight at death", "paid twice", "of those in flight", "divergent")
 MOST_PROBLEMS = 10
 
 
-def report(died: Sequence[Outcome], killed: Sequence[Outcome], seed: int, took_s: float) -> str:
+def report(
+    died: Sequence[Outcome],
+    killed: Sequence[Outcome],
+    stopped: Sequence[Outcome],
+    seed: int,
+    took_s: float,
+) -> str:
     """The tables, and whether there is any fault.
 
     Args:
         died: the simulated deaths.
         killed: the real ones.
+        stopped: commands that were stopped otherwise.
         seed: the first seed.
         took_s: seconds it all took.
     """
     kills = sum(1 + (each.point == TWICE) for each in killed)
-    studies = list(dict.fromkeys(each.scenario for each in (*died, *killed)))
-    lines = [f"{len(died):,} simulated deaths and {kills} SIGKILLs in {took_s:.0f} s, seed {seed}."]
+    studies = list(dict.fromkeys(each.scenario for each in (*died, *killed, *stopped)))
+    counts = f"{len(died):,} simulated deaths, {kills} SIGKILLs and {len(stopped)} stops"
+    lines = [f"{counts} in {took_s:.0f} s, seed {seed}."]
     if died:
         by_point = [(study, point) for study in studies for point in POINTS]
         lines += ["", "By case study and point of death:"]
@@ -36,7 +45,10 @@ def report(died: Sequence[Outcome], killed: Sequence[Outcome], seed: int, took_s
         lines += ["", "Commands that were killed (SIGKILL) and resumed:"]
         by_moment = [(study, p) for study in studies for p in {each.point: 0 for each in killed}]
         lines += _table(killed, lambda each: (each.scenario, each.point), by_moment)
-    return "\n".join([*lines, "", *_verdict([*died, *killed]), ""])
+    if stopped:
+        lines += ["", "Commands of several runs that were stopped and resumed:"]
+        lines += _table(stopped, lambda each: (each.point, ""), [(kind, "") for kind in STOPS])
+    return "\n".join([*lines, "", *_verdict([*died, *killed, *stopped]), ""])
 
 
 def faults(outcomes: Sequence[Outcome]) -> int:

@@ -34,27 +34,32 @@ class Server:
     url: str
     stats_url: str
 
-    def settled(self) -> int:
-        """The requests so far, when it has noticed that whoever asked is dead."""
+    def settled(self, what: str = "requests") -> int:
+        """The requests so far, when it has noticed that whoever asked is dead.
+
+        Args:
+            what: which of its counters; ``"status_200"`` counts the answers.
+        """
         counts: list[int] = []
         while len(counts) < 3 or len({*counts[-3:]}) > 1:
             with urllib.request.urlopen(self.stats_url) as answer:
                 stats = json.load(answer)
-            counts += [-len(counts) if stats["in_flight"] else stats["requests"]]
+            counts += [-len(counts) - 1 if stats["in_flight"] else stats.get(what, 0)]
             time.sleep(0.01)
         return counts[-1]
 
 
 @contextmanager
-def serving(folder: Path, seed: int) -> Iterator[Server]:
+def serving(folder: Path, seed: int, refused: int | None = None) -> Iterator[Server]:
     """Start a server with latency and jitter; it ends with the block.
 
     Args:
         folder: where it tells its address.
         seed: of the jitter.
+        refused: the number of the one request that it refuses, or None.
     """
     told, said = folder / "address", folder / "server.txt"
-    child = start(lambda: _serve(told, seed), said, hangs_s=LASTS_S)
+    child = start(lambda: _serve(told, seed, refused), said, hangs_s=LASTS_S)
     try:
         deadline = time.monotonic() + STARTS_S
         while not told.exists():
@@ -67,8 +72,11 @@ def serving(folder: Path, seed: int) -> Iterator[Server]:
         ended(child)
 
 
-def _serve(told: Path, seed: int) -> None:
-    server = LLMServer(brain=_sloppy, latency=LATENCY_S, jitter=JITTER_S, seed=seed, record=False)
+def _serve(told: Path, seed: int, refused: int | None) -> None:
+    server = LLMServer(
+        brain=_sloppy, latency=LATENCY_S, jitter=JITTER_S, seed=seed, record=False,
+        faults=None if refused is None else {refused: "400"},
+    )  # fmt: skip
 
     def tell() -> None:
         new = told.with_suffix(".new")

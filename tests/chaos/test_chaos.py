@@ -21,7 +21,14 @@ import asyncio, sys
 import tests.chaos.__main__ as chaos
 from sabm_mesa.recording.writing import Writer
 Writer.committed = lambda self: asyncio.sleep(0)
-sys.exit(chaos.main(["--deaths", "18", "--kills", "0"]))
+sys.exit(chaos.main(["--deaths", "18", "--kills", "0", "--stops", "0"]))
+"""
+IMPATIENT = """
+import sys
+import tests.chaos.__main__ as chaos
+from sabm_mesa.llm.in_flight import FinishInFlightClient
+FinishInFlightClient.__init__.__defaults__ = (0.0,)
+sys.exit(chaos.main(["--deaths", "0", "--kills", "0", "--stops", "3"]))
 """
 
 
@@ -34,7 +41,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_nothing_that_was_used_is_paid_for_again() -> None:
-    done = run("-m", "tests.chaos", "--deaths", "60", "--kills", "2")
+    done = run("-m", "tests.chaos", "--deaths", "60", "--kills", "2", "--stops", "3")
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith("had not been in flight, and nothing diverged.\n")
@@ -43,11 +50,13 @@ def test_nothing_that_was_used_is_paid_for_again() -> None:
 
 
 @pytest.mark.slow
-def test_answers_that_are_used_before_they_are_durable_are_found_out() -> None:
-    done = run("-c", CARELESS)
+@pytest.mark.parametrize("script", [CARELESS, IMPATIENT], ids=["not durable", "not awaited"])
+def test_answers_that_are_used_too_early_or_thrown_away_are_found_out(script: str) -> None:
+    done = run("-c", script)
 
     assert done.returncode == 1, done.stdout + done.stderr
     assert " FAULTS:" in done.stdout
+    assert (" were given up under way" in done.stdout) == (script == IMPATIENT)
 
 
 def test_what_was_in_flight_may_be_paid_for_again_once(tmp_path) -> None:

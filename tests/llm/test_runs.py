@@ -362,8 +362,8 @@ def test_further_interrupts_of_a_command_wait_for_what_was_sent_too(tmp_path: Pa
                 process.send_signal(signal.SIGINT)
                 said = process.stderr.readline()
                 assert said == "Waiting up to 10 s for 10 answers that are paid for.\n"
-                for _ in range(2):
-                    process.send_signal(signal.SIGINT)
+                for number in (signal.SIGINT, signal.SIGTERM):
+                    process.send_signal(number)
                     with pytest.raises(subprocess.TimeoutExpired):
                         process.wait(0.2)
                 server.release()
