@@ -185,7 +185,7 @@ class PromptError(UsageError):
 
 
 class RunError(SabmError):
-    """The run failed; what was answered until then is in the recording."""
+    """The run failed; all answers until then are in the recording."""
 
 
 class LLMError(RunError):

@@ -59,7 +59,7 @@ class Chat:
     Attributes:
         round: the round, from 0.
         agents: the agent that opened it, and its partner.
-        messages: what they said, in order.
+        messages: all that was said, in order.
         words: number of words in all messages; counted once, since talks are often measured.
     """
 
@@ -109,7 +109,7 @@ class Dialogue:
         round: the round, from 0.
         agents: the agent that opens it, and its partner.
         max_turns: turns of both together after which it ends.
-        messages: what they have said so far.
+        messages: all that was said so far.
         turns: number of turns taken.
         left: whether one of the two has left.
     """
@@ -227,7 +227,7 @@ class PairView(Observation):
         inviter: the agent whose invitation the question is about; None in other questions.
         welcomed: the inviters of this round that it has accepted so far.
         partner: its partner in the talk under way; None in other questions.
-        messages: what was said in the talk under way.
+        messages: those of the talk under way.
         turns_left: turns left in that talk, this one included.
         rounds_before: rounds played before round 0, added to every number of a round in its
             prompts.

@@ -54,7 +54,7 @@ class GuessingOutcome(NamedTuple):
 
 
 def winners(picks: Sequence[float | None], p: float | Fraction = 2 / 3) -> tuple[bool, ...]:
-    """Return who is closest to p times the mean of the valid picks; all who tie win.
+    """Return the players closest to p times the mean of the valid picks; ties win together.
 
     Distances are compared as integers or fractions, so a tie is a tie whatever the rounding.
 

@@ -137,7 +137,7 @@ def two_sample(a: Values, b: Values, direction: Order, *, seed: int = 0) -> Sign
     Args:
         a: one number a run of the first condition.
         b: one number a run of the second.
-        direction: ``"less"`` or ``"more"``: what `a` is claimed to be.
+        direction: ``"less"`` or ``"more"``: the claim about `a`.
         seed: of the bootstrap.
 
     Raises:
@@ -277,7 +277,7 @@ def two_sample_p(a: npt.ArrayLike, b: npt.ArrayLike, order: Order) -> Floats:
     Args:
         a: shape (..., n_a).
         b: shape (..., n_b).
-        order: ``"less"`` or ``"more"``: what `a` is claimed to be.
+        order: ``"less"`` or ``"more"``: the claim about `a`.
 
     Returns:
         Shape (...).

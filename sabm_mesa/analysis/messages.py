@@ -14,7 +14,7 @@ A message may carry any of these codes, or none:
                   question or on a condition; a mere direction where to go is ``guidance``
 ``agreement``     accepts what another has said or proposed
 ``disagreement``  rejects or doubts what another has said or proposed
-``information``   tells something of the situation: what the speaker sees, the results of earlier
+``information``   tells something of the situation: the speaker's view, the results of earlier
                   rounds, how the game works; an intention, wish or proposal alone is none
 ``encouragement`` calms, heartens or praises others
 ``guidance``      tells others which way to go or not to go

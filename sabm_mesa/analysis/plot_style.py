@@ -145,7 +145,7 @@ def headroom(values: list[float], share: float = 0.05) -> float:
 
 
 def legend_entries(ax: Axes) -> tuple[list[Any], list[str]]:
-    """The artists and labels for a legend: those that are drawn and have a label.
+    """The artists and labels for a legend: all drawn artists with a label.
 
     A line of a single point has no length: without a marker it becomes a dash.
 

@@ -34,7 +34,7 @@ def say(text: str, *, err: bool = False) -> None:
     """Print a text; nothing but this prints, so that nothing in it can control the terminal.
 
     Args:
-        text: the text; what is not printable in its lines becomes a blank.
+        text: the text; unprintable characters in its lines become blanks.
         err: whether it goes to standard error.
     """
     lines = (

@@ -104,7 +104,7 @@ def check_all(
 
 
 def check_recording(path: Path) -> Iterator[Check]:
-    """Look at a recording: whether it can be read, and what is missing in it.
+    """Look at a recording: whether it can be read, and its unfinished runs.
 
     Args:
         path: the recording.

@@ -34,7 +34,7 @@ def bar_counting(what: str) -> Bar:
     """A bar on standard error, which goes away at its end; none where that is no terminal.
 
     Args:
-        what: the words after the number of those that are done.
+        what: the words after the number of finished ones.
     """
     console = Console(stderr=True)
     return Bar(
@@ -91,7 +91,7 @@ class Progress:
 
 
 def guarded(work: Callable[[], Runs], progress: Progress, recording: Path) -> Runs:
-    """Do what runs models; when it fails or is stopped, say what is kept and how to go on.
+    """Run models; on failure or a stop, name the recordings and how to go on.
 
     Args:
         work: the work that runs the models.
@@ -121,7 +121,7 @@ def answers_are(recordings: Iterable[Path]) -> str:
     """Say how many answers are in recordings: ``"2 answers are"``.
 
     Args:
-        recordings: the recordings; those that do not exist hold none.
+        recordings: the recordings; a missing one holds none.
     """
     close_all()  # connections hold descriptors, and each recording needs some
     counts = [answers_in(path) for path in recordings if path.exists()]
@@ -185,7 +185,7 @@ class RunsDone:
         """Remove the bar.
 
         Raises:
-            RunError: when the runs failed or were stopped: why, what is kept, and how to go on.
+            RunError: when the runs failed or were stopped; it says how to go on.
         """
         self._bar.stop()
         if not isinstance(error, RunError | KeyboardInterrupt):

@@ -54,7 +54,7 @@ def deliver(
 
 
 def report(runs: Runs, files: Sequence[Path]) -> str:
-    """A few lines: what was run, how it ended, what it cost, where the files are.
+    """A few lines: the runs, their end, their cost, the files.
 
     Args:
         runs: the runs.
@@ -93,7 +93,7 @@ def missing(recording: Path, lost: Usage) -> list[str]:
 
     Args:
         recording: the recording.
-        lost: what the answers that were lost can have cost.
+        lost: the possible cost of the lost answers.
     """
     said = []
     if lost.asks:
@@ -152,7 +152,7 @@ def _cautions(ends: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _mean(values: Sequence[Any]) -> str:
-    """The mean of the runs that have a value, a dash when none has; empty for what is no number."""
+    """The mean of the runs with a value, a dash without any; empty for no numbers."""
     if any(isinstance(v, str | Sequence | Mapping) for v in values):
         return ""
     numbers = [float(v) for v in values if isinstance(v, Real) and not math.isnan(float(v))]

@@ -68,7 +68,7 @@ def reproduce(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run published experiments and put what was found beside what was published.
+    """Run published experiments and put the results beside the published figures.
 
     Runs that an earlier command has finished are not run again, and those that were cut off are
     resumed.
@@ -122,7 +122,7 @@ def _read(names: Sequence[str]) -> list[Experiment]:
 def _reproduced(
     planned: Plan, out: Path, connection: Connection, label: str, quiet: bool
 ) -> Results:
-    """Run what is missing of an experiment, and write its report."""
+    """Run the missing part of an experiment, and write its report."""
     from sabm_mesa.cli.progress import Progress
     from sabm_mesa.studies.experiments import report, results, running
 
@@ -143,7 +143,7 @@ def _reproduced(
 
 
 def _stopped(error: BaseException, planned: Plan, folder: Path, asks: int) -> RunError:
-    """Why an experiment ended early, what is kept, and how to go on."""
+    """Why an experiment ended early, its recording, and how to go on."""
     from sabm_mesa.cli.progress import answers_are
     from sabm_mesa.studies.experiments.running import EARLIER, RECORDING
 
@@ -170,7 +170,7 @@ def _index(done: Sequence[Results], out: Path) -> Path:
 
 
 def _said(found: Results, files: Sequence[Path]) -> str:
-    """A few lines: what was found of each claim, and where the report is."""
+    """A few lines: the verdict on each claim, and the report."""
     from sabm_mesa.studies.experiments.report import headline, needed
 
     plan, outcome = found.outcome.plan, found.outcome
@@ -272,7 +272,7 @@ def _say_costs(plans: Sequence[Plan], out: Path, prices: Path | None, as_json: b
     Args:
         plans: the experiments.
         out: the folder with a folder of each.
-        prices: a price file of one's own, or None.
+        prices: a price file of the user, or None.
         as_json: whether to say it as JSON.
     """
     from sabm_mesa.cli.cost import in_words

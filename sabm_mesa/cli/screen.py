@@ -88,7 +88,7 @@ def screen(
 
 
 def _table(screening: Screening, found: Sequence[ScreeningResult], files: Sequence[Path]) -> str:
-    """Mind by test, then what was found in each test."""
+    """Mind by test, then the result of each test."""
     from sabm_mesa.studies.screening import dollars, passed
 
     battery = screening.battery

@@ -71,7 +71,7 @@ def plain(text: str) -> str:
 
 
 def converse(game: Game, seat: Seat, say: Say, listen: Listen) -> None:
-    """Show what is asked at a seat and take the answers, until the game is over.
+    """Show the questions at a seat and take the answers, until the game is over.
 
     Args:
         game: the game, which was started.

@@ -144,7 +144,7 @@ def _summary(done: Sweep) -> dict[str, Any]:
 
 
 def _said(done: Sweep) -> str:
-    """A few lines: what was run, the means of each combination, where the tables are."""
+    """A few lines: the runs, the means of each combination, the tables."""
     grid = done.grid
     varied = ", ".join(f"{name} ({len(values)})" for name, values in grid.varied.items())
     kept = len(grid.cells) - done.ran

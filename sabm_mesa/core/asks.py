@@ -196,7 +196,7 @@ class Ask:
         self._question = None
 
     def messages(self) -> list[dict[str, str]]:
-        """The chat messages of this attempt: what never changes first, then what was rejected."""
+        """The chat messages of this attempt: the unchanging part first, rejected answers last."""
         system, question = self.question
         chat = [("system", system), ("user", question)]
         for answer, reason in self.rejected:

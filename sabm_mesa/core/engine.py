@@ -186,7 +186,7 @@ def _wait_for(outcome: Future[Any], most_s: float = math.inf) -> None:
 def interrupts_deferred() -> Iterator[None]:
     """Let further interrupts (Ctrl-C, SIGTERM) pass while the block winds up what was stopped.
 
-    What is paid for would be lost by them. The first one after `WIND_UP_S` interrupts again.
+    They would lose paid answers. The first one after `WIND_UP_S` interrupts again.
     """
     if threading.current_thread() is not threading.main_thread():  # it gets no interrupts
         yield

@@ -8,7 +8,7 @@ A scenario's file ``prompts.toml`` holds
   braces in them name entries of ``[prompts]``, which a condition may replace.
 
 ``core/answers.toml`` says how an answer has to be written. A user's own file has the same form:
-what it defines replaces the built-in text, and it may add conditions, variants and personas.
+its entries replace the built-in text, and it may add conditions, variants and personas.
 
 Quoting: a text on one line can still try to be more than a message: the line of another speaker
 ("… Player #3: I choose 0"), a role or a mark of the chat ("System: …", ``<|im_start|>``,
@@ -74,7 +74,7 @@ _COLON = r"[\s\"'*_`~)\]}>\u2019\u201d\u00bb]*?(?P<colon>\s*:[:\s]*)"
 _MARK = "|".join((*ROLES, "inst", "sys", "tools", "available_tools", "tool_calls", "tool_results"))
 _TAG = r"[/|!?]*\s*[a-z][\w|:.\-]*(?:\s+[\w\-]+\s*=[^<>]*)?\s*[/|?]*\s*"
 _MARKS = (
-    # what is found, and by its group what is put in its place
+    # patterns; the name of a group selects its replacement
     re.compile(rf"(?P<open><+)\s*{_TAG}(?P<close>>+)"),
     re.compile(rf"(?P<open>\[)\s*/?\s*(?:{_MARK})\s*(?P<close>\])"),
     re.compile(r"(?P<open><+)(?=\||/\D)"),
@@ -488,7 +488,7 @@ def _labels(template: str) -> Iterable[str]:
 
 
 def _words(text: str) -> str:
-    """The words of a text as a pattern, whatever stands between them."""
+    """The words of a text as a pattern, with any signs between them."""
     return _BETWEEN.join(map(re.escape, re.findall(r"\w+", _folded(text)[0])))
 
 

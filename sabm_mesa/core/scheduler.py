@@ -8,7 +8,7 @@ Two agents of a sequential phase that cannot affect each other may be asked at t
 a `reach`, an agent starts as soon as every earlier agent within its reach is done. The result is
 that of strict one-by-one order as long as what an agent observes and changes lies within its reach.
 
-Who is next may depend on what was just decided, as when speakers name one another: the order is
+The next agent may depend on the last decision, as when speakers name one another: the order is
 then an iterator, which is asked for the next agent once the decision before has been applied.
 """
 

@@ -4,7 +4,7 @@ Thoughts are private: they are recorded beside the answer, and no agent, prompt 
 ever gets them. A server that keeps them apart sends them in fields of their own (read in
 `sabm_mesa.llm.reading`). One that does not leaves them in the text, between marks, of which either
 may be missing: the chat template of a model may have written the first, and an answer that was cut
-short has no last one. What is in doubt counts as thought: an answer that is lost is asked for
+short has no last one. Text in doubt counts as thought: an answer that is lost is asked for
 again, a thought that was spoken cannot be taken back.
 """
 

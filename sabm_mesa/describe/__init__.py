@@ -56,7 +56,7 @@ def describe(
 
 
 def describe_recording(path: str | Path, runs: Sequence[int] | None = None) -> dict[str, Any]:
-    """The description of recorded runs: of what was run, with the versions it was run with.
+    """The description of recorded runs, with the versions of their packages.
 
     Args:
         path: the recording.

@@ -1,7 +1,7 @@
 """The ODD description of a scenario or of runs of it: overview, design concepts, details.
 
 Most of it is taken from the code, so that it cannot say what the code does not do: phases, state
-variables, observations, data columns, parameters, minds. What code cannot say stands in the texts
+variables, observations, data columns, parameters, minds. The rest stands in the texts
 of the scenario (see `sabm_mesa.describe.texts`).
 
 Source: Grimm et al. 2020, "The ODD protocol for describing agent-based and other simulation
@@ -333,7 +333,7 @@ def _continued(sentence: str) -> str:
 
 
 def _observations_of(agent: type[SmartAgent]) -> list[type[Observation]]:
-    """The observations in the modules of an agent class, without those that others extend."""
+    """The observations in the modules of an agent class, without the bases of others."""
     modules = (cls.__module__ for cls in agent.__mro__ if issubclass(cls, SmartAgent))
     named = (each for module in modules for each in vars(sys.modules[module]).values())
     found = dict.fromkeys(

@@ -101,7 +101,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def code(text: str) -> str:
-    """A text as a block of code, whatever is in it.
+    """A text as a block of code; no mark in it ends the block.
 
     Args:
         text: the text.

@@ -64,7 +64,7 @@ def of_scenario(model: type[SmartModel], parameters: Mapping[str, Any]) -> Subje
 
     Args:
         model: the model class.
-        parameters: those that differ from the defaults.
+        parameters: the parameters with other values than their defaults.
 
     Raises:
         UsageError: for parameters that cannot be used.
@@ -183,7 +183,7 @@ class _Named(ClassicalMind):
 
 
 def _named(minds: Any) -> Any:
-    """The same minds, with names in the place of those that would have to be set up."""
+    """The same minds, with a name for each mind that would have to be set up."""
 
     def named(spec: Any) -> Any:
         kind, _, rest = spec.partition(":") if isinstance(spec, str) else ("", "", "")

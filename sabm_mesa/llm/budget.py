@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True, eq=False)
 class Reservation:
-    """What is set aside for a request that is under way.
+    """Tokens and dollars set aside for a request under way.
 
     Attributes:
         place: address and model that are asked.
@@ -126,7 +126,7 @@ class Budget:
         return reservation
 
     def settle(self, reservation: Reservation, spent: Usage | None) -> None:
-        """Give back what was set aside, and count what was spent.
+        """Give back the reserve, and count the cost.
 
         Args:
             reservation: the amount set aside.

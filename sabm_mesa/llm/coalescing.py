@@ -124,7 +124,7 @@ class _Waiting(NamedTuple):
 
 
 class _Group:
-    """A request for several answers, awaited by those who get one each.
+    """A request for several answers, awaited by as many agents.
 
     Args:
         client: the client that sends it.

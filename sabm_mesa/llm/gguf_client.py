@@ -8,7 +8,7 @@ llama.cpp and machine a run repeats. (What repeats it anywhere is its recording.
 prompt has in common with the one before is not read again only in whole batches: where else it is
 cut into batches, sums come out otherwise in their last bits, and now and then another word does.
 
-What a request leaves open is left to llama-cpp-python: at present a temperature of 0.2. An answer
+The defaults are those of llama-cpp-python: at present a temperature of 0.2. An answer
 has as many tokens as a budget sets aside for it; `--timeout` and `--max-concurrency` are for
 servers, and hold here for nothing.
 """

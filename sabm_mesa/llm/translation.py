@@ -31,7 +31,7 @@ WAYS = (
     "or name a server that needs no key, as of Ollama or vLLM: --base-url http://127.0.0.1:8000/v1;",
     "or run without a server: --minds classical, or a model in a file, --minds gguf:FILE.",
 )
-"""The most common ways on for who has no key, or the wrong one."""
+"""The most common ways on without a key, or with the wrong one."""
 WAYS_ON = " ".join(WAYS)
 OVERLOADED = {503, 529}
 TIMED_OUT = {408, 504, 524}

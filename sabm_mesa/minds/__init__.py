@@ -1,1 +1,1 @@
-"""Minds: whatever decides for an agent."""
+"""Minds: rules, language models, people, scripts and recordings that decide for agents."""

@@ -1,4 +1,4 @@
-"""Minds: whatever decides for an agent.
+"""Minds decide for agents.
 
 A mind is asked until its answer is valid, a bounded number of times (`ask_until_valid`): this is
 the only way to a decision. A reply is read strictly, and recorded before it is

@@ -32,7 +32,7 @@ class EmbeddingMind(LLMMind):
     """
 
     answer_format: Format | None = "paper"
-    """The one format of its answers, whatever format language models are asked for."""
+    """The one format of its answers; the format of language models does not matter here."""
 
     def __init__(self, model: str, client: Client, spec: str) -> None:
         super().__init__(model, client, spec=spec)

@@ -40,7 +40,7 @@ class HumanMind(Mind):
 
     spec = HUMAN
     answer_format: Format | None = "paper"
-    """A person writes plain text, whatever format language models are asked for."""
+    """A person writes plain text; the format of language models does not matter here."""
 
     def __init__(self) -> None:
         self.seats: dict[int, Seat] = {}
@@ -117,7 +117,7 @@ class Seat:
             return self._holder is not None and same(self._holder, holder)
 
     def free(self) -> None:
-        """Free the seat for the next one who opens its link."""
+        """Free the seat for the next visitor of its link."""
         with self._changed:
             self._holder = None
             self._notify()

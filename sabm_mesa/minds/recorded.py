@@ -11,7 +11,7 @@ from sabm_mesa.recording import RecordedRun
 
 
 class RecordedMind(Mind):
-    """Answers from a recording; the mind itself is asked what is not in it.
+    """Answers from a recording; the mind itself is asked for missing ones.
 
     Args:
         spec: how the mind is named in the data.

@@ -57,7 +57,7 @@ def check_forms(minds: Minds, known: Iterable[str]) -> None:
 
     Args:
         minds: one for all, a mapping → count, or a sequence.
-        known: specs of minds of one's own that a recording knows.
+        known: specs of the user's own minds in a recording.
 
     Raises:
         MindSpecError: for a spec that cannot be read.

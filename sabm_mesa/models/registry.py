@@ -102,7 +102,7 @@ def scenario(name: str) -> type[SmartModel]:
 
 
 def find_all() -> FoundScenarios:
-    """Import all scenarios; those that cannot be used are told of and left out."""
+    """Import all scenarios; unusable ones are reported and left out."""
     models, problems = {}, list(_left_out().values())
     for name in names():
         try:

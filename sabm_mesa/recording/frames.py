@@ -69,7 +69,7 @@ ORDER BY runs.run
 class Recorded:
     """A recording to be looked at, by this or any other process, while runs write to it or later.
 
-    Each call reads the file anew and keeps it open no longer than it takes. What a run in
+    Each call reads the file anew and keeps it open no longer than it takes. The data that a run in
     progress has not written yet is not in the frames. Missing text is None or NaN, as in all
     frames of the pandas that is installed; a missing number is NaN.
 
@@ -105,7 +105,7 @@ class Recorded:
             return tables.runs()
 
     def asks(self, messages: bool = False, run: int | None = None) -> pd.DataFrame:
-        """One row an attempt: each answer that came, also those that could not be used.
+        """One row an attempt: each answer that came, also unusable ones.
 
         Args:
             messages: whether to add the column ``messages``, the chat that was sent as JSON

@@ -1,4 +1,4 @@
-"""Replaying: what was recorded of a run is compared, what is new is written behind it."""
+"""Replaying: recorded data of a run are compared, new data are written behind them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class ReplayRecorder(Recorder):
         )  # fmt: skip
 
     def enter(self, header: RunHeader) -> None:
-        """Compare what the run collects with what was recorded.
+        """Compare collected with recorded data.
 
         Args:
             header: the header that the run would have now.

@@ -164,7 +164,7 @@ class Shards:
             (self._shards / f"{name}.sqlite").unlink()
 
     def close(self) -> None:
-        """Remove what is not finished, and release the folder."""
+        """Remove unfinished shards, and release the folder."""
         if self._connection is not None:
             self._connection.close()
         self._remove_scratch()

@@ -95,7 +95,7 @@ def asked(path: str | Path, scenario: str) -> list[Asked]:
 
 
 def paid_for(path: str | Path, runs: Sequence[int]) -> Usage:
-    """Return the cost of language models in runs and in those that were started with them.
+    """Return the cost of language models in runs and in all runs started with them.
 
     Args:
         path: the recording.
@@ -139,7 +139,7 @@ class Lost(NamedTuple):
 
 
 def lost_answers(path: str | Path, runs: Sequence[int]) -> list[Lost]:
-    """The answers that were asked for in runs, or those that were started with them, and are lost.
+    """The lost answers of runs and of all runs started with them.
 
     They are so when their process died, or when they did not come in time. An answer that is
     still under way is not lost.
@@ -211,7 +211,7 @@ def _asked(attempts: Sequence[sqlite3.Row], sizes: Mapping[int, int]) -> Asked:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """Characters sent, and those that repeat the beginning of an earlier request.
+    """Characters sent, and how many repeat the beginning of an earlier request.
 
     Attributes:
         characters: characters of all messages.
@@ -234,7 +234,7 @@ class Repeated:
 def repeated_prefixes(
     path: str | Path, runs: Sequence[int], phases: Sequence[str]
 ) -> dict[int, Repeated]:
-    """How much of what was sent in runs repeats the same agent's request before it.
+    """Characters of requests in runs that repeat the same agent's request before.
 
     A server may repeat more than this: the requests of other agents often begin alike. What
     embedding models got is left out.

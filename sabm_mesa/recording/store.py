@@ -1,4 +1,4 @@
-"""The file of a recording: its format, its rows, how it is opened, and who is writing it."""
+"""The file of a recording: its format, its rows, how it is opened, and its writers."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ def _open(path: Path) -> sqlite3.Connection:
     """Open for reading; without a log beside it a file is read where nothing can be written too.
 
     A connection in the mode ``ro`` leaves an empty log behind, which looks like one that matters:
-    only one that might write removes the log again. What stands in a log is left there.
+    only one that might write removes the log again. The content of a log is left there.
     """
     address = path.resolve().as_uri()
     mode = "ro" if _has_log(path) else "rw"
@@ -367,7 +367,7 @@ def log_is_cut(path: str | Path) -> bool:
     return not committed
 
 
-# Who is writing: a lock beside the recording that the system releases when its process dies.
+# Writers: a lock beside the recording that the system releases when its process dies.
 
 
 class Session:

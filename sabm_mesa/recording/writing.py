@@ -206,7 +206,7 @@ class Recording:
         return {run: RunRecorder(run, self._writer, self.path, session) for run in runs}
 
     def close(self) -> None:
-        """Write what is left and close the file.
+        """Write the rest and close the file.
 
         Raises:
             RecordingError: when it cannot be written.
@@ -337,7 +337,7 @@ class Recorder(ABC):
         """Report how the run ended."""
 
     def close(self) -> None:  # noqa: B027 - most have nothing to do
-        """Close what was opened for this run alone."""
+        """Close a recording that was opened for this run alone."""
 
 
 class RunRecorder(Recorder):
@@ -606,7 +606,7 @@ class Writer:
         await waiting.join()
 
     def close(self) -> None:
-        """Write what is left and end the thread.
+        """Write the rest and end the thread.
 
         Raises:
             RecordingError: when it cannot be written.
@@ -780,7 +780,7 @@ def _digest(line: str) -> bytes:
 
 
 def _close_all() -> None:
-    """Write what is left when the process ends without having closed its recordings."""
+    """Write the rest when the process ends without having closed its recordings."""
     for writer in list(_open):
         with contextlib.suppress(RecordingError):
             writer.close()

@@ -18,7 +18,7 @@ Dollars
 Pilot
     A recording gives the means by question: tokens sent for a character, tokens and texts received,
     repeated asks, cached tokens. Another run differs by the factor ``MARGIN + 3 / n`` after `n`
-    asks (rule of three: what never happened in `n` trials).
+    asks (rule of three: an event that never happened in `n` trials).
 Not known
     Runs that end earlier than with classical minds, failed requests, thoughts beyond `max_tokens`,
     embeddings, shared requests. A bound that holds for certain is a cap (`Budget`).
@@ -107,7 +107,7 @@ class Estimate:
         runs: the number of runs.
         n_rounds: rounds of a run, at most.
         minds: spec → number of agents.
-        lines: by question and mind, those that are paid for.
+        lines: one for each paid question and mind.
         notes: the basis of the numbers and what is not known, in sentences.
     """
 
@@ -235,7 +235,7 @@ def dry_run(
     stubs: dict[str, StubMind] = {}
 
     def stub_mind(mind: Any) -> Any:
-        # What is no mind at all stays: the model says what is wrong with it.
+        # An object that is no mind stays: the model reports it.
         if not (language_model(mind) if isinstance(mind, str) else hasattr(mind, "answer")):
             return mind
         made = StubMind(mind, scenario, pilot)

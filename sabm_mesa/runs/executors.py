@@ -282,7 +282,7 @@ def on_ray(
     with _connected(ray, workers, address):
         # Ray calls every try after the first one a retry.
         remote = ray.remote(num_cpus=1, max_retries=MAX_LOST_WORKERS - 1)(play)
-        # Not all are sent at once: what is sent is not called back when the sweep stops, since a
+        # Not all are sent at once: a sent run is not called back when the sweep stops, since a
         # forced cancellation that meets the end of its task makes Ray end this process.
         room = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
         ahead, waiting = deque(range(len(specs))), dict[Any, int]()
@@ -317,7 +317,7 @@ def _connected(ray: Any, workers: int | None, address: str | None) -> Iterator[N
         return
     options: dict[str, Any] = {"address": address}
     if address is None:
-        # What Ray reports of its use by itself would be the only thing that leaves this machine.
+        # The usage report of Ray would be the only data to leave this machine.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         options = {"address": "local", "num_cpus": workers or os.cpu_count()}
         options["include_dashboard"] = False

@@ -130,7 +130,7 @@ class Game:
         try:
             while self.model.running:
                 self.model.step()
-                # Between two rounds nothing changes the model: what others read is kept.
+                # Between two rounds nothing changes the model: the frames for others are kept.
                 self._frames = self.model.model_frame(), self.model.agent_frame()
                 self.watch()
                 self._tell()

@@ -1,4 +1,4 @@
-"""Planned runs: what is to be run, which of it a recording holds, and running what is missing.
+"""Planned runs: their plans, the ones that a recording holds, and running the missing ones.
 
 A planned run is recorded with its tags and, as the tag ``spec``, a digest of all that makes it this
 run and no other: the scenario, all parameters, the minds and their files, the seed and the tags.
@@ -146,7 +146,7 @@ def find_runs(specs: Iterable[RunSpec], path: str | Path) -> dict[str, RecordedR
 
 
 def missing(specs: Sequence[RunSpec], path: str | Path) -> list[RunSpec]:
-    """The plans without a finished run in a recording, those that they fork included.
+    """The plans without a finished run in a recording, their trunks included.
 
     Args:
         specs: the plans.
@@ -195,9 +195,9 @@ def run_missing(
     *,
     watch: Watch = lambda _: None,
 ) -> int:
-    """Run what is missing of plans: all at the same time, in this process, within one budget.
+    """Run the missing plans: all at the same time, in this process, within one budget.
 
-    What the recordings hold is not run again, and what was cut off is continued. Runs that fork
+    Recorded runs are not run again, and interrupted ones are continued. Runs that fork
     others come after those.
 
     Args:
@@ -211,7 +211,7 @@ def run_missing(
 
     Raises:
         UsageError: for parameters or minds that cannot be used; nothing has been written then.
-        RunError: when a run fails; what was answered is recorded, and the same call goes on.
+        RunError: when a run fails; its answers are recorded, and the same call goes on.
     """
     connection = connection or Connection()
     todo = {path: left for path, specs in plans.items() if (left := missing(specs, path))}

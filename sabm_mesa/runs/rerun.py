@@ -95,7 +95,7 @@ def resume(
         RecordingError: when the recording cannot be read or written, when a run is in use, or
             when anything differs from what was recorded.
         UsageError: when this version cannot use the recorded parameters.
-        RunError: when a run fails again; what was answered is recorded.
+        RunError: when a run fails again; its answers are recorded.
     """
     found = to_resume(recording) if runs is None else load_runs(recording, runs)
     with Recording(recording) as opened:
@@ -193,7 +193,7 @@ def resume_models(
     minds: OwnMinds | None = None,
     scenario: type[SmartModel] | None = None,
 ) -> list[SmartModel]:
-    """Models that repeat recorded runs, and go beyond those that were cut off.
+    """Models that repeat recorded runs, and go beyond interrupted ones.
 
     Args:
         opened: the recording, into which they are written on.
@@ -267,7 +267,7 @@ def lost_before(found: Sequence[RecordedRun], prices: str | Path | None) -> Usag
     """Return the most that answers can have cost that were asked for and never recorded.
 
     Args:
-        found: the runs, of one recording; those that were started with them count, too.
+        found: the runs, of one recording; all runs started with them count, too.
         prices: a user's own price file, or None.
 
     Returns:
@@ -293,7 +293,7 @@ def lost_before(found: Sequence[RecordedRun], prices: str | Path | None) -> Usag
 
 
 def spent_before(found: Sequence[RecordedRun], prices: str | Path | None) -> Usage:
-    """Return the cost of language models in runs and in those that were started with them.
+    """Return the cost of language models in runs and in all runs started with them.
 
     Where a server reported no tokens, or a price is not known, an answer counts as the most that
     it could cost, as it did when it came; so do answers that were lost (`lost_before`).
@@ -388,7 +388,7 @@ def planned_fork(
         at: the first round with the new parameters.
         new: parameter → value, as they will be read from the recording.
         tags: the tags of the new run.
-        minds: minds of one's own, by their spec.
+        minds: the user's own minds, by their spec.
         scenario: the model class, when it cannot be imported by its recorded name.
         connection: how language models are reached; as recorded when None.
 
@@ -430,7 +430,7 @@ def planned_fork(
         forks=[*trunk.forks, change],
         texts={**run.texts, **dict(prompts.values())},
     )
-    # Minds of one's own may remember what they are asked here: copies of them are.
+    # The user's own minds may remember these questions, so copies of them are asked.
     copies = {spec: _copy(mind) for spec, mind in (minds or {}).items()}
     _play_up_to(at, rebuild(kind, ReplayRecorder(forked, minds=copies)))
     return forked

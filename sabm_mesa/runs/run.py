@@ -195,7 +195,7 @@ def run_models(
 ) -> Runs:
     """Run models to their ends.
 
-    Those that share a recording are entered in it together, all of them or none.
+    Models with a common recording are entered in it together, all of them or none.
 
     Args:
         models: the models.

@@ -1,6 +1,6 @@
 """Sweeps: a grid of parameters, minds and seeds, played where there is room for it.
 
-A sweep is a folder with one recording. What is finished in it is not run again, so that the same
+A sweep is a folder with one recording. Finished runs in it are not run again, so that the same
 call finishes what is missing. Runs of minds that cost nothing are played by workers, each run into
 a recording of its own, which is kept when the run is finished and merged into the recording of the
 folder (see `sabm_mesa.recording.shards`). Runs in which anything is paid for, or with mind objects,
@@ -124,7 +124,7 @@ def sweep(
     connection: Connection | None = None,
     watch: Watch = lambda _done, _total: None,
 ) -> Sweep:
-    """Run what is missing of a sweep, and write its tables.
+    """Run the missing part of a sweep, and write its tables.
 
     Every combination of the values is run with the same seeds; run i has the seed ``seed + i``.
     The tables are the same, bit for bit, wherever the runs were played, as long as the versions of
@@ -206,7 +206,7 @@ def grid(
 
 
 def shown(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of parameters as they stand in a table: what is no number or text, as JSON."""
+    """Values of parameters as they stand in a table: JSON for all but numbers and texts."""
     plain = json_roundtrip({k: by_spec(v) if k == "minds" else v for k, v in values.items()})
     return {
         name: value if isinstance(value, str | int | float | None) else json.dumps(value)
@@ -278,7 +278,7 @@ def _executor(on: str, workers: int | None, address: str | None) -> Executor:
 def _finish(
     planned: Grid, path: Path, executor: Executor, connection: Connection, watch: Watch
 ) -> int:
-    """Run what is missing; the number of runs that were played or continued."""
+    """Run the missing runs; return the number of runs that were played or continued."""
     todo = missing(planned.specs, path)
     if not todo and not (path.parent / SHARDS).exists():
         return 0
@@ -318,7 +318,7 @@ def _play(
 ) -> None:
     """Play free runs and keep each as soon as it is finished.
 
-    While others are played, those that are kept are merged into the recording: in the order of the
+    While others are played, finished ones are merged into the recording: in the order of the
     plan, so that the numbers of runs do not depend on which came first.
     """
     kept_so_far, ahead = set(kept), deque(specs)

@@ -315,7 +315,7 @@ def judge(
 
     Raises:
         UsageError: for messages or parameters that cannot be used; nothing has been asked then.
-        RunError: when the run fails; what was answered is recorded.
+        RunError: when the run fails; its answers are recorded.
     """
     texts = list(dict.fromkeys(messages["text"]))
     given = {"texts": texts, "minds": minds, **settings}

@@ -2,8 +2,8 @@
 
 A test is a short run of a scenario in which one mind decides for all agents. The tests are in the
 files ``screening.toml`` of the scenarios' folders, and judged there (`SmartModel.screener`). Each
-test has a folder with its recording: what it holds is not run again, what was cut off goes on, and
-what is missing is run, all tests of all minds at the same time and within one budget.
+test has a folder with its recording: recorded runs are not run again, interrupted ones go on, and
+missing ones are run, all tests of all minds at the same time and within one budget.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ def screen(
     Raises:
         UsageError: for minds, a number of runs or a seed that cannot be used; nothing has been
             asked or written then.
-        RunError: when a run fails; what was answered is recorded, and the same call goes on.
+        RunError: when a run fails; its answers are recorded, and the same call goes on.
     """
     if not minds or len(set(minds)) < len(minds):
         raise MindSpecError("A screening needs one mind or more, each named once.")

@@ -1,4 +1,4 @@
-"""The key of the viewer: who may do what with its pages.
+"""The key of the viewer, and the rights of visitors.
 
 A server has a key, which stands on its terminal. A browser shows it once and is a *host* from then
 on. Without it, a browser on the same computer watches scenarios and plays them with classical

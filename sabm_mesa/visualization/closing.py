@@ -1,4 +1,4 @@
-"""The end of the server: what is being paid for is recorded, and runs and games are stopped."""
+"""The end of the server: answers under way are recorded, and runs and games are stopped."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The connections of browsers: what is drawn while they last, and what is kept when they are lost.
+"""The connections of browsers: drawing while they last, and pages that wait after they are lost.
 
 A browser can be gone without a word: a phone that sleeps, a laptop that is closed, a network that
 is weak. Its page is then drawn no more, but is kept for a while, for it may come back. What that
-holds must not grow with the number of those who are gone, nor with that of those who come.
+holds must grow neither with the number of past visitors nor with that of new ones.
 """
 
 from __future__ import annotations

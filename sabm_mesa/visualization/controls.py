@@ -110,7 +110,7 @@ def controls_of(scenario: type[SmartModel]) -> list[Control]:
 
 
 def parameters_from(controls: list[Control], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that differ from their defaults, read from what was set.
+    """The parameters that differ from their defaults, from the values that were set.
 
     Args:
         controls: the controls.

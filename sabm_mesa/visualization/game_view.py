@@ -33,7 +33,7 @@ class GameView:
         game.watch = self._watch
 
     def said(self) -> dict[int, list[Said]]:
-        """Round → what was said in it, also in the round under way."""
+        """Round → its messages, also those of the round under way."""
         return self._heard.by_round()
 
     def _watch(self) -> None:

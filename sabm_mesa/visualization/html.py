@@ -27,7 +27,7 @@ def html(tag: str, text: str = "", classes: str = "", **attributes: str) -> None
 
 @contextmanager
 def inside(tag: str, classes: str = "", **attributes: str) -> Iterator[None]:
-    """An element that holds what is made inside the ``with`` block.
+    """An element that holds the elements made inside the ``with`` block.
 
     Args:
         tag: its tag.

@@ -1,4 +1,4 @@
-"""How columns, numbers and those who decide are called on the pages."""
+"""Names of columns, numbers and minds on the pages."""
 
 from __future__ import annotations
 

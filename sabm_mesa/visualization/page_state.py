@@ -32,7 +32,7 @@ SERVICES = {"base_url": "", "max_asks": "", "budget_usd": ""}
 
 
 class PageState:
-    """The one model of a page, with what is set for the next one.
+    """The one model of a page, with the settings of the next one.
 
     Args:
         scenario: the model class.
@@ -131,7 +131,7 @@ class PageState:
         self.interval_s = self.controller.interval_s = seconds
 
     def close(self) -> None:
-        """Stop and close the model, and remove what was recorded of it for downloads."""
+        """Stop and close the model, and remove its recording for downloads."""
         self._closed = True
         self.controller.close(then=self._folder.cleanup)
 
@@ -151,7 +151,7 @@ class PageState:
             threading.Thread(target=self._replace, args=(make, rounds), name="sabm-setup").start()
 
     def _check(self, values: dict[str, Any]) -> None:
-        """Say what is wrong with the controls, unless they have been changed or used since."""
+        """Report a problem of the controls, unless they have been changed or used since."""
         with self._checking:  # one after another: of many changes only the last one counts
             if values is not self.values or self.busy or self._closed:
                 return

@@ -49,14 +49,14 @@ LEAVING = (
 Act = Callable[..., Callable[..., None]]
 LATEST, ALL = "latest", "all"
 MOST_SAID = 200
-"""Messages on the page at once: the latest of what was chosen."""
+"""Messages on the page at once: the latest of the chosen ones."""
 
 
 def run_card(page_state: PageState, at_once: Act) -> None:
     """The buttons, and how far the run has come.
 
-    What comes and goes has a place of its own that stays: else Solara would make one line out of
-    another, and for a moment the page would say both.
+    A line that comes and goes has a place of its own that stays: else Solara would make one line
+    out of another, and for a moment the page would say both.
 
     Args:
         page_state: the page's model.

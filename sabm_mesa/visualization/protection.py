@@ -3,7 +3,7 @@
 Solara's server is made for many kinds of apps. It fetches any package of a public network for
 scripts and serves its pages as its own, takes the root path of all pages from a header of the
 first request, and has addresses for its operators. The viewer needs little of that. `protect`
-replaces the routes of Solara's server by those of `_routes`; what is not listed there is not
+replaces the routes of Solara's server by those of `_routes`; an address not listed there is not
 found. It is called when a page of the viewer is imported, so it holds for ``sabm view``, for
 ``solara run sabm_mesa.visualization.app`` and for the apps of single scenarios alike.
 
@@ -53,7 +53,7 @@ KEY_STANDS_HERE = "Key of the viewer, for language models, files, recordings and
 LONGEST_KEY = 1000
 """Bytes of it that are read."""
 SESSION_S = 365 * 24 * 3600
-"""Seconds that a browser remembers who it is: its seats and its games are known by that."""
+"""Seconds that a browser keeps its identity, to which its seats and games belong."""
 NOT_FOUND = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not found · sabm</title>
 <meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
 <body style="font: 1.1rem sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem">

@@ -165,7 +165,7 @@ class RunController:
         return not self._thread.is_alive()
 
     def said(self) -> dict[int, list[Said]]:
-        """Round → what was said in it, also in the round under way; rounds of silence are not in.
+        """Round → its messages, also those of the round under way; silent rounds are not in.
 
         Returns:
             The messages by round, in the order of the rounds.
@@ -199,7 +199,7 @@ class RunController:
             self._changed.wait_for(lambda: self._closed or (self._goes_on() and not self.problem))
             if self._closed:
                 return False
-            # It is taken as it begins: what is pressed while it ends is wanted on top of it.
+            # It is taken as it begins: a press while it ends is wanted on top of it.
             self._wanted, self._playing = self._wanted - 1, True
         return True
 
@@ -262,7 +262,7 @@ def stop_all() -> list[RunController]:
     """Close all models on show without waiting for them.
 
     Returns:
-        Those that were open.
+        The controllers that were open.
     """
     shows = list(_controllers)
     for controller in shows:
@@ -271,7 +271,7 @@ def stop_all() -> list[RunController]:
 
 
 def close_all() -> None:
-    """Close all models on show, and wait until what is being paid for is recorded."""
+    """Close all models on show, and wait until answers under way are recorded."""
     shows = stop_all()
     deadline = time.monotonic() + WIND_UP_S
     for controller in shows:

@@ -205,7 +205,7 @@ class Heard:
         self._lock = threading.Lock()
 
     def keep(self) -> None:
-        """Keep what was said in the round that is done: only now it is known who heard all."""
+        """Keep the messages of the finished round: only now all hearers are known."""
         said = self.scenario_view.said(self.model)
         with self._lock:
             if said:
@@ -213,7 +213,7 @@ class Heard:
             self._now, self._place = [], (-1, 0)
 
     def by_round(self) -> dict[int, list[Said]]:
-        """Round → what was said in it, also in the round under way; silent rounds are not in."""
+        """Round → its messages, also those of the round under way; silent rounds are not in."""
         model = self.model
         with self._lock:
             done = dict(self._done)

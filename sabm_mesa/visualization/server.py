@@ -25,7 +25,7 @@ WIND_UP_S = 3
 REQUEST_S = 20
 """Seconds from the beginning of a request, or of a connection, until the whole of it is there."""
 MOST_OPEN, MOST_OPEN_OF_ADDRESS = 1200, 400
-"""Connections that are open at most, whatever they are for: in all, and from one address. A browser
+"""Connections that are open at most: in all, and from one address. A browser
 opens up to seven while it loads a page, and a class can share one address."""
 EVERYWHERE = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}
 """Addresses that stand for all of a machine's → one of documentation, for which it has a route."""
@@ -91,7 +91,7 @@ def _close_all() -> None:
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP for those who ask: a connection that only costs memory and descriptors is ended.
+    """HTTP with limits: a connection that only costs memory and descriptors is ended.
 
     All open connections count, also those that have become the connection of a page. This machine
     gets in when others have taken up all that there are.

@@ -77,7 +77,7 @@ class SupervisorClient:
             question: the question, pickled.
 
         Returns:
-            What will come of it: an ``answer``, or a ``problem`` and whether it was ``lost``.
+            The future result: an ``answer``, or a ``problem`` and whether it was ``lost``.
         """
         return self._command("ask", number, question)
 

@@ -1,4 +1,4 @@
-"""Minds from a Python file, such as those that students hand in: ``py:FILE`` or ``py:FILE:NAME``.
+"""Minds from a Python file, such as the work of students: ``py:FILE`` or ``py:FILE:NAME``.
 
 The file holds a class with a method ``answer(self, ask)``, which is made without arguments, once
 for each agent, so that it may keep what it learns; or a function ``answer(ask)``. Either may be
@@ -18,7 +18,7 @@ the model or of other minds, and can be stopped: a decision may take 1 s of comp
 all (120 s for a mind that says ``paid = True`` of itself). A mind that raises, takes longer, ends
 its process, needs more memory than 1 GiB or answers with something else loses that decision: it is
 recorded as invalid, with the reason. After a loss of its process it begins anew, without what it
-has learned; when it has lost three, it is not asked any more in that run. What it prints is thrown
+has learned; when it has lost three, it is not asked any more in that run. Its output is thrown
 away. All this guards against mistakes, not against malice: a file is a program, and runs with the
 rights of whoever runs it.
 

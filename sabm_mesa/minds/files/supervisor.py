@@ -1,4 +1,4 @@
-"""The process that has the minds: it forks one process for each, and stops those that take long.
+"""The process of all minds: it forks one process for each, and stops slow ones.
 
 It is a fresh interpreter in which nothing but this package has been imported, so that a fork takes
 no threads, connections or files of the simulation along. It runs no code from a file itself.
@@ -49,7 +49,7 @@ class Supervisor:
         self._players: dict[int, _Worker] = {}
 
     def serve(self) -> None:
-        """Do what is asked for until nobody is there to ask."""
+        """Serve requests until the link is closed."""
         try:
             while True:
                 links = {number: player.link for number, player in self._players.items()}
@@ -141,12 +141,12 @@ class Supervisor:
             self._say(number, _lost(problem or _why(status, player.compute_s)))
 
     def _end(self, number: int) -> int:
-        """End a process and those that it has started; returns the status it ended with."""
+        """End a process and its children; return its exit status."""
         player = self._players.pop(number, None)
         if player is None:
             return 0
         player.link.close()
-        # What ended of itself within a moment keeps its own status.
+        # A process that ended by itself within a moment keeps its own status.
         pid, status = os.waitpid(player.pid, os.WNOHANG)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(player.pid, signal.SIGKILL)

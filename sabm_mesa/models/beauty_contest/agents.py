@@ -62,7 +62,7 @@ class PlayedRound:
 
 @dataclass(frozen=True, slots=True)
 class GuessingView(Observation):
-    """The observation of a player: the rules, and what is revealed of the last rounds.
+    """The observation of a player: the rules, and the revealed part of the last rounds.
 
     Attributes:
         player: its own number, from 1.

@@ -104,7 +104,7 @@ class CognitiveHierarchy(Guesser):
         self.k: int | None = None
 
     def pick(self, game: GuessingView, rng: np.random.Generator) -> float:
-        """Reply to players who reason less."""
+        """Reply to players of fewer steps."""
         if self.k is None:
             self.k = drawn_steps(rng)
         centre = game.reference

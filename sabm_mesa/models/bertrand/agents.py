@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sabm_mesa.models.bertrand.model import BertrandCompetition
 
 
-# What a firm remembers.
+# The memory of a firm.
 
 RECENT = 20
 """Rounds that are remembered one by one."""
@@ -110,7 +110,7 @@ class Strategy:
     text: str
 
 
-# What a firm sees and does.
+# The observation and the decisions of a firm.
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class PricingRule(ClassicalMind):
 
     @abstractmethod
     def price(self, view: FirmView, rng: np.random.Generator) -> float:
-        """Return the price of this round, from what is known before the talk."""
+        """Return the price of this round, from the observation before the talk."""
 
     async def answer(self, ask: Ask) -> object:
         """Name a price, write down the rule, or set the price.
@@ -316,7 +316,7 @@ CLASSICAL_MINDS: dict[str, Callable[[str], PricingRule]] = {
 }
 
 
-# What the rules read from the past and from the talk.
+# Signs that the rules read from the past and from the talk.
 
 
 def proposals(view: FirmView) -> dict[int, float]:

@@ -24,7 +24,7 @@ MOST_PANELS = 5
 _COLORS = (
     style.BLUE, style.VERMILLION, style.ORANGE, style.PURPLE, style.SKY_BLUE, style.YELLOW,
 )  # fmt: skip
-"""The colours of the firms: those that are not used for the reference lines."""
+"""The colours of the firms, different from the colours of the reference lines."""
 _WIDE, _LINE = 26, 0.16
 """Characters of a label for which the legend has 3 columns, else 2; height of a line, in inches."""
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (5, 1, 1.5, 1)))
@@ -301,7 +301,7 @@ def _finish(
 
 
 def _index_limits(index: pd.Series[float]) -> tuple[float, float, str]:
-    """Limits of the axis for nearly all values, and words on those that lie beyond it."""
+    """Limits of the axis for nearly all values, and words on the values beyond it."""
     values = index.dropna().to_numpy(dtype=np.float64)
     ends = np.quantile(values, [_TAIL, 1 - _TAIL]).tolist() if values.size else [0.0, 1.0]
     low, high = min(0.0, ends[0]), max(1.0, ends[1])

@@ -1,8 +1,8 @@
 """Cocktail party: 10 agents without roles invite one another, and talk in pairs for 30 rounds.
 
 Purpose
-    What comes of free talk when nobody is given a role, a goal or a topic? Do agents keep to those
-    they know, do groups form, and do pairs come to talk of the same things or of different ones?
+    How does free talk evolve without given roles, goals or topics? Do agents keep to
+    acquaintances, do groups form, and do pairs come to talk of the same things or of others?
 
 Entities, state variables and scales
     N guests, called L1, L2, …, each with a mind, a persona, and what it remembers of its own

@@ -156,7 +156,7 @@ class CommonsView(Observation):
         talk: the messages of this month's talk so far.
         agreed_limit: the last agreed amount a person and month (units), while it is remembered.
         item: the memory to be rated; None in other questions.
-        minutes: whether the question is to the keeper of the minutes, who has no part in the talk.
+        minutes: whether the question is to the keeper of the minutes, outside the talk.
     """
 
     wording: str
@@ -413,7 +413,7 @@ class Harvester(SmartAgent):
         self.witness(self.model.words.render(entry, wanted=self.wanted, harvest=harvest))
 
     def witness(self, text: str) -> None:
-        """Remember an event to the end of the month, whatever the focus is.
+        """Remember an event to the end of the month, also beside another focus.
 
         Args:
             text: the event.

@@ -275,7 +275,7 @@ class CommonsScreening(SmartModel):
         examinee.passed = answer.valid and is_right(examinee.skill, answer.value, examinee.correct)
 
     def update(self) -> None:
-        """Count what was passed, by test."""
+        """Count the passed problems, by test."""
         for skill in SKILLS:
             marks = [each.passed for each in self.examinees if each.skill == skill]
             setattr(self, skill, sum(marks) / len(marks))

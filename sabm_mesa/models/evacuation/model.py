@@ -165,7 +165,7 @@ def _columns(exits: Sequence[str]) -> Mapping[str, str]:
 
 
 class EmergencyEvacuation(SmartModel):
-    """People who leave a room.
+    """Evacuation of a room by its people.
 
     Args:
         n_people: number of people.
@@ -185,8 +185,8 @@ class EmergencyEvacuation(SmartModel):
 
     Attributes:
         room: the room.
-        grid: Mesa's grid, with everybody who is inside.
-        people: everybody, by id; `remaining`: everybody who has not escaped.
+        grid: Mesa's grid, with all people inside.
+        people: all people, by id; `remaining`: all that have not escaped.
         planners: the people that talk and plan in this round.
         said: the messages of this round.
 

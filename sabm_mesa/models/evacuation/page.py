@@ -83,7 +83,7 @@ def charts(model: EmergencyEvacuation, subtitle: str, at_rest: bool) -> dict[str
 
 
 def room(model: EmergencyEvacuation, subtitle: str) -> Any:
-    """The room on its grid, with everybody who is inside.
+    """The room on its grid, with all people inside.
 
     The colour of a person is that of its target, or grey without one; its shape and edge show its
     traits.

@@ -235,7 +235,7 @@ def _panel_title(number: int, target: float, choices: Floats) -> str:
     return " · ".join(parts)
 
 
-# What the cognitive hierarchy predicts of first picks.
+# First picks as the cognitive hierarchy predicts them.
 
 
 class Prediction(NamedTuple):

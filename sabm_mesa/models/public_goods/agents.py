@@ -140,7 +140,7 @@ class Player(SmartAgent):
 
     @property
     def malicious(self) -> bool:
-        """Whether it is one of the last players, which give nothing whatever `minds` is."""
+        """Whether it is one of the last players, which give nothing with any `minds`."""
         return self.unique_id > self.model.n_players - self.model.malicious
 
     async def act(self) -> Decision:

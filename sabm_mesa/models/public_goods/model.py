@@ -16,7 +16,7 @@ Process overview and scheduling
     then 1 with 2, 2 with 3, …; the run ends with the last pair).
     The published chain of infection is ``matching="chain", n_players=4, malicious=1``: the
     malicious player 4 meets X = 1, X meets Y = 2, Y meets Z = 3. A player's contribution in its
-    first game is "before", that in its second is "after" it met the one who is infected.
+    first game is "before", that in its second is "after" it met the infected one.
 
 Design concepts
     Emergence: the level of contributions, its decay, infection along a chain. Objective: what a

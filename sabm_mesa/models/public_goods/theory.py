@@ -56,7 +56,7 @@ def payoffs(contributions: Sequence[float], endowment: float, multiplier: float)
 
 
 def dominant_contribution(endowment: float, multiplier: float, n_players: int) -> float | None:
-    """The contribution that pays best whatever the others do.
+    """The contribution that pays best against all contributions of the others.
 
     Args:
         endowment: money of each at the start.

@@ -296,7 +296,7 @@ def concerned(claim: Claim) -> list[str]:
 
 
 def judged(plan: Plan) -> list[Claim]:
-    """The claims that runs of a plan may bear out or not, whatever comes out of them.
+    """The claims that runs of a plan can judge.
 
     Left out are claims about language models when others decide, and comparisons of one and the
     same request with itself.

@@ -28,7 +28,7 @@ EARLIER_RUNS = "The tokens do not include what comes from an earlier run that is
 
 
 def too_few_runs(plan: Plan) -> str:
-    """Why the runs of a plan cannot bear out some claims, whatever comes out; ``""`` when they can.
+    """Why no result of a plan's runs can bear out some claims; ``""`` when they can.
 
     Args:
         plan: the experiment.
@@ -61,7 +61,7 @@ def expected_cost(plan: Plan, folder: str | Path, prices: str | Path | None = No
     Args:
         plan: the experiment.
         folder: its folder; finished runs in it cost nothing.
-        prices: a price file of one's own, or None.
+        prices: a price file of the user, or None.
 
     Returns:
         An estimate with one line a condition, and all minds in one text; runs that were begun count

@@ -27,7 +27,7 @@ from sabm_mesa.studies.experiments.design import (
 )
 
 GIVEN = "given"
-"""In a slot: whoever is given for all."""
+"""In a slot: the mind that is given for all."""
 
 
 def minds_of(experiment: Experiment, minds: Minds | Mapping[str, Minds]) -> dict[str, Minds]:

@@ -291,7 +291,7 @@ def _without_chance(results: Results) -> str:
 
 
 def _published_minds(experiment: Experiment) -> dict[str, str]:
-    """Condition → who decided in the published runs."""
+    """Condition → the minds of the published runs."""
     return {each.name: each.minds or experiment.minds for each in experiment.conditions}
 
 

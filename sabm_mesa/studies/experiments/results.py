@@ -99,7 +99,7 @@ class Results:
         return sum(found), len(found)
 
     def minds(self) -> dict[str, str]:
-        """Condition → its minds, without those that a parameter of the scenario adds."""
+        """Condition → its minds, without any that a parameter of the scenario adds."""
         return {name: described(given) for name, given in self.outcome.plan.minds.items()}
 
 

@@ -1,7 +1,7 @@
 """Running the missing part of an experiment, and reading its runs.
 
 All runs of an experiment are in one recording, each tagged with its condition. Runs that it holds
-are not played again, those that were cut off go on, and missing ones are played: all at the same
+are not played again, interrupted ones go on, and missing ones are played: all at the same
 time, within one budget. Earlier runs that these build on have a recording of their own in the
 folder ``earlier``, and come first.
 """

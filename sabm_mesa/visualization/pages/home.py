@@ -19,7 +19,7 @@ _painter = ThreadPoolExecutor(1, thread_name_prefix="sabm-cards")
 
 @solara.component
 def Page() -> None:
-    """The scenarios to choose from, and what is wrong with those that cannot be used."""
+    """The scenarios to choose from, and the problems of unusable ones."""
     Head()
     found = find_all()
     with inside("main", "sabm-home"):

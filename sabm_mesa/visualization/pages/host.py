@@ -93,7 +93,7 @@ def _Settings(host: str, name: str) -> None:
     conditions = solara.use_memo(lambda: list(PromptBook(model.prompt_file).conditions), [name])
 
     def open_game() -> str:
-        """Set the game up, off the page's thread; what is wrong with it."""
+        """Set the game up, off the page's thread; return its problem."""
         try:
             parameters = {**sizes, "condition": condition, "rng": parse_value(seed or "none")}
             rest = parse_minds(others.strip())

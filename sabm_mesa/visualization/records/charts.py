@@ -140,7 +140,7 @@ def _figures(run: RunData) -> Mapping[str, Figure]:
 def _model(run: RunData) -> SmartModel | None:
     """The model at its beginning, which knows how its plots are drawn; None without any plots.
 
-    Only scenarios of the registry are imported: what a file names is not.
+    Only scenarios of the registry are imported, never a module that a file names.
     """
     recorded = run.recorded
     given = {name: value for name, value in recorded.parameters.items() if name != "prompts"}

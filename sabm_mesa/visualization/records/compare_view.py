@@ -141,7 +141,7 @@ def Differences(run: RunData, other: RunData) -> None:
 
 @solara.component
 def Beside(run: RunData, other: RunData, names: tuple[str, str]) -> None:
-    """A round of two runs side by side: what was said, who was asked what, and one exchange.
+    """A round of two runs side by side: messages, asks, and one exchange.
 
     Args:
         run: a run.

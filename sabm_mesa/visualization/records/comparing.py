@@ -97,7 +97,7 @@ def first_difference(one: RunData, other: RunData) -> Difference | None:
 
 
 def columns(one: RunData, other: RunData) -> list[str]:
-    """The model columns with numbers that both have: those that differ first, counts of asks last.
+    """The common model columns with numbers: differing ones first, counts of asks last.
 
     Args:
         one: a run.

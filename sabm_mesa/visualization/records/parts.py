@@ -31,7 +31,7 @@ def use_read(read: Callable[[], T], dependencies: list[Any]) -> tuple[T | None, 
         dependencies: the values it depends on.
 
     Returns:
-        What was read, what went wrong, and whether it is still being read.
+        The content, the problem, and whether it is still being read.
     """
 
     def careful() -> tuple[list[Any], T | None, str]:
@@ -47,7 +47,7 @@ def use_read(read: Callable[[], T], dependencies: list[Any]) -> tuple[T | None, 
 
 
 def waiting(text: str) -> None:
-    """A line that says what is being done.
+    """A line on work in progress.
 
     Args:
         text: the line.

@@ -1,4 +1,4 @@
-"""A recorded run, round by round: its numbers, its asks, and what was sent and answered."""
+"""A recorded run, round by round: its numbers, its asks, and their requests and answers."""
 
 from __future__ import annotations
 

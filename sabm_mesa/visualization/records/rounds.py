@@ -52,7 +52,7 @@ def phases_of(run: RunData) -> list[str]:
 
 
 def attempts_at(run: RunData, place: Place) -> list[dict[str, Any]]:
-    """All attempts at an ask, with what was sent and what came back.
+    """All attempts at an ask, with their requests and responses.
 
     Args:
         run: the run.
