@@ -70,7 +70,8 @@ class Limits:
     def __str__(self) -> str:
         """The legal values in words; nothing when they are not known here."""
         if self.kind == "choice":
-            said = " or ".join(map(str, self.choices))
+            *others, last = map(str, self.choices)
+            said = f"{', '.join(others)} or {last}" if others else last
         else:
             said = f"{_NOUNS.get(self.kind, '')}{self._range()}"
         if self.is_number and self.low is self.high is None:

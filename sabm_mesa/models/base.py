@@ -105,7 +105,7 @@ class SmartModel(mesa.Model):
         agent_columns: column of the agent data → attribute of the agents.
         changeable: parameters of its own that can change during a run.
         plots: the module with its plots, or ``""``.
-        page: the module with its page of the viewer, or ``""``.
+        page: the module with its `ScenarioPage` as ``PAGE``, or ``""``.
         classical_minds: name → behavioural model, made from its spec; ``"default"`` is one of them.
         score: the score by which a tournament ranks minds, or None.
         theory_marks: name → predictions of theory for plots of experiments: label → model column,

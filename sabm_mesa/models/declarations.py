@@ -1,19 +1,24 @@
-"""Declarations of a scenario to studies: measures of messages, earlier runs, screening tests.
+"""Declarations of a scenario: measures of messages, earlier runs, screening tests, its page.
 
 A scenario names these in class attributes (see `sabm_mesa.models.base.SmartModel`), so that
-experiments, the judge and the screening need to know no scenario.
+experiments, the judge, the screening and the viewer need to know no scenario.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from sabm_mesa.core.messages import Message
+from sabm_mesa.errors import UsageError, format_user_error
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 ENOUGH = 0.9
 """The share of right answers with which a mind passes a screening test (our choice)."""
@@ -54,6 +59,70 @@ class BuildsOn:
     read: Callable[[Any], Any]
     recorded: Callable[[Any], Any]
     pending: Callable[[Any, str], Any]
+
+
+@dataclass(frozen=True)
+class ScenarioPage:
+    """The parts of a scenario in the viewer that differ from those of all others.
+
+    The module that a scenario names as its `page` holds one as ``PAGE``. Every part is optional;
+    models are those of the scenario.
+
+    Attributes:
+        titles: column → title, where the title does not follow from the name. In ``price_{}`` →
+            ``Price of {}`` the braces stand for whatever the column ends in, or for the name of the
+            agent with that number.
+        round_name: the word for a round, and the number of the first one.
+        card_run: parameters of the run whose picture is on the home page.
+        card_chart: the name of that picture among the charts; ``""`` for the first one.
+        charts: draws the charts from the model, a subtitle, and whether the model is at rest (fewer
+            are quicker while rounds follow one another): name → figure. None: the scenario's plots,
+            or a line for each model column.
+        colour_maps: names of charts whose colours a dark page must not turn around.
+        round_chart: draws one round of a recorded run, from the agent data, the round, a subtitle
+            and the `plot_options` of the model. None: there is no such picture.
+        hearers: names the hearers of a message, from the model and the message. None: those in
+            `to` of the message, or all.
+        public_columns: the model columns that players may see while a game goes on, from the model,
+            for every mind decides on its observation alone. None: all of them.
+        table: a table beside the charts with its caption, from the model and the model data (one
+            row a round or more), or None. None: there is no table.
+    """
+
+    titles: Mapping[str, str] = field(default_factory=dict)
+    round_name: tuple[str, int] = ("round", 0)
+    card_run: Mapping[str, Any] = field(default_factory=dict)
+    card_chart: str = ""
+    charts: Callable[[Any, str, bool], Mapping[str, Figure]] | None = None
+    colour_maps: Collection[str] = ()
+    round_chart: Callable[..., Figure] | None = None
+    hearers: Callable[[Any, Message], str] | None = None
+    public_columns: Callable[[Any], Sequence[str]] | None = None
+    table: Callable[[Any, pd.DataFrame], tuple[str, pd.DataFrame] | None] | None = None
+
+
+def load_page(name: str) -> ScenarioPage:
+    """Return the page of a scenario.
+
+    Args:
+        name: the module that it names as its `page`, or ``""``.
+
+    Raises:
+        UsageError: when the module cannot be imported, or has no page.
+    """
+    if not name:
+        return ScenarioPage()
+    try:
+        page = getattr(import_module(name), "PAGE", None)
+    except Exception as error:
+        raise UsageError(
+            f"The page {name} cannot be imported: {format_user_error(error)}"
+        ) from error
+    if not isinstance(page, ScenarioPage):
+        raise UsageError(
+            f"The page {name} needs PAGE = ScenarioPage(…), of sabm_mesa.models.declarations."
+        )
+    return page
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ FILES = {
     "{name}/agents.py": "agents.py",
     "{name}/minds.py": "minds.py",
     "{name}/model.py": "model.py",
+    "{name}/page.py": "page.py",
     "{name}/prompts.toml": "prompts.toml",
 }
 """File → its template."""
@@ -36,8 +37,8 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _TAKEN_HERE = {"app", "tests"}
 _CLASSES = {
     "Annotated", "Any", "Ask", "Callable", "Choice", "ClassVar", "ClassicalMind", "Decision",
-    "Forecaster", "Ge", "Mapping", "Observation", "Path", "Person", "Phase", "PromptBook", "Score",
-    "Sequence", "SmartAgent", "SmartModel", "View", "Week",
+    "Forecaster", "Ge", "Mapping", "Observation", "Path", "Person", "Phase", "PromptBook",
+    "ScenarioPage", "Score", "Sequence", "SmartAgent", "SmartModel", "View", "Week",
 }  # fmt: skip
 """Names that the code uses already, besides those of Python itself."""
 

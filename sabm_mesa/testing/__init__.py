@@ -39,8 +39,9 @@ def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
     point              what has to hold
     ================== ============================================================================
     form               name, title, source, prompt file and phases are set; its module has a
-                       docstring, the spec sheet; every parameter has a default; every phase has
-                       its methods; a score names a column and a parameter
+                       docstring, the spec sheet; every parameter has a default within its limits;
+                       every phase has its methods; a score names a column and a parameter; a page
+                       can be loaded
     same seed          two runs with one seed have the same data, to the last digit
     latency            the same answers, however late each comes, give the same data
     replay             a recorded run whose answers are paid for is replayed without its mind, and

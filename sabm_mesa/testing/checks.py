@@ -6,7 +6,7 @@ import inspect
 import math
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +17,9 @@ import pandas as pd
 
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.core.prompts import NO_PERSONA, load, load_builtin
+from sabm_mesa.errors import UsageError
 from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.declarations import load_page
 from sabm_mesa.runs.rerun import replay
 from sabm_mesa.testing.case import Case
 from sabm_mesa.testing.minds import DrawingMind, NotingMind, ReadingMind, Silent
@@ -54,17 +56,42 @@ def form(model: Any) -> Iterator[str]:
 
 
 def _parameters(model: type[SmartModel]) -> Iterator[str]:
-    parameters = parameters_of(model)
+    try:
+        parameters = parameters_of(model)
+    except UsageError as error:
+        yield str(error)
+        return
     for name in sorted(parameters_of(SmartModel).keys() - parameters.keys()):
         yield f"the parameter {name} is missing: take **settings and pass them on"
     for name, parameter in parameters.items():
         if parameter.required:
             yield f"the parameter {name} needs a default"
+            continue
+        if isinstance(parameter.annotation, str):
+            yield (
+                f"the annotation {parameter.annotation} of {name} cannot be read: import it, but "
+                "not under TYPE_CHECKING"
+            )
+        try:
+            parameter.limits.check(name, parameter.default)
+        except UsageError as error:
+            yield f"the default of {error}"
+    yield from _page(model, parameters)
     score = model.score
     if score is not None and score.column not in model.agent_columns:
         yield f"the score names {score.column!r}, which is no agent column"
     if score is not None and score.size not in parameters:
         yield f"the score names {score.size!r}, which is no parameter"
+
+
+def _page(model: type[SmartModel], parameters: Collection[str]) -> Iterator[str]:
+    try:
+        page = load_page(model.page)
+    except UsageError as error:
+        yield str(error)
+        return
+    for name in sorted(page.card_run.keys() - parameters):
+        yield f"the card of the page {model.page} names {name!r}, which is no parameter"
 
 
 def methods(case: Case) -> Iterator[str]:

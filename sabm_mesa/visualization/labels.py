@@ -7,12 +7,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.errors import SabmError
 from sabm_mesa.llm.prices import IN_A_FILE
+from sabm_mesa.models.declarations import load_page
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -28,22 +27,13 @@ DIGITS_TYPED = 9
 """Digits of a number that somebody types, at most."""
 
 
-def page_module(scenario: type[SmartModel]) -> ModuleType | None:
-    """The module that a scenario declares as its `page`, or None.
-
-    Args:
-        scenario: the model class.
-    """
-    return import_module(scenario.page) if scenario.page else None
-
-
 def titles_of(model: SmartModel) -> Titles:
-    """Return the titles of the columns of a scenario: ``TITLES`` of the module of its page.
+    """Return the titles of the columns of a scenario.
 
     Args:
         model: the model.
     """
-    return Titles(getattr(page_module(type(model)), "TITLES", {}), names_in(model))
+    return Titles(load_page(model.page).titles, names_in(model))
 
 
 @dataclass(frozen=True)
@@ -74,17 +64,12 @@ class Titles:
 
 
 def counting(model: SmartModel) -> tuple[str, int]:
-    """Return the word for a round and the number of the first, as in the plots of the scenario.
+    """Return the word for a round and the number of the first one.
 
     Args:
         model: the model.
-
-    Returns:
-        ``ROUND`` of the module of its plots; ``("round", 0)`` where there is none.
     """
-    plots = import_module(model.plots) if model.plots else None
-    found: tuple[str, int] = getattr(plots, "ROUND", ("round", 0))
-    return found
+    return load_page(model.page).round_name
 
 
 def round_of(model: SmartModel, number_: int) -> str:

@@ -1,14 +1,13 @@
 """How a scenario is shown: its charts and its conversation.
 
-A scenario may declare a module as its `page`, which may define any of the functions that
-`ScenarioView` names; without it the page shows the plots of the scenario, or a line chart of each
-model column when it has none.
+A scenario may declare a `ScenarioPage`; without one the page shows the plots of the scenario, or a
+line chart of each model column when it has none.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,8 +19,9 @@ from sabm_mesa.core.messages import Message
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.describe.docstrings import spec_sheet
 from sabm_mesa.minds.specs import describe_minds
+from sabm_mesa.models.declarations import load_page
 from sabm_mesa.runs.run import Runs
-from sabm_mesa.visualization.labels import name_of, page_module
+from sabm_mesa.visualization.labels import name_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,20 +76,16 @@ class ScenarioView:
 
     def __init__(self, scenario: type[SmartModel]) -> None:
         self.scenario = scenario
-        self._own = page_module(scenario)
+        self._page = load_page(scenario.page)
 
     def paint(self, model: SmartModel, *, at_rest: bool = True) -> list[Picture]:
         """Draw the charts of a model between two rounds.
-
-        ``charts(model, subtitle, at_rest)`` in the scenario's module may return other figures by
-        name, and fewer while rounds follow one another; ``COLOUR_MAPS`` names those whose colours
-        have to stay as they are.
 
         Args:
             model: the model.
             at_rest: whether the model waits.
         """
-        maps = getattr(self._own, "COLOUR_MAPS", ())
+        maps = self._page.colour_maps
         with painting():
             return [
                 Picture(name, figure.get_suptitle(), style.to_png(figure), name not in maps)
@@ -98,8 +94,6 @@ class ScenarioView:
 
     def said(self, model: SmartModel) -> list[Said]:
         """Return the messages of the round that is under way or was played last.
-
-        ``hearers(model, message)`` in the scenario's module may say otherwise who heard a message.
 
         Args:
             model: the model.
@@ -113,7 +107,7 @@ class ScenarioView:
             model: the model.
             messages: messages of it.
         """
-        heard_by: Callable[[Any, Message], str] = getattr(self._own, "hearers", _hearers)
+        heard_by = self._page.hearers or _hearers
         return [
             Said(
                 model.round,
@@ -126,51 +120,40 @@ class ScenarioView:
         ]
 
     def table(self, model: SmartModel, model_data: pd.DataFrame) -> tuple[str, pd.DataFrame] | None:
-        """A table beside the charts, with its caption, if the scenario's module has a `table`.
+        """A table beside the charts, with its caption, if the scenario has one.
 
         Args:
             model: the model.
             model_data: one row a round.
         """
-        make = getattr(self._own, "table", None)
-        if make is None or model_data.empty:
+        if self._page.table is None or model_data.empty:
             return None
-        made: tuple[str, pd.DataFrame] | None = make(model, model_data)
-        return made
+        return self._page.table(model, model_data)
 
     def public_columns(self, model: SmartModel) -> list[str]:
         """The model columns that a player may see while a game goes on.
 
-        ``public_columns(model)`` in the scenario's module says which, for every mind decides on
-        what its observation holds; without it they are all of them.
-
         Args:
             model: the model.
         """
-        choose = getattr(self._own, "public_columns", None)
+        choose = self._page.public_columns
         return list(model.columns() if choose is None else choose(model))
 
     def card(self) -> Picture:
-        """The picture of the scenario on the home page: a run with classical minds, or its start.
-
-        ``CARD`` in the scenario's module may say with which parameters and which chart.
-        """
+        """The picture of the scenario on the home page: a run with classical minds."""
         default = parameters_of(self.scenario)["n_rounds"].default
-        usual = {"n_rounds": min(default, CARD_ROUNDS)}, ""
-        parameters, chart = getattr(self._own, "CARD", usual)
-        model = self.scenario(**parameters, rng=1, recording=False)
+        usual = {"n_rounds": min(default, CARD_ROUNDS)}
+        model = self.scenario(**usual | dict(self._page.card_run), rng=1, recording=False)
         model.run_model()
         with painting():
             figures = self._figures(model, at_rest=False)
-            figure = figures.get(chart) or next(iter(figures.values()))
+            figure = figures.get(self._page.card_chart) or next(iter(figures.values()))
             title = f"{self.scenario.title}: {figure.get_suptitle()}"
             return Picture("card", title, style.to_png(figure))
 
     def _figures(self, model: SmartModel, at_rest: bool) -> Mapping[str, Any]:
-        charts = getattr(self._own, "charts", None)
-        if charts is not None:
-            figures: Mapping[str, Any] = charts(model, subtitle_of(model), at_rest)
-            return figures
+        if self._page.charts is not None:
+            return self._page.charts(model, subtitle_of(model), at_rest)
         if model.round < 0 or model.model_frame().empty:
             return {}
         if model.plots:

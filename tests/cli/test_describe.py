@@ -67,9 +67,12 @@ def test_markdown_for_a_paper(sabm: Sabm) -> None:
     markdown = sabm("describe", "kbc", *options, "--format", "markdown").out
     assert markdown.startswith("# Keynesian beauty contest (`kbc`)\n\nDescription of the scenario")
     assert "\n### 4.2 Emergence\n\nAgreement on a number" in markdown
-    assert "| `n_players` | 6 (default 24) | number of players (2 or more). |" in markdown
+    assert (
+        "| `n_players` | 6 (default 24) | a whole number of 2 or more | number of players. |"
+        in markdown
+    )
     assert "- `minds`: 2 × classical, 4 × llm:m\n" in markdown
-    assert "| parameter | value | meaning |\n| --- | --- | --- |\n" in markdown
+    assert "| parameter | value | legal values | meaning |\n| --- | --- | --- | --- |\n" in markdown
 
 
 def test_the_methods_section_of_runs(sabm: Sabm, tmp_path) -> None:
@@ -82,7 +85,7 @@ def test_the_methods_section_of_runs(sabm: Sabm, tmp_path) -> None:
     assert "runs 0 to 2: seeds 7 to 9; 2 rounds, finished\n" in text
     assert f"Description of the runs of {path}" in words(text)
     assert "A run starts with 5 players" in words(text)
-    assert "n_players: 5 (default 24) · number of players" in text
+    assert "n_players: 5 (default 24) · a whole number of 2 or more · number of" in text
     assert "You must cooperate with the other players." in text.split("Prompts,")[1]
     assert "Conditions, and the prompt entries" not in text
     assert "classical:level_k" not in text.partition("Unreadable answers")[0].partition("7.6")[2]
@@ -106,7 +109,7 @@ def test_runs_that_differ(sabm: Sabm, tmp_path) -> None:
     assert "The runs differ in n_players, minds (see Parameters)" in words(text)
     assert "minds: 4 × classical, or 4 × fixed:3, or 5 × classical, or 5 × fixed:3" in text
     assert "runs 0 to 1: seeds 1 to 2; 1 rounds, finished; n_players = 4; minds = classical" in text
-    assert "n_players: varied between runs: 4, 5 · number of players" in text
+    assert "n_players: varied between runs: 4, 5 · a whole number of 2 or more · number" in text
 
 
 def test_only_runs_with_consecutive_numbers_and_seeds_that_are_alike_are_one_entry(

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from annotated_types import Ge
 
 from sabm_mesa import Decision, Number, Observation, Phase, SmartAgent, SmartModel, action, planning
 from sabm_mesa.core.asks import Ask
@@ -78,6 +80,26 @@ class Demanding(Fishing):
     def __init__(self, n_lakes: int, **settings: Any) -> None:
         super().__init__(**settings)
         self.n_lakes = n_lakes
+
+
+class Beyond(Fishing):
+    def __init__(self, n_fishers: Annotated[int, Ge(4)] = 3, **settings: Any) -> None:
+        super().__init__(n_fishers=n_fishers, **settings)
+
+
+class Unknown(Fishing):
+    def __init__(self, lake: Lakes = None, **settings: Any) -> None:  # noqa: F821
+        super().__init__(**settings)
+        self.lake = lake
+
+
+class Unlimited(Fishing):
+    def __init__(self, n_fishers: Annotated[int, AtLeast(4)] = 3, **settings: Any) -> None:  # noqa: F821
+        super().__init__(n_fishers=n_fishers, **settings)
+
+
+class Paged(Fishing):
+    page = "tests.testing.fishing_page"
 
 
 class Closed(Fishing):

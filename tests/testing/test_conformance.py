@@ -73,6 +73,18 @@ def points(model: Any, **parameters: Any) -> dict[str, str]:
     [
         (fishing.Untitled, "form", "the class attribute title has to be set to a text"),
         (fishing.Demanding, "form", "the parameter n_lakes needs a default"),
+        (fishing.Beyond, "form", "the default of n_fishers has to be a whole number of 4 or more "),
+        (
+            fishing.Unknown,
+            "form",
+            "the annotation Lakes of lake cannot be read: import it, but",
+        ),
+        (
+            fishing.Unlimited,
+            "form",
+            "The annotation Annotated[int, AtLeast(4)] of n_fishers can",
+        ),
+        (fishing.Paged, "form", "fishing_page names 'n_boats', which is no parameter"),
         (fishing.Closed, "form", "is missing: take **settings and pass them on"),
         (fishing.Ranked, "form", "the score names 'n_boats', which is no parameter"),
         (fishing.Planned, "form", "the model needs the method after_plan(agent, decision)"),

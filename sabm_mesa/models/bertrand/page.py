@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sabm_mesa.models.declarations import ScenarioPage
 
 if TYPE_CHECKING:
     from sabm_mesa.models.bertrand.model import BertrandCompetition
-
-
-CARD: tuple[dict[str, Any], str] = (
-    {"minds": "classical:win_continue_lose_reverse", "n_rounds": 120},
-    "prices",
-)
-"""Parameters of the run on the home page, and the plot of it that is shown."""
-TITLES = {
-    "price_{}": "Price of {}",
-    "demand_{}": "Demand for {}",
-    "profit_{}": "Profit of {}",
-    "spell": "Collusion so far (rounds)",
-    "collusion_index": "Collusion index Δ",
-    "bertrand_price": "Bertrand price",
-    "bertrand_profit": "Bertrand profit",
-    "price_messages": "Messages on prices",
-}
-"""Column → title, where the title does not follow from the name; {} is a name or number."""
 
 
 def public_columns(model: BertrandCompetition) -> list[str]:
@@ -33,3 +17,20 @@ def public_columns(model: BertrandCompetition) -> list[str]:
         model: the competition.
     """
     return [f"price_{number}" for number in range(1, model.n_firms + 1)]
+
+
+PAGE = ScenarioPage(
+    card_run={"minds": "classical:win_continue_lose_reverse", "n_rounds": 120},
+    card_chart="prices",
+    titles={
+        "price_{}": "Price of {}",
+        "demand_{}": "Demand for {}",
+        "profit_{}": "Profit of {}",
+        "spell": "Collusion so far (rounds)",
+        "collusion_index": "Collusion index Δ",
+        "bertrand_price": "Bertrand price",
+        "bertrand_profit": "Bertrand profit",
+        "price_messages": "Messages on prices",
+    },
+    public_columns=public_columns,
+)

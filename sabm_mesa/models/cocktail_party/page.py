@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.models.cocktail_party import plots
+from sabm_mesa.models.declarations import ScenarioPage
 
 if TYPE_CHECKING:
     from sabm_mesa.models.cocktail_party.model import CocktailParty
-
-CARD: tuple[dict[str, Any], str] = ({"n_rounds": 30}, "network")
-"""The run whose network is the picture on the home page."""
 
 
 def charts(model: CocktailParty, subtitle: str, at_rest: bool) -> Mapping[str, Any]:
@@ -31,3 +29,6 @@ def charts(model: CocktailParty, subtitle: str, at_rest: bool) -> Mapping[str, A
         "ratios": plots.ratios_by_round(model_data, agent_data, subtitle),
         "network": plots.network_by_period(agent_data, subtitle),
     }
+
+
+PAGE = ScenarioPage(card_chart="network", charts=charts)

@@ -172,6 +172,7 @@ class CommonsGovernance(SmartModel):
     source = "Piatti et al. 2024, arXiv 2404.16698"
     prompt_file = Path(__file__).with_name("prompts.toml")
     plots = "sabm_mesa.models.commons.plots"
+    page = "sabm_mesa.models.commons.page"
     phases: ClassVar[tuple[Phase, ...]] = (
         action(
             who=_present,

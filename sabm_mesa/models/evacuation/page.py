@@ -12,6 +12,7 @@ from mesa.visualization.space_drawers import OrthogonalSpaceDrawer
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.parameters import parameters_of
+from sabm_mesa.models.declarations import ScenarioPage
 from sabm_mesa.models.evacuation import plots
 from sabm_mesa.models.evacuation.plots import FloorPlan, draw_room, room_figure, trait_legend
 
@@ -20,24 +21,8 @@ if TYPE_CHECKING:
     from sabm_mesa.models.evacuation.model import EmergencyEvacuation
 
 
-CARD: tuple[dict[str, Any], str] = ({"n_rounds": 6}, "room")
-"""Parameters of the run on the home page, and the plot of it that is shown."""
 ROOM = ("width", "height", "obstacles", "exits")
 """The parameters of the room; the published table belongs to their defaults."""
-TITLES = {
-    "escaped": "Escaped (people)",
-    "escaped_{}": "Escaped, {} (people)",
-    "congestion_{}": "Crowd near {} (people)",
-    "inside": "Inside (people)",
-    "dead": "Dead (people)",
-    "evenness": "Evenness of the escapes (0 to 1)",
-    "target_evenness": "Evenness of the targets (0 to 1)",
-    "mean_distance": "Mean distance (cells)",
-    "changed": "Changed exit (people)",
-    "status": "State",
-}
-"""Column → title, where the title does not follow from the name; {} is a name or number."""
-COLOUR_MAPS = ("occupancy",)
 MARKERS = {"confident": "o", "afraid": "^"}
 EDGES = {"strong": ("#000000", 1.1), "weak": ("#FFFFFF", 0.6)}
 
@@ -175,3 +160,27 @@ def _moment(model: EmergencyEvacuation) -> str:
     if model.round < 0:
         return f"before round 0 · {model.n_people} people"
     return f"after round {model.round} · {out} out · {len(model.remaining)} inside"
+
+
+PAGE = ScenarioPage(
+    card_run={"n_rounds": 6},
+    card_chart="room",
+    titles={
+        "escaped": "Escaped (people)",
+        "escaped_{}": "Escaped, {} (people)",
+        "congestion_{}": "Crowd near {} (people)",
+        "inside": "Inside (people)",
+        "dead": "Dead (people)",
+        "evenness": "Evenness of the escapes (0 to 1)",
+        "target_evenness": "Evenness of the targets (0 to 1)",
+        "mean_distance": "Mean distance (cells)",
+        "changed": "Changed exit (people)",
+        "status": "State",
+    },
+    charts=charts,
+    colour_maps=("occupancy",),
+    round_chart=plots.at_round,
+    hearers=hearers,
+    public_columns=public_columns,
+    table=table,
+)

@@ -1,17 +1,14 @@
-"""The page of the public goods game: the picture of its card."""
+"""The page of the public goods game: its card shows a laboratory session."""
 
-from __future__ import annotations
+from sabm_mesa.models.declarations import ScenarioPage
 
-from typing import Any
-
-CARD: tuple[dict[str, Any], str] = (
-    {
+PAGE = ScenarioPage(
+    card_run={
         "n_players": 24,
         "group_size": 4,
         "matching": "stranger",
         "endowment": 20,
         "multiplier": 1.6,
     },
-    "contributions",
+    card_chart="contributions",
 )
-"""The run whose contributions are the picture on the home page: a laboratory session."""

@@ -1,14 +1,14 @@
-"""The page of the joint sentence making: the picture of its card."""
+"""The page of the joint sentence making: its card, its columns, and the word for a round."""
 
-from __future__ import annotations
+from sabm_mesa.models.declarations import ScenarioPage
+from sabm_mesa.models.sentence_making.plots import ROUND
 
-from typing import Any
-
-CARD: tuple[dict[str, Any], str] = ({}, "scores")
-"""The run whose scores are the picture on the home page."""
-TITLES = {
-    "valid_ratio": "Valid sentences (share)",
-    "valid_ratio_at_once": "Valid at once (share)",
-    "variance": "Variance of the sentence vectors (0 to 1)",
-}
-"""Titles of columns that differ from their names."""
+PAGE = ScenarioPage(
+    card_chart="scores",
+    round_name=ROUND,
+    titles={
+        "valid_ratio": "Valid sentences (share)",
+        "valid_ratio_at_once": "Valid at once (share)",
+        "variance": "Variance of the sentence vectors (0 to 1)",
+    },
+)

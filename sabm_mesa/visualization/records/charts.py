@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.errors import SabmError
 from sabm_mesa.minds.specs import describe_deciders
+from sabm_mesa.models.declarations import load_page
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.visualization.records import comparing
 from sabm_mesa.visualization.records.store import RunData
@@ -87,7 +88,7 @@ def of_round(run: RunData, round_: int) -> Chart | None:
         round_: the round.
     """
     model = _model(run)
-    draw = None if model is None else getattr(import_module(model.plots), "at_round", None)
+    draw = None if model is None else load_page(model.page).round_chart
     if model is None or draw is None or run.agents_of(round_).empty:
         return None
     with painting():
@@ -121,7 +122,7 @@ def both(one: RunData, other: RunData, names: tuple[str, str]) -> Chart | None:
 def _figures(run: RunData) -> Mapping[str, Figure]:
     subtitle = _subtitle(run)
     model = _model(run)
-    if model is not None:
+    if model is not None and model.plots:
         draw = import_module(model.plots).figures
         try:
             found: Mapping[str, Figure] = draw(
@@ -138,7 +139,7 @@ def _figures(run: RunData) -> Mapping[str, Figure]:
 
 
 def _model(run: RunData) -> SmartModel | None:
-    """The model at its beginning, which knows how its plots are drawn; None without any plots.
+    """The model at its beginning, which knows how it is drawn; None when it is not.
 
     Only scenarios of the registry are imported, never a module that a file names.
     """
@@ -146,7 +147,7 @@ def _model(run: RunData) -> SmartModel | None:
     given = {name: value for name, value in recorded.parameters.items() if name != "prompts"}
     try:
         model = scenario(recorded.scenario)
-        if not model.plots:
+        if not model.plots and load_page(model.page).round_chart is None:
             return None
         return model(
             **{**given, "minds": "classical", "rng": recorded.seed},
