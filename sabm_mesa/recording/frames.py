@@ -130,7 +130,7 @@ class Recorded:
             return tables.asks(messages, run)
 
     def decisions(self, run: int | None = None) -> pd.DataFrame:
-        """One row an ask: what came of it in the end.
+        """One row an ask: its final result.
 
         Args:
             run: only this run.

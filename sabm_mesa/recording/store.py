@@ -246,7 +246,7 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> bool:
 
 
 def unusable(path: Path, error: sqlite3.DatabaseError) -> RecordingError:
-    """The error for what SQLite says of a file: it is damaged, or cannot be used for now."""
+    """The error for a complaint of SQLite about a file: it is damaged, or busy for now."""
     if getattr(error, "sqlite_errorcode", 0) & 0xFF in _TRANSIENT:
         return RecordingError(
             f"Cannot use the recording {path} now: {error}. Is the disk full, or the folder not "

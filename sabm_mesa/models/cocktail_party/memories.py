@@ -172,28 +172,24 @@ def party_memories(path: str | Path, run: int = 0) -> PartyMemories:
     Raises:
         ParameterError: when there is no such run, it is of another scenario, or nobody talked.
     """
+    from sabm_mesa.recording import load_runs
     from sabm_mesa.recording.frames import Recorded
 
-    recorded = Recorded(path)
     try:
-        runs = recorded.runs().set_index("run")
-        if run not in runs.index:
-            raise ParameterError(f"There is no run {run} in {path}.")
-        of_run = runs.loc[run].to_dict()
-        if of_run["scenario"] != SCENARIO:
-            raise ParameterError(
-                f"Run {run} of {path} is of {of_run['scenario']}, not of {SCENARIO}."
-            )
-        parameters, rounds = json.loads(of_run["parameters"]), int(of_run["rounds"])
+        (party,) = load_runs(path, run)
+        if party.scenario != SCENARIO:
+            raise ParameterError(f"{party.name} is of {party.scenario}, not of {SCENARIO}.")
+        recorded, rounds = Recorded(path), party.rounds
         agents, decisions = recorded.agent_data(run), recorded.decisions(run)
     except SabmError as error:
         raise ParameterError(f"party: {error}") from None
     invitations = _invitations(agents)
     spoken = decisions[(decisions["phase"] == "chat") & (decisions["round"] < rounds)]
-    chats = _chats(invitations, spoken, int(parameters["max_turns"]))
+    chats = _chats(invitations, spoken, int(party.parameters["max_turns"]))
     if not chats:
         raise ParameterError(f"party: nobody has talked in run {run} of {path}.")
-    return PartyMemories(str(path), run, int(parameters["n_agents"]), rounds, chats, invitations)
+    n_agents = int(party.parameters["n_agents"])
+    return PartyMemories(str(path), run, n_agents, rounds, chats, invitations)
 
 
 def _invitations(agents: pd.DataFrame) -> tuple[Invitation, ...]:

@@ -20,7 +20,7 @@ Place = tuple[int, str, int, int]
 
 
 def asks_of(run: RunData, round_: int) -> list[dict[str, Any]]:
-    """The asks of a round, phase by phase: what came of each.
+    """The asks of a round and their results, phase by phase.
 
     Args:
         run: the run.
