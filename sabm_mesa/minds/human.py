@@ -53,6 +53,15 @@ class HumanMind(Mind):
         """
         return await self.seats[ask.key.agent].ask(ask)
 
+    def remember(self, ask: Ask, reply: Reply) -> None:
+        """Show a recorded answer at its seat, in a game that is taken up again.
+
+        Args:
+            ask: the question.
+            reply: the recorded reply.
+        """
+        self.seats[ask.key.agent].remember(ask, reply)
+
 
 class Seat:
     """The place of one person that decides for one agent.
@@ -60,15 +69,15 @@ class Seat:
     Args:
         agent: the id of the agent.
         time_limit_s: seconds until an unanswered question is given up; None for no limit.
+        token: the secret in the link to the seat; a new one, which cannot be guessed, when empty.
 
     Attributes:
-        token: the secret in the link to the seat; it cannot be guessed.
         version: goes up with everything that changes at the seat.
     """
 
-    def __init__(self, agent: int, time_limit_s: float | None = None) -> None:
+    def __init__(self, agent: int, time_limit_s: float | None = None, token: str = "") -> None:
         self.agent, self.time_limit_s = agent, time_limit_s
-        self.token = secrets.token_urlsafe(16)
+        self.token = token or secrets.token_urlsafe(16)
         self.version = 0
         self._changed = threading.Condition()
         self._holder: str | None = None
@@ -191,6 +200,18 @@ class Seat:
             return Reply("", latency_s=limit or 0.0, finish_reason=ABSTAINED, request=shown)
         latency = time.monotonic() - started
         return Reply(waiting.answer, latency_s=latency, request=shown, stopped=stopped)
+
+    def remember(self, ask: Ask, reply: Reply) -> None:
+        """Add a question that was over before the game was taken up again.
+
+        Args:
+            ask: the question.
+            reply: the recorded reply.
+        """
+        answer = None if reply.finish_reason == ABSTAINED else str(reply.answer)
+        with self._changed:
+            self._turns.append(Turn(ask, answer))
+            self._notify()
 
     def wait(self, version: int) -> int:
         """Wait until something changes at the seat.

@@ -110,12 +110,13 @@ def check_folder(folder: Path) -> None:
         ) from None
 
 
-def write_file(path: Path, write: Callable[[Path], object]) -> Path:
+def write_file(path: Path, write: Callable[[Path], object], mode: int = 0o666) -> Path:
     """Write a file completely or not at all: an older one stays until the new one is done.
 
     Args:
         path: the file; its folder exists.
         write: writes to the path that it is given.
+        mode: the rights that it has, less the umask.
 
     Returns:
         The file.
@@ -125,7 +126,9 @@ def write_file(path: Path, write: Callable[[Path], object]) -> Path:
     """
     part = path.with_name(f".{path.stem}.{uuid4().hex}{path.suffix}")
     try:
-        part.touch(exist_ok=False)  # with the rights of the umask; those of tempfile are others
+        part.touch(
+            mode, exist_ok=False
+        )  # with the rights of the umask; those of tempfile are others
         try:
             write(part)
             part.replace(path)
@@ -136,12 +139,13 @@ def write_file(path: Path, write: Callable[[Path], object]) -> Path:
     return path
 
 
-def write_text_file(path: Path, text: str) -> Path:
+def write_text_file(path: Path, text: str, mode: int = 0o666) -> Path:
     """Write a text as UTF-8, completely or not at all.
 
     Args:
         path: the file; its folder exists.
         text: the text.
+        mode: the rights that the file has, less the umask.
 
     Returns:
         The file.
@@ -149,7 +153,7 @@ def write_text_file(path: Path, text: str) -> Path:
     Raises:
         OutputError: when it cannot be written.
     """
-    return write_file(path, lambda part: part.write_text(text, "utf-8"))
+    return write_file(path, lambda part: part.write_text(text, "utf-8"), mode)
 
 
 def readable_json(data: Any) -> str:

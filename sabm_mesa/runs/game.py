@@ -1,23 +1,32 @@
 """Games: runs in which people play, each at a seat, and the games of a server.
 
 A game is played on a thread of its own. `Games` keeps those of one process, and knows which browser
-may see which of them.
+may see which of them. A game that was cut off goes on from its recording (`ContinuedGame`). The
+secrets in the links to its seats are in no recording, but in a file beside it, which only its
+owner can read, until the game is over.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakSet
 
 from sabm_mesa.core.engine import WIND_UP_S
 from sabm_mesa.core.parameters import check_float, check_int
-from sabm_mesa.errors import MindSpecError, RunError, SabmError
+from sabm_mesa.errors import MindSpecError, RecordingError, RunError, SabmError
+from sabm_mesa.llm import Connection
 from sabm_mesa.minds.human import HUMAN, HumanMind, Seat, same
 from sabm_mesa.minds.specs import Minds
+from sabm_mesa.recording import RecordedRun, Recording
+from sabm_mesa.recording.export import write_text_file
+from sabm_mesa.runs.rerun import resume_models
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,11 +65,20 @@ class Game:
         limit = None if time_limit_s is None else check_float("the time limit", time_limit_s, 0.001)
         people = HumanMind()
         minds = _with_seats(parameters.pop("minds", HUMAN), people)
-        self.model = scenario(**parameters, minds=minds)
+        self._sit_down(scenario(**parameters, minds=minds), people, limit, {})
+
+    def _sit_down(
+        self,
+        model: SmartModel,
+        people: HumanMind,
+        limit: float | None,
+        tokens: Mapping[str, str],
+    ) -> None:
+        self.model = model
         self.seats = {
-            agent.unique_id: Seat(agent.unique_id, limit)
-            for agent in self.model.population
-            if agent.mind is people
+            agent.unique_id: Seat(agent.unique_id, limit, tokens.get(str(agent.unique_id), ""))
+            for agent in model.population
+            if agent.mind.spec == HUMAN
         }
         if not self.seats:
             raise MindSpecError("A game needs a seat: put the mind 'human' among the minds.")
@@ -68,6 +86,7 @@ class Game:
         self.problem = ""
         self.public: tuple[str, ...] = ()
         self.watch: Callable[[], object] = lambda: None
+        self._recording: Recording | None = None
         self._frames = self.model.model_frame(), self.model.agent_frame()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -128,6 +147,8 @@ class Game:
     def _play(self) -> None:
         problem = ""
         try:
+            self.model.begin()
+            self._keep_seats()
             while self.model.running:
                 self.model.step()
                 # Between two rounds nothing changes the model: the frames for others are kept.
@@ -146,6 +167,10 @@ class Game:
         self.problem = problem
         try:
             self.model.close(problem or "stopped")
+            if self._recording is not None:
+                self._recording.close()
+            if not problem:
+                self.forget_seats()
         except Exception as error:  # noqa: BLE001 - whatever it is, the host is told
             _log.exception("A game could not be closed.")
             self.problem = problem or str(error)
@@ -160,6 +185,90 @@ class Game:
     def _tell(self) -> None:
         for seat in self.seats.values():
             seat.touch()
+
+    def _keep_seats(self) -> None:
+        """Keep what a restart of the server would lose, before anybody is asked."""
+        if (file := self._seats_file()) is None:
+            return
+        limit = next(iter(self.seats.values())).time_limit_s
+        tokens = {str(agent): seat.token for agent, seat in self.seats.items()}
+        kept = {"time_limit_s": limit, "public": self.public, "seats": tokens}
+        write_text_file(file, json.dumps(kept), 0o600)
+
+    def forget_seats(self) -> None:
+        """Remove the file of the seats: from now on the links lead nowhere after a restart."""
+        if (file := self._seats_file()) is not None:
+            with suppress(OSError):
+                file.unlink(missing_ok=True)
+
+    def _seats_file(self) -> Path | None:
+        recorder = self.model.replaying or self.model.recorder
+        return None if recorder.path is None else _seats_of(recorder.path, recorder.run)
+
+
+def _seats_of(recording: Path, run: int) -> Path:
+    return recording.with_name(f"{recording.name}.{run}.seats.json")
+
+
+def _read_seats(recording: Path, run: int) -> dict[str, Any]:
+    """The file of the seats of a game, as `Game` has kept it; empty when it is gone."""
+    file = _seats_of(recording, run)
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        limit, seats = kept["time_limit_s"], kept["seats"]
+        fits = limit is None or check_float("the time limit", limit, 0.001)
+        fits = fits and all(isinstance(name, str) for name in kept["public"])
+        if fits and all(isinstance(token, str) for token in seats.values()):
+            return dict(kept)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, SabmError):
+        pass
+    raise RecordingError(
+        f"{file} cannot be read: delete it, and the seats of the game get new links."
+    )
+
+
+class ContinuedGame(Game):
+    """A game that was cut off, taken up again from its recording; it has yet to be started.
+
+    Its rounds are played again from what was answered, and nothing of that is asked again. Its
+    links, time limit and public columns are as they were.
+
+    Args:
+        run: the recorded run.
+        connection: how language models are reached.
+        time_limit_s: the time limit when the file of its seats is gone; links are new then.
+
+    Raises:
+        RecordingError: when the run is no game, is finished or in use, or when its files cannot be
+            read.
+        UsageError: when this version cannot use the recorded parameters.
+    """
+
+    def __init__(
+        self, run: RecordedRun, connection: Connection, *, time_limit_s: float | None = None
+    ) -> None:
+        if HUMAN not in run.minds:
+            raise RecordingError(
+                f"{run.name} is no game with people: go on with sabm resume {run.path}"
+            )
+        if run.finished:
+            raise RecordingError(
+                f"{run.name} is finished: a game that is over is not taken up again."
+            )
+        kept = _read_seats(run.path, run.run)
+        people = HumanMind()
+        recording = Recording(run.path)
+        try:
+            (model,) = resume_models(recording, [run], connection, minds={HUMAN: people})
+            limit = kept.get("time_limit_s", time_limit_s)
+            self._sit_down(model, people, limit, kept.get("seats", {}))
+        except BaseException:
+            recording.close()
+            raise
+        self._recording = recording
+        self.public = tuple(name for name in kept.get("public", ()) if name in model.columns())
 
 
 class Games:
@@ -188,6 +297,8 @@ class Games:
                 if old is None:
                     raise RunError(f"{MOST_GAMES} games are going on: end one of them first.")
                 del self._games[old]
+            for before in [each for each in self._games if _same_seats(each, game)]:
+                del self._games[before]  # it is over: no run has two writers
             self._games[game] = [host]
             self._ever.add(game)
         if old is not None:
@@ -237,6 +348,8 @@ class Games:
         with self._lock:
             self._games.pop(game, None)
         game.stop()
+        game.join(WIND_UP_S)
+        game.forget_seats()
 
     def close_all(self) -> None:
         """End all games, and wait until the answers that are paid for are recorded."""
@@ -247,6 +360,10 @@ class Games:
         deadline = time.monotonic() + WIND_UP_S
         for game in games:
             game.join(max(0.0, deadline - time.monotonic()))
+
+
+def _same_seats(one: Game, other: Game) -> bool:
+    return bool({s.token for s in one.seats.values()} & {s.token for s in other.seats.values()})
 
 
 def with_others(

@@ -1,6 +1,7 @@
 """People at seats: what a seat takes and refuses, and games in which people play."""
 
 import asyncio
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,9 +10,11 @@ import pytest
 from sabm_mesa import KeynesianBeautyContest, Number, ScriptedMind, Text, communication
 from sabm_mesa.core import engine
 from sabm_mesa.core.answers import ABSTAINED
-from sabm_mesa.errors import MindSpecError, ParameterError, RunError, UnknownName
+from sabm_mesa.errors import MindSpecError, ParameterError, RecordingError, RunError, UnknownName
+from sabm_mesa.llm import Connection
 from sabm_mesa.minds.human import LONGEST, Seat
-from sabm_mesa.runs.game import MOST_GAMES, Game, Games, with_others
+from sabm_mesa.recording import load_runs
+from sabm_mesa.runs.game import MOST_GAMES, ContinuedGame, Game, Games, with_others
 from tests.core.support import Tiny, question, rows, tiny
 
 ME = "the secret of my browser"
@@ -290,6 +293,107 @@ def test_a_game_that_fails_says_why() -> None:
     game.join()
 
     assert game.problem.startswith("The script of 'short' has run out")
+
+
+def cut_off(path):
+    """A game of two rounds whose second seat has yet to answer in the last; and its seats."""
+    game = Game(Tiny, minds="human", n=2, n_rounds=2, rng=1, recording=path, time_limit_s=99)
+    game.public = ("sum",)
+    first, second = game.seats.values()
+    game.start()
+    for seat, text in ((first, "1"), (second, "10"), (first, "2")):
+        answer(seat, text)
+    kept = seats_file(path)
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert json.loads(kept.read_text())["seats"] == {"1": first.token, "2": second.token}
+    game.stop()
+    game.join()
+    return game
+
+
+def answer(seat, text):
+    """Answer the next question of a seat."""
+    seat.take(ME)
+    version, n_turns = -1, len(seat.turns)
+    while seat.question is None:
+        version = seat.wait(version)
+    assert seat.answer(ME, seat.question.number, text) == ""
+    while len(seat.turns) == n_turns:
+        version = seat.wait(version)
+
+
+def seats_file(path):
+    return path.with_name(f"{path.name}.0.seats.json")
+
+
+def test_a_game_that_was_cut_off_is_taken_up_again(tmp_path) -> None:
+    path = tmp_path / "game.sqlite"
+    before = cut_off(path)
+    tokens = [seat.token for seat in before.seats.values()]
+    assert not any(token.encode() in path.read_bytes() for token in tokens)
+
+    (run,) = load_runs(path)
+    game = ContinuedGame(run, Connection())
+    first, second = game.seats.values()
+    assert [seat.token for seat in (first, second)] == tokens
+    assert (game.status, game.public, first.time_limit_s) == ("open", ("sum",), 99)
+    with pytest.raises(RecordingError, match="is in use"):
+        ContinuedGame(run, Connection())
+    game.start()
+    answer(second, "20")
+    game.join()
+
+    assert (game.status, game.problem) == ("over", "")
+    assert [turn.answer for turn in first.turns] == ["1", "2"]  # nothing is asked again
+    assert list(game.model_data()["sum"]) == [11, 22]
+    assert rows(path, "SELECT agent, raw FROM asks ORDER BY round, agent") == [
+        (1, "1"), (2, "10"), (1, "2"), (2, "20")
+    ]  # fmt: skip
+    assert [each.name for each in tmp_path.iterdir()] == ["game.sqlite"]
+    with pytest.raises(RecordingError, match="a game that is over is not taken up again"):
+        ContinuedGame(load_runs(path)[0], Connection())
+
+
+def test_a_game_whose_links_are_lost_gets_new_ones(tmp_path) -> None:
+    path = tmp_path / "game.sqlite"
+    before = cut_off(path)
+    (run,) = load_runs(path)
+    for wrong in ("", "{", "[]", '{"time_limit_s": 0, "public": [], "seats": {}}',
+                  '{"time_limit_s": 9, "public": [], "seats": {"1": 5}}'):  # fmt: skip
+        seats_file(path).write_text(wrong)
+        with pytest.raises(RecordingError, match=r"seats\.json cannot be read: delete it"):
+            ContinuedGame(run, Connection())
+    seats_file(path).unlink()
+
+    game = ContinuedGame(run, Connection(), time_limit_s=5)
+
+    assert [seat.time_limit_s for seat in game.seats.values()] == [5, 5]
+    assert not {s.token for s in game.seats.values()} & {s.token for s in before.seats.values()}
+    games = Games()
+    games.add("host", game)
+    games.close(game)  # it was never started, and can be taken up again
+    again = ContinuedGame(run, Connection(), time_limit_s=5)
+    again.stop()
+
+
+def test_a_closed_game_leaves_no_links_behind(tmp_path) -> None:
+    path = tmp_path / "game.sqlite"
+    before, games = cut_off(path), Games()
+    games.add("host", before)
+    (run,) = load_runs(path)
+    again = ContinuedGame(run, Connection())
+    games.add("host", again)
+    assert games.of("host") == [again]  # not two with the same links
+    games.close(again)
+    assert not seats_file(path).exists()
+
+
+def test_a_run_without_people_is_no_game(tmp_path) -> None:
+    model = tiny(n=2, n_rounds=2, minds="fixed:1", recording=tmp_path / "r.sqlite")
+    model.step()
+    model.close()
+    with pytest.raises(RecordingError, match="no game with people: go on with sabm resume"):
+        ContinuedGame(load_runs(tmp_path / "r.sqlite")[0], Connection())
 
 
 def test_what_is_no_game() -> None:

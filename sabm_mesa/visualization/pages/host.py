@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -13,11 +14,19 @@ import solara.lab
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.core.prompts import PromptBook
+from sabm_mesa.llm import Connection
 from sabm_mesa.minds.human import Seat
 from sabm_mesa.models.registry import find_all, scenario
-from sabm_mesa.runs.game import Game, check_seats, with_others
+from sabm_mesa.recording import load_runs
+from sabm_mesa.runs.game import ContinuedGame, Game, check_seats, with_others
 from sabm_mesa.visualization import panels
-from sabm_mesa.visualization.access import check_minds, listens_at, open_to_others
+from sabm_mesa.visualization.access import (
+    check_minds,
+    check_own_address,
+    check_path,
+    listens_at,
+    open_to_others,
+)
 from sabm_mesa.visualization.connections import use_poll
 from sabm_mesa.visualization.game_view import GameView
 from sabm_mesa.visualization.html import inside, problem
@@ -68,6 +77,27 @@ def Page() -> None:
         for game in GAMES.of_others(host):
             _elsewhere(host, game, at_once)
         _NewGame(host).key("new")
+
+
+def take_up(host: str, path: Path, run: int) -> None:
+    """Take a game up again that was cut off; it is on the page of the host then.
+
+    Args:
+        host: the secret of the browser that may see its links.
+        path: the recording.
+        run: the number of the run.
+
+    Raises:
+        UsageError: as `ContinuedGame`, and for minds or an address that this server does not use.
+        RecordingError: as `ContinuedGame`.
+    """
+    check_path(path)
+    (recorded,) = load_runs(path, [run])
+    check_minds(recorded.minds)
+    check_own_address(recorded.minds, recorded.connection.get("base_url"))
+    game = ContinuedGame(recorded, Connection(), time_limit_s=TIME_LIMIT_S)
+    _VIEWS[game] = GameView(game)
+    GAMES.add(host, game)
 
 
 @solara.component

@@ -15,12 +15,14 @@ import pandas as pd
 import solara
 import solara.lab
 
+from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.specs import describe_deciders
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.visualization.access import open_to_others
 from sabm_mesa.visualization.frame import Head
 from sabm_mesa.visualization.html import card, html, inside, problem
-from sabm_mesa.visualization.labels import count, whole_in
+from sabm_mesa.visualization.labels import count, error_line, whole_in
+from sabm_mesa.visualization.pages.host import take_up
 from sabm_mesa.visualization.records.compare_view import Compare
 from sabm_mesa.visualization.records.parts import STYLE, Recordings, use_read, waiting
 from sabm_mesa.visualization.records.reading_view import Conversation, RoundByRound
@@ -149,6 +151,8 @@ def Opened(
         html("p", "There is no run in this recording yet.", "sabm-empty sabm-card")
         return
     _choose_run(runs, number, path, lambda chosen: open_(path, chosen))
+    if _is_game_cut_off(runs, number):
+        GoOn(place, number).key(f"go on {number}")
     if reading or run is None:
         waiting("Reading the run …")
         return
@@ -161,6 +165,41 @@ def Opened(
             Compare(run, recordings)
         with solara.lab.Tab("Downloads"):
             Downloads(run, runs)
+
+
+@solara.component
+def GoOn(place: Path, number: int) -> None:
+    """A button that takes a game with people up again.
+
+    Args:
+        place: the recording.
+        number: the number of the run.
+    """
+    host = solara.get_session_id()
+    router = solara.use_router()
+
+    def go_on() -> str:
+        """Take it up, off the page's thread; what is wrong with it."""
+        try:
+            take_up(host, place, number)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
+            return error_line(error)
+        return ""
+
+    going = solara.lab.use_task(go_on, dependencies=None)
+    solara.use_effect(
+        lambda: router.push("/host") if going.finished and not going.value else None,
+        [going.finished, going.value],
+    )
+    with inside("div", "rec-bar"):
+        solara.Button(
+            "Go on with the game", icon_name="mdi-account-group", color="primary",
+            on_click=going, disabled=going.pending,
+        )  # fmt: skip
+        html("span", "People find their seats by the same links.", "sabm-hint")
+    with inside("div"):
+        if going.finished and going.value:
+            problem(going.value)
 
 
 @solara.component
@@ -205,6 +244,16 @@ def _choose_run(runs: pd.DataFrame, number: int, path: str, choose: Callable[[in
             html("span", told, "sabm-hint rec-path")
             if why := text(row["problem"]):
                 _ended(why, path)
+
+
+def _is_game_cut_off(runs: pd.DataFrame, number: int) -> bool:
+    """Whether a run is a game with people that did not come to its end, and is not played now."""
+    return any(
+        row["run"] == number
+        and HUMAN in json.loads(row["minds"])
+        and row["status"] not in {"running", "finished"}
+        for row in runs.to_dict("records")
+    )
 
 
 def _deciders(row: Mapping[Any, Any]) -> str:

@@ -65,11 +65,13 @@ def free_port() -> int:
 
 
 class Server:
-    """The viewer on a free port, in a folder of its own."""
+    """The viewer in a folder of its own, on a free port unless one is given."""
 
-    def __init__(self, folder: Path, code: str = VIEW, **variables: str) -> None:
+    def __init__(
+        self, folder: Path, code: str = VIEW, *, port: int | None = None, **variables: str
+    ) -> None:
         self.folder = folder
-        self.port = port = free_port()
+        self.port = port = port or free_port()
         self.url = f"http://127.0.0.1:{port}"
         self._log = folder / "server.log"
         inherited = {name: text for name, text in os.environ.items() if name != "OPENAI_API_KEY"}

@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import signal
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,13 +14,13 @@ from playwright.sync_api import expect
 from sabm_mesa import KeynesianBeautyContest, ScriptedMind
 from sabm_mesa.core.prompts import PromptBook
 from tests.core.support import rows
-from tests.visualization.browser.conftest import WAIT_MS
+from tests.visualization.browser.conftest import WAIT_MS, Server, free_port
 
 pytestmark = pytest.mark.check_once
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 PHONE = {"width": 390, "height": 844}
-INTEGER, WORDS = "Integer from 0 to 100", "Your words"
+INTEGER, NUMBER, WORDS = "Integer from 0 to 100", "Number from 0 to 100", "Your words"
 
 
 def shown(text: str) -> str:
@@ -336,6 +338,70 @@ def test_another_browser_of_the_host_can_end_the_game(browse) -> None:
     second.get_by_role("button", name="End the game").click()
     says(me, "It ended before its time.")
     says(host, "Close the game and its links")
+
+
+def test_a_game_survives_the_death_of_its_server(tmp_path, chromium) -> None:
+    """The server is killed in the middle of a round; the one after it plays on."""
+    port = free_port()
+    server = Server(tmp_path, port=port)
+    with chromium.new_context() as of_host, ExitStack() as stack:
+        contexts = [stack.enter_context(chromium.new_context()) for _ in range(3)]
+        for context in (of_host, *contexts):
+            context.set_default_timeout(WAIT_MS)
+        players = [context.new_page() for context in contexts]
+        try:
+            host = server.admit(of_host).new_page()
+            host.goto(f"{server.url}/host")
+            links = open_game(
+                host, "beauty-contest", Seats_for_people=3, Number_of_rounds=2, Seed=5
+            )  # fmt: skip
+            for player, link in zip(players, links, strict=True):
+                player.goto(link)
+                says(player, "You have your seat.")
+            start(host)
+            for player, pick in zip(players, (30, 40, 50), strict=True):
+                answer(player, NUMBER, str(pick))
+            says(host, "1 of 2 rounds done")
+            answer(players[0], NUMBER, "10")
+            path = tmp_path / recording(host)
+            wait_for_answers(path, 4)
+        finally:
+            server.signal(signal.SIGKILL)
+            server.close()
+        server = Server(tmp_path, port=port)
+        try:
+            server.admit(of_host)
+            host.goto(f"{server.url}/recording?file={path.relative_to(tmp_path)}")
+            host.get_by_role("button", name="Go on with the game").click()
+            host.get_by_role("button", name="Start the game").wait_for()
+            again = host.get_by_label("Link to the seat of agent").all()
+            assert [link.input_value() for link in again] == links
+            for player, link in zip(players, links, strict=True):
+                player.goto(link)
+                says(player, "You have your seat.")
+            start(host)
+            for player, pick in zip(players[1:], (20, 30), strict=True):
+                answer(player, NUMBER, str(pick))
+            for player in players:
+                says(player, "The game is over")
+            own = players[0].get_by_label("Your results by round").locator("tbody tr")
+            assert [row.split("\t")[1] for row in own.all_inner_texts()] == ["30", "10"]
+            expect(players[0].locator("details")).to_have_count(2)  # what it was asked
+        finally:
+            server.close()
+    asked = "SELECT round, agent, raw FROM asks WHERE mind = 'human' ORDER BY round, agent"
+    assert rows(path, asked) == [
+        (0, 1, "30"), (0, 2, "40"), (0, 3, "50"), (1, 1, "10"), (1, 2, "20"), (1, 3, "30")
+    ]  # fmt: skip
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def wait_for_answers(path, n):
+    """Wait until so many answers of people are on disk."""
+    deadline = time.monotonic() + WAIT_MS / 1000
+    while len(rows(path, "SELECT raw FROM asks WHERE mind = 'human'")) < n:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_seats_and_players_have_to_agree(browse) -> None:
