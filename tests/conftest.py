@@ -21,6 +21,10 @@ from xdist.scheduler import LoadFileScheduling
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# A sandbox of minds from files shows one folder, and each test has its own, so that each would wait
+# for another supervisor. tests/minds/test_isolation.py has sandboxes, and the command line.
+os.environ["SABM_ISOLATE"] = "0"
+
 # No example is judged by how long it takes: machines are slow at times.
 settings.register_profile("check", deadline=None)
 settings.register_profile("fast", deadline=None, max_examples=20)

@@ -8,7 +8,8 @@ of minds are completed, not the text after the colon.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
@@ -20,6 +21,7 @@ from sabm_mesa.core.parameters import SERVICES
 from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.core.toml_io import expand_home
 from sabm_mesa.errors import ParameterError
+from sabm_mesa.minds.files.isolation import DEMANDED, PASSED
 from sabm_mesa.models import registry
 
 if TYPE_CHECKING:
@@ -95,6 +97,21 @@ Settings = Annotated[
 Rounds = Annotated[int | None, typer.Option(help="Rounds of a run.")]
 Prompts = Annotated[Path | None, typer.Option(help="Your own prompt file (TOML).")]
 Prices = Annotated[Path | None, typer.Option(help="Your own price file (TOML).")]
+Isolate = Annotated[
+    bool | None,
+    typer.Option(
+        "--isolate/--no-isolate",
+        help="Demand that minds from files are isolated by bubblewrap, or isolate them by nothing; "
+        "by default by what there is.",
+    ),
+]
+PassEnv = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="A variable of the environment that minds from files get; may be repeated.",
+    ),
+]
 BaseURL = Annotated[
     str | None, typer.Option(help="OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1.")
 ]
@@ -198,6 +215,33 @@ def with_llm_options(command: Callable[..., None]) -> Callable[..., None]:
     with_options.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
     with_options.__annotations__ = {each.name: each.annotation for each in keyword_only}
     return with_options
+
+
+def isolate_minds(isolate: bool | None, passed: Sequence[str] | None) -> None:
+    """Set for this process and those that it starts how minds from files are isolated.
+
+    Args:
+        isolate: whether isolation is demanded or not wanted; None: what there is.
+        passed: names of variables of the environment that they get; None: as before.
+    """
+    if isolate is not None:
+        os.environ[DEMANDED] = "1" if isolate else "0"
+    if passed:
+        os.environ[PASSED] = " ".join(passed)
+
+
+def isolation_of(minds: Sequence[Any]) -> str:
+    """A line that says how minds from files are isolated, ``""`` when there are none.
+
+    Args:
+        minds: populations; their files can be read and run.
+    """
+    from sabm_mesa.minds.files.client import client
+    from sabm_mesa.minds.files.mind import path_and_name
+    from sabm_mesa.minds.specs import files_of
+
+    paths = sorted(path_and_name(spec)[0] for each in minds for spec in files_of(each))
+    return str(client(paths[0]).isolation) if paths else ""
 
 
 OPTIONS = {

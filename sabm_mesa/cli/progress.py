@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from sabm_mesa.cli.app import say
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import (
     BudgetExceeded,
@@ -149,15 +150,16 @@ class RunsDone:
     Args:
         name: the name of what is run.
         folder: where the runs are kept.
+        first: makes a line that is printed before the first of them begins, ``""`` for none.
 
     Attributes:
         done: the runs that are done.
         total: all runs; 0 as long as none can begin.
     """
 
-    def __init__(self, name: str, folder: Path) -> None:
+    def __init__(self, name: str, folder: Path, first: Callable[[], str] = str) -> None:
         self.done = self.total = 0
-        self._folder = folder
+        self._folder, self._first = folder, first
         self._bar = bar_counting("runs")
         self._task = self._bar.add_task(one_line(name), total=None)
 
@@ -168,6 +170,10 @@ class RunsDone:
             done: the runs that are done.
             total: all runs.
         """
+        if not self.total and (line := self._first()):
+            self._bar.stop()
+            say(line, err=True)
+            self._bar.start()
         self.done, self.total = done, total
         self._bar.update(self._task, completed=done, total=total)
 

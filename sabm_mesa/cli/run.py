@@ -9,17 +9,21 @@ from typing import Annotated
 
 import typer
 
-from sabm_mesa.cli.app import app
+from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     NO_LLM_OPTIONS,
     AsJson,
     Condition,
+    Isolate,
     LLMOptions,
     Minds,
+    PassEnv,
     Prompts,
     Rounds,
     ScenarioName,
     Settings,
+    isolate_minds,
+    isolation_of,
     parameters_from,
     with_llm_options,
 )
@@ -51,6 +55,8 @@ def run(
     ),
     llm: LLMOptions = NO_LLM_OPTIONS,
     prompts: Prompts = None,
+    isolate: Isolate = None,
+    pass_env: PassEnv = None,
     animate: Annotated[
         Movie | None, typer.Option(help="Draw the first run as an animation too.")
     ] = None,
@@ -75,11 +81,14 @@ def run(
     )
     seed = parameters.pop("rng", None)
     connection = llm.connection()
+    isolate_minds(isolate, pass_env)
     if animate is not None:
         check_animation(model)
         check_movie(animate)
     # Wrong use ends here, before there is any file.
     model(**parameters, rng=seed, connection=connection, recording=False)
+    if isolation := isolation_of([parameters.get("minds", "classical")]):
+        say(isolation, err=True)
     with Recording(out / "recording.sqlite") as recording, Progress(name, runs) as progress:
         done = guarded(
             lambda: run_all(

@@ -15,11 +15,15 @@ from sabm_mesa.cli.options import (
     NO_LLM_OPTIONS,
     AsJson,
     Condition,
+    Isolate,
     LLMOptions,
+    PassEnv,
     Prompts,
     Rounds,
     ScenarioName,
     Settings,
+    isolate_minds,
+    isolation_of,
     parameters_from,
     with_llm_options,
 )
@@ -77,6 +81,8 @@ def sweep(
     ] = None,
     llm: LLMOptions = NO_LLM_OPTIONS,
     prompts: Prompts = None,
+    isolate: Isolate = None,
+    pass_env: PassEnv = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a grid of parameters, minds and seeds; write one row a run, and one a run and round.
@@ -94,7 +100,9 @@ def sweep(
     )
     connection = llm.connection()
     folder = out or Path("out", f"sweep-{name}")
-    with RunsDone(name, folder) as progress:
+    isolate_minds(isolate, pass_env)
+    populations = varied.get("minds", [parameters.get("minds", "classical")])
+    with RunsDone(name, folder, lambda: isolation_of(populations)) as progress:
         done = run_sweep(
             name, varied, folder=folder, parameters=parameters, runs=runs, seed=seed, on=on,
             workers=workers, address=address, connection=connection, watch=progress.show,

@@ -14,11 +14,15 @@ from sabm_mesa.cli.options import (
     NO_LLM_OPTIONS,
     AsJson,
     Condition,
+    Isolate,
     LLMOptions,
+    PassEnv,
     Prompts,
     Rounds,
     ScenarioName,
     Settings,
+    isolate_minds,
+    isolation_of,
     parameters_from,
     with_llm_options,
 )
@@ -66,6 +70,8 @@ def tournament(
     ] = None,
     llm: LLMOptions = NO_LLM_OPTIONS,
     prompts: Prompts = None,
+    isolate: Isolate = None,
+    pass_env: PassEnv = None,
     as_json: AsJson = False,
 ) -> None:
     """Play minds from files against one another, and rank them."""
@@ -81,9 +87,12 @@ def tournament(
         raise ParameterError("The minds of a tournament are named after the scenario.")
     connection = llm.connection()
     folder = out or Path("out", f"tournament-{name}")
-    with RunsDone(name, folder) as progress:
+    isolate_minds(isolate, pass_env)
+    minds = [*files, *(against or [])]
+    entered = [tournaments.spec_of(each) for each in minds]
+    with RunsDone(name, folder, lambda: isolation_of(entered)) as progress:
         played = tournaments.play(
-            model, [*files, *(against or [])], folder=folder, parameters=parameters,
+            model, minds, folder=folder, parameters=parameters,
             runs=runs, seed=seed, on=on, workers=workers, connection=connection,
             watch=progress.show,
         )  # fmt: skip

@@ -51,6 +51,15 @@ class Entrant:
     version: str = ""
 
 
+def spec_of(given: str) -> str:
+    """The spec of an entrant.
+
+    Args:
+        given: a file, ``FILE:NAME``, or the spec of a mind.
+    """
+    return given if given.partition(":")[0] in KINDS else f"py:{given}"
+
+
 def entrants(given: Sequence[str]) -> list[Entrant]:
     """The entrants of a tournament; files are run once, in processes of their own.
 
@@ -61,7 +70,7 @@ def entrants(given: Sequence[str]) -> list[Entrant]:
         MindSpecError: for specs that cannot be read, for files that cannot be used (all are
             named), for a mind that is given twice, or for fewer than two.
     """
-    specs = [each if each.partition(":")[0] in KINDS else f"py:{each}" for each in given]
+    specs = [spec_of(each) for each in given]
     check_forms(specs, ())
     if twice := [spec for place, spec in enumerate(specs) if spec in specs[:place]]:
         raise MindSpecError(f"{twice[0]} is entered twice: name each mind once.")

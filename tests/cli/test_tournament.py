@@ -7,6 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from sabm_mesa.minds.files.client import client
+from sabm_mesa.minds.files.isolation import bubblewrap_problem
 from tests.llm_server import LLMServer
 
 from .support import Sabm, one_line
@@ -23,10 +25,14 @@ def students(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "students"
 
 
-def test_the_examples_and_the_classical_mind(sabm: Sabm, students: Path) -> None:
+def test_the_examples_and_the_classical_mind(
+    sabm: Sabm, students: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SABM_ISOLATE")
     done = sabm("tournament", "kbc", "steps.py", "hasty.py", "--against", "classical", *SMALL)
 
-    assert (done.status, done.err) == (0, "")
+    assert done.status == 0
+    assert done.err == f"{client('steps.py').isolation}\n"
     lines = done.out.splitlines()
     assert lines[0] == (
         "Keynesian beauty contest: 3 minds, 3 agents in one population, 6 runs; "
@@ -90,11 +96,55 @@ def test_language_models_play_within_a_budget(sabm: Sabm, monkeypatch: pytest.Mo
         )  # fmt: skip
         stopped = sabm(*command, "--max-asks", "1")
         assert stopped.status == 1
-        assert one_line(stopped).endswith("with a larger budget goes on from there.")
+        assert stopped.err.endswith("with a larger budget goes on from there.\n")
         done = sabm(*command, "--max-asks", "2")
         assert done.status == 0
         assert "Spent on these runs in all: $0.0" in done.out
         assert server.stats["requests"] == 2
+
+
+NOT_ISOLATED_LINE = (
+    "Minds from files: not isolated, beside limits: they can read and write your files, use the "
+    "network, and stop the run (install bubblewrap, or trust them).\n"
+)
+
+
+@pytest.mark.usefixtures("students")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "kbc", "--minds", "py:steps.py=2,fixed:3=1"),
+        ("sweep", "kbc", "--minds", "py:steps.py", "--minds", "fixed:3"),
+        ("tournament", "kbc", "steps.py", "fixed:3", "fixed:4"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_line_says_how_minds_from_files_are_isolated(
+    command: tuple[str, ...], sabm: Sabm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SABM_ISOLATE", "")
+    monkeypatch.setenv("SABM_PASS_ENV", "")
+    monkeypatch.setenv("MINE", "5")
+    size = ("--set", "n_players=3", "--rounds", "1", "--seed", "1", "--no-isolate")
+    done = sabm(*command, *size, "--pass-env", "MINE", "--json")
+
+    assert done.status == 0
+    assert json.loads(done.out)["scenario"] == "kbc"
+    assert done.err == NOT_ISOLATED_LINE
+
+
+@pytest.mark.usefixtures("students")
+def test_isolation_that_is_demanded_and_not_there_ends_the_command(
+    sabm: Sabm, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bubblewrap_problem.cache_clear()
+    monkeypatch.setenv("SABM_ISOLATE", "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = sabm("tournament", "kbc", "steps.py", "lucky.py", "--isolate")
+    bubblewrap_problem.cache_clear()
+
+    assert done.status == 2
+    assert "cannot be isolated here: the program bwrap is not there." in one_line(done)
 
 
 def test_minds_from_files_in_other_commands(sabm: Sabm, students: Path) -> None:

@@ -8,15 +8,28 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any
 
 from sabm_mesa.errors import MindError, MindSpecError
+from sabm_mesa.minds.files.isolation import (
+    NOT_ISOLATED,
+    Isolation,
+    Visible,
+    environment,
+    hide_memory,
+    isolation_wanted,
+    names_passed,
+    sandbox,
+    visible,
+)
+from sabm_mesa.minds.files.supervisor import READY
 from sabm_mesa.minds.files.worker import Limits, Start
 
 Outcome = Mapping[str, Any]
@@ -26,7 +39,7 @@ import sys
 sys.path[:] = {path!r}
 from sabm_mesa.minds.files.worker import Limits
 from sabm_mesa.minds.files.supervisor import serve
-serve({link}, {limits!r})
+serve({link}, {limits!r}, namespaces={namespaces})
 """
 # The order of a set of texts is the same in every process; matrices are no reason for threads.
 _SAME = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -37,24 +50,50 @@ class SupervisorClient:
 
     Args:
         limits: the limits of time for a mind.
+        isolation: the means by which minds are isolated, where they work.
+        seen: all that they see in a sandbox, see `sabm_mesa.minds.files.isolation.visible`.
+        passed: the names of variables of the environment that they get.
 
     Raises:
         MindSpecError: when processes cannot be forked here.
     """
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        isolation: Isolation = NOT_ISOLATED,
+        seen: Sequence[Visible] = (),
+        passed: Sequence[str] = (),
+    ) -> None:
         if not hasattr(os, "fork"):
             raise MindSpecError(
                 "Minds from files (py:FILE) need Linux or macOS; on Windows, WSL has one."
             )
         self.pid = os.getpid()
-        self._limits = limits or Limits()
+        self.seen = seen
+        self._limits, self._wanted, self._passed = limits or Limits(), isolation, passed
+        self._ready: Future[bool] = Future()
+        self._living: set[int] = set()
+        self._retired = False
         self._lock = threading.Lock()
         self._numbers = count()
         self._waiting: dict[int, Future[Outcome]] = {}
         self._over: deque[int] = deque()
         self._link: Connection | None = None
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def isolation(self) -> Isolation:
+        """The means by which its minds are isolated, as its supervisor has found them to work."""
+        with self._lock:
+            if self._link is None:
+                self._link = self._begin()
+        return replace(self._wanted, namespaces=self._ready.result())
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has no process now; the next command begins one."""
+        return self._link is None
 
     def start(self, start: Start) -> tuple[int, Future[Outcome]]:
         """Start a mind.
@@ -67,6 +106,7 @@ class SupervisorClient:
             `MindError` when the system has no process left for it.
         """
         number = next(self._numbers)
+        self._living.add(number)
         return number, self._command("start", number, start)
 
     def ask(self, number: int, question: bytes) -> Future[Outcome]:
@@ -96,14 +136,22 @@ class SupervisorClient:
         with self._lock:
             self._end_those_over()
 
+    def retire(self) -> None:
+        """Close when the last of its minds has ended."""
+        self._retired = True
+        self.flush()
+
     def close(self) -> None:
         """End all minds, and the process that has them; in a fork they are not its own."""
         with self._lock:
-            if self._link is not None and self._process is not None and self.pid == os.getpid():
-                with suppress(OSError):
-                    self._link.send(("close", 0))
-                self._link = None
-                self._process.wait()
+            self._close()
+
+    def _close(self) -> None:
+        if self._link is not None and self._process is not None and self.pid == os.getpid():
+            with suppress(OSError):
+                self._link.send(("close", 0))
+            self._link = None
+            self._process.wait()
 
     def _command(self, command: str, number: int, given: object) -> Future[Outcome]:
         outcome: Future[Outcome] = Future()
@@ -120,25 +168,46 @@ class SupervisorClient:
         return outcome
 
     def _end_those_over(self) -> None:
-        while self._over and self._link is not None:
-            with suppress(OSError):
-                self._link.send(("end", self._over.popleft()))
+        while self._over:
+            number = self._over.popleft()
+            self._living.discard(number)
+            if self._link is not None:
+                with suppress(OSError):
+                    self._link.send(("end", number))
+        if self._retired and not self._living:
+            self._close()
 
     def _begin(self) -> Connection:
         ours, theirs = Pipe()
-        limits, link = self._limits, theirs.fileno()
-        path = [each or str(Path.cwd()) for each in sys.path]
-        code = _CODE.format(path=path, link=link, limits=limits)
-        nowhere = subprocess.DEVNULL
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", code], stdin=nowhere, stdout=nowhere, stderr=nowhere,
-            pass_fds=[link], env=os.environ | _SAME,
-        )  # fmt: skip
-        theirs.close()
-        threading.Thread(target=self._read, args=(ours,), name="sabm-minds", daemon=True).start()
+        begun: Future[None] = Future()
+        threading.Thread(
+            target=self._read, args=(ours, theirs, begun), name="sabm-minds", daemon=True
+        ).start()
+        begun.result()
         return ours
 
-    def _read(self, link: Connection) -> None:
+    def _begin_process(self, link: int) -> None:
+        path = [each or str(Path.cwd()) for each in sys.path]
+        code = _CODE.format(
+            path=path, link=link, limits=self._limits, namespaces=self._wanted.namespaces
+        )
+        before = sandbox(self.seen) if self._wanted.bubblewrap else []
+        nowhere = subprocess.DEVNULL
+        self._process = subprocess.Popen(
+            [*before, sys.executable, "-c", code], stdin=nowhere, stdout=nowhere, stderr=nowhere,
+            pass_fds=[link], env=environment(self._passed) | _SAME, start_new_session=True,
+        )  # fmt: skip
+
+    def _read(self, link: Connection, theirs: Connection, begun: Future[None]) -> None:
+        """Begin the process and read what comes from it: it ends with the thread that began it."""
+        try:
+            self._begin_process(theirs.fileno())
+        except (OSError, ValueError) as error:  # for the thread that waits
+            begun.set_exception(error)
+            return
+        finally:
+            theirs.close()
+        begun.set_result(None)
         with suppress(EOFError, OSError):
             while True:
                 self._tell(*link.recv())  # without the lock: who sends may wait for this thread
@@ -149,13 +218,23 @@ class SupervisorClient:
     def _give_up(self) -> None:
         """The process that has the minds is gone: another one is started for the next mind."""
         self._link = None
+        self._found(namespaces=False)
         if self._process is not None:
             self._process.kill()
             self._process.wait()
         for number in list(self._waiting):
             self._tell(number, {"problem": "its process is gone", "lost": True})
 
+    def _found(self, *, namespaces: bool) -> None:
+        if not self._ready.done():
+            self._ready.set_result(namespaces)
+            if not (namespaces or self._wanted.bubblewrap):
+                hide_memory()
+
     def _tell(self, number: int, outcome: Outcome) -> None:
+        if number == READY:
+            self._found(**outcome)
+            return
         waiting = self._waiting.pop(number, None)
         if waiting is not None and "refused" in outcome:
             waiting.set_exception(
@@ -169,18 +248,47 @@ class SupervisorClient:
 
 
 _lock = threading.Lock()
-_own: SupervisorClient | None = None
+_own: dict[tuple[object, ...], SupervisorClient] = {}
 
 
-def client() -> SupervisorClient:
-    """The client of this process; made anew in a forked one.
+def client(path: str) -> SupervisorClient:
+    """The client of this process for the minds in a file; made anew in a forked process.
+
+    A sandbox shows one folder of minds. Where minds cannot have namespaces of their own in it, each
+    file has a sandbox of its own.
+
+    Args:
+        path: the file.
 
     Raises:
-        MindSpecError: when processes cannot be forked here.
+        MindSpecError: when processes cannot be forked here, or isolation is demanded and cannot
+            be had.
     """
-    global _own  # noqa: PLW0603 - one for the process, as the loop of the engine is
+    wanted, passed = isolation_wanted(), names_passed()
+    if not wanted.bubblewrap:
+        return _client(wanted, passed)
+    file = Path(path).resolve()
+    seen = visible(str(file.parent))
+    shared = _client(wanted, passed, seen, str(file.parent))
+    if shared.isolation.namespaces:
+        return shared
+    return _client(wanted, passed, seen, str(file))
+
+
+def _client(
+    wanted: Isolation, passed: Sequence[str], seen: Sequence[Visible] = (), place: str = ""
+) -> SupervisorClient:
     with _lock:
-        if _own is None or _own.pid != os.getpid():
-            _own = SupervisorClient()
-            atexit.register(_own.close)
-        return _own
+        kind = os.getpid(), wanted, passed, place
+        own = _own.get(kind)
+        if own is None or own.seen != seen:
+            if own is not None:  # files were added, removed or replaced
+                own.retire()
+            own = _own[kind] = SupervisorClient(None, wanted, seen, passed)
+        return own
+
+
+@atexit.register
+def _close_all() -> None:
+    for own in _own.values():
+        own.close()

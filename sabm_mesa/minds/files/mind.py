@@ -19,8 +19,9 @@ all (120 s for a mind that says ``paid = True`` of itself). A mind that raises, 
 its process, needs more memory than 1 GiB or answers with something else loses that decision: it is
 recorded as invalid, with the reason. After a loss of its process it begins anew, without what it
 has learned; when it has lost three, it is not asked any more in that run. Its output is thrown
-away. All this guards against mistakes, not against malice: a file is a program, and runs with the
-rights of whoever runs it.
+away. A mind gets few variables of the environment, and neither key nor name of an account is among
+them. How far it is kept from files, the network and other processes depends on the machine: see
+`sabm_mesa.minds.files.isolation`.
 
 An answer counts as free, so that it can be had again, unless the class or function has an attribute
 ``paid = True``. A recording holds the SHA-256 of the file under ``versions``. A replay takes the
@@ -126,7 +127,7 @@ def digest(source: bytes) -> str:
 
 @cache  # a command builds the same model several times
 def _found(path: str, name: str, source: bytes) -> Mapping[str, Any]:
-    own = client()
+    own = client(path)
     player, ready = own.start(Start(source=source, path=path, name=name))
     found = ready.result()
     own.end(player)
@@ -142,7 +143,7 @@ class FileMind(Mind):
     Args:
         file: where it is from.
         agent: whose mind it is; its random streams are the mind's.
-        supervisor: the client of the supervisor that has its process; this process's when None.
+        supervisor: the client of the supervisor that has its process; that of the file when None.
 
     Attributes:
         version: the SHA-256 of the file.
@@ -154,7 +155,8 @@ class FileMind(Mind):
         self, file: MindFile, agent: SmartAgent, supervisor: SupervisorClient | None = None
     ) -> None:
         self.spec, self.paid, self.version = file.spec, file.paid, file.version
-        self._file, self._agent, self._client = file, agent, supervisor
+        self._file, self._agent, self._given = file, agent, supervisor
+        self._client: SupervisorClient | None = None
         self._losses = 0
         self._worker: int | None = None
         self._end: Callable[[], object] = _nothing
@@ -178,9 +180,8 @@ class FileMind(Mind):
         try:
             outcome = await self._begun(ask)
             begun = "problem" not in outcome
-            if begun and self._worker is not None:
-                supervisor = self._client or client()
-                outcome = await asyncio.wrap_future(supervisor.ask(self._worker, question))
+            if begun and self._worker is not None and self._client is not None:
+                outcome = await asyncio.wrap_future(self._client.ask(self._worker, question))
         except asyncio.CancelledError:  # its answer would be taken for that to a later question
             self.close()
             raise
@@ -193,15 +194,15 @@ class FileMind(Mind):
 
     def close(self) -> None:
         """End the process of the mind; when it is asked again it begins anew."""
-        if self._worker is not None:
+        if self._worker is not None and self._client is not None:
             self._worker = None
             self._end()
-            (self._client or client()).flush()
+            self._client.flush()
 
     async def _begun(self, ask: Ask) -> Mapping[str, Any]:
         if self._worker is not None:
             return {}
-        supervisor = self._client or client()
+        self._client = supervisor = self._given or client(self._file.path)
         start = Start(
             source=self._file.source,
             path=self._file.path,
@@ -233,7 +234,7 @@ class FileMind(Mind):
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy has no process, and begins anew."""
-        return {**self.__dict__, "_worker": None, "_end": _nothing}
+        return {**self.__dict__, "_worker": None, "_client": None, "_end": _nothing}
 
 
 def file_mind_maker(

@@ -1,7 +1,8 @@
 """The process of all minds: it forks one process for each, and stops slow ones.
 
 It is a fresh interpreter in which nothing but this package has been imported, so that a fork takes
-no threads, connections or files of the simulation along. It runs no code from a file itself.
+no threads, connections or files of the simulation along. It runs no code from a file itself. Where
+there is bubblewrap it runs inside of it.
 """
 
 from __future__ import annotations
@@ -19,10 +20,22 @@ from multiprocessing.connection import Connection, Pipe, wait
 from types import FrameType
 from typing import Any
 
-from sabm_mesa.minds.files.worker import FILES, PLAIN, Limits, Start, live
+from sabm_mesa.minds.files.isolation import (
+    FILES,
+    adopt_orphans,
+    children,
+    end_with_parent,
+    hide_memory,
+    namespaces_work,
+)
+from sabm_mesa.minds.files.worker import PLAIN, Limits, Start, live
 
 LARGEST = 2**20
 """Bytes of a message of a mind at most."""
+REAPED_S = 0.001
+"""Seconds between two looks for processes that are ending."""
+READY = -1
+"""Stands for the number of a mind in the first message, which says that there is a supervisor."""
 
 
 @dataclass
@@ -42,10 +55,11 @@ class Supervisor:
     Args:
         link: where commands come from and outcomes go to.
         limits: the limits of time for a mind.
+        namespaces: whether each mind gets namespaces of its own.
     """
 
-    def __init__(self, link: Connection, limits: Limits) -> None:
-        self._link, self._limits = link, limits
+    def __init__(self, link: Connection, limits: Limits, *, namespaces: bool) -> None:
+        self._link, self._limits, self._namespaces = link, limits, namespaces
         self._players: dict[int, _Worker] = {}
 
     def serve(self) -> None:
@@ -86,7 +100,7 @@ class Supervisor:
             return
         if pid == 0:
             try:
-                live(theirs, start, self._limits)
+                live(theirs, start, self._limits, namespaces=self._namespaces)
             finally:
                 os._exit(0)
         theirs.close()
@@ -154,23 +168,44 @@ class Supervisor:
             with suppress(ProcessLookupError):
                 os.kill(player.pid, signal.SIGKILL)
             _, status = os.waitpid(player.pid, 0)
+        self._end_orphans()
         return status
+
+    def _end_orphans(self) -> None:
+        """End what minds have started and left behind, which this process has adopted."""
+        known = {player.pid for player in self._players.values()}
+        while orphans := children() - known:
+            for pid in orphans:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            # None is waited for alone: the first of a namespace ends when all others are reaped.
+            reaped = [os.waitpid(pid, os.WNOHANG)[0] for pid in orphans]
+            if not any(reaped):
+                time.sleep(REAPED_S)
 
     def _say(self, number: int, outcome: dict[str, Any]) -> None:
         self._link.send((number, outcome))
 
 
-def serve(link: int, limits: Limits) -> None:
+def serve(link: int, limits: Limits, *, namespaces: bool) -> None:
     """Have minds for the process that has the other end of the link: what a supervisor runs.
 
     Args:
         link: the descriptor of the pipe.
         limits: the limits of time for a mind.
+        namespaces: whether each mind gets namespaces of its own, where that works.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one
     signal.signal(signal.SIGALRM, _interrupt)
     _allow_files()
-    Supervisor(Connection(link), limits).serve()
+    end_with_parent()
+    adopt_orphans()
+    namespaces = namespaces and namespaces_work()
+    if not namespaces:
+        hide_memory()
+    connection = Connection(link)
+    connection.send((READY, {"namespaces": namespaces}))
+    Supervisor(connection, limits, namespaces=namespaces).serve()
     sys.exit()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-import os
 import pickle
 import random
 import signal
@@ -24,13 +23,12 @@ import numpy as np
 
 from sabm_mesa.core.answers import AnswerSpec, Format
 from sabm_mesa.core.asks import Ask, Key, Observation
+from sabm_mesa.minds.files.isolation import confine
 
 MODULE = "mind_from_file"
 """How the file is called as a module, so that it takes no other module's place."""
 MEMORY = 2**30
 """Bytes that a mind may take beyond what every process of Python has."""
-FILES = 4096
-"""Open files of the process that has the minds at most."""
 LONGEST = 100_000
 """Characters of an answer at most."""
 BITS = 1024
@@ -214,7 +212,7 @@ class _Streams:
         return self.rng
 
 
-def live(link: Connection, start: Start, limits: Limits) -> None:
+def live(link: Connection, start: Start, limits: Limits, *, namespaces: bool) -> None:
     """Make the mind, and answer questions until the process is ended.
 
     Every message back is JSON: unlike a pickle it can do nothing to the one who reads it.
@@ -223,8 +221,10 @@ def live(link: Connection, start: Start, limits: Limits) -> None:
         link: where questions come from and answers go to.
         start: the data from which it is made.
         limits: its limits of time.
+        namespaces: whether it gets namespaces of its own.
     """
-    _alone(link.fileno())
+    confine(link.fileno(), str(Path(start.path).resolve().parent), namespaces=namespaces)
+    _limit_memory()
     random.seed(start.seed)
     np.random.seed(zlib.crc32(start.seed.encode()))  # noqa: NPY002 - a mind may draw from it
     try:
@@ -255,11 +255,7 @@ def _answer(found: Found, ask: Ask, runner: asyncio.Runner, path: str) -> object
         raise NoMind(told(error, path)) from error
 
 
-def _alone(link: int) -> None:
-    """Leave the group of processes, all open files but one, and the room for more memory."""
-    os.setsid()
-    os.closerange(3, link)
-    os.closerange(link + 1, FILES)
+def _limit_memory() -> None:
     if sys.platform == "linux":
         import resource
 

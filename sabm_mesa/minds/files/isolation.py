@@ -1,0 +1,477 @@
+"""Isolation of minds from files: what their processes see, reach and use up.
+
+Each mind has limits and an environment by whitelist, wherever it runs. Two means add to that where
+the machine has them:
+
+- ``bubblewrap``: the supervisor, and with it every mind, runs in a sandbox without network and
+  home, in which the system is read-only and nothing else of the machine is seen;
+- namespaces of Linux, one set for each mind: it sees no other process, has no network, and can
+  write to nothing but a ``/tmp`` of its own, which goes with it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from sabm_mesa.errors import MindSpecError
+
+FILES = 4096
+"""Open files of the process that has the minds at most."""
+FILE_SIZE = 16 * 2**20
+"""Bytes of a file that a mind writes at most."""
+PROCESSES = 64
+"""Processes and threads that a mind starts at most."""
+NOBODY = "65534"
+"""The number of the user and of the group in a sandbox."""
+SCRATCH = 64 * 2**20
+"""Bytes in the ``/tmp`` of a mind, or of a sandbox, at most."""
+
+DEMANDED, PASSED = "SABM_ISOLATE", "SABM_PASS_ENV"
+"""Variables of the environment: whether isolation is demanded (``1``) or not wanted (``0``), and
+the names of other variables that minds get. Child processes of a command have them too."""
+KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PATH", "PYTHONHOME", "TZ")
+"""The variables of the environment that every mind gets."""
+
+
+# What is asked for, and what there is.
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """Means by which minds are isolated, beside limits.
+
+    Attributes:
+        bubblewrap: whether they are in a sandbox.
+        namespaces: whether each has namespaces of its own.
+    """
+
+    bubblewrap: bool
+    namespaces: bool
+
+    @property
+    def name(self) -> str:
+        """The strongest means: ``"bubblewrap"``, ``"namespaces"`` or ``"limits"``."""
+        if self.bubblewrap:
+            return "bubblewrap"
+        return "namespaces" if self.namespaces else "limits"
+
+    def __str__(self) -> str:
+        """The means, and what they leave open, in a sentence."""
+        return "Minds from files: " + _SENTENCES[self.bubblewrap, self.namespaces]
+
+
+NOT_ISOLATED = Isolation(bubblewrap=False, namespaces=False)
+_SENTENCES = {
+    (True, True): "isolated by bubblewrap: no network, no home, a read-only system, each alone.",
+    (True, False): "isolated by bubblewrap: no network, no home, a read-only system; agents with "
+    "the same file can reach one another.",
+    (False, True): "isolated in part, by namespaces: no network, a read-only system, each alone; "
+    "but they can read your files (install bubblewrap, or trust them).",
+    (False, False): "not isolated, beside limits: they can read and write your files, use the "
+    "network, and stop the run (install bubblewrap, or trust them).",
+}
+
+
+def isolation_wanted() -> Isolation:
+    """The means to be used, from the environment and from what works on this machine.
+
+    Raises:
+        MindSpecError: when isolation is demanded and bubblewrap does not work here.
+    """
+    demanded = os.environ.get(DEMANDED, "").strip()
+    if demanded not in {"", "0", "1"}:
+        raise MindSpecError(f"{DEMANDED} has to be 1 (demanded), 0 (not wanted) or unset.")
+    if demanded == "0":
+        return NOT_ISOLATED
+    problem = bubblewrap_problem()
+    if demanded and problem:
+        raise MindSpecError(
+            f"Minds from files cannot be isolated here: {problem}. Install bubblewrap (bwrap), or "
+            "do without --isolate."
+        )
+    return Isolation(bubblewrap=not problem, namespaces=True)
+
+
+@cache
+def bubblewrap_problem() -> str:
+    """The reason why bubblewrap cannot be used here, ``""`` when it can."""
+    if sys.platform != "linux":
+        return "bubblewrap needs Linux"
+    if shutil.which("bwrap") is None:
+        return "the program bwrap is not there"
+    command = [*sandbox(visible()), sys.executable, "-c", ""]
+    done = subprocess.run(
+        command, env=environment(()), stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    return "" if done.returncode == 0 else (said[-1] if said else "bwrap does not run")
+
+
+def names_passed() -> tuple[str, ...]:
+    """The names of the variables that minds get beside `KEPT`, from the environment.
+
+    Raises:
+        MindSpecError: for a variable that is not set.
+    """
+    names = tuple(os.environ.get(PASSED, "").split())
+    for name in names:
+        if name not in os.environ:
+            raise MindSpecError(f"{name} is to be passed to minds from files and is not set.")
+    return names
+
+
+def environment(passed: Iterable[str]) -> dict[str, str]:
+    """The environment of minds.
+
+    Args:
+        passed: names of variables that they get beside `KEPT`.
+    """
+    return {name: os.environ[name] for name in (*KEPT, *passed) if name in os.environ}
+
+
+# The sandbox.
+
+
+@dataclass(frozen=True, order=True)
+class Visible:
+    """A file or folder that is seen in a sandbox, read-only.
+
+    Attributes:
+        path: its path in the sandbox.
+        real: the same without links.
+        node: its number in the file system: a file that was replaced is another one.
+    """
+
+    path: str
+    real: str
+    node: int
+
+
+def visible(folder: str = "") -> tuple[Visible, ...]:
+    """All that a sandbox shows, beside the system's programs and libraries.
+
+    That is Python, the installed packages, the modules of the other folders on Python's path, and
+    the files beside the minds.
+
+    Args:
+        folder: the folder of the minds, ``""`` for none.
+    """
+    seen = {Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2]}
+    for place in (Path(each).absolute() for each in sys.path):
+        seen.update([place] if _is_installed(place) else modules(place))
+    if folder:
+        seen.update(beside(Path(folder)))
+    # Under its own name, and under that to which links in its path lead.
+    places = {(each, each.resolve()) for each in seen} | {(each.resolve(),) * 2 for each in seen}
+    return tuple(
+        sorted(
+            Visible(str(path), str(real), real.stat().st_ino)
+            for path, real in places
+            if real.exists() and not path.is_relative_to("/usr")
+        )
+    )
+
+
+def sandbox(seen: Iterable[Visible]) -> list[str]:
+    """The beginning of a command that runs in a sandbox of bubblewrap.
+
+    Args:
+        seen: as `visible` returns it.
+    """
+    binds = [word for each in seen for word in ("--ro-bind", each.real, each.path)]
+    return [
+        "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+        # A user who is root there could not be given namespaces of its own once more.
+        "--unshare-user", "--uid", NOBODY, "--gid", NOBODY,
+        *_system(), "--proc", "/proc", "--dev", "/dev",
+        "--size", str(SCRATCH), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",
+        "--size", str(SCRATCH), "--tmpfs", "/tmp",
+        *binds, "--remount-ro", "/", "--chdir", "/tmp", "--setenv", "HOME", "/tmp",
+    ]  # fmt: skip
+
+
+def modules(folder: Path) -> Iterator[Path]:
+    """The modules and packages in a folder.
+
+    Args:
+        folder: a folder on Python's path.
+    """
+    for path in _entries(folder):
+        is_module = path.suffix in {".py", ".so"} and path.is_file()
+        if is_module or (path / "__init__.py").is_file():
+            yield path
+
+
+def beside(folder: Path) -> Iterator[Path]:
+    """The files of a folder that a mind in it may read: no hidden ones and no recordings.
+
+    Of folders in it only packages are seen; of a home itself, only modules and packages.
+
+    Args:
+        folder: the folder of a mind.
+    """
+    yield from modules(folder)
+    if Path.home().resolve().is_relative_to(folder):
+        return
+    for path in _entries(folder):
+        if path.is_file() and ".sqlite" not in path.name:
+            yield path
+
+
+def _entries(folder: Path) -> list[Path]:
+    """The entries of a folder, without hidden ones and links, which may lead elsewhere."""
+    try:
+        found = sorted(folder.iterdir())
+    except OSError:  # not there, not a folder, not readable
+        return []
+    return [path for path in found if not path.name.startswith(".") and not path.is_symlink()]
+
+
+def _is_installed(place: Path) -> bool:
+    """Whether it belongs to Python itself or holds installed packages."""
+    whole = place.name in {"site-packages", "dist-packages"} or place.suffix in {".zip", ".egg"}
+    return whole or place.is_relative_to(sys.base_prefix)
+
+
+def _system() -> Iterator[str]:
+    """Options that show the system's programs and libraries, and what these read of /etc."""
+    for path in ("/usr", "/nix/store", "/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime"):
+        if Path(path).exists():
+            yield from ("--ro-bind", path, path)
+    for path in ("/bin", "/lib", "/lib32", "/lib64", "/sbin"):
+        if Path(path).is_symlink():
+            yield from ("--symlink", str(Path(path).readlink()), path)
+        elif Path(path).exists():
+            yield from ("--ro-bind", path, path)
+
+
+# The process of a mind.
+
+_PDEATHSIG, _DUMPABLE, _SUBREAPER, _NO_NEW_PRIVILEGES = 1, 4, 36, 38
+_NEW_NAMESPACES = 0x20000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
+"""Of mounts, names, shared memory, users, processes and the network."""
+_READ_ONLY, _NO_SETUID, _NO_DEVICES, _BIND, _RECURSIVE, _PRIVATE = 1, 2, 4, 4096, 16384, 1 << 18
+_MOUNT_SETATTR, _AT_RECURSIVE = 442, 0x8000
+_CAPABILITIES_3 = 0x20080522
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _call(name: str, *arguments: object) -> None:
+    """Call a function of the C library.
+
+    Raises:
+        OSError: when it fails.
+    """
+    if getattr(_libc(), name)(*arguments):
+        raise OSError(ctypes.get_errno(), f"{name}: {os.strerror(ctypes.get_errno())}")
+
+
+def _prctl(option: int, value: int) -> None:
+    """Set an attribute of this process; nothing where there is none such."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            _call("prctl", option, *map(ctypes.c_ulong, (value, 0, 0, 0)))
+
+
+def hide_memory() -> None:
+    """Keep other processes of the same user from the memory and environment of this one."""
+    _prctl(_DUMPABLE, 0)
+
+
+def adopt_orphans() -> None:
+    """Make this process the parent of all that its children leave behind."""
+    _prctl(_SUBREAPER, 1)
+
+
+def end_with_parent() -> None:
+    """Have this process killed when the thread that started it ends, with its process or alone."""
+    _prctl(_PDEATHSIG, signal.SIGKILL)
+
+
+def children() -> set[int]:
+    """The processes whose parent is this one; none where the system does not tell."""
+    try:
+        said = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+    except OSError:
+        return set()
+    return set(map(int, said.split()))
+
+
+def namespaces_work() -> bool:
+    """Whether a process may have namespaces of its own here; a fork of this one tries."""
+    if sys.platform != "linux":
+        return False
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _enter_namespaces(())
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def confine(link: int, folder: str, *, namespaces: bool) -> None:
+    """Confine this process, a fork of the supervisor; only a mind's process returns from it.
+
+    With namespaces of its own this process stays outside of them and waits, and the mind's is its
+    child.
+
+    Args:
+        link: the descriptor of the pipe to the supervisor, the only file that stays open.
+        folder: the folder of the mind.
+        namespaces: whether the mind gets namespaces of its own.
+    """
+    import resource
+
+    end_with_parent()
+    os.setsid()
+    os.closerange(3, link)
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    os.closerange(link + 1, soft if FILES < soft < 2**20 else FILES)
+    tasks = PROCESSES
+    if namespaces:
+        _enter_namespaces([folder, *sys.path, sys.prefix, sys.base_prefix])
+        _fork_into_namespaces(link)
+    else:
+        tasks += _tasks_of_user()
+    _prctl(_NO_NEW_PRIVILEGES, 1)
+    _drop_capabilities()
+    for limit, value in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, FILE_SIZE),
+        (resource.RLIMIT_NPROC, tasks),
+    ):
+        with suppress(ValueError, OSError):  # there may be a narrower limit already
+            resource.setrlimit(limit, (value, value))
+
+
+def _tasks_of_user() -> int:
+    """Processes and threads of this user: the limit of their number counts all of them."""
+    found = 0
+    with suppress(OSError):
+        for each in Path("/proc").iterdir():
+            with suppress(OSError):  # it has just ended
+                if each.name.isdigit() and each.stat().st_uid == os.getuid():
+                    found += len(list((each / "task").iterdir()))
+    return found
+
+
+def _drop_capabilities() -> None:
+    """Give up the rights of root beyond those of the owner of its files."""
+    if sys.platform == "linux":
+        header = (ctypes.c_uint32 * 2)(_CAPABILITIES_3, 0)
+        with suppress(OSError):
+            _call("capset", header, (ctypes.c_uint32 * 6)())
+
+
+def _enter_namespaces(needed: Iterable[str]) -> None:
+    """Give this process namespaces of its own, and its children one of processes.
+
+    Args:
+        needed: files and folders that have to be seen, also when they are in ``/tmp``.
+
+    Raises:
+        OSError: when the system does not allow it.
+    """
+    user, group = os.getuid(), os.getgid()
+    _prctl(_DUMPABLE, 1)  # or the maps could not be written
+    _call("unshare", _NEW_NAMESPACES)
+    _tell_kernel("setgroups", "deny")
+    _tell_kernel("uid_map", f"{user} {user} 1")
+    _tell_kernel("gid_map", f"{group} {group} 1")
+    _mount(None, "/", None, _RECURSIVE | _PRIVATE)
+    _make_read_only()
+    _cover("/tmp", [path for path in needed if Path(path).is_relative_to("/tmp")])
+    if Path("/dev/shm").is_dir():
+        _cover("/dev/shm", ())
+    _mount("none", "/proc", "tmpfs", _READ_ONLY)
+
+
+def _tell_kernel(name: str, said: str) -> None:
+    descriptor = os.open(f"/proc/self/{name}", os.O_WRONLY)
+    try:
+        os.write(descriptor, said.encode())
+    finally:
+        os.close(descriptor)
+
+
+def _make_read_only() -> None:
+    attributes = (ctypes.c_uint64 * 4)(_READ_ONLY)
+    number, flags = ctypes.c_long(_MOUNT_SETATTR), ctypes.c_uint(_AT_RECURSIVE)
+    size = ctypes.c_size_t(ctypes.sizeof(attributes))
+    _call("syscall", number, ctypes.c_int(-1), b"/", flags, attributes, size)
+
+
+def _cover(folder: str, needed: Iterable[str]) -> None:
+    """Lay an empty folder over one, with only those in it that are needed."""
+    there = {path: os.open(path, os.O_PATH) for path in needed if Path(path).exists()}
+    data = f"size={SCRATCH},mode=1777"
+    _mount("none", folder, "tmpfs", _NO_SETUID | _NO_DEVICES, data)
+    for path, descriptor in sorted(there.items()):
+        if not Path(path).exists():  # else it is in another one
+            _make_place(Path(path), is_folder=Path(f"/proc/self/fd/{descriptor}").is_dir())
+            _mount(f"/proc/self/fd/{descriptor}", path, None, _BIND | _RECURSIVE)
+        os.close(descriptor)
+
+
+def _make_place(path: Path, *, is_folder: bool) -> None:
+    if is_folder:
+        path.mkdir(parents=True)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
+def _mount(source: str | None, target: str, kind: str | None, flags: int, data: str = "") -> None:
+    texts: list[bytes | None] = [None if t is None else t.encode() for t in (source, target, kind)]
+    _call("mount", *texts, ctypes.c_ulong(flags), data.encode() or None)
+
+
+def _fork_into_namespaces(link: int) -> None:
+    """Go on as the first processes of a namespace: one that only waits, and the mind's.
+
+    The pipe stays open in this process, so that the supervisor sees its end when all have ended.
+    """
+    keeper = _fork()
+    if keeper == 0:
+        os.close(link)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody else waits for what is left behind
+        while True:
+            signal.pause()
+    mind = _fork()
+    if mind == 0:
+        os.setsid()  # a signal to its group reaches nobody outside
+        return
+    _, status = os.waitpid(mind, 0)
+    os.kill(keeper, signal.SIGKILL)  # and with it everything in the namespace
+    os.waitpid(keeper, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        with suppress(OSError, ValueError):
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+def _fork() -> int:
+    """Fork; the child ends with this process."""
+    pid = os.fork()
+    if pid == 0:
+        end_with_parent()
+        if os.getppid() != 0:  # it has ended before that
+            os._exit(1)
+    return pid
