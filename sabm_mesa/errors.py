@@ -34,6 +34,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 KEY_VARIABLE = "OPENAI_API_KEY"
+_key_variables = {KEY_VARIABLE}
+_secrets: set[str] = set()
 HIDDEN = "[key]"
 SHORTEST_SECRET = 8
 """Shorter keys, such as ``none`` or ``EMPTY`` for a local server, are no secrets but words."""
@@ -51,15 +53,40 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def key() -> str:
-    """The API key of the environment, or ``""``."""
-    return os.environ.get(KEY_VARIABLE, "").strip()
+def key(variable: str = KEY_VARIABLE) -> str:
+    """An API key of the environment, or ``""``.
+
+    Args:
+        variable: the variable that holds it.
+    """
+    return os.environ.get(variable, "").strip()
+
+
+def hide_variable(variable: str) -> None:
+    """Hide a key from now on, wherever texts are written.
+
+    Args:
+        variable: the variable of the environment that holds it.
+    """
+    if variable:
+        _key_variables.add(variable)
+
+
+def hide_words(secret: str) -> None:
+    """Hide a text from now on, wherever texts are written.
+
+    Args:
+        secret: the text.
+    """
+    _secrets.add(secret)
 
 
 def without_key(text: str) -> str:
-    """A text in which the API key of the environment, should it be there, cannot be read."""
-    secret = key()
-    return text.replace(secret, HIDDEN) if len(secret or "") >= SHORTEST_SECRET else text
+    """A text in which no key that is known here can be read."""
+    for secret in [*map(key, _key_variables), *_secrets]:
+        if len(secret) >= SHORTEST_SECRET:
+            text = text.replace(secret, HIDDEN)
+    return text
 
 
 def error_message(error: BaseException) -> str:

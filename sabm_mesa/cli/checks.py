@@ -32,8 +32,8 @@ from sabm_mesa.errors import (
     UsageError,
     key,
 )
-from sabm_mesa.llm.address import URL_VARIABLE, endpoint_url
 from sabm_mesa.llm.client import Completion, Request
+from sabm_mesa.llm.endpoints import URL_VARIABLE, endpoint_url
 from sabm_mesa.llm.openai_client import OpenAIClient
 from sabm_mesa.llm.prices import PriceTable
 from sabm_mesa.recording import load_runs
@@ -238,7 +238,7 @@ def endpoint(base_url: str | None, model: str | None, timeout_s: float) -> Check
         return Check("endpoint", State.OK, "not asked: there is no key and no --base-url")
     try:
         client = OpenAIClient(endpoint_url(base_url), timeout_s)
-        client.check_key()
+        client.endpoint.check_key()
         said = engine.run(_ask(client, model))
     except (LLMError, UsageError) as error:
         return Check("endpoint", State.PROBLEM, str(error))
@@ -271,7 +271,7 @@ async def _other_models(client: OpenAIClient, model: str | None) -> str:
 
 
 async def _some_model(client: OpenAIClient) -> str:
-    if client.needs_key:
+    if client.endpoint.is_openai:
         return OPENAI_MODEL
     there = await client.models()
     if not there:

@@ -82,8 +82,8 @@ Minds = Annotated[
     typer.Option(
         "--minds",
         help="Who decides: classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL, "
-        "gguf:FILE, py:FILE; several with their numbers: 'llm:a=5,fixed:0=1'. classical by "
-        "default.",
+        "llm:MODEL@NAME, gguf:FILE, py:FILE; several with their numbers: 'llm:a=5,fixed:0=1'. "
+        "classical by default.",
         autocompletion=complete_minds,
     ),
 ]
@@ -115,6 +115,13 @@ PassEnv = Annotated[
 BaseURL = Annotated[
     str | None, typer.Option(help="OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1.")
 ]
+EndpointsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--endpoints",
+        help="Your file of endpoints (TOML), for minds llm:MODEL@NAME and their keys.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -125,6 +132,7 @@ class LLMOptions:
     """
 
     base_url: BaseURL = None
+    endpoints: EndpointsFile = None
     max_concurrency: Annotated[
         int | None, typer.Option(min=1, help="Requests under way at once at most.")
     ] = None
@@ -160,10 +168,10 @@ class LLMOptions:
         Raises:
             ParameterError: for an option that cannot be used.
         """
-        from sabm_mesa.llm import Connection
+        from sabm_mesa.llm import Connection, read_endpoints
 
         options = {
-            "base_url": self.base_url, "max_concurrency": self.max_concurrency,
+            "max_concurrency": self.max_concurrency,
             "timeout_s": self.timeout, "share_requests": self.share_requests,
             "max_usd": self.budget_usd, "max_asks": self.max_asks, "max_tokens": self.max_tokens,
         }  # fmt: skip
@@ -173,7 +181,14 @@ class LLMOptions:
         if self.prices is not None:
             given["prices"] = None
         connection = Connection.of_recorded({**(recorded or {}), **given})
-        return replace(connection, prices=self.prices) if self.prices else connection
+        endpoints = read_endpoints(self.endpoints) if self.endpoints else {}
+        return replace(
+            connection,
+            base_url=self.base_url,
+            endpoints=endpoints,
+            prices=self.prices or connection.prices,
+            agreed=None if recorded is None else connection.agreed,
+        )
 
 
 NO_LLM_OPTIONS = LLMOptions()

@@ -10,6 +10,7 @@ from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     BaseURL,
     Condition,
+    EndpointsFile,
     Minds,
     Rounds,
     ScenarioName,
@@ -27,18 +28,19 @@ def play(
     rounds: Rounds = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed; drawn by default.")] = None,
     base_url: BaseURL = None,
+    endpoints: EndpointsFile = None,
     time_limit: Annotated[
         float | None, typer.Option(min=0.1, help="Seconds until a question is given up; no limit.")
     ] = None,
 ) -> None:
     """Take one seat of a scenario yourself, here in the terminal; --minds decide for the others."""
     from sabm_mesa.cli.seat import play as take_seat
-    from sabm_mesa.llm import Connection
+    from sabm_mesa.llm import Connection, read_endpoints
 
     parameters = parameters_from(
         set_ or [],
         {"minds": minds, "condition": condition, "n_rounds": rounds, "rng": seed},
     )
     others = parameters.pop("minds", "classical")
-    parameters["connection"] = Connection(base_url)
+    parameters["connection"] = Connection(base_url, read_endpoints(endpoints) if endpoints else {})
     take_seat(name, parameters, others=others, time_limit_s=time_limit, say=say)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,9 +21,10 @@ from sabm_mesa.cli.options import (
     parameters_from,
     with_llm_options,
 )
-from sabm_mesa.errors import ParameterError
+from sabm_mesa.errors import KEY_VARIABLE, ParameterError
 
 if TYPE_CHECKING:
+    from sabm_mesa.llm import Connection
     from sabm_mesa.recording import RecordedRun
 
 OnlyRuns = Annotated[
@@ -105,7 +109,7 @@ def resume(
     from sabm_mesa.runs import rerun
 
     found = load_runs(recording, run) if run else rerun.to_resume(recording)
-    connection = llm.connection(found[0].connection)
+    connection = _agreed(llm.connection(found[0].connection), found, as_json=as_json)
     for line in missing(recording, rerun.lost_before(found, connection.prices)):
         say(line, err=True)
     with Progress(found[0].scenario, len(found)) as progress:
@@ -159,7 +163,7 @@ def fork(
         {"minds": minds, "condition": condition, "n_rounds": rounds, "prompts": prompts},
     )
     found = load_runs(recording, run) if run else rerun.latest(load_runs(recording))
-    connection = llm.connection(found[0].connection)
+    connection = _agreed(llm.connection(found[0].connection), found, as_json=as_json)
     into = out / "recording.sqlite"
     with Progress(found[0].scenario, len(found)) as progress:
         done = guarded(
@@ -171,6 +175,32 @@ def fork(
             into,
         )  # fmt: skip
     deliver(done, out, into, as_json=as_json)
+
+
+def _agreed(connection: Connection, found: Sequence[RecordedRun], *, as_json: bool) -> Connection:
+    """The connection with what is answered to a question about the addresses of a recording.
+
+    Where nobody can be asked the connection stays as it is, and what is not known is refused.
+    """
+    from sabm_mesa.runs.rerun import foreign_addresses
+
+    foreign = foreign_addresses(found, connection)
+    if not foreign or as_json or not sys.stdin.isatty():
+        return connection
+    own = connection.recorded_url if connection.base_url is None else None
+    say(f"The recording asks {', '.join(foreign)}, which is no address of this command.")
+    say(
+        f"Prompts are sent there, and {KEY_VARIABLE} if it is set."
+        if own in foreign
+        else "Prompts are sent there, and no key."
+    )
+    if not typer.confirm("Go on?"):
+        raise typer.Exit(2)
+    return replace(
+        connection,
+        base_url=own if own in foreign else connection.base_url,
+        agreed=frozenset(foreign),
+    )
 
 
 def _verified(recorded: RecordedRun, answers: int) -> str:

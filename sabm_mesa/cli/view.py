@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from sabm_mesa.cli.app import app, say
-from sabm_mesa.cli.options import BaseURL, complete_scenarios
+from sabm_mesa.cli.options import BaseURL, EndpointsFile, complete_scenarios
 from sabm_mesa.models import registry
 
 HOST, PORT = "127.0.0.1", 8765
@@ -31,10 +31,11 @@ def view(
     ] = HOST,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen at.")] = PORT,
     base_url: BaseURL = None,
+    endpoints: EndpointsFile = None,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
 ) -> None:
     """Open the viewer in a browser: watch scenarios, read recordings, play with people."""
-    from sabm_mesa.llm.address import URL_VARIABLE, check_url
+    from sabm_mesa.llm.endpoints import ENDPOINTS_VARIABLE, URL_VARIABLE, check_url, read_endpoints
     from sabm_mesa.visualization.access import LOOPBACK
     from sabm_mesa.visualization.server import serve
 
@@ -46,6 +47,9 @@ def view(
         path = f"/scenario/{name}"
     if base_url is not None:
         os.environ[URL_VARIABLE] = check_url(base_url)
+    if endpoints is not None:
+        read_endpoints(endpoints)
+        os.environ[ENDPOINTS_VARIABLE] = str(endpoints.resolve())
 
     def ready(address: str) -> None:
         if host not in LOOPBACK:

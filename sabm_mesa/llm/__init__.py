@@ -17,18 +17,26 @@ import atexit
 import math
 import os
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.core import engine
 from sabm_mesa.core.parameters import check_int
-from sabm_mesa.errors import ParameterError
-from sabm_mesa.llm.address import check_url, endpoint_url
+from sabm_mesa.errors import KEY_VARIABLE, ParameterError, UnknownName, about
 from sabm_mesa.llm.budget import CAPS, Budget, BudgetClient, check_price
 from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.llm.coalescing import CoalescingClient, SupportsN
+from sabm_mesa.llm.endpoints import (
+    NAME,
+    Endpoint,
+    check_url,
+    endpoint_url,
+    is_loopback,
+    is_openai,
+    read_endpoints,
+)
 from sabm_mesa.llm.in_flight import FinishInFlightClient, NoteSentClient
 from sabm_mesa.llm.limit import CEILING, LimitClient, Limiter
 from sabm_mesa.llm.prices import PriceClient, PriceTable
@@ -44,11 +52,13 @@ __all__ = [
     "Client",
     "Completion",
     "Connection",
+    "Endpoint",
     "Request",
     "ScriptedClient",
     "close_all",
     "connect",
     "connect_file",
+    "read_endpoints",
 ]
 
 TIMEOUT_S = 120.0
@@ -61,6 +71,7 @@ class Connection:
     Attributes:
         base_url: the endpoint of minds that name none; when None, what OPENAI_BASE_URL in the
             environment says, or OpenAI's own.
+        endpoints: name → endpoint, for minds ``llm:MODEL@NAME`` (see `read_endpoints`).
         max_concurrency: requests under way at once at most, or None.
         timeout_s: seconds after which a request is given up.
         max_retries: how often a request is sent again at most.
@@ -68,18 +79,26 @@ class Connection:
         budget: caps over all runs that share this object, or None.
         share_requests: whether identical questions that are asked at once are sent as one request
             for so many answers (`coalescing` says which).
+        recorded_url: when `base_url` is None, the endpoint of minds that name none, as a recording
+            has it.
+        agreed: addresses that minds of a recording may name besides those of this computer, of the
+            file of endpoints, and of `base_url`, the environment and OpenAI; None when the minds
+            come from no recording, and may name any.
 
     Raises:
         ParameterError: for an illegal value.
     """
 
     base_url: str | None = None
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict, hash=False)
     max_concurrency: int | None = None
     timeout_s: float = TIMEOUT_S
     max_retries: int = MAX_RETRIES
     prices: str | Path | None = None
     budget: Budget | None = field(default=None, compare=False)
     share_requests: bool = False
+    recorded_url: str | None = None
+    agreed: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         """Refuse what would wait for ever or reach nothing."""
@@ -97,13 +116,16 @@ class Connection:
     def of_recorded(cls, said: Mapping[str, Any]) -> Connection:
         """The connection that a recording tells of, with its caps and nothing spent.
 
+        Its address comes from the file, so no key goes there unless it is this command's own, and
+        nothing at all unless it is this computer's; `endpoint` says so.
+
         Args:
             said: the result of `as_recorded`; ``{}`` stands for the defaults.
 
         Raises:
             ParameterError: when the price file of the run is gone.
         """
-        names = ("base_url", "max_concurrency", "timeout_s", "max_retries", "share_requests")
+        names = ("max_concurrency", "timeout_s", "max_retries", "share_requests")
         caps = {cap: said[cap] for cap in CAPS if said.get(cap) is not None}
         prices = said.get("prices")
         own = prices if prices and str(prices).endswith(".toml") else None
@@ -113,12 +135,75 @@ class Connection:
             **{name: said[name] for name in names if name in said},
             prices=own,
             budget=Budget(**caps) if caps else None,
+            recorded_url=said.get("base_url"),
+            agreed=frozenset(),
         )
+
+    def for_recorded(self, agreed: Iterable[str] = ()) -> Connection:
+        """The connection for minds that come from a recording.
+
+        Args:
+            agreed: addresses that they may name, where this connection does not say already.
+        """
+        return self if self.agreed is not None else replace(self, agreed=frozenset(agreed))
+
+    def may_ask(self, url: str) -> bool:
+        """Whether something is sent to an address that a recording may have brought along.
+
+        Args:
+            url: the address.
+        """
+        known = {endpoint_url(self.base_url), endpoint_url(None)}
+        known |= {each.url for each in self.endpoints.values()} | (self.agreed or frozenset())
+        return self.agreed is None or url in known or is_openai(url) or is_loopback(url)
+
+    @about("base_url")
+    def endpoint(self, named: str | None = None) -> Endpoint:
+        """The endpoint that a mind asks.
+
+        Args:
+            named: its name or address; None for that of minds that name none.
+
+        Raises:
+            UnknownName: for a name that the file of endpoints does not have.
+            ParameterError: for an address that is none, or one from a recording that nobody here
+                has agreed to.
+        """
+        own = endpoint_url(self.base_url)
+        if not named and (self.base_url is not None or self.recorded_url in {None, own}):
+            return Endpoint(own, key_env=KEY_VARIABLE)
+        named = named or self.recorded_url or ""
+        if NAME.match(named):
+            if named not in self.endpoints:
+                raise UnknownName(
+                    "endpoint",
+                    named,
+                    self.endpoints,
+                    "Endpoints are listed in a file: --endpoints.",
+                )
+            return self.endpoints[named]
+        url = check_url(named)
+        if url in {own, endpoint_url(None)} or is_openai(url):
+            return Endpoint(url, key_env=KEY_VARIABLE)
+        listed = [each for each in self.endpoints.values() if each.url == url]
+        if listed[1:]:
+            raise ParameterError(
+                f"The endpoints {', '.join(each.name for each in listed)} have the address {url}: "
+                "say which is meant, llm:MODEL@NAME."
+            )
+        if not self.may_ask(url):
+            raise ParameterError(
+                f"The recording asks {url}, which is no address of this command, so nothing is "
+                f"sent there: if it is right, add --base-url {url} ({KEY_VARIABLE} is then sent "
+                "too), or list it in a file (--endpoints)."
+            )
+        return listed[0] if listed else Endpoint(url)
 
     def as_recorded(self) -> dict[str, Any]:
         """Return the recorded form of the connection: all but the budget's state."""
         said: dict[str, Any] = {
-            "base_url": endpoint_url(self.base_url),
+            "base_url": endpoint_url(self.base_url or self.recorded_url),
+            "endpoints": {name: each.url for name, each in self.endpoints.items()},
             "max_concurrency": self.max_concurrency,
             "timeout_s": self.timeout_s,
             "max_retries": self.max_retries,
@@ -133,49 +218,50 @@ class Connection:
 
 
 _lock = threading.Lock()
-_clients: dict[tuple[str | None, float], OpenAIClient] = {}
+_clients: dict[tuple[str, float], OpenAIClient] = {}
 _files: dict[Path, GGUFClient] = {}
-_limiters: dict[str | Path | None, Limiter] = {}
-_supports_n: dict[tuple[str | None, str], SupportsN] = {}
+_limiters: dict[str | Path, Limiter] = {}
+_supports_n: dict[tuple[str, str], SupportsN] = {}
 _of_parents: list[object] = []
 
 
 def connect(
-    url: str | None = None, connection: Connection | None = None, model: str = ""
+    named: str | None = None, connection: Connection | None = None, model: str = ""
 ) -> Client:
     """The chain of clients for an endpoint.
 
     Args:
-        url: the endpoint that a mind names; None for that of the connection.
+        named: the name or address of the endpoint that a mind names; None for that of the
+            connection.
         connection: how endpoints are reached; the defaults when None.
         model: the name of the model, to check that a budget in dollars can be kept.
 
     Raises:
         MissingKey: when the endpoint needs a key and the environment has none.
-        ParameterError: when the price file cannot be read, the address is none, or the model has
-            no price for a budget in dollars.
+        UsageError: when the price file cannot be read, the model has no price for a budget in
+            dollars, or the endpoint cannot be used (see `Connection.endpoint`).
     """
     from sabm_mesa.llm.openai_client import OpenAIClient
 
     how = connection or Connection()
-    url = endpoint_url(url or how.base_url)
+    endpoint = how.endpoint(named)
     prices = PriceTable(how.prices)
     if model:
         check_price(model, how.budget, prices)
     with _lock:
-        place = (url, how.timeout_s)
+        place = (endpoint.identity, how.timeout_s)
         if place not in _clients:
-            _clients[place] = OpenAIClient(url, how.timeout_s)
-        endpoint = _clients[place]
-        limiter = _limiters.setdefault(url, Limiter())
-        supports_n = _supports_n.setdefault((url, model), SupportsN())
+            _clients[place] = OpenAIClient(endpoint, how.timeout_s)
+        sender = _clients[place]
+        limiter = _limiters.setdefault(endpoint.identity, Limiter())
+        supports_n = _supports_n.setdefault((endpoint.identity, model), SupportsN())
     endpoint.check_key()
-    client: Client = NoteSentClient(FinishInFlightClient(endpoint), prices)
+    client: Client = NoteSentClient(FinishInFlightClient(sender), prices)
     client = PriceClient(client, prices)
     if how.budget is not None:
         client = BudgetClient(client, how.budget, prices, endpoint.where)
-    client = LimitClient(client, limiter, how.max_concurrency or CEILING)
-    client = RetryClient(client, how.max_retries)
+    ceiling = min(how.max_concurrency or CEILING, endpoint.max_concurrency or CEILING)
+    client = RetryClient(LimitClient(client, limiter, ceiling), how.max_retries)
     return CoalescingClient(client, supports_n) if how.share_requests else client
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from typing import Any
-from urllib.parse import urlsplit
 
 import aiohttp
 import openai
 from openai import AsyncOpenAI, HttpxBinaryResponseContent
 
 from sabm_mesa import errors
-from sabm_mesa.errors import LLMError, MissingKey, key
+from sabm_mesa.errors import KEY_VARIABLE, LLMError
 from sabm_mesa.llm.client import Completion, EmbeddingRequest, Request
+from sabm_mesa.llm.endpoints import OPENAI_URL, Endpoint
 from sabm_mesa.llm.reading import read_completion, read_embeddings, read_models
-from sabm_mesa.llm.translation import WAYS, Translator, without_key
+from sabm_mesa.llm.translation import Translator, without_key
 from sabm_mesa.llm.transport import MAX_BYTES, BoundedHTTPClient, ResponseTooLarge
 
 CONNECT_S = 30.0
@@ -33,7 +33,6 @@ _FAILURES = (
     RecursionError,
 )
 """Errors of the library, of the connection, and of responses that cannot be read."""
-_OPENAI_HOST = "api.openai.com"
 
 
 class OpenAIClient:
@@ -47,44 +46,35 @@ class OpenAIClient:
     sent the older one from then on (``json_object`` with a schema, as llama-cpp-python takes it).
 
     Args:
-        url: the endpoint, such as ``http://127.0.0.1:8000/v1``; None for OpenAI's own.
+        endpoint: the endpoint, or the address of one with the key ``OPENAI_API_KEY``, such as
+            ``http://127.0.0.1:8000/v1``; None for OpenAI's own.
         timeout_s: seconds after which a request is given up, whatever has come until then.
         max_bytes: bytes of a response that are read at most.
 
     Attributes:
-        needs_key: whether it is OpenAI's own, which answers nothing without a key.
-        where: the endpoint in words.
+        endpoint: the endpoint.
     """
 
     def __init__(
-        self, url: str | None = None, timeout_s: float = 120.0, max_bytes: int = MAX_BYTES
+        self,
+        endpoint: Endpoint | str | None = None,
+        timeout_s: float = 120.0,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
-        self._url = url
+        if not isinstance(endpoint, Endpoint):
+            endpoint = Endpoint(endpoint, key_env=KEY_VARIABLE)
+        self.endpoint = endpoint
         self._timeout_s = timeout_s
         self._max_bytes = max_bytes
         self._client: AsyncOpenAI | None = None
-        self._translate = Translator(url, timeout_s)
-        self.where = self._translate.where
-        own = url is None or urlsplit(url).hostname == _OPENAI_HOST
-        self.needs_key = own
+        self._translate = Translator(endpoint, timeout_s)
         self._older_form = False
-        self._limit = "max_completion_tokens" if own else "max_tokens"
+        self._limit = "max_completion_tokens" if endpoint.is_openai else "max_tokens"
 
     @property
     def is_open(self) -> bool:
         """Whether it may hold connections."""
         return self._client is not None
-
-    def check_key(self) -> None:
-        """Say at once when a request could not succeed for want of a key.
-
-        Raises:
-            MissingKey: when OpenAI's own endpoint is asked without a key, or the key is none.
-        """
-        if not key() and self.needs_key:
-            raise MissingKey("There is no API key.", WAYS)
-        if not (key().isascii() and key().isprintable()):
-            raise MissingKey("The API key has characters that no key has.", WAYS)
 
     async def complete(self, request: Request) -> Completion:
         """Complete a chat, or embed texts.
@@ -159,12 +149,17 @@ class OpenAIClient:
             timeout = openai.Timeout(None, connect=CONNECT_S)
             self._client = AsyncOpenAI(
                 api_key=_NO_KEY,
-                base_url=self._url or f"https://{_OPENAI_HOST}/v1",
+                base_url=self.endpoint.url or OPENAI_URL,
+                default_headers=self.endpoint.headers,
                 max_retries=0,
                 timeout=timeout,
                 http_client=BoundedHTTPClient(self._max_bytes, timeout),
             )
-        self._client.api_key = key() or _NO_KEY
+            if self.endpoint.key_env != KEY_VARIABLE:
+                # OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS go where the key goes.
+                self._client.organization = self._client.project = None
+                self._client._custom_headers = self.endpoint.headers  # noqa: SLF001
+        self._client.api_key = self.endpoint.key() or _NO_KEY
         return self._client
 
     def _body(self, request: Request, *, older_form: bool = False) -> dict[str, Any]:
@@ -179,6 +174,7 @@ class OpenAIClient:
             "model": request.model,
             "messages": [{"role": role, "content": content} for role, content in request.messages],
             **{name: value for name, value in optional.items() if value is not None},
+            **self.endpoint.extra_body,
         }
         if request.schema is not None:
             schema = {"name": "answer", "strict": True, "schema": request.schema}

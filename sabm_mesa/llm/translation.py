@@ -25,13 +25,8 @@ from sabm_mesa.errors import (
     one_line,
 )
 from sabm_mesa.llm.client import Completion
+from sabm_mesa.llm.endpoints import WAYS, Endpoint
 
-WAYS = (
-    f"Set {KEY_VARIABLE} in the environment;",
-    "or name a server that needs no key, as of Ollama or vLLM: --base-url http://127.0.0.1:8000/v1;",
-    "or run without a server: --minds classical, or a model in a file, --minds gguf:FILE.",
-)
-"""The most common ways on without a key, or with the wrong one."""
 WAYS_ON = " ".join(WAYS)
 OVERLOADED = {503, 529}
 TIMED_OUT = {408, 504, 524}
@@ -59,24 +54,21 @@ class Translator:
     """Translates what goes wrong at one endpoint.
 
     Args:
-        url: the endpoint; None for OpenAI's own.
+        endpoint: the endpoint.
         timeout_s: seconds after which a request is given up.
-
-    Attributes:
-        where: the endpoint in words.
     """
 
-    def __init__(self, url: str | None, timeout_s: float) -> None:
-        self.where = url.partition("?")[0] if url else "the OpenAI API"
+    def __init__(self, endpoint: Endpoint, timeout_s: float) -> None:
+        self._endpoint, self._where = endpoint, endpoint.where
         self._timeout_s = timeout_s
 
     def refusal(self, error: openai.APIStatusError, model: str) -> LLMError:
         """For an answer with the status of an error."""
         status = error.status_code
         name = repr(_clean(model))
-        said = f"{self.where} answered {status} ({_clean(_detail(error))})"
+        said = f"{self._where} answered {status} ({_clean(_detail(error))})"
         if status in {401, 403}:
-            return AccessDenied(f"{said}: the key was refused. {WAYS_ON}")
+            return AccessDenied(f"{said}: {self._refused_key()}")
         if status == 429 and _QUOTA in {error.code, error.type}:
             return BadRequest(f"{said}: the account's quota is used up; raise it at the provider.")
         if status == 429:
@@ -91,17 +83,28 @@ class Translator:
         if 300 <= status < 400 and (to := error.response.headers.get("location")):
             to = _clean(str(error.response.url.join(to)).partition("?")[0])
             return BadRequest(
-                f"{self.where} answered {status}: it redirects to {to}, where nothing is sent to: "
+                f"{self._where} answered {status}: it redirects to {to}, where nothing is sent to: "
                 "give that address (--base-url) if it is the right one."
             )
         if status == 404:
             return BadRequest(f"{said}: is the model name {name} right, and the address?")
         return BadRequest(f"{said} for model {name}: change the request (--set …), run again.")
 
+    def _refused_key(self) -> str:
+        variable = self._endpoint.key_env
+        if variable and not self._endpoint.name:
+            return f"the key was refused. {WAYS_ON}"
+        if variable:
+            return f"the key was refused: set {variable} in the environment to the right one."
+        return (
+            "no key was sent, since none is named for this address: give it with --base-url "
+            f"({KEY_VARIABLE} is then sent), or name a key in a file (--endpoints)."
+        )
+
     def timeout(self) -> LLMError:
         """For an answer that was not there in time."""
         return ServerUnavailable(
-            f"No answer from {self.where} within {self._timeout_s:g} s. "
+            f"No answer from {self._where} within {self._timeout_s:g} s. "
             "Is the server overloaded? Try again, or lower --max-concurrency.",
             overloaded=True,
             billed=True,
@@ -111,7 +114,7 @@ class Translator:
         """For a connection that could not be made or was lost."""
         cause = error.__cause__ or error
         return ServerUnavailable(
-            f"Cannot reach {self.where} ({_clean(str(cause) or type(cause).__name__)}). "
+            f"Cannot reach {self._where} ({_clean(str(cause) or type(cause).__name__)}). "
             "Is the server running, and is the address right?",
             billed=not isinstance(cause.__cause__, _UNCONNECTED),
         )
@@ -119,7 +122,7 @@ class Translator:
     def too_large(self, max_bytes: int) -> LLMError:
         """For an answer that is larger than the limit; a retry would be paid for once more."""
         return LLMError(
-            f"{self.where} sent more than {max_bytes / 1e6:g} MB in answer to one request, and "
+            f"{self._where} sent more than {max_bytes / 1e6:g} MB in answer to one request, and "
             "the connection was closed: is the address right? A limit of tokens "
             "(--set max_tokens=N) keeps answers short.",
             billed=True,
@@ -128,7 +131,7 @@ class Translator:
     def no_completion(self, error: Exception, wanted: str) -> LLMError:
         """For an answer that cannot be read, and what it was to be."""
         return ServerUnavailable(
-            f"{self.where} sent something that is no {wanted} ({_clean(str(error))}). "
+            f"{self._where} sent something that is no {wanted} ({_clean(str(error))}). "
             "Is the address right?",
             billed=True,
         )

@@ -12,12 +12,12 @@ from sabm_mesa.core.answers import Format
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.errors import ParameterError, about
 from sabm_mesa.llm import Client, ScriptedClient, connect
-from sabm_mesa.llm.address import check_url
 from sabm_mesa.llm.client import EmbeddingRequest
+from sabm_mesa.llm.endpoints import check_url
 from sabm_mesa.minds.base import Mind
 from sabm_mesa.minds.llm import LLMMind
 from sabm_mesa.minds.recorded import RecordedMind
-from sabm_mesa.minds.specs import MindContext, model_and_url
+from sabm_mesa.minds.specs import MindContext, model_and_endpoint
 
 KIND = "embedding"
 
@@ -43,14 +43,13 @@ class EmbeddingMind(LLMMind):
 
 
 def embedding_model(spec: str) -> tuple[str, str]:
-    """Name and address (or ``""``) in the spec of an embedding model; two empty texts for no such.
+    """Model and endpoint (or ``""``) of an embedding model; two empty texts for another spec.
 
     Args:
         spec: the spec.
     """
     kind, _, rest = spec.partition(":")
-    name, _, url = model_and_url(rest) if kind == KIND else ("", "", "")
-    return name, url
+    return model_and_endpoint(rest) if kind == KIND else ("", "")
 
 
 def embedder(what: str, spec: Any, context: MindContext) -> Mind:
@@ -58,26 +57,26 @@ def embedder(what: str, spec: Any, context: MindContext) -> Mind:
 
     Args:
         what: the parameter, for the error.
-        spec: ``embedding:MODEL`` or ``embedding:MODEL@URL``.
+        spec: ``embedding:MODEL``, ``embedding:MODEL@URL`` or ``embedding:MODEL@NAME``.
         context: the data from which the minds of the run are made.
 
     Raises:
         ParameterError: for a spec that cannot be read.
         MissingKey: when the endpoint needs a key and there is none.
     """
-    name, url = embedding_model(spec) if isinstance(spec, str) else ("", "")
+    name, named = embedding_model(spec) if isinstance(spec, str) else ("", "")
     if not name:
         raise ParameterError(
             f"{what} is sparse, embedding:MODEL or embedding:MODEL@URL, not {spec!r}.",
             parameter=what,
         )
-    if url or "://" in name:
+    if "://" in spec:
         with about(what):
-            check_url(url or name.partition("@")[2])
+            check_url(named or name.partition("@")[2])
     client: Client = (
         ScriptedClient(())
         if context.asks_nobody
-        else connect(url or None, context.connection, name)
+        else connect(named or None, context.connection, name)
     )
     mind, replaying = EmbeddingMind(name, client, spec), context.replaying
     if replaying is None:

@@ -8,6 +8,7 @@ spec                              the mind
 ``fixed:VALUE``                   always the same answer
 ``llm:MODEL``                     a language model of the default endpoint
 ``llm:MODEL@URL``                 a language model of an OpenAI-compatible endpoint
+``llm:MODEL@NAME``                one of an endpoint in the file of endpoints (``--endpoints``)
 ``gguf:PATH``                     a language model in a GGUF file, run in this process
 ``py:FILE``                       the one mind in a Python file, see `sabm_mesa.minds.files.mind`
 ``py:FILE:NAME``                  the mind of that name in a Python file
@@ -28,6 +29,7 @@ from typing import Any
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.errors import MindSpecError, UnknownName, about
 from sabm_mesa.llm import Client, Connection, ScriptedClient, connect
+from sabm_mesa.llm.endpoints import NAME
 from sabm_mesa.minds.base import Mind, as_mind, name_of
 from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.llm import LLMMind, LLMSettings
@@ -43,8 +45,8 @@ MindMaker = Callable[[SmartAgent], Mind]
 FILE = "py:"
 """How the spec of a mind in a Python file begins."""
 _FORMS = (
-    "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL, gguf:PATH, py:FILE, "
-    "py:FILE:NAME"
+    "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL, llm:MODEL@NAME, gguf:PATH, "
+    "py:FILE, py:FILE:NAME"
 )
 
 
@@ -88,20 +90,41 @@ def language_model(spec: str) -> str:
     kind, _, rest = spec.partition(":")
     if kind == "gguf" and rest:
         return spec
-    return model_and_url(rest)[0] if kind == "llm" else ""
+    return model_and_endpoint(rest)[0] if kind == "llm" else ""
 
 
-def model_and_url(rest: str) -> tuple[str, str, str]:
-    """The name, which may hold an @ of its own, and the address behind the last one.
+def model_and_endpoint(rest: str) -> tuple[str, str]:
+    """The name of a model, which may hold an @ of its own, and what stands behind the last one.
 
     Args:
         rest: the part of a spec after the kind.
 
     Returns:
-        The name, ``"@"`` and the address; the last two are ``""`` without one.
+        The name; the address or name of the endpoint, ``""`` without one. A version behind an @,
+        as in ``claude@20240620``, is no endpoint: the name of one begins with a letter.
     """
-    name, at, url = rest.rpartition("@")
-    return (name, at, url) if "://" in url else (rest, "", "")
+    model, _, named = rest.rpartition("@")
+    return (model, named) if "://" in named or (model and NAME.match(named)) else (rest, "")
+
+
+def endpoints_in(given: Any) -> set[str]:
+    """The endpoints that models in the parameters of a run are at.
+
+    Args:
+        given: the parameters, or a part of them.
+
+    Returns:
+        Addresses and names, and ``""`` for the endpoint of those that name none.
+    """
+    if isinstance(given, Mapping):
+        return {named for part in given.items() for each in part for named in endpoints_in(each)}
+    if isinstance(given, str):
+        kind, _, rest = given.partition(":")
+        of_model = kind in {"llm", "embedding"}
+        return {model_and_endpoint(rest)[1].rstrip("/")} if of_model else set()
+    if isinstance(given, Sequence):
+        return {named for each in given for named in endpoints_in(each)}
+    return set()
 
 
 def files_of(minds: Minds) -> dict[str, str]:
@@ -296,7 +319,7 @@ def _live_maker(spec: MindSpec, context: MindContext) -> MindMaker:
         return _classical(rest or "default", context)
     if kind == "fixed" and rest:
         return _shared(FixedMind(rest))
-    if kind == "llm" and model_and_url(rest)[0]:
+    if kind == "llm" and model_and_endpoint(rest)[0]:
         return _shared(_language_model(spec, rest, context))
     if kind == "gguf" and rest:
         from sabm_mesa.minds.gguf import gguf_mind
@@ -352,10 +375,10 @@ def _classical(name: str, context: MindContext) -> MindMaker:
 
 
 def _language_model(spec: str, rest: str, context: MindContext) -> LLMMind:
-    name, _, url = model_and_url(rest)
+    name, named = model_and_endpoint(rest)
     client: Client = (
         ScriptedClient(())
         if context.asks_nobody
-        else connect(url or None, context.connection, name)
+        else connect(named or None, context.connection, name)
     )
     return LLMMind(name, client, context.settings, spec, context.together)

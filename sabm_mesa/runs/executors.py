@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from sabm_mesa.errors import ParameterError, RunError, SabmError, error_message
-from sabm_mesa.llm.address import check_listener
+from sabm_mesa.llm.endpoints import check_listener
 from sabm_mesa.recording import Recording
 from sabm_mesa.runs.planned import RunSpec
 from sabm_mesa.runs.run import run_models

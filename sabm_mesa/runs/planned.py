@@ -18,7 +18,7 @@ from typing import Any
 
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.llm import Connection
-from sabm_mesa.minds.specs import files_of, objects_by_spec
+from sabm_mesa.minds.specs import endpoints_in, files_of, objects_by_spec
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.recording import RecordedRun, Recording, load_runs
 from sabm_mesa.recording.reading import find_tagged
@@ -218,6 +218,10 @@ def run_missing(
     trial_models((spec for left in todo.values() for spec in left), connection)
     if not todo:
         return 0
+    # The recordings may come from others: they add no address to those of the plans.
+    plans_left = [spec for left in todo.values() for spec in left]
+    given = [[spec.parameters, spec.fork and spec.fork.changes] for spec in plans_left]
+    connection = connection.for_recorded(endpoints_in(given))
     if connection.budget is not None:
         for path in plans:
             if found := load_runs(path, missing_ok=True):

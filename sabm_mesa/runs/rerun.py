@@ -25,7 +25,13 @@ from sabm_mesa.llm.budget import most_of
 from sabm_mesa.llm.prices import PriceTable
 from sabm_mesa.minds.embedding import embedding_model
 from sabm_mesa.minds.recorded import RecordedMind
-from sabm_mesa.minds.specs import by_spec, check_forms, language_model, objects_by_spec
+from sabm_mesa.minds.specs import (
+    by_spec,
+    check_forms,
+    endpoints_in,
+    language_model,
+    objects_by_spec,
+)
 from sabm_mesa.models import registry
 from sabm_mesa.models.base import OF_PROMPTS, SmartModel
 from sabm_mesa.recording import RecordedRun, Recording, RunRecorder, load_runs
@@ -145,6 +151,9 @@ def fork(
         minds = {**(minds or {}), **objects_by_spec(new["minds"])}
         new = {**new, "minds": by_spec(new["minds"])}
     new = json_roundtrip(dict(new))
+    connection = connection or Connection.of_recorded(found[0].connection)
+    agreed = (connection.agreed or frozenset()) | endpoints_in(new)
+    connection = replace(connection, agreed=agreed)
     branches = [
         planned_fork(run, at, new, minds=minds, scenario=scenario, connection=connection)
         for run in found
@@ -185,6 +194,22 @@ def latest(
     return [run for run in among or found if run.command == found[-1].command]
 
 
+def foreign_addresses(found: Sequence[RecordedRun], connection: Connection) -> list[str]:
+    """The addresses that recorded runs ask, and that a command has not agreed to.
+
+    Args:
+        found: the runs.
+        connection: how language models are reached now.
+    """
+    guarded = connection.for_recorded()
+    named: set[str] = set()
+    for run in found:
+        named |= endpoints_in(run.parameters) | endpoints_in([fork["set"] for fork in run.forks])
+    if "" in named and connection.base_url is None:
+        named.add(connection.recorded_url or "")
+    return sorted(each for each in named if "://" in each and not guarded.may_ask(each))
+
+
 def resume_models(
     opened: Recording,
     found: Sequence[RecordedRun],
@@ -206,6 +231,7 @@ def resume_models(
         RecordingError: when a run is in use, or the recording cannot be written.
         UsageError: when this version cannot use the recorded parameters.
     """
+    connection = connection.for_recorded()
     left = [run for run in found if not run.finished]
     for run in left:  # what cannot go on, for want of a key say, is left as it is
         _live(run, None, minds, scenario, connection)
@@ -448,7 +474,7 @@ def _clone_at_fork(
     model = rebuild(kind, ReplayRecorder(trunk, minds=minds))
     for fork_ in trunk.forks:
         model.parameters = model.parameters | dict(fork_["set"])
-    model.connection = connection or Connection.of_recorded(trunk.connection)
+    model.connection = (connection or Connection.of_recorded(trunk.connection)).for_recorded()
     if changed_prompts and "prompts" not in new:
         _check_same_prompts(model, trunk)
     live = ReplayRecorder(

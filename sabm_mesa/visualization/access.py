@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 
 from sabm_mesa.core.toml_io import expand_home
 from sabm_mesa.errors import ParameterError, RecordingError, about
-from sabm_mesa.llm.address import URL_VARIABLE, endpoint_url
-from sabm_mesa.minds.specs import Minds, by_spec, is_file, model_and_url, objects_by_spec
+from sabm_mesa.llm.endpoints import URL_VARIABLE, endpoint_url
+from sabm_mesa.minds.specs import Minds, by_spec, is_file, model_and_endpoint, objects_by_spec
 
 VARIABLE = "SABM_HOST_KEY"
 """Holds a key of one's own. Others are then taken to reach the server, as through a proxy."""
@@ -148,8 +148,8 @@ def check_own_address(minds: Iterable[str], base_url: str | None) -> None:
         kind, _, rest = spec.partition(":")
         if kind != "llm":
             continue
-        url = model_and_url(rest)[2] or base_url
-        if url and endpoint_url(url) != endpoint_url(None):
+        url = model_and_endpoint(rest)[1] or base_url
+        if url and "://" in url and endpoint_url(url) != endpoint_url(None):
             raise ParameterError(
                 f"The recording names the server {url}, and the key of this viewer is sent to no "
                 f"other than its own. If it is the right one, start it with sabm view "

@@ -210,7 +210,7 @@ def Form(
         html("summary", "Language models")
         for control in LANGUAGE_MODELS:
             Input(control, on_set, control.name == marked).key(control.name)
-        html("p", "The key is read from OPENAI_API_KEY of the server.", "sabm-hint")
+        html("p", "Keys are read from the environment of the server.", "sabm-hint")
         if open_to_others():
             html("p", OTHERS, "sabm-hint")
     with inside("details", "sabm-details"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
 from collections.abc import Callable
@@ -12,7 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sabm_mesa.core.parameters import check_float, check_int, parameters_of
 from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.errors import SabmError, UsageError, about
-from sabm_mesa.llm import Budget, Connection
+from sabm_mesa.llm import Budget, Connection, read_endpoints
+from sabm_mesa.llm.endpoints import ENDPOINTS_VARIABLE
+from sabm_mesa.minds.specs import endpoints_in
 from sabm_mesa.recording import Recording
 from sabm_mesa.runs.rerun import resume_models, spent_before, to_resume
 from sabm_mesa.visualization.access import check_address, check_kinds, check_minds
@@ -217,6 +220,7 @@ class PageState:
         path = self.controller.model.recording_path
         assert path is not None
         connection = _connection({**SERVICES, **self.values})
+        connection = connection.for_recorded(endpoints_in(self.controller.model.parameters))
         opened = Recording(path)
         try:
             found = to_resume(path)
@@ -239,7 +243,9 @@ def _connection(values: dict[str, Any]) -> Connection:
     asks, usd = _cap(values, "max_asks", check_int), _cap(values, "budget_usd", check_float)
     url = values["base_url"].strip() or None
     check_address(url)
-    return Connection(url, budget=Budget(usd, asks))
+    file = os.environ.get(ENDPOINTS_VARIABLE)
+    endpoints = read_endpoints(file) if file else {}
+    return Connection(url, endpoints, budget=Budget(usd, asks))
 
 
 def _cap(values: dict[str, Any], name: str, check: Callable[[str, Any, int], N]) -> N | None:

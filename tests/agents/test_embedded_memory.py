@@ -303,7 +303,7 @@ def test_the_key_is_sent_and_said_nowhere(tmp_path, monkeypatch) -> None:
         LLMServer(api_key=secret, faults={1: Fault("401", echo_key=True)}) as server,
         pytest.raises(AccessDenied) as caught,
     ):
-        recorded(path, server)
+        recorded(path, server, connection=Connection(server.url))
     assert server.requests[0].status == 200
     assert secret not in str(caught.value)
     assert not any(secret.encode() in file.read_bytes() for file in tmp_path.iterdir())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from sabm_mesa.cli import main
-from sabm_mesa.llm.openai_client import WAYS
+from sabm_mesa.llm.endpoints import WAYS
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 
 from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.llm import close_all
-from sabm_mesa.llm.address import URL_VARIABLE
+from sabm_mesa.llm.endpoints import URL_VARIABLE
 from sabm_mesa.llm.translation import KEY_VARIABLE
 from tests.llm_server import LLMServer
 

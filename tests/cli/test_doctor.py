@@ -12,7 +12,7 @@ import pytest
 from sabm_mesa.cli import checks
 from sabm_mesa.cli.checks import State
 from sabm_mesa.errors import KEY_VARIABLE
-from sabm_mesa.llm.address import URL_VARIABLE
+from sabm_mesa.llm.endpoints import URL_VARIABLE
 from tests.llm_server import Fault, LLMServer
 
 from .support import Outcome, Sabm

@@ -10,7 +10,7 @@ import pytest
 
 from sabm_mesa.cli import options
 from sabm_mesa.errors import KEY_VARIABLE
-from sabm_mesa.llm.address import URL_VARIABLE
+from sabm_mesa.llm.endpoints import URL_VARIABLE
 from sabm_mesa.models.registry import SCENARIOS
 
 from .support import Sabm, one_line

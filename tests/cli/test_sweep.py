@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sabm_mesa.llm.openai_client import WAYS
+from sabm_mesa.llm.endpoints import WAYS
 from tests.llm_server import LLMServer
 
 from .support import Sabm, one_line

@@ -13,7 +13,7 @@ import pytest
 
 from sabm_mesa.cli.view import view
 from sabm_mesa.errors import ParameterError, UnknownName
-from sabm_mesa.llm.address import URL_VARIABLE
+from sabm_mesa.llm.endpoints import URL_VARIABLE
 from sabm_mesa.visualization import server
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from sabm_mesa.llm import close_all
-from sabm_mesa.llm.address import URL_VARIABLE
+from sabm_mesa.llm.endpoints import URL_VARIABLE
 from sabm_mesa.llm.translation import KEY_VARIABLE
 
 

@@ -15,7 +15,7 @@ from sabm_mesa import llm as access
 from sabm_mesa.core import engine
 from sabm_mesa.errors import MissingKey, ParameterError
 from sabm_mesa.llm import close_all, connect
-from sabm_mesa.llm.address import URL_VARIABLE
+from sabm_mesa.llm.endpoints import URL_VARIABLE
 from sabm_mesa.llm.openai_client import OpenAIClient
 from sabm_mesa.llm.translation import KEY_VARIABLE
 from tests.llm.support import ROOT, ask, complete, outcomes
@@ -46,14 +46,14 @@ def test_a_key_that_is_none_is_refused_and_not_shown(
 ) -> None:
     monkeypatch.setenv(KEY_VARIABLE, key)
     with pytest.raises(MissingKey, match="has characters that no key has") as caught:
-        connect("http://127.0.0.1:9/v1")
+        connect(None, Connection("http://127.0.0.1:9/v1"))
     assert key not in str(caught.value)
 
 
 def test_the_key_of_the_moment_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     with LLMServer(brain=lambda _m, _b: "42", api_key="sk-second") as server:
         monkeypatch.setenv(KEY_VARIABLE, "sk-first")
-        client = connect(server.url)
+        client = connect(None, Connection(server.url))
         assert "answered 401" in str(outcomes(client, [ask()])[0])
         monkeypatch.setenv(KEY_VARIABLE, "sk-second")
         assert complete(client, ask())[0].text == "42"
@@ -77,7 +77,7 @@ def test_the_address_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize(
     "url",
-    ["localhost:8000/v1", "http://", "ftp://x/v1", "http://[::1/v1", "http://x:99999/v1", "x"],
+    ["localhost:8000/v1", "http://", "ftp://x/v1", "http://[::1/v1", "http://x:99999/v1", "x/v1"],
 )
 def test_what_is_no_address_is_refused_at_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ParameterError, match="has to look like http://127"):

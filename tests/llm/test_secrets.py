@@ -77,8 +77,8 @@ def test_a_failing_run_leaves_no_key(
     recording = Recording(tmp_path / "run.sqlite")
     with LLMServer(**SERVERS[server]()) as running:
         model = KeynesianBeautyContest(
-            n_players=5, n_rounds=3, rng=1, minds=f"llm:stub@{running.url}", recording=recording,
-            connection=Connection(timeout_s=2.0, max_retries=1),
+            n_players=5, n_rounds=3, rng=1, minds="llm:stub", recording=recording,
+            connection=Connection(running.url, timeout_s=2.0, max_retries=1),
         )  # fmt: skip
         with pytest.raises(RunError) as caught:
             model.run_model()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,13 +16,14 @@ class Seen:
 
     Attributes:
         number: From 0, in order of arrival; the fault plans count the same way.
-        authorized: Whether it carried an Authorization header (its value is not kept).
+        authorized: Whether it carried an Authorization header.
         arrived: Monotonic time at which it arrived.
         body: The request as parsed; empty when it was not JSON.
         started: When it was admitted, or None if it was turned away.
         finished: When the answer was ready, or the client gone; None while it is in flight.
         status: Of the answer, or None as long as there is none.
         fault: The kind of the fault it met, if any.
+        headers: The headers of the request; empty when requests are not kept.
         sent: Bytes that the client took of an endless answer.
     """
 
@@ -34,6 +35,7 @@ class Seen:
     finished: float | None = None
     status: int | None = None
     fault: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
     sent: int = 0
 
     @property

@@ -135,6 +135,8 @@ class Service:
 
     def _admit(self, request: web.Request, raw: bytes, wanted: str, seen: Seen) -> dict[str, Any]:
         settings = self.settings
+        if self.log.keep:
+            seen.headers = request.headers
         self._check_key(request)
         body = _parse(raw, wanted)
         if self.log.keep:

@@ -7,7 +7,7 @@ import pytest
 
 from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.errors import ParameterError, RecordingError
-from sabm_mesa.llm.address import URL_VARIABLE
+from sabm_mesa.llm.endpoints import URL_VARIABLE
 from sabm_mesa.visualization import access
 from sabm_mesa.visualization.page_state import PageState
 from sabm_mesa.visualization.records.store import runs_of

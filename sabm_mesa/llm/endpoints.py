@@ -1,0 +1,298 @@
+"""Endpoints: their addresses, and which key goes to which.
+
+``OPENAI_API_KEY`` belongs to OpenAI's own address, to that of ``OPENAI_BASE_URL`` and to that of
+``--base-url``. Any other endpoint gets a key only when one is named for it in a file::
+
+    [endpoints.mistral]
+    base_url = "https://api.mistral.ai/v1"
+    key_env = "MISTRAL_API_KEY"                  # the variable of the environment; none by default
+    headers = { "X-Title" = "a study" }          # sent with each request
+    extra_body = { safe_prompt = false }         # more fields of each request
+    max_concurrency = 4                          # requests under way at once at most
+
+and the mind ``llm:mistral-small-latest@mistral``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from sabm_mesa.core.parameters import check_int
+from sabm_mesa.core.toml_io import read_toml
+from sabm_mesa.errors import (
+    KEY_VARIABLE,
+    MissingKey,
+    ParameterError,
+    about,
+    hide_variable,
+    hide_words,
+    key,
+)
+
+URL_VARIABLE = "OPENAI_BASE_URL"
+ENDPOINTS_VARIABLE = "SABM_ENDPOINTS"
+"""Names the file of endpoints for the viewer."""
+OPENAI_URL = "https://api.openai.com/v1"
+REACHABLE_S = 5.0
+"""Seconds after which an address at which nobody answers counts as wrong."""
+WAYS = (
+    f"Set {KEY_VARIABLE} in the environment;",
+    "or name a server that needs no key, as of Ollama or vLLM: --base-url http://127.0.0.1:8000/v1;",
+    "or run without a server: --minds classical, or a model in a file, --minds gguf:FILE.",
+)
+"""The most common ways on without a key, or with the wrong one."""
+NAME = re.compile(r"[A-Za-z][\w-]*\Z")
+"""The name of an endpoint."""
+_VARIABLE = re.compile(r"[A-Z_a-z][0-9A-Z_a-z]*\Z")
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+_VALUE = re.compile(r"[!-~]([ -~]*[!-~])?\Z")
+_SECRET_HEADER = re.compile(r"key|token|secret|auth|password|cookie", re.IGNORECASE)
+_OWN_HEADERS = {
+    "authorization", "host", "content-length", "content-type", "content-encoding",
+    "transfer-encoding", "connection", "accept-encoding",
+}  # fmt: skip
+_OWN_FIELDS = {
+    "model", "messages", "input", "n", "stream", "temperature", "top_p", "seed", "max_tokens",
+    "max_completion_tokens", "response_format",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A server, and what is sent to it besides questions.
+
+    Attributes:
+        url: the address; None for OpenAI's own.
+        name: the name of its entry in the file; ``""`` for one without.
+        key_env: the variable of the environment that holds its key; ``""`` when it gets none.
+        headers: name → value of more headers of a request.
+        extra_body: name → value of more fields of a request.
+        max_concurrency: requests under way at once at most, or None.
+    """
+
+    url: str | None = None
+    name: str = ""
+    key_env: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    max_concurrency: int | None = None
+
+    @property
+    def is_openai(self) -> bool:
+        """Whether it is OpenAI's own, which answers nothing without a key."""
+        return is_openai(self.url)
+
+    @property
+    def where(self) -> str:
+        """The endpoint in words."""
+        return self.url.partition("?")[0] if self.url else "the OpenAI API"
+
+    @property
+    def identity(self) -> str:
+        """A text that two endpoints share when they can share connections."""
+        same = self.url, self.key_env, dict(self.headers), dict(self.extra_body)
+        return json.dumps(same, sort_keys=True)
+
+    def key(self) -> str:
+        """The key that goes there, or ``""``."""
+        return key(self.key_env) if self.key_env else ""
+
+    def check_key(self) -> None:
+        """Say at once when a request could not succeed for want of a key.
+
+        Raises:
+            MissingKey: when the endpoint needs a key and there is none, or the key is none.
+        """
+        found = self.key()
+        if not found and self.name and self.key_env:
+            raise MissingKey(f"The endpoint {self.name!r} needs the key {self.key_env}.", (
+                f"Set {self.key_env} in the environment.",
+            ))  # fmt: skip
+        if not found and self.is_openai:
+            raise MissingKey("There is no API key.", WAYS)
+        if not (found.isascii() and found.isprintable()):
+            which = "The API key" if self.key_env == KEY_VARIABLE else f"The key {self.key_env}"
+            raise MissingKey(f"{which} has characters that no key has.", WAYS)
+
+
+@about("endpoints")
+def read_endpoints(path: str | Path) -> dict[str, Endpoint]:
+    """Read a file of endpoints.
+
+    Args:
+        path: the file.
+
+    Returns:
+        Name → endpoint. The keys and headers that they name are hidden from now on wherever texts
+        are written.
+
+    Raises:
+        ParameterError: when it cannot be read, or an entry is wrong.
+    """
+    table = read_toml(path, "file of endpoints", ParameterError)
+    entries = table.get("endpoints")
+    if set(table) != {"endpoints"} or not isinstance(entries, dict):
+        raise ParameterError(
+            f"{path}: a file of endpoints has tables [endpoints.NAME], each with a base_url, and "
+            "nothing else."
+        )
+    return {name: _endpoint(name, entry, f"{path}: [endpoints.{name}]") for name, entry in
+            entries.items()}  # fmt: skip
+
+
+def _endpoint(name: str, entry: Any, where: str) -> Endpoint:
+    if not NAME.match(name):
+        raise ParameterError(
+            f"{where}: the name of an endpoint has letters, digits, - and _, and begins with a "
+            "letter."
+        )
+    known = {"base_url", "key_env", "headers", "extra_body", "max_concurrency"}
+    if not isinstance(entry, dict) or not {"base_url"} <= set(entry) <= known:
+        raise ParameterError(
+            f"{where} needs a base_url, and may have key_env, headers, extra_body and "
+            "max_concurrency."
+        )
+    try:
+        url = check_url(str(entry["base_url"]))
+        most = entry.get("max_concurrency")
+        if most is not None:
+            check_int("max_concurrency", most, 1)
+    except ParameterError as error:
+        raise ParameterError(f"{where}: {error}") from None
+    variable = entry.get("key_env", KEY_VARIABLE if is_openai(url) else "")
+    if variable and not (isinstance(variable, str) and _VARIABLE.match(variable)):
+        raise ParameterError(
+            f"{where}: key_env is the name of a variable of the environment, such as LAB_API_KEY, "
+            "and not the key."
+        )
+    hide_variable(variable)
+    headers = _headers(entry.get("headers", {}), where)
+    extra = _extra_body(entry.get("extra_body", {}), where)
+    return Endpoint(url, name, variable, headers, extra, most)
+
+
+def _headers(headers: Any, where: str) -> dict[str, str]:
+    if not isinstance(headers, dict):
+        raise ParameterError(f"{where}: headers is a table of texts.")
+    for name, value in headers.items():
+        if name.lower() in _OWN_HEADERS:
+            raise ParameterError(
+                f"{where}: the header {name!r} is set by the client; a key is named with key_env."
+            )
+        if not (_HEADER.match(name) and isinstance(value, str) and _VALUE.match(value)):
+            raise ParameterError(
+                f"{where}: {name!r} is no header: its name has letters, digits and -, its value is "
+                "a text of ASCII characters on one line."
+            )
+        if _SECRET_HEADER.search(name):
+            hide_words(value)
+    return headers
+
+
+def _extra_body(extra: Any, where: str) -> dict[str, Any]:
+    if not isinstance(extra, dict):
+        raise ParameterError(f"{where}: extra_body is a table.")
+    if taken := sorted(_OWN_FIELDS & set(extra)):
+        raise ParameterError(
+            f"{where}: extra_body cannot have {taken[0]!r}, which the run sets (--set)."
+        )
+    try:
+        json.dumps(extra, allow_nan=False)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"{where}: extra_body has a value that JSON does not have, such as a date."
+        ) from None
+    return extra
+
+
+def is_openai(url: str | None) -> bool:
+    """Whether an address is OpenAI's own.
+
+    Args:
+        url: the address; None for the default, which is.
+    """
+    if url is None:
+        return True
+    parts, own = urlsplit(url), urlsplit(OPENAI_URL)
+    return (parts.scheme, parts.hostname, parts.port or 443) == (own.scheme, own.hostname, 443)
+
+
+def is_loopback(url: str) -> bool:
+    """Whether an address leads to this computer.
+
+    Args:
+        url: the address.
+    """
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def endpoint_url(url: str | None) -> str | None:
+    """The endpoint that is meant: as given, or that of the environment, or None for OpenAI's own.
+
+    Args:
+        url: an address, or None.
+
+    Raises:
+        ParameterError: when it is no address, or holds a password.
+    """
+    url = url or os.environ.get(URL_VARIABLE)
+    return check_url(url) if url else None
+
+
+@about("base_url")
+def check_url(url: str) -> str:
+    """Check an address and leave out the slash at its end.
+
+    Raises:
+        ParameterError: when it is no address, or holds a password: that would be recorded.
+    """
+    try:
+        parts = urlsplit(url)
+        legal = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:
+        legal = False
+    if not legal:
+        raise ParameterError(
+            "The address of a server has to look like http://127.0.0.1:8000/v1 "
+            f"(got {url.rpartition('@')[2]!r})."
+        )
+    if "@" in parts.netloc:
+        raise ParameterError(
+            "The address of a server must not hold a password, since addresses are recorded: "
+            f"set {KEY_VARIABLE} in the environment, or name a key in a file (--endpoints)."
+        )
+    return url.rstrip("/")
+
+
+def check_listener(address: str, what: str) -> None:
+    """Check that somebody listens at an address.
+
+    Args:
+        address: ``HOST:PORT``.
+        what: the thing that should be there, for the error.
+
+    Raises:
+        ParameterError: when it is no address, or nobody answers there.
+    """
+    try:
+        parts = urlsplit(f"//{address}")
+        place = parts.hostname or "", parts.port or 0
+        socket.create_connection(place, REACHABLE_S).close()
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise ParameterError(
+            f"There is no {what} at {address!r} ({said}): it has to be HOST:PORT."
+        ) from None

@@ -1,0 +1,213 @@
+"""Which key goes to which endpoint, and what a file of endpoints may say."""
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sabm_mesa import Connection, KeynesianBeautyContest
+from sabm_mesa.errors import MissingKey, ParameterError, UnknownName
+from sabm_mesa.llm import connect, read_endpoints
+from sabm_mesa.llm.endpoints import URL_VARIABLE, Endpoint, is_loopback, is_openai
+from sabm_mesa.llm.translation import KEY_VARIABLE
+from sabm_mesa.minds.specs import endpoints_in, model_and_endpoint
+from tests.llm.support import ask, complete, outcomes, rows
+from tests.llm_server import LLMServer
+
+KEY = "-".join(["sk", "of", "openai", "0123456789"])
+OTHER = "-".join(["lab", "key", "9876543210"])
+
+
+def file_of(folder: Path, text: str) -> Path:
+    path = folder / "endpoints.toml"
+    path.write_text(text)
+    return path
+
+
+def sent(server: LLMServer) -> set[str]:
+    return {seen.headers.get("Authorization", "") for seen in server.requests}
+
+
+def test_each_of_two_providers_in_one_run_gets_its_own_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    monkeypatch.setenv("LAB_API_KEY", OTHER)
+    with LLMServer(api_key=KEY) as first, LLMServer(api_key=OTHER) as second:
+        file = file_of(tmp_path, f"""
+            [endpoints.lab]
+            base_url = "{second.url}"
+            key_env = "LAB_API_KEY"
+            headers = {{ X-Title = "a study", X-Api-Token = "{OTHER[::-1]}" }}
+            extra_body = {{ safe_prompt = false }}
+        """)  # fmt: skip
+        model = KeynesianBeautyContest(
+            n_players=4, n_rounds=1, rng=1, minds={"llm:a": 2, "llm:b@lab": 2},
+            connection=Connection(first.url, read_endpoints(file)),
+            recording=tmp_path / "run.sqlite",
+        )  # fmt: skip
+        model.run_model()
+        assert sent(first) == {f"Bearer {KEY}"}
+        assert sent(second) == {f"Bearer {OTHER}"}
+        assert {seen.body["model"] for seen in second.requests} == {"b"}
+        assert all(seen.body["safe_prompt"] is False for seen in second.requests)
+        assert {seen.headers["X-Title"] for seen in second.requests} == {"a study"}
+        assert not any("X-Title" in seen.headers for seen in first.requests)
+    assert rows(tmp_path / "run.sqlite", "SELECT DISTINCT mind FROM asks ORDER BY 1") == [
+        ("llm:a",), ("llm:b@lab",),
+    ]  # fmt: skip
+    ((said,),) = rows(tmp_path / "run.sqlite", "SELECT connection FROM runs")
+    assert json.loads(said)["endpoints"] == {"lab": second.url}
+    file.unlink()
+    for written in [*(path.read_bytes() for path in tmp_path.iterdir()), caplog.text.encode()]:
+        assert not any(secret.encode() in written for secret in (KEY, OTHER, OTHER[::-1]))
+
+
+def test_the_key_of_openai_goes_to_no_address_that_is_not_this_commands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nor do the other headers that the library takes from the environment."""
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-mine")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"Authorization: Bearer {KEY}\nX-Mine: yes")
+    with LLMServer(api_key=KEY) as server:
+        (error,) = outcomes(connect(server.url), [ask()])
+        assert str(error).endswith(
+            "no key was sent, since none is named for this address: give it with --base-url "
+            "(OPENAI_API_KEY is then sent), or name a key in a file (--endpoints)."
+        )
+        complete(connect(None, Connection(server.url)), ask())
+        complete(connect(server.url, Connection(server.url)), ask())
+        monkeypatch.setenv(URL_VARIABLE, server.url)
+        complete(connect(server.url, Connection("http://127.0.0.1:9/v1")), ask())
+        first, *others = server.requests
+    assert first.headers["Authorization"] == "Bearer none"
+    own = {"OpenAI-Organization": "org-mine", "OpenAI-Project": "proj-mine", "X-Mine": "yes"}
+    assert not any(name in first.headers for name in own)
+    assert len(others) == 3
+    for seen in others:
+        assert seen.headers["Authorization"] == f"Bearer {KEY}"
+        assert own.items() <= {name: seen.headers.get(name) for name in own}.items()
+
+
+def test_the_key_of_a_listed_address_goes_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAB_API_KEY", OTHER)
+    with LLMServer(brain=lambda _m, _b: "42", api_key=OTHER) as server:
+        listed = f'[endpoints.lab]\nbase_url = "{server.url}/"\nkey_env = "LAB_API_KEY"\n'
+        how = Connection(endpoints=read_endpoints(file_of(tmp_path, listed)))
+        assert complete(connect(server.url, how), ask())[0].text == "42"
+        twice = listed + listed.replace("lab", "other")
+        how = Connection(endpoints=read_endpoints(file_of(tmp_path, twice)))
+        with pytest.raises(ParameterError, match="The endpoints lab, other have the address"):
+            connect(server.url, how)
+        monkeypatch.setenv("LAB_API_KEY", "wrong-key-of-the-lab")
+        (error,) = outcomes(connect("lab", how), [ask()])
+        assert "the key was refused: set LAB_API_KEY in the environment to the right" in str(error)
+
+
+def test_an_endpoint_has_its_own_limit_of_requests(tmp_path: Path) -> None:
+    with LLMServer(brain=lambda _m, _b: "42", latency=0.01) as server:
+        text = f'[endpoints.lab]\nbase_url = "{server.url}"\nmax_concurrency = 3'
+        how = Connection(endpoints=read_endpoints(file_of(tmp_path, text)), max_concurrency=20)
+        complete(connect("lab", how), *[ask()] * 20)
+        assert server.max_in_flight == 3
+
+
+def test_an_endpoint_without_its_key_and_an_unknown_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LAB_API_KEY", raising=False)
+    text = '[endpoints.lab]\nbase_url = "http://127.0.0.1:9/v1"\nkey_env = "LAB_API_KEY"'
+    how = Connection(endpoints=read_endpoints(file_of(tmp_path, text)))
+    with pytest.raises(MissingKey, match=r"'lab' needs the key LAB_API_KEY\. Set LAB_API_KEY"):
+        connect("lab", how)
+    with pytest.raises(UnknownName, match=r"Unknown endpoint 'lap'\. Did you mean 'lab'"):
+        connect("lap", how)
+
+
+URL = 'base_url = "http://127.0.0.1:9/v1"'
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "has tables [endpoints.NAME], each with a base_url"),
+        ("[endpoints]\nlab = 1", "[endpoints.lab] needs a base_url"),
+        ("[endpoint.lab]\n" + URL, "has tables [endpoints.NAME]"),
+        ("[endpoints.lab]\nkey_env = 'A'", "[endpoints.lab] needs a base_url"),
+        ("[endpoints.lab]\nbase_url = 'lab'", "[endpoints.lab]: The address of a server has to"),
+        ("[endpoints.lab]\nbase_url = 'http://a:b@c/v1'", "must not hold a password"),
+        (
+            f"[endpoints.lab]\n{URL}\nurl = 'x'",
+            "may have key_env, headers, extra_body",
+        ),
+        (f"[endpoints.'2 b']\n{URL}", "the name of an endpoint has letters, digits"),
+        (f"[endpoints.lab]\n{URL}\nkey_env = '{KEY}'", "key_env is the name of a variable"),
+        (f"[endpoints.lab]\n{URL}\nkey_env = 3", "key_env is the name of a variable"),
+        (f"[endpoints.lab]\n{URL}\nheaders = 3", "headers is a table of texts"),
+        (f"[endpoints.lab]\n{URL}\nheaders = {{'X Y' = 'z'}}", "'X Y' is no header"),
+        (f"[endpoints.lab]\n{URL}\nheaders = {{X = 3}}", "'X' is no header"),
+        (f'[endpoints.lab]\n{URL}\nheaders = {{X = "a\\r\\nHost: b"}}', "'X' is no header"),
+        (f"[endpoints.lab]\n{URL}\nheaders = {{X = 'é'}}", "'X' is no header"),
+        (f"[endpoints.lab]\n{URL}\nheaders = {{authorization = 'x'}}", "is set by the client"),
+        (f"[endpoints.lab]\n{URL}\nextra_body = 3", "extra_body is a table"),
+        (f"[endpoints.lab]\n{URL}\nextra_body = {{model = 'x'}}", "extra_body cannot have 'model'"),
+        (f"[endpoints.lab]\n{URL}\nextra_body = {{a = 2020-01-01}}", "that JSON does not have"),
+        (f"[endpoints.lab]\n{URL}\nextra_body = {{a = nan}}", "that JSON does not have"),
+        (f"[endpoints.lab]\n{URL}\nmax_concurrency = 0", "[endpoints.lab]: max_concurrency"),
+        ("[endpoints.lab", "is not valid TOML"),
+    ],
+)
+def test_a_wrong_file_of_endpoints_is_one_line(text: str, says: str, tmp_path: Path) -> None:
+    with pytest.raises(ParameterError) as caught:
+        read_endpoints(file_of(tmp_path, text))
+    assert says in str(caught.value)
+    assert str(tmp_path / "endpoints.toml") in str(caught.value)
+    assert KEY not in str(caught.value)
+
+
+def test_a_file_of_endpoints_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=r"Cannot read the file of endpoints .*none\.toml"):
+        read_endpoints(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        ("m", ("m", "")),
+        ("org/m@lab", ("org/m", "lab")),
+        ("claude@20240620", ("claude@20240620", "")),
+        ("claude@20240620@lab", ("claude@20240620", "lab")),
+        ("m@http://a/v1", ("m", "http://a/v1")),
+        ("@cf/meta/llama", ("@cf/meta/llama", "")),
+        ("@lab", ("@lab", "")),
+    ],
+)
+def test_models_and_their_endpoints(rest: str, expected: tuple[str, str]) -> None:
+    assert model_and_endpoint(rest) == expected
+
+
+def test_the_endpoints_of_parameters_are_found_wherever_they_stand() -> None:
+    given: Any = [
+        {"minds": {"llm:a@http://one/v1/": 2, "classical": 1}, "n": 3},
+        {"memory_relevance": "embedding:e@lab", "minds": ["llm:c@https://two/v1", "fixed:0"]},
+    ]
+    assert endpoints_in(given) == {"http://one/v1", "lab", "https://two/v1"}
+    assert endpoints_in({"minds": "llm:a"}) == {""}
+
+
+def test_openais_own_address_and_this_computer() -> None:
+    assert is_openai(None)
+    assert is_openai("https://API.openai.com/v1")
+    for url in ("http://api.openai.com/v1", "https://api.openai.com:444/v1",
+                "https://api.openai.com.evil/v1", "https://evil/api.openai.com"):  # fmt: skip
+        assert not is_openai(url)
+    assert all(map(is_loopback, ("http://127.0.0.1:8/v1", "http://localhost/v1", "http://[::1]/")))
+    assert not any(map(is_loopback, ("http://127.0.0.1.evil/v1", "http://10.0.0.1/v1")))
+    assert Endpoint("http://a/v1?k=1").where == "http://a/v1"
