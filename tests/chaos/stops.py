@@ -64,10 +64,9 @@ class Stop(Trial):
             problem = self._stop(self._run(place, asked), whole, lasted)
             answered = asked.settled("status_200")
             kept = count_rows(place, "asks") if entered(place) else 0
-            if not problem and kept != answered:
-                problem = f"{answered - kept} of {answered} answers were lost"
-            if not problem and entered(place) and (left := count_rows(place, "sent")):
-                problem = f"{left} requests were given up under way"
+            left = count_rows(place, "sent") if entered(place) else 0
+            if not problem and (thrown_away := max(left, answered - kept)):
+                problem = f"{thrown_away} answers were thrown away, of {answered} that came"
             go_on = self._go_on(place, asked)
             if go_on[0] == "resume":
                 go_on += ["--budget-usd", "1000"]
