@@ -88,7 +88,7 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class Turn(Text):
-    """What is said in one turn of a talk; a long one is cut, and keeps the word for leaving."""
+    """The words of one turn of a talk; a long answer is cut, and keeps the word for leaving."""
 
     def with_end(self, text: str, whole: str) -> str:
         """Put the word for leaving back.
