@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo reproduce test check lint types coverage slow other-pythons package format \
-	docs docs-links screenshots bench chaos integration clean
+	docs docs-links screenshots bench chaos integration locked clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -100,6 +100,11 @@ chaos: .venv/dev ## 10,000 process deaths, 100 SIGKILLs and 90 stops, each resum
 integration: .venv-integration/ready ## the tests against a real llama.cpp server
 	.venv-integration/bin/pytest tests/integration
 
+# For all systems and all Pythons of pyproject.toml, with the hashes of all files and without addresses.
+locked: .venv-locked/ready ## requirements-locked.txt: the newest packages that fit, with their hashes
+	.venv-locked/bin/uv pip compile --quiet --universal --python-version 3.11 --upgrade \
+		--generate-hashes --no-annotate --no-header pyproject.toml --output-file requirements-locked.txt
+
 clean: ## remove the environments and what the tools left behind; results in out/ stay
 	rm -rf .venv .venv-* build dist htmlcov .coverage \
 		docs/_build docs/api docs/jupyter_execute docs/reference \
@@ -116,6 +121,11 @@ clean: ## remove the environments and what the tools left behind; results in out
 
 .venv-integration/ready: pyproject.toml
 	$(call environment,$(PYTHON),[dev],'llama-cpp-python[server]' gguf)
+
+.venv-locked/ready:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/$(PIP_INSTALL) 'uv>=0.5'
+	@touch $@
 
 # Another project, which the benchmarks measure beside this one: nothing of this one is in it.
 .venv-mesa-llm/ready:

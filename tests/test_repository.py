@@ -4,9 +4,16 @@ import ast
 import re
 import subprocess
 import tomllib
+from contextlib import suppress
+from importlib import metadata
+from importlib.metadata import PackageNotFoundError
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from packaging.markers import Marker
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from sabm_mesa import __version__
 
@@ -136,3 +143,58 @@ def test_a_docstring_that_begins_with_a_question_word_is_found() -> None:
     text = 'X = 1\n"""What is meant."""\ndef f():\n    """Return 1."""\n'
 
     assert docstrings_with_a_question_word(text) == [2]
+
+
+LOCKED_LINE = re.compile(
+    r"(?P<name>[a-z0-9-]+)==(?P<version>[0-9a-z.+]+)(?: ; (?P<marker>[^\\]+))? \\"
+    r"|    --hash=sha256:[0-9a-f]{64}(?: \\)?"
+)
+
+
+def locked_for(python: str) -> dict[str, str]:
+    """Name → version of the packages in `requirements-locked.txt` for a Python, here."""
+    lines = (ROOT / "requirements-locked.txt").read_text("utf-8").splitlines()
+    found = [match for line in lines if (match := LOCKED_LINE.fullmatch(line)) and match["name"]]
+    here = {"python_version": python, "python_full_version": f"{python}.0"}
+    return {
+        each["name"]: each["version"]
+        for each in found
+        if not each["marker"] or Marker(each["marker"]).evaluate(here)
+    }
+
+
+def test_the_locked_packages_have_hashes_and_no_addresses() -> None:
+    lines = (ROOT / "requirements-locked.txt").read_text("utf-8").splitlines()
+
+    assert [line for line in lines if not LOCKED_LINE.fullmatch(line)] == []
+    named = [not line.startswith(" ") for line in lines]
+    assert not any(one and other for one, other in pairwise([*named, True]))
+
+
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
+def test_the_locked_packages_are_those_that_the_package_needs(python: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    locked = locked_for(python)
+    needed = [Requirement(each) for each in project["dependencies"]]
+    extras = {canonicalize_name(each.name): each.extras for each in needed}
+    # What these need in turn, as far as the same versions are installed here.
+    for name, version in locked.items():
+        with suppress(PackageNotFoundError):
+            if metadata.version(name) == version:
+                needed += [
+                    each
+                    for each in map(Requirement, metadata.requires(name) or [])
+                    if each.marker is None
+                    or any(
+                        each.marker.evaluate({"extra": extra, "python_version": python})
+                        for extra in {"", *extras.get(name, ())}
+                    )
+                ]
+
+    unmet = [
+        str(each)
+        for each in needed
+        if not each.specifier.contains(locked.get(canonicalize_name(each.name), "0"))
+    ]
+    assert unmet == []
+    assert len(needed) > len(project["dependencies"])
