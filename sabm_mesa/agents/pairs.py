@@ -87,7 +87,7 @@ class Chat:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn(Text):
+class Utterance(Text):
     """The words of one turn of a talk; a long answer is cut, and keeps the word for leaving."""
 
     def with_end(self, text: str, whole: str) -> str:
@@ -335,7 +335,7 @@ def name_of(book: PromptBook, agent: int) -> str:
     return book.render("name", {"number": agent})
 
 
-TURN = Turn(max_words=100)
+UTTERANCE = Utterance(max_words=100)
 """The answer to `say` (the number of words is our choice)."""
 
 
@@ -442,7 +442,7 @@ class PairAgent(SmartAgent):
             messages=tuple(dialogue.messages),
             turns_left=dialogue.max_turns - dialogue.turns,
         )
-        return await self.ask("say", TURN, view)
+        return await self.ask("say", UTTERANCE, view)
 
     def observe(self, **more: Any) -> PairView:
         """The agent's knowledge at this moment.

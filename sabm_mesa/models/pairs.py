@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from annotated_types import Ge
 
-from sabm_mesa.agents.pairs import TURN, Chat, Invitation, PairAgent, heard, of_agent, pairs_of
+from sabm_mesa.agents.pairs import UTTERANCE, Chat, Invitation, PairAgent, heard, of_agent, pairs_of
 from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.scheduler import FIXED, Phase, When
@@ -160,8 +160,8 @@ def talk_phase() -> Phase:
         reach=_openers_nearby,
         says="say",
         heard=heard,
-        doc=f"The two agents of a talk speak in turn (`say`, at most {TURN.max_words} words) until "
-        "one of them leaves or the turns are used up; both remember what was said.",
+        doc=f"The two agents of a talk speak in turn (`say`, at most {UTTERANCE.max_words} words) "
+        "until one of them leaves or the turns are used up; both remember what was said.",
     )
 
 

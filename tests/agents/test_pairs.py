@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sabm_mesa.agents.pairs import Dialogue, Invitation, Turn, pairs_of, read_line
+from sabm_mesa.agents.pairs import Dialogue, Invitation, Utterance, pairs_of, read_line
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_how_a_line_is_read(answer, said, leaves) -> None:
 
 @pytest.mark.parametrize("end", ["LEAVE", "**LEAVE**", "\nLEAVE."])
 def test_who_says_too_much_leaves_all_the_same(end) -> None:
-    spec = Turn(max_words=3)
+    spec = Utterance(max_words=3)
 
     assert spec.check(f"a b c {end}") == "a b c […] LEAVE"
     assert spec.check(spec.check(f"a b c {end}")) == "a b c […] LEAVE"
