@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from sabm_mesa.core.toml_io import expand_home
 from sabm_mesa.errors import ParameterError, RecordingError, about
 from sabm_mesa.llm.endpoints import URL_VARIABLE, endpoint_url
-from sabm_mesa.minds.specs import Minds, by_spec, is_file, model_and_endpoint, objects_by_spec
+from sabm_mesa.minds.specs import Minds, by_spec, is_file, objects_by_spec
 
 VARIABLE = "SABM_HOST_KEY"
 """Holds a key of one's own. Others are then taken to reach the server, as through a proxy."""
@@ -131,30 +131,6 @@ def check_address(url: str | None) -> None:
         f"Others can reach this server, so its key is sent to no address that is given in a "
         f"browser: start it with sabm view --base-url {url} (or {URL_VARIABLE}={url})."
     )
-
-
-@about("base_url")
-def check_own_address(minds: Iterable[str], base_url: str | None) -> None:
-    """Check that minds of a recording ask the server of this viewer: others may have written it.
-
-    Args:
-        minds: their specs.
-        base_url: the address in the recording.
-
-    Raises:
-        ParameterError: for another address.
-    """
-    for spec in minds:
-        kind, _, rest = spec.partition(":")
-        if kind != "llm":
-            continue
-        url = model_and_endpoint(rest)[1] or base_url
-        if url and "://" in url and endpoint_url(url) != endpoint_url(None):
-            raise ParameterError(
-                f"The recording names the server {url}, and the key of this viewer is sent to no "
-                f"other than its own. If it is the right one, start it with sabm view "
-                f"--base-url {url}."
-            )
 
 
 @about("minds")

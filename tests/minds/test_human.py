@@ -388,6 +388,18 @@ def test_a_closed_game_leaves_no_links_behind(tmp_path) -> None:
     assert not seats_file(path).exists()
 
 
+def test_a_game_of_somebody_else_names_no_server_that_is_asked(tmp_path, monkeypatch) -> None:
+    path, other = tmp_path / "game.sqlite", "http://192.0.2.9/v1"
+    monkeypatch.setenv("OPENAI_API_KEY", "never-sent")
+    minds = {"human": 1, f"llm:a@{other}": 1}
+    model = Game(Tiny, minds=minds, n=2, rng=1, recording=path).model
+    model.begin()
+    model.close()
+    (run,) = load_runs(path)
+    with pytest.raises(ParameterError, match="nothing is sent there"):
+        ContinuedGame(run, Connection.of_recorded(run.connection))
+
+
 def test_a_run_without_people_is_no_game(tmp_path) -> None:
     model = tiny(n=2, n_rounds=2, minds="fixed:1", recording=tmp_path / "r.sqlite")
     model.step()

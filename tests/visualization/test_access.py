@@ -141,17 +141,3 @@ def test_a_page_sends_the_key_nowhere_else(
     finally:
         page_state.close()
         page_state.controller.join(WAIT_S)
-
-
-def test_a_recording_names_no_server_that_is_sent_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    own, other = "http://127.0.0.1:8000/v1", "http://192.0.2.9/v1"
-    people = {"human": 2, "classical": 3}
-    access.check_own_address(people, other)  # which nobody asks
-    access.check_own_address({**people, "llm:a": 1}, None)
-    for minds, address in (({"llm:a": 1}, other), ({f"llm:a@{other}": 1}, None)):
-        with pytest.raises(ParameterError, match=f"--base-url {other}"):
-            access.check_own_address(minds, address)
-    monkeypatch.setenv(URL_VARIABLE, own)
-    access.check_own_address({f"llm:a@{own}/": 1, "llm:b": 2}, own)
-    with pytest.raises(ParameterError, match="sent to no other than its own"):
-        access.check_own_address({"llm:a": 1}, other)

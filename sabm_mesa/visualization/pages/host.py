@@ -22,7 +22,6 @@ from sabm_mesa.runs.game import ContinuedGame, Game, check_seats, with_others
 from sabm_mesa.visualization import panels
 from sabm_mesa.visualization.access import (
     check_minds,
-    check_own_address,
     check_path,
     listens_at,
     open_to_others,
@@ -88,14 +87,14 @@ def take_up(host: str, path: Path, run: int) -> None:
         run: the number of the run.
 
     Raises:
-        UsageError: as `ContinuedGame`, and for minds or an address that this server does not use.
+        UsageError: as `ContinuedGame`, and for minds that this server does not use.
         RecordingError: as `ContinuedGame`.
     """
     check_path(path)
     (recorded,) = load_runs(path, [run])
     check_minds(recorded.minds)
-    check_own_address(recorded.minds, recorded.connection.get("base_url"))
-    game = ContinuedGame(recorded, Connection(), time_limit_s=TIME_LIMIT_S)
+    connection = Connection.of_recorded(recorded.connection)
+    game = ContinuedGame(recorded, connection, time_limit_s=TIME_LIMIT_S)
     _VIEWS[game] = GameView(game)
     GAMES.add(host, game)
 
