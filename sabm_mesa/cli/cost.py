@@ -12,14 +12,10 @@ import typer
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     AsJson,
-    Condition,
-    Minds,
     Prices,
-    Prompts,
-    Rounds,
+    RunOptions,
     ScenarioName,
-    Settings,
-    parameters_from,
+    with_options,
 )
 from sabm_mesa.models import registry
 
@@ -30,18 +26,16 @@ _HEAD = ("question", "mind", "asks", "requests", "tokens sent", "tokens received
 
 
 @app.command()
+@with_options
 def cost(
     name: ScenarioName,
-    minds: Minds = None,
-    condition: Condition = None,
-    set_: Settings = None,
-    rounds: Rounds = None,
+    *,
+    setting: RunOptions,
     runs: Annotated[int, typer.Option(min=1, help="Number of runs.")] = 1,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of the first run; 0 by default.")
     ] = None,
     prices: Prices = None,
-    prompts: Prompts = None,
     recording: Annotated[
         Path | None,
         typer.Option(
@@ -56,16 +50,7 @@ def cost(
     from sabm_mesa.recording import export
     from sabm_mesa.runs.cost import estimate
 
-    parameters = parameters_from(
-        set_ or [],
-        {
-            "minds": minds,
-            "condition": condition,
-            "n_rounds": rounds,
-            "prompts": prompts,
-            "rng": seed,
-        },
-    )
+    parameters = setting.parameters(rng=seed)
     estimated = estimate(registry.scenario(name), parameters, runs, recording, prices)
     say(export.readable_json(estimated.as_dict()) if as_json else in_words(estimated))
 

@@ -12,13 +12,9 @@ import typer
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     AsJson,
-    Condition,
-    Minds,
-    Prompts,
-    Rounds,
-    Settings,
+    RunOptions,
     complete_scenarios,
-    parameters_from,
+    with_options,
 )
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.models import registry
@@ -35,6 +31,7 @@ class Form(StrEnum):
 
 
 @app.command()
+@with_options
 def describe(
     name: Annotated[
         str,
@@ -44,10 +41,8 @@ def describe(
             autocompletion=complete_scenarios,
         ),
     ],
-    condition: Condition = None,
-    minds: Minds = None,
-    set_: Settings = None,
-    rounds: Rounds = None,
+    *,
+    setting: RunOptions,
     run: Annotated[
         list[int] | None,
         typer.Option(
@@ -56,7 +51,6 @@ def describe(
             "default.",
         ),
     ] = None,
-    prompts: Prompts = None,
     no_prompts: Annotated[
         bool, typer.Option("--no-prompts", help="Leave out the texts of prompts.")
     ] = False,
@@ -72,8 +66,7 @@ def describe(
     from sabm_mesa.describe import as_markdown, as_text
     from sabm_mesa.recording import export
 
-    options = {"minds": minds, "condition": condition, "n_rounds": rounds, "prompts": prompts}
-    description = _description(name, parameters_from(set_ or [], options), run)
+    description = _description(name, setting.parameters(), run)
     if as_json:
         say(export.readable_json(description))
     else:

@@ -12,13 +12,12 @@ import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
-    NO_LLM_OPTIONS,
     AsJson,
     LLMOptions,
     Prompts,
     RecordingPath,
     parameters_from,
-    with_llm_options,
+    with_options,
 )
 from sabm_mesa.errors import ParameterError, RunError, UnknownName
 
@@ -50,15 +49,16 @@ Settings = Annotated[
 
 
 @app.command()
-@with_llm_options
+@with_options
 def judge(
     path: RecordingPath,
+    *,
     minds: Judges = None,
     set_: Settings = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the files; by default judge, beside it.")
     ] = None,
-    llm: LLMOptions = NO_LLM_OPTIONS,
+    llm: LLMOptions,
     prompts: Prompts = None,
     as_json: AsJson = False,
 ) -> None:

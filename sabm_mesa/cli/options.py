@@ -125,10 +125,46 @@ EndpointsFile = Annotated[
 
 
 @dataclass(frozen=True)
+class SettingOptions:
+    """The options of every command that sets the parameters of runs, but for the minds.
+
+    A command declares a parameter of the type of a block and is decorated with `with_options`.
+    """
+
+    condition: Condition = None
+    set_: Settings = None
+    rounds: Rounds = None
+    prompts: Prompts = None
+
+    def parameters(self, **others: Any) -> dict[str, Any]:
+        """The parameters of the run.
+
+        Args:
+            others: parameters with other options of their own, None when those were not given.
+
+        Raises:
+            UsageError: as by `parameters_from`.
+        """
+        own = {"condition": self.condition, "n_rounds": self.rounds, "prompts": self.prompts}
+        return parameters_from(self.set_ or [], {**own, **others})
+
+
+@dataclass(frozen=True)
+class RunOptions(SettingOptions):
+    """The options of every command that says what a run is: its parameters and minds."""
+
+    minds: Minds = None
+
+    def parameters(self, **others: Any) -> dict[str, Any]:
+        """The parameters of the run, as `SettingOptions` has them, and its minds."""
+        return super().parameters(minds=self.minds, **others)
+
+
+@dataclass(frozen=True)
 class LLMOptions:
     """The options of every command that asks language models: how they are reached, and the caps.
 
-    A command declares one parameter of this type and is decorated with `with_llm_options`.
+    A command declares a parameter of this type and is decorated with `with_options`.
     """
 
     base_url: BaseURL = None
@@ -191,24 +227,25 @@ class LLMOptions:
         )
 
 
-NO_LLM_OPTIONS = LLMOptions()
-"""The defaults of the options; the place holder in the signature of a command."""
+BLOCKS = (SettingOptions, RunOptions, LLMOptions)
+"""The types of parameters that `with_options` replaces by the options in them."""
 
 
-def with_llm_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `LLMOptions` in the place of its parameter of that type.
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of the blocks in the places of its parameters of those types.
 
     Args:
         command: the command.
     """
     types = get_type_hints(command, include_extras=True)
-    (taken,) = (name for name, kind in types.items() if kind is LLMOptions)
-    options = get_type_hints(LLMOptions, include_extras=True)
+    blocks = {name: kind for name, kind in types.items() if kind in BLOCKS}
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(command).parameters.values():
-        if parameter.name != taken:
+        if parameter.name not in blocks:
             parameters.append(parameter.replace(annotation=types[parameter.name]))
             continue
+        block = blocks[parameter.name]
+        options = get_type_hints(block, include_extras=True)
         parameters += [
             inspect.Parameter(
                 option.name,
@@ -216,20 +253,21 @@ def with_llm_options(command: Callable[..., None]) -> Callable[..., None]:
                 default=option.default,
                 annotation=options[option.name],
             )
-            for option in fields(LLMOptions)
+            for option in fields(block)
         ]
 
     @wraps(command)
-    def with_options(**given: Any) -> None:
-        chosen = LLMOptions(
-            **{option.name: given.pop(option.name) for option in fields(LLMOptions)}
-        )
-        command(**given, **{taken: chosen})
+    def with_blocks(**given: Any) -> None:
+        chosen = {
+            name: block(**{option.name: given.pop(option.name) for option in fields(block)})
+            for name, block in blocks.items()
+        }
+        command(**given, **chosen)
 
     keyword_only = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
-    with_options.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
-    with_options.__annotations__ = {each.name: each.annotation for each in keyword_only}
-    return with_options
+    with_blocks.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
+    with_blocks.__annotations__ = {each.name: each.annotation for each in keyword_only}
+    return with_blocks
 
 
 def isolate_minds(isolate: bool | None, passed: Sequence[str] | None) -> None:

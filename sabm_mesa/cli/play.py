@@ -9,23 +9,19 @@ import typer
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     BaseURL,
-    Condition,
     EndpointsFile,
-    Minds,
-    Rounds,
+    RunOptions,
     ScenarioName,
-    Settings,
-    parameters_from,
+    with_options,
 )
 
 
 @app.command()
+@with_options
 def play(
     name: ScenarioName,
-    minds: Minds = None,
-    condition: Condition = None,
-    set_: Settings = None,
-    rounds: Rounds = None,
+    *,
+    setting: RunOptions,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed; drawn by default.")] = None,
     base_url: BaseURL = None,
     endpoints: EndpointsFile = None,
@@ -37,10 +33,7 @@ def play(
     from sabm_mesa.cli.seat import play as take_seat
     from sabm_mesa.llm import Connection, read_endpoints
 
-    parameters = parameters_from(
-        set_ or [],
-        {"minds": minds, "condition": condition, "n_rounds": rounds, "rng": seed},
-    )
+    parameters = setting.parameters(rng=seed)
     others = parameters.pop("minds", "classical")
     parameters["connection"] = Connection(base_url, read_endpoints(endpoints) if endpoints else {})
     take_seat(name, parameters, others=others, time_limit_s=time_limit, say=say)

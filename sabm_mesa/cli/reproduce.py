@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sabm_mesa.cli.app import app, say
-from sabm_mesa.cli.options import NO_LLM_OPTIONS, AsJson, LLMOptions, with_llm_options
+from sabm_mesa.cli.options import AsJson, LLMOptions, with_options
 from sabm_mesa.core.parsing import parse_minds
 from sabm_mesa.errors import (
     BudgetExceeded,
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 
 @app.command()
-@with_llm_options
+@with_options
 def reproduce(
+    *,
     names: Annotated[
         list[str] | None,
         typer.Argument(
@@ -61,7 +62,7 @@ def reproduce(
     out: Annotated[
         Path, typer.Option(help="Folder in which each experiment gets a folder of its own.")
     ] = Path("out/reproduce"),
-    llm: LLMOptions = NO_LLM_OPTIONS,
+    llm: LLMOptions,
     cost: Annotated[
         bool,
         typer.Option("--cost", help="Estimate what the missing runs cost; nothing is sent or run."),

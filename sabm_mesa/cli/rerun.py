@@ -12,14 +12,13 @@ import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
-    NO_LLM_OPTIONS,
     AsJson,
     LLMOptions,
     Prompts,
     RecordingPath,
     Settings,
     parameters_from,
-    with_llm_options,
+    with_options,
 )
 from sabm_mesa.errors import KEY_VARIABLE, ParameterError
 
@@ -86,11 +85,12 @@ def replay(
 
 
 @app.command()
-@with_llm_options
+@with_options
 def resume(
     recording: RecordingPath,
     run: OnlyRuns = None,
-    llm: LLMOptions = NO_LLM_OPTIONS,
+    *,
+    llm: LLMOptions,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -132,12 +132,13 @@ def resume(
 
 
 @app.command()
-@with_llm_options
+@with_options
 def fork(
     recording: RecordingPath,
     at: Annotated[int, typer.Option(min=0, help="First round (from 0) with the new parameters.")],
     out: Annotated[Path, typer.Option(help="Folder for recording, tables and plots.")],
     run: OnlyRuns = None,
+    *,
     set_: Settings = None,
     minds: Annotated[
         str | None, typer.Option(help="Who decides from then on; as before by default.")
@@ -149,7 +150,7 @@ def fork(
         int | None, typer.Option(help="Rounds in all, from 0; as before by default.")
     ] = None,
     prompts: Prompts = None,
-    llm: LLMOptions = NO_LLM_OPTIONS,
+    llm: LLMOptions,
     as_json: AsJson = False,
 ) -> None:
     """Branch runs: the same history up to a round, then other parameters or minds."""

@@ -11,21 +11,15 @@ import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
-    NO_LLM_OPTIONS,
     AsJson,
-    Condition,
     Isolate,
     LLMOptions,
-    Minds,
     PassEnv,
-    Prompts,
-    Rounds,
+    RunOptions,
     ScenarioName,
-    Settings,
     isolate_minds,
     isolation_of,
-    parameters_from,
-    with_llm_options,
+    with_options,
 )
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.models import registry
@@ -39,13 +33,11 @@ class Movie(StrEnum):
 
 
 @app.command()
-@with_llm_options
+@with_options
 def run(
     name: ScenarioName,
-    minds: Minds = None,
-    condition: Condition = None,
-    set_: Settings = None,
-    rounds: Rounds = None,
+    *,
+    setting: RunOptions,
     runs: Annotated[int, typer.Option(min=1, help="Number of runs; run i has the seed S + i.")] = 1,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed S of the first run; drawn by default.")
@@ -53,8 +45,7 @@ def run(
     out: Annotated[Path, typer.Option(help="Folder for recording, tables and plots.")] = Path(
         "out"
     ),
-    llm: LLMOptions = NO_LLM_OPTIONS,
-    prompts: Prompts = None,
+    llm: LLMOptions,
     isolate: Isolate = None,
     pass_env: PassEnv = None,
     animate: Annotated[
@@ -69,16 +60,7 @@ def run(
     from sabm_mesa.runs.run import check_animation, run_all
 
     model = registry.scenario(name)
-    parameters = parameters_from(
-        set_ or [],
-        {
-            "minds": minds,
-            "condition": condition,
-            "n_rounds": rounds,
-            "prompts": prompts,
-            "rng": seed,
-        },
-    )
+    parameters = setting.parameters(rng=seed)
     seed = parameters.pop("rng", None)
     connection = llm.connection()
     isolate_minds(isolate, pass_env)

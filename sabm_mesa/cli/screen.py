@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sabm_mesa.cli.app import app, say
-from sabm_mesa.cli.options import NO_LLM_OPTIONS, AsJson, LLMOptions, with_llm_options
+from sabm_mesa.cli.options import AsJson, LLMOptions, with_options
 from sabm_mesa.core.parsing import parse_minds
 from sabm_mesa.errors import MindSpecError, RunError
 
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 
 @app.command()
-@with_llm_options
+@with_options
 def screen(
+    *,
     minds: Annotated[
         list[str],
         typer.Option(
@@ -35,8 +36,8 @@ def screen(
         str,
         typer.Option(
             metavar="SET",
-            help="play: guess a number, find a way out, set prices; or the set of one "
-            "scenario, such as commons: four kinds of problems in each of its wordings.",
+            help="play: a short game of each scenario that has one; or the set of tests of one "
+            "scenario, by its name. A name that there is none of lists them.",
         ),
     ] = "play",
     problems: Annotated[
@@ -48,10 +49,10 @@ def screen(
     out: Annotated[Path, typer.Option(help="Folder for the recordings and the report.")] = Path(
         "out/screening"
     ),
-    llm: LLMOptions = NO_LLM_OPTIONS,
+    llm: LLMOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Test whether minds are fit to play in the scenarios, or understand a commons.
+    """Test whether minds are fit to play in the scenarios.
 
     Answers that an earlier command has got are not asked for again: name further minds, or more
     runs, with the same folder.

@@ -12,20 +12,15 @@ import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
-    NO_LLM_OPTIONS,
     AsJson,
-    Condition,
     Isolate,
     LLMOptions,
     PassEnv,
-    Prompts,
-    Rounds,
     ScenarioName,
-    Settings,
+    SettingOptions,
     isolate_minds,
     isolation_of,
-    parameters_from,
-    with_llm_options,
+    with_options,
 )
 from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.errors import ParameterError
@@ -39,9 +34,10 @@ COMBINATIONS, MEASURES = 20, 6
 
 
 @app.command()
-@with_llm_options
+@with_options
 def sweep(
     name: ScenarioName,
+    *,
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -54,9 +50,7 @@ def sweep(
         list[str] | None,
         typer.Option("--minds", help="Who decides; repeated: to be varied. classical by default."),
     ] = None,
-    condition: Condition = None,
-    set_: Settings = None,
-    rounds: Rounds = None,
+    setting: SettingOptions,
     runs: Annotated[
         int, typer.Option(min=1, help="Runs a combination; run i of each has the seed S + i.")
     ] = 1,
@@ -79,8 +73,7 @@ def sweep(
     out: Annotated[
         Path | None, typer.Option(help="Folder of the sweep; out/sweep-SCENARIO by default.")
     ] = None,
-    llm: LLMOptions = NO_LLM_OPTIONS,
-    prompts: Prompts = None,
+    llm: LLMOptions,
     isolate: Isolate = None,
     pass_env: PassEnv = None,
     as_json: AsJson = False,
@@ -95,9 +88,7 @@ def sweep(
 
     registry.scenario(name)
     varied, who = _varied(vary or [], minds or [])
-    parameters = parameters_from(
-        set_ or [], {"minds": who, "condition": condition, "n_rounds": rounds, "prompts": prompts}
-    )
+    parameters = setting.parameters(minds=who)
     connection = llm.connection()
     folder = out or Path("out", f"sweep-{name}")
     isolate_minds(isolate, pass_env)

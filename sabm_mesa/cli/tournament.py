@@ -11,20 +11,15 @@ import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
-    NO_LLM_OPTIONS,
     AsJson,
-    Condition,
     Isolate,
     LLMOptions,
     PassEnv,
-    Prompts,
-    Rounds,
     ScenarioName,
-    Settings,
+    SettingOptions,
     isolate_minds,
     isolation_of,
-    parameters_from,
-    with_llm_options,
+    with_options,
 )
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.models import registry
@@ -39,7 +34,7 @@ REASON = 200
 
 
 @app.command()
-@with_llm_options
+@with_options
 def tournament(
     name: ScenarioName,
     files: Annotated[
@@ -48,6 +43,7 @@ def tournament(
             metavar="FILES…", help="Minds: FILE.py, FILE.py:NAME, or any spec, such as llm:MODEL."
         ),
     ],
+    *,
     against: Annotated[
         list[str] | None,
         typer.Option(help="A mind that plays too, such as classical; may be repeated."),
@@ -56,9 +52,7 @@ def tournament(
         int, typer.Option(min=1, help="Runs of each seating; run i of each has the seed S + i.")
     ] = 10,
     seed: Annotated[int, typer.Option(min=0, help="Seed S of the first run.")] = 1,
-    condition: Condition = None,
-    set_: Settings = None,
-    rounds: Rounds = None,
+    setting: SettingOptions,
     on: Annotated[
         str, typer.Option(metavar="here|processes|ray", help="Where free runs are played.")
     ] = "here",
@@ -68,8 +62,7 @@ def tournament(
     out: Annotated[
         Path | None, typer.Option(help="Folder; out/tournament-SCENARIO by default.")
     ] = None,
-    llm: LLMOptions = NO_LLM_OPTIONS,
-    prompts: Prompts = None,
+    llm: LLMOptions,
     isolate: Isolate = None,
     pass_env: PassEnv = None,
     as_json: AsJson = False,
@@ -80,9 +73,7 @@ def tournament(
     from sabm_mesa.studies import tournament as tournaments
 
     model = registry.scenario(name)
-    parameters = parameters_from(
-        set_ or [], {"condition": condition, "n_rounds": rounds, "prompts": prompts}
-    )
+    parameters = setting.parameters()
     if "minds" in parameters:
         raise ParameterError("The minds of a tournament are named after the scenario.")
     connection = llm.connection()
