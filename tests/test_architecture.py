@@ -233,8 +233,8 @@ def printing(package: Package) -> list[Deed]:
 
 @rule
 def foundations(package: Package) -> list[Deed]:
-    """Errors stand on nothing of the package, answers on errors alone."""
-    floors = ("errors", "core.answers")
+    """Errors and the ladder stand on nothing of the package, answers on these alone."""
+    floors = ("errors", "core.ladder", "core.answers")
     return [
         i
         for height, floor in enumerate(floors)

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import mesa
 import numpy as np
 
-from sabm_mesa.core.answers import AnswerSpec, Decision, Format
+from sabm_mesa.core.answers import AnswerSpec, Decision, Format, Rung
 from sabm_mesa.core.asks import Ask, Key, Observation
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.streams import Entropy, agent_random, agent_rng, attempt_rng
@@ -27,6 +27,7 @@ class AskingModel(Protocol):
         round: the round that is played, from 0.
         book: the prompts of the run.
         answer_format: the format of the answers.
+        reading: the highest rung on which answers are read.
         max_attempts: attempts at a question at most.
         recorder: the recorder of the run.
         usage: the counts of the asks of the round.
@@ -37,6 +38,7 @@ class AskingModel(Protocol):
     round: int
     book: PromptBook
     answer_format: Format
+    reading: Rung
     max_attempts: int
     usage: Usage
     in_flight: int
@@ -154,6 +156,7 @@ class SmartAgent(mesa.Agent):
             agent=self,
             paid=mind.paid,
             position=self.position,
+            reading=model.reading,
         )
         model.in_flight += 1
         try:

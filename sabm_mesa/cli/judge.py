@@ -35,7 +35,8 @@ Judges = Annotated[
     ),
 ]
 JUDGE_SETTINGS = (
-    "temperature", "max_tokens", "top_p", "max_attempts", "answer_format", "condition", "variant",
+    "temperature", "max_tokens", "top_p", "max_attempts", "answer_format", "reading", "condition",
+    "variant",
 )  # fmt: skip
 """Parameters of a judge that can be set; conditions and variants come from a user's prompt file."""
 Settings = Annotated[

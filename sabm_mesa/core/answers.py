@@ -1,7 +1,9 @@
 """Legal answers, and outcomes of questions.
 
-An answer spec says what a legal answer is and reads one strictly; no spec ever guesses a value. A
-text that is not exactly what was asked for raises `InvalidAnswer` with a code, which the prompt
+An answer spec says what a legal answer is and reads one; no spec ever guesses a value. Reading goes
+up a ladder of two rungs, and says which one it took (`read_as`): ``"exact"``, when the text is what
+was asked for and nothing else, and ``"unambiguous"``, when it gives exactly one value in other
+words (`sabm_mesa.core.ladder`). Any other text raises `InvalidAnswer` with a code, which the prompt
 book turns into the reason that the mind is told when it is asked again. A mind sends a `Reply`; a
 `Reading` is what was read from it; a `Decision` is the outcome of the question.
 
@@ -15,11 +17,21 @@ import json
 import math
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from sabm_mesa.core.ladder import (
+    Mention,
+    find_numbers,
+    find_options,
+    given_value,
+    is_refusal,
+    read_object,
+    unwrap,
+)
 from sabm_mesa.errors import ParameterError, one_line
 
 __all__ = [
@@ -36,6 +48,8 @@ __all__ = [
 
 Format = Literal["paper", "json"]
 FORMATS: tuple[Format, ...] = ("paper", "json")
+Rung = Literal["exact", "unambiguous"]
+"""Rungs of reading."""
 
 BY_FILTER, BY_LENGTH = "content_filter", "length"
 """Reasons to finish with which a server says that an answer was refused or is not complete."""
@@ -52,6 +66,8 @@ _NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)"
 _NUMBER_ALONE = re.compile(rf"{_NUMBER}\Z")
 _NUMBER_ANYWHERE = re.compile(_NUMBER)
 _CUT = " […]"
+_SAID = {"empty", "out_of_range", "not_an_integer", "has_numbers"}
+"""Reasons that say of a text that it is an answer, and not a legal one."""
 FARTHEST = 1e9
 """Stands for an infinite end of a range when a number is drawn."""
 
@@ -102,16 +118,78 @@ class AnswerSpec(ABC):
             rng: the stream it is drawn from.
         """
 
-    def read(self, text: str, answer_format: Format = "paper") -> Reading:
+    def read(
+        self, text: str, answer_format: Format = "paper", reading: Rung = "unambiguous"
+    ) -> Reading:
         """Read a text that was written by a mind.
 
         Args:
             text: the whole answer.
             answer_format: ``"paper"`` or ``"json"``.
+            reading: the highest rung that may be taken.
 
         Raises:
-            InvalidAnswer: when the text is not exactly what was asked for, or not legal.
+            InvalidAnswer: when the text does not give exactly one value, or that is not legal.
         """
+        try:
+            return self._read_exactly(text, answer_format)
+        except InvalidAnswer as problem:
+            if reading == "exact" or problem.code in _SAID:
+                raise
+            found = self._read_unambiguously(text, answer_format)
+            if found is None:
+                raise InvalidAnswer("refused") if is_refusal(text) else problem from None
+            return replace(found, read_as="unambiguous")
+
+    def mentions(self, text: str) -> Iterable[Mention]:
+        """Find the values in a text; a spec without this is read by the first rung alone.
+
+        Args:
+            text: the text, in the one form that `sabm_mesa.core.ladder.normalise` gives it.
+
+        Returns:
+            The values from left to right, without overlaps; they need not be legal.
+        """
+        del text
+        return ()
+
+    def _read_unambiguously(self, text: str, answer_format: Format) -> Reading | None:
+        """The one value that a text gives in other words than were asked for, or None.
+
+        Raises:
+            InvalidAnswer: when that value is not legal.
+        """
+        if answer_format == "json" and "{" in text:
+            found = read_object(text)
+            if found is None:
+                return None
+            value, reasoning = found
+            if isinstance(value, str) and str not in _types(self.json_type):
+                return self._given(value)
+            if isinstance(value, list) and list not in _types(self.json_type) and len(value) == 1:
+                (value,) = value
+            if not isinstance(value, self.json_type) or isinstance(value, bool):
+                return None
+            value = replace_surrogates(value) if isinstance(value, str) else value
+            reasoning = SPACE.sub(" ", replace_surrogates(reasoning)).strip()
+            try:
+                return Reading(self.check(value), reasoning)
+            except InvalidAnswer:
+                given = self._given(value) if isinstance(value, str) else None
+                if given is None:
+                    raise
+                return given
+        return self._given(text)
+
+    def _given(self, text: str) -> Reading | None:
+        value = given_value(text, self.mentions)
+        if value is None:
+            return None
+        lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+        reasoning = SPACE.sub(" ", " ".join(lines[:-1])) if self.reasoning else ""
+        return Reading(self.check(value), reasoning)
+
+    def _read_exactly(self, text: str, answer_format: Format) -> Reading:
         text = strip_code_fence(text)
         if not text.strip():
             raise InvalidAnswer("empty")
@@ -198,6 +276,10 @@ class Number(AnswerSpec):
             raise InvalidAnswer("out_of_range", found=shorten(str(value)), **self._range())
         return int(number) if self.integer else float(number)
 
+    def mentions(self, text: str) -> Iterable[Mention]:
+        """Find the numbers in a text."""
+        return find_numbers(text)
+
     def placeholders(self) -> dict[str, Any]:
         """The entry that names the kind of number, and its range."""
         return {"number": "integer" if self.integer else "real", **self._range()}
@@ -274,6 +356,10 @@ class Choice(AnswerSpec):
             if _bare(option) == found:
                 return option
         raise InvalidAnswer("not_an_option", found=shorten(text))
+
+    def mentions(self, text: str) -> Iterable[Mention]:
+        """Find the options in a text."""
+        return find_options(self.options)(text)
 
     def example(self, rng: np.random.Generator) -> str:
         """Return an option, each equally likely."""
@@ -367,6 +453,36 @@ class Text(AnswerSpec):
     def _read_plain(self, lines: list[str]) -> str:
         return self.check(" ".join(lines))
 
+    def read(
+        self, text: str, answer_format: Format = "paper", reading: Rung = "unambiguous"
+    ) -> Reading:
+        """Read a text; on the second rung without the words that a model put around it.
+
+        Args:
+            text: the whole answer.
+            answer_format: ``"paper"`` or ``"json"``.
+            reading: the highest rung that may be taken.
+
+        Raises:
+            InvalidAnswer: when there is no text, or the model declined to write it.
+        """
+        found = AnswerSpec.read(self, text, answer_format, reading)
+        if reading == "exact":
+            return found
+        plain = answer_format == "paper"
+        said = strip_code_fence(text).strip() if plain else found.value
+        if plain and self.reasoning:
+            said = said.splitlines()[-1]
+        if is_refusal(said):
+            raise InvalidAnswer("refused")
+        inner = unwrap(said)
+        if inner == said:
+            return found
+        return replace(found, value=self.check(inner), read_as="unambiguous")
+
+    def _given(self, text: str) -> Reading | None:
+        return Reading(self.check(unwrap(text))) if text.strip() else None
+
 
 @dataclass(slots=True)
 class Reply:
@@ -386,6 +502,7 @@ class Reply:
         finish_reason: why the model stopped, as the server says it.
         request: hash of the exact request; for paid minds it is filled in when they are asked.
         retries: how often the request had to be sent again.
+        mended: parameters of the request as asked and as sent, as JSON, where they differ.
         stopped: whether the run was stopped while the answer was under way: the answer is
             recorded, since it is paid for, and then the run stops.
         note: the note of its request among the sent ones (`SentNotes`), or None.
@@ -404,6 +521,7 @@ class Reply:
     finish_reason: str = ""
     request: str = ""
     retries: int = 0
+    mended: str = ""
     stopped: bool = False
     note: int | None = None
 
@@ -420,10 +538,12 @@ class Reading:
     Attributes:
         value: the legal value: a number, an option, or a text.
         reasoning: the private reasoning that came with it, or ``""``.
+        read_as: the rung on which it was read.
     """
 
     value: Any
     reasoning: str = ""
+    read_as: Rung = "exact"
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,6 +577,10 @@ def strip_code_fence(text: str) -> str:
 def strip_decoration(text: str) -> str:
     """Take the quotes, emphasis and blanks from around a bare answer."""
     return text.strip(DRESS).removesuffix(".").strip(DRESS)
+
+
+def _types(given: type | tuple[type, ...]) -> tuple[type, ...]:
+    return given if isinstance(given, tuple) else (given,)
 
 
 def replace_surrogates(text: str) -> str:

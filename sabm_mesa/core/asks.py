@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -25,6 +25,7 @@ from sabm_mesa.core.answers import (
     InvalidAnswer,
     Reading,
     Reply,
+    Rung,
     Text,
 )
 from sabm_mesa.core.prompts import PromptBook
@@ -118,6 +119,7 @@ class Ask:
         agent: the agent whose random streams the mind may use.
         paid: whether the mind is paid, so that every attempt has a stream of its own.
         position: the turn of the phase in which it is asked, from 0, as if all were one by one.
+        reading: the highest rung of reading that may be taken.
 
     Attributes:
         rejected: (answer, reason) of the attempts so far that could not be used.
@@ -135,6 +137,7 @@ class Ask:
         "name",
         "observation",
         "position",
+        "reading",
         "rejected",
         "sent",
         "spec",
@@ -152,7 +155,9 @@ class Ask:
         agent: HasStreams,
         paid: bool = False,
         position: int = 0,
+        reading: Rung = "unambiguous",
     ) -> None:
+        self.reading: Rung = reading
         self.name, self.observation, self.spec = name, observation, spec
         self.position = position
         self.key, self.book, self.answer_format = key, book, answer_format
@@ -212,7 +217,7 @@ class Ask:
         return hashlib.sha256(_canonical(parts).encode()).hexdigest()
 
     def read(self, reply: Reply) -> Reading:
-        """Read a reply strictly.
+        """Read a reply, up the ladder as far as `reading` allows.
 
         Raises:
             InvalidAnswer: when it cannot be used.
@@ -229,10 +234,10 @@ class Ask:
         cut_off = reply.finish_reason == BY_LENGTH
         if cut_off and (empty or not self._readable_in_part(reply.answer_format)):
             raise InvalidAnswer("cut_off_thinking" if empty and reply.thoughts else "cut_off")
-        reading = self.spec.read(reply.answer, reply.answer_format)
+        reading = self.spec.read(reply.answer, reply.answer_format, self.reading)
         if not cut_off:
             return reading
-        return Reading(reading.value.removesuffix(TRUNCATED) + TRUNCATED)
+        return replace(reading, value=reading.value.removesuffix(TRUNCATED) + TRUNCATED)
 
     def _readable_in_part(self, answer_format: Format) -> bool:
         plain_text = isinstance(self.spec, Text) and answer_format == "paper"

@@ -411,11 +411,23 @@ def _minds(subject: Subject) -> list[Block]:
             rules[spec] = f"Always answers {rest}."
         elif spec != NOT_GIVEN:
             rules[spec] = _sampled(_MINDS.get(kind, "A mind of the user's own."), subject)
+            rules[spec] += _as_sent(subject.mended.get(spec))
     if not subject.runs:
         rules |= {spec: rule for spec, rule in classical.items() if spec not in rules}
         rules.setdefault("llm:MODEL", _sampled(_LANGUAGE_MODEL, subject))
     known = {spec: rule for spec, rule in rules.items() if rule}
     return [known] if known else []
+
+
+def _as_sent(mended: Mapping[str, Any] | None) -> str:
+    """The parameters that the model did not take as they were asked for."""
+    if mended is None:
+        return ""
+    asked, sent = (
+        ", ".join(f"`{name}` = {value}" for name, value in mended[kind].items()) or "nothing"
+        for kind in ("asked", "sent")
+    )
+    return f" Asked for with {asked}; sent with {sent}, since the model takes no other."
 
 
 def _sampled(text: str, subject: Subject) -> str:

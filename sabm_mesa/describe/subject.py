@@ -11,6 +11,7 @@ from sabm_mesa.core.parameters import bind
 from sabm_mesa.describe.texts import in_figures
 from sabm_mesa.minds.base import ClassicalMind
 from sabm_mesa.minds.human import HUMAN
+from sabm_mesa.recording.statistics import mended_requests
 from sabm_mesa.recording.store import versions
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Subject:
             scenario that was not run.
         changes: the changes during the runs: ``{"at": round, "set": {…}}`` each.
         varied: parameter → its values, where they differ between the runs.
+        mended: mind → the parameters of requests as asked and as sent, where they differ.
     """
 
     model: SmartModel
@@ -52,6 +54,7 @@ class Subject:
     runs: Mapping[str, str] = field(default_factory=dict)
     changes: Sequence[Mapping[str, Any]] = ()
     varied: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    mended: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def scenario(self) -> type[SmartModel]:
@@ -125,6 +128,7 @@ def of_recording(path: Any, runs: Sequence[int] | None = None) -> Subject:
         _course(found, table["rounds"], varied) | _totals(first, table),
         first.forks,
         varied,
+        mended_requests(path, [run.run for run in found]),
     )
 
 

@@ -14,6 +14,7 @@ GGUF file takes the place of an endpoint; it needs neither retries nor prices::
 from __future__ import annotations
 
 import atexit
+import json
 import math
 import os
 import threading
@@ -84,6 +85,8 @@ class Connection:
         agreed: addresses that minds of a recording may name besides those of this computer, of the
             file of endpoints, and of `base_url`, the environment and OpenAI; None when the minds
             come from no recording, and may name any.
+        needed: parameters of language models that a study depends on: it fails when a model does
+            not take one of them.
 
     Raises:
         ParameterError: for an illegal value.
@@ -99,6 +102,7 @@ class Connection:
     share_requests: bool = False
     recorded_url: str | None = None
     agreed: frozenset[str] | None = None
+    needed: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Refuse what would wait for ever or reach nothing."""
@@ -226,7 +230,10 @@ _of_parents: list[object] = []
 
 
 def connect(
-    named: str | None = None, connection: Connection | None = None, model: str = ""
+    named: str | None = None,
+    connection: Connection | None = None,
+    model: str = "",
+    mended: str = "",
 ) -> Client:
     """The chain of clients for an endpoint.
 
@@ -235,6 +242,7 @@ def connect(
             connection.
         connection: how endpoints are reached; the defaults when None.
         model: the name of the model, to check that a budget in dollars can be kept.
+        mended: parameters as asked and as sent that a recorded run has learned of, as JSON.
 
     Raises:
         MissingKey: when the endpoint needs a key and the environment has none.
@@ -256,6 +264,8 @@ def connect(
         limiter = _limiters.setdefault(endpoint.identity, Limiter())
         supports_n = _supports_n.setdefault((endpoint.identity, model), SupportsN())
     endpoint.check_key()
+    if mended:
+        sender.dialect(model).adopt(**json.loads(mended))
     client: Client = NoteSentClient(FinishInFlightClient(sender), prices)
     client = PriceClient(client, prices)
     if how.budget is not None:

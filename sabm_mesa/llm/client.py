@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from sabm_mesa.core.asks import SentNotes
 
-_SENDING = {"n", "place", "sent"}
+_SENDING = {"n", "place", "needed", "sent"}
 """Fields of a request that say how it is sent, and nothing of its content."""
 
 
@@ -29,6 +29,7 @@ class Request:
             once: identical ones of one round and phase may be sent as one request. None for
             others.
         seed: seed of the sampling; None leaves it to the server.
+        needed: parameters that the study depends on: it fails when the model does not take them.
         sent: where it is noted before it leaves, or None.
     """
 
@@ -41,6 +42,7 @@ class Request:
     n: int = 1
     place: tuple[int, str, int] | None = None
     seed: int | None = None
+    needed: frozenset[str] = frozenset()
     sent: SentNotes | None = field(default=None, repr=False, compare=False)
 
     def digest(self) -> str:
@@ -92,6 +94,7 @@ class Completion:
         retries: how often the request had to be sent again.
         stopped: whether the run was stopped while the answer was under way.
         note: the note of its request among the sent ones, or None.
+        mended: the parameters as asked and as sent, as JSON, where they differ.
         parts: of a request for several answers each of those that came, with its share of the
             tokens and dollars; empty otherwise.
     """
@@ -109,6 +112,7 @@ class Completion:
     retries: int = 0
     stopped: bool = False
     note: int | None = None
+    mended: str = ""
     parts: tuple[Completion, ...] = ()
 
 

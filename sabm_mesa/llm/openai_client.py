@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -11,17 +12,18 @@ import openai
 from openai import AsyncOpenAI, HttpxBinaryResponseContent
 
 from sabm_mesa import errors
-from sabm_mesa.errors import KEY_VARIABLE, LLMError
+from sabm_mesa.core.answers import BY_FILTER
+from sabm_mesa.errors import KEY_VARIABLE, BadRequest, LLMError
 from sabm_mesa.llm.client import Completion, EmbeddingRequest, Request
+from sabm_mesa.llm.dialect import Dialect, dropped
 from sabm_mesa.llm.endpoints import OPENAI_URL, Endpoint
-from sabm_mesa.llm.reading import read_completion, read_embeddings, read_models
+from sabm_mesa.llm.reading import is_filtered, read_completion, read_embeddings, read_models
 from sabm_mesa.llm.translation import Translator, without_key
 from sabm_mesa.llm.transport import MAX_BYTES, BoundedHTTPClient, ResponseTooLarge
 
 CONNECT_S = 30.0
 """Seconds after which a server that does not even take the connection is given up."""
 _NO_KEY = "none"
-_FORM = "response_format"
 _CHAT, _EMBEDDINGS, _MODELS = "chat completion", "embedding", "list of models"
 _FAILURES = (
     openai.APIStatusError,
@@ -42,8 +44,8 @@ class OpenAIClient:
     off: `RetryClient` does them. Its typed method for chat completions is passed by, since it costs
     more than the rest of a request together: it walks through the body once more for its types.
 
-    A JSON schema is sent as OpenAI takes it (``json_schema``); a server that refuses this form is
-    sent the older one from then on (``json_object`` with a schema, as llama-cpp-python takes it).
+    What a model does not take is mended by what the server says of it (`sabm_mesa.llm.dialect`). A
+    request with a parameter that a study depends on is sent alone until it is known to be taken.
 
     Args:
         endpoint: the endpoint, or the address of one with the key ``OPENAI_API_KEY``, such as
@@ -68,7 +70,9 @@ class OpenAIClient:
         self._max_bytes = max_bytes
         self._client: AsyncOpenAI | None = None
         self._translate = Translator(endpoint, timeout_s)
-        self._older_form = False
+        self._dialects: dict[str, Dialect] = {}
+        self._first: dict[tuple[str, frozenset[str]], asyncio.Lock] = {}
+        self._taken: set[tuple[str, frozenset[str]]] = set()
         self._limit = "max_completion_tokens" if endpoint.is_openai else "max_tokens"
 
     @property
@@ -85,8 +89,31 @@ class OpenAIClient:
         Raises:
             LLMError: translated from what the library or the server says.
         """
+        needed = request.model, request.needed
+        if not request.needed or needed in self._taken:
+            return await self._complete(request)
+        async with self._first.setdefault(needed, asyncio.Lock()):
+            done = await self._complete(request)
+            self._taken.add(needed)
+            return done
+
+    def dialect(self, model: str) -> Dialect:
+        """What a model takes, as far as is known.
+
+        Args:
+            model: its name.
+        """
+        return self._dialects.setdefault(model, Dialect(self.endpoint.where, model))
+
+    async def _complete(self, request: Request) -> Completion:
         client = self._open()
-        older_form = self._older_form
+        dialect, asked = self.dialect(request.model), self._asked(request)
+        version, params = dialect.version, dialect.mend(asked)
+        if missing := dropped(asked, params, request.needed):
+            raise BadRequest(
+                f"The model {request.model!r} at {self.endpoint.where} does not take {missing}, "
+                "which this study depends on: choose another model, or do not vary it."
+            )
         embeds = isinstance(request, EmbeddingRequest)
         read = read_embeddings if embeds else read_completion
         started = time.perf_counter()
@@ -95,15 +122,20 @@ class OpenAIClient:
                 response = await client.post(
                     "/embeddings" if embeds else "/chat/completions",
                     cast_to=HttpxBinaryResponseContent,
-                    body=_texts(request) if embeds else self._body(request, older_form=older_form),
+                    body=_texts(request) if embeds else self._body(request, params),
                     options={"security": {"bearer_auth": True}},
                 )
-            return without_key(read(response.json(), request, time.perf_counter() - started))
+            done = read(response.json(), request, time.perf_counter() - started)
+            return without_key(replace(done, mended="" if embeds else dialect.record(asked)))
         except _FAILURES as error:
-            form = isinstance(error, openai.APIStatusError) and _FORM in str(error.body)
-            if form and request.schema is not None and not older_form:
-                self._older_form = True
-                return await self.complete(request)
+            if isinstance(error, openai.APIStatusError) and not embeds:
+                if is_filtered(error.body):
+                    mended = dialect.record(asked)
+                    return _refused(request, time.perf_counter() - started, mended)
+                if dialect.version != version or dialect.learn(
+                    asked, error.status_code, error.body
+                ):
+                    return await self._complete(request)
             wanted = _EMBEDDINGS if embeds else _CHAT
             raise self._translated(error, request.model, wanted) from None
 
@@ -162,28 +194,29 @@ class OpenAIClient:
         self._client.api_key = self.endpoint.key() or _NO_KEY
         return self._client
 
-    def _body(self, request: Request, *, older_form: bool = False) -> dict[str, Any]:
+    def _asked(self, request: Request) -> dict[str, Any]:
+        """The parameters of a request as they are asked for; of a schema the schema alone."""
         optional = {
             "temperature": request.temperature,
             "top_p": request.top_p,
             self._limit: request.max_tokens,
             "n": request.n if request.n > 1 else None,
             "seed": request.seed,
+            "response_format": request.schema,
         }
-        body: dict[str, Any] = {
-            "model": request.model,
-            "messages": [{"role": role, "content": content} for role, content in request.messages],
-            **{name: value for name, value in optional.items() if value is not None},
-            **self.endpoint.extra_body,
-        }
-        if request.schema is not None:
-            schema = {"name": "answer", "strict": True, "schema": request.schema}
-            body[_FORM] = (
-                {"type": "json_object", "schema": request.schema}
-                if older_form
-                else {"type": "json_schema", "json_schema": schema}
-            )
-        return body
+        return {name: value for name, value in optional.items() if value is not None}
+
+    def _body(self, request: Request, parameters: dict[str, Any]) -> dict[str, Any]:
+        messages = [{"role": role, "content": content} for role, content in request.messages]
+        body = {"model": request.model, "messages": messages, **parameters}
+        form = {name: parameters[name] for name in ("response_format",) if name in parameters}
+        return {**body, **self.endpoint.extra_body, **form}
+
+
+def _refused(request: Request, latency_s: float, mended: str) -> Completion:
+    """A prompt that a content filter refused is a refused answer, and nothing is billed."""
+    one = Completion("", request.model, BY_FILTER, latency_s=latency_s, cost_usd=0.0, mended=mended)
+    return one if request.n == 1 else replace(one, parts=(one,) * request.n)
 
 
 def _texts(request: Request) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sabm_mesa.core.answers import replace_surrogates
+from sabm_mesa.core.answers import BY_FILTER, replace_surrogates
 from sabm_mesa.core.thoughts import join_thoughts
 from sabm_mesa.llm.client import Completion, Request
 
@@ -22,6 +22,15 @@ _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 """Fields of a message that hold thoughts: DeepSeek, vLLM, SGLang and llama.cpp send the first,
 OpenRouter, newer vLLM, Groq and Ollama the second; Anthropic and Mistral have parts with the third.
 """
+_BY_FILTER = {"content_filter", "refusal", "safety", "prohibited_content", "blocklist", "sensitive"}
+"""Reasons to finish of an answer that was declined: OpenAI, Anthropic, Google, Zhipu."""
+_FILTER_CODES = {
+    "content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation",
+    "data_inspection_failed", "DataInspectionFailed", "1301",
+}  # fmt: skip
+"""Codes of a prompt that was refused: Azure, OpenAI, Azure's inner error, Alibaba, Zhipu."""
+_FILTER_WORDS = ("content management policy", "Content Exists Risk")
+"""Azure, also behind a gateway; DeepSeek."""
 _PARTS_OF_THOUGHT = {"thinking", "redacted_thinking", "reasoning", "thought"}
 
 
@@ -69,6 +78,22 @@ def read_completion(body: Any, request: Request, latency_s: float) -> Completion
     return whole if request.n == 1 else replace(whole, parts=_parts(whole, answers))
 
 
+def is_filtered(body: Any) -> bool:
+    """Whether the body of an error says that a content filter refused the prompt.
+
+    Args:
+        body: the body, from JSON.
+    """
+    if isinstance(body, str):
+        return any(words in body for words in _FILTER_WORDS)
+    if isinstance(body, list):
+        return any(map(is_filtered, body))
+    if not isinstance(body, dict):
+        return False
+    told = (body.get(name) for name in ("message", "error", "innererror", "metadata", "raw"))
+    return str(body.get("code")) in _FILTER_CODES or any(map(is_filtered, told))
+
+
 def read_models(body: Any) -> list[str]:
     """Read the names of the models that an endpoint has.
 
@@ -92,8 +117,8 @@ def _answer(choice: dict[str, Any]) -> _Answer:
         *map(_thoughts, filter(_is_thought, _parts_of(message.get("content")))),
     )
     reason = replace_surrogates(str(choice.get("finish_reason") or ""))
-    refused = message.get("refusal") and not text
-    return _Answer(text, thoughts, "content_filter" if refused else reason)
+    refused = (message.get("refusal") and not text) or reason.casefold() in _BY_FILTER
+    return _Answer(text, thoughts, BY_FILTER if refused else reason)
 
 
 def _received(usage: dict[str, Any], prompt_tokens: int) -> tuple[int, int]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
-from typing import Annotated
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any
 
 from annotated_types import Ge, Le
 
@@ -41,6 +41,21 @@ class LLMSettings:
         check_fields(self)
 
 
+SAMPLING = tuple(each.name for each in fields(LLMSettings))
+"""Parameters of a scenario that are sent to language models."""
+
+
+def varied_sampling(parameters: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """The parameters sent to language models in which runs of one study differ.
+
+    Args:
+        parameters: the parameters of each run.
+    """
+    values = [[str(each.get(name)) for name in SAMPLING] for each in parameters]
+    columns = zip(SAMPLING, zip(*values, strict=True), strict=False)
+    return frozenset(name for name, column in columns if len(set(column)) > 1)
+
+
 class LLMMind(Mind):
     """A language model behind an OpenAI-compatible endpoint.
 
@@ -51,6 +66,7 @@ class LLMMind(Mind):
         spec: how the mind is named in the data; ``llm:MODEL`` by default.
         together: the names of the phases in which all agents are asked at once: identical
             requests there may be sent as one (`Connection.share_requests`).
+        needed: parameters that the study depends on (`Connection.needed`).
     """
 
     def __init__(
@@ -60,11 +76,12 @@ class LLMMind(Mind):
         settings: LLMSettings | None = None,
         spec: str = "",
         together: Collection[str] = (),
+        needed: frozenset[str] = frozenset(),
     ) -> None:
         self.model, self.client = model, client
         self.settings = settings or LLMSettings()
         self.spec = spec or f"llm:{model}"
-        self._together = frozenset(together)
+        self._together, self._needed = frozenset(together), needed
 
     async def answer(self, ask: Ask) -> Reply:
         """Ask the language model.
@@ -99,6 +116,7 @@ class LLMMind(Mind):
             top_p=self.settings.top_p,
             schema=ask.spec.schema() if ask.answer_format == "json" else None,
             place=(key.round, key.phase, ask.position) if at_once else None,
+            needed=self._needed,
         )
 
 
@@ -122,6 +140,7 @@ def as_reply(completion: Completion, ask: Ask) -> Reply:
         model=completion.model,
         finish_reason=completion.finish_reason,
         retries=completion.retries,
+        mended=completion.mended,
         stopped=completion.stopped,
         note=completion.note,
     )

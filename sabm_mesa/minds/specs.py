@@ -379,6 +379,15 @@ def _language_model(spec: str, rest: str, context: MindContext) -> LLMMind:
     client: Client = (
         ScriptedClient(())
         if context.asks_nobody
-        else connect(named or None, context.connection, name)
+        else connect(named or None, context.connection, name, _mended(spec, context))
     )
-    return LLMMind(name, client, context.settings, spec, context.together)
+    needed = context.connection.needed if context.connection else frozenset[str]()
+    return LLMMind(name, client, context.settings, spec, context.together, needed)
+
+
+def _mended(spec: str, context: MindContext) -> str:
+    """What a recorded run that goes on has learned of a model's dialect."""
+    if context.replaying is None:
+        return ""
+    rows = list(context.replaying.recorded.asks.values())[::-1]
+    return next((row["mended"] for row in rows if row["mended"] and row["mind"] == spec), "")

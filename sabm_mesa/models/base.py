@@ -20,7 +20,7 @@ from annotated_types import Ge
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core import engine
-from sabm_mesa.core.answers import Format
+from sabm_mesa.core.answers import Format, Rung
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.parameters import bind, check_int, checking
 from sabm_mesa.core.prompts import NO_PERSONA, PromptBook
@@ -58,7 +58,8 @@ A = TypeVar("A", bound=SmartAgent)
 OF_PROMPTS = frozenset({"condition", "variant", "prompts", "personas"})
 """Parameters that change the prompts."""
 OF_EVERY_SCENARIO = OF_PROMPTS | {
-    "answer_format", "max_attempts", "max_tokens", "minds", "n_rounds", "temperature", "top_p",
+    "answer_format", "max_attempts", "max_tokens", "minds", "n_rounds", "reading", "temperature",
+    "top_p",
 }  # fmt: skip
 """Parameters that can change during a run of any scenario."""
 COLUMNS_OF_ASKS = (
@@ -86,6 +87,8 @@ class SmartModel(mesa.Model):
         variant: the wording of the prompts.
         prompts: a user's own prompt file, or None.
         answer_format: ``"paper"`` (plain text) or ``"json"`` (for servers with JSON schemas).
+        reading: ``"unambiguous"`` (an answer in words that give exactly one value counts) or
+            ``"exact"`` (only what was asked for, and nothing else, does).
         max_attempts: attempts at a question at most.
         temperature: sampling temperature of language models; None leaves it to the server.
         max_tokens: tokens of an answer at most; None leaves it to the server.
@@ -179,6 +182,7 @@ class SmartModel(mesa.Model):
         variant: str = "default",
         prompts: str | Path | None = None,
         answer_format: Format = "paper",
+        reading: Rung = "unambiguous",
         max_attempts: Annotated[int, Ge(1)] = 3,
         temperature: Temperature = None,
         max_tokens: MaxTokens = None,
@@ -200,6 +204,7 @@ class SmartModel(mesa.Model):
             else PromptBook(self.prompt_file, condition, variant, prompts)
         )
         self.answer_format: Format = answer_format
+        self.reading: Rung = reading
         self.max_attempts = max_attempts
         self.llm_settings = LLMSettings(temperature, max_tokens, top_p)
         self.round, self.playing, self.in_flight = -1, False, 0
@@ -486,7 +491,10 @@ class SmartModel(mesa.Model):
             clone: the same model, at its beginning, with the changed parameters.
             changed: their names.
         """
-        same = ("n_rounds", "condition", "variant", "answer_format", "max_attempts", "llm_settings")
+        same = (
+            "n_rounds", "condition", "variant", "answer_format", "reading", "max_attempts",
+            "llm_settings",
+        )  # fmt: skip
         for name in same:
             setattr(self, name, getattr(clone, name))
         if changed & OF_PROMPTS:

@@ -33,7 +33,7 @@ _TYPES: dict[str, type] = {
 """The types of the columns; every other one is text."""
 # The last attempt of each ask: beside a single max(), SQLite takes other columns from its row.
 _DECIDED = """
-SELECT run, round, phase, agent, call, name, mind, valid, value, reasoning, reason,
+SELECT run, round, phase, agent, call, name, mind, valid, value, read_as, reasoning, reason,
     max(attempt) + 1 AS attempts, sum(prompt_tokens) AS prompt_tokens,
     sum(cached_tokens) AS cached_tokens, sum(completion_tokens) AS completion_tokens,
     CASE WHEN count(cost_usd) = count(*) THEN total(cost_usd) END AS cost_usd,
@@ -118,7 +118,8 @@ class Recorded:
             ``agent``, ``call``, ``attempt``), ``name`` (the prompt entry), ``mind``, ``request``
             (SHA-256), ``raw`` (the answer as it came, without thoughts), ``thoughts`` (private; no
             agent is ever shown them), ``form`` (how it was read), ``value`` (what was read, as
-            JSON), ``reasoning``, ``valid``, ``reason`` (why not), ``prompt_tokens``,
+            JSON), ``read_as`` (the rung on which it was read: ``exact`` or ``unambiguous``),
+            ``reasoning``, ``valid``, ``reason`` (why not), ``prompt_tokens``,
             ``cached_tokens``, ``completion_tokens``, ``thought_tokens`` (those of thoughts among
             them, if the server tells), ``cost_usd`` (dollars), ``latency_s`` (seconds),
             ``served_model``, ``finish_reason``, ``retries``, and
@@ -138,8 +139,8 @@ class Recorded:
         Returns:
             Where it stands (``run``, ``round``, ``phase``, ``agent``, ``call``), ``name``,
             ``mind``; of its last attempt ``valid``, ``value`` as text (missing when invalid),
-            ``number`` (the value as a number, NaN when it is none), ``reasoning`` and ``reason``
-            (why it is invalid); over all attempts ``attempts``, ``prompt_tokens``,
+            ``number`` (the value as a number, NaN when it is none), ``read_as``, ``reasoning`` and
+            ``reason`` (why it is invalid); over all attempts ``attempts``, ``prompt_tokens``,
             ``cached_tokens``, ``completion_tokens``, ``cost_usd``, ``latency_s``; ``copied`` and
             ``position`` as in `asks`; and ``final``: False when the last answer is invalid and the
             run stopped (or is) before asking again, so that nothing was decided. `runs` does not

@@ -119,6 +119,7 @@ class RecordedRun(RunHeader):
             finish_reason=row["finish_reason"],
             request=row["request"] or "",
             retries=row["retries"],
+            mended=row["mended"] or "",
         )
 
     def messages(self, row: sqlite3.Row) -> Messages:

@@ -47,6 +47,7 @@ CREATE TABLE asks (
     thoughts          TEXT    NOT NULL, -- private thoughts that came with it
     form              TEXT    NOT NULL, -- paper or json: a text, so read; value: JSON of a value
     value             TEXT,             -- JSON: what was read; NULL when invalid
+    read_as           TEXT,             -- exact or unambiguous: how it was read; NULL when invalid
     reasoning         TEXT,
     valid             INTEGER NOT NULL,
     reason            TEXT    NOT NULL, -- why it is invalid
@@ -59,6 +60,7 @@ CREATE TABLE asks (
     served_model      TEXT    NOT NULL,
     finish_reason     TEXT    NOT NULL,
     retries           INTEGER NOT NULL,
+    mended            TEXT,             -- JSON: parameters as asked and as sent; NULL when they are the same
     copied            INTEGER NOT NULL, -- 1: answered, and paid for, in the parent of a fork
     position          INTEGER NOT NULL, -- the turn of the phase, from 0, as if all were one by one
     final             INTEGER NOT NULL, -- 1: this attempt decided; 0: the question was asked again

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sabm_mesa.core.usage import DECIMALS, Usage
 from sabm_mesa.errors import ParameterError, RecordingError
@@ -229,6 +229,26 @@ class Repeated:
     def __add__(self, more: Repeated) -> Repeated:
         """The sum of both."""
         return Repeated(self.characters + more.characters, self.repeated + more.repeated)
+
+
+def mended_requests(path: str | Path, runs: Sequence[int]) -> dict[str, Any]:
+    """The parameters of requests that a server did not take as they were asked for.
+
+    Args:
+        path: the recording.
+        runs: the numbers of the runs.
+
+    Returns:
+        Mind → the parameters ``asked`` and ``sent`` last; minds with which all was sent as it was
+        asked for are not in it.
+
+    Raises:
+        RecordingError: when it cannot be read.
+    """
+    query = "SELECT mind, mended FROM asks WHERE mended IS NOT NULL AND run IN ({})"
+    with reporting_damage(Path(path)), open_for_reading(path) as connection:
+        found = connection.execute(query.format(", ".join(map(str, runs)))).fetchall()
+        return {mind: json.loads(mended) for mind, mended in dict.fromkeys(map(tuple, found))}
 
 
 def repeated_prefixes(

@@ -28,9 +28,9 @@ APPLICATION_ID = 0x5AB3
 FORMAT = 5
 ASK_COLUMNS = (
     "run", "round", "phase", "agent", "call", "attempt", "name", "mind", "messages", "request",
-    "raw", "thoughts", "form", "value", "reasoning", "valid", "reason", "prompt_tokens",
+    "raw", "thoughts", "form", "value", "read_as", "reasoning", "valid", "reason", "prompt_tokens",
     "cached_tokens", "completion_tokens", "thought_tokens", "cost_usd", "latency_s",
-    "served_model", "finish_reason", "retries", "copied", "position", "final",
+    "served_model", "finish_reason", "retries", "mended", "copied", "position", "final",
 )  # fmt: skip
 INSERT_ASK = f"INSERT INTO asks VALUES ({', '.join('?' * len(ASK_COLUMNS))})"
 INSERT_SENT = "INSERT INTO sent VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -126,6 +126,7 @@ def ask_row(run: int, attempt: Attempt) -> list[Any]:
         reply.thoughts,
         reply.answer_format if text else "value",
         None if reading is None else to_json(reading.value),
+        None if reading is None else reading.read_as,
         None if reading is None else reading.reasoning,
         reading is not None,
         attempt.reason,
@@ -138,6 +139,7 @@ def ask_row(run: int, attempt: Attempt) -> list[Any]:
         reply.model,
         reply.finish_reason,
         reply.retries,
+        reply.mended or None,
         False,
         ask.position,
         attempt.final,

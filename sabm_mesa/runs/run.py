@@ -23,7 +23,7 @@ from sabm_mesa.errors import ParameterError
 from sabm_mesa.minds.specs import describe_deciders, describe_minds
 from sabm_mesa.recording import Recording
 from sabm_mesa.recording.replaying import ReplayRecorder
-from sabm_mesa.recording.statistics import Repeated, repeated_prefixes
+from sabm_mesa.recording.statistics import Repeated, mended_requests, repeated_prefixes
 from sabm_mesa.recording.store import versions
 
 if TYPE_CHECKING:
@@ -85,6 +85,11 @@ class Runs:
         recorders = [model.recorder for model in self.models]
         return [r.repeated_usd if isinstance(r, ReplayRecorder) else 0.0 for r in recorders]
 
+    def mended_requests(self) -> dict[str, Any]:
+        """Mind → the parameters as asked and as sent, where a model did not take them all."""
+        path = self.models[0].recording_path
+        return {} if path is None else mended_requests(path, self.numbers)
+
     def repeated_prefix(self) -> float | None:
         """The share of all characters sent that repeat the beginning of the agent's last request.
 
@@ -132,6 +137,7 @@ class Runs:
             "prompts": first.book.digest({agent.persona for agent in first.population}),
             "wall_s": round(self.wall_s, 3),
             **dict(self.total()),
+            "mended_requests": self.mended_requests(),
             "repeated_prefix": self.repeated_prefix(),
             "critical_path_asks": max(m.critical_path_asks for m in self.models),
             "runs": [

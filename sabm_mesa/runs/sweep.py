@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from os import cpu_count
@@ -30,6 +30,7 @@ from sabm_mesa.core.parameters import SERVICES, check_choice, check_int
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm import Connection
+from sabm_mesa.minds.llm import varied_sampling
 from sabm_mesa.minds.specs import by_spec, objects_by_spec
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.registry import scenario as registered
@@ -158,7 +159,9 @@ def sweep(
     executor = _executor(on, workers, address)
     planned = grid(scenario, vary, parameters or {}, runs, seed)
     path = Path(folder) / RECORDING
-    ran = _finish(planned, path, executor, connection or Connection(), watch)
+    needed = varied_sampling(spec.parameters for spec in planned.specs)
+    how = replace(connection or Connection(), needed=needed)
+    ran = _finish(planned, path, executor, how, watch)
     found = find_runs(planned.specs, path)
     recorded = [found[spec.digest] for spec in planned.specs]
     data = model_table(planned, recorded, Recorded(path))

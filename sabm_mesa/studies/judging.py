@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -43,6 +44,7 @@ from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.analysis.messages import CODES, MessageCoder, read_words
 from sabm_mesa.core.answers import AnswerSpec, Decision, InvalidAnswer, shorten, strip_decoration
 from sabm_mesa.core.asks import Ask, Observation
+from sabm_mesa.core.ladder import Mention
 from sabm_mesa.core.parameters import bind
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.scheduler import Phase, communication
@@ -149,6 +151,23 @@ class CodeList(AnswerSpec):
         if unknown := [name for name in named if name not in self.codes]:
             raise InvalidAnswer("not_a_code", found=shorten(unknown[0]))
         return tuple(code for code in self.codes if code in named)
+
+    def mentions(self, text: str) -> list[Mention]:
+        """Find the lists of codes in a text."""
+        code = "|".join(map(re.escape, sorted({*self.codes, NONE}, key=len, reverse=True)))
+        between = r"\"?\s*(?:,\s*and|,|;|&|\band)\s*\"?"
+        lists = re.finditer(
+            rf"(?<![\w-])(?:{code})(?:{between}(?:{code}))*(?![\w-])", text, re.IGNORECASE
+        )
+        return [
+            Mention(each.start(), each.end(), self._named(re.split(between, each[0])))
+            for each in lists
+        ]
+
+    def _named(self, names: Sequence[str]) -> tuple[str, ...] | None:
+        """The codes of a list; None for one that says both "none" and a code."""
+        said = {name.casefold() for name in names}
+        return None if NONE in said and len(said) > 1 else tuple(c for c in self.codes if c in said)
 
     def placeholders(self) -> dict[str, Any]:
         """The codes, comma-separated."""

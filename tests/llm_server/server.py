@@ -46,6 +46,8 @@ class LLMServer:
         record: Whether to keep the requests; turn it off for benchmarks.
         seed: Of the jitter.
         held: Whether answers wait for `release()` from the start.
+        dialect: What the model refuses of a request; see `dialects`.
+        refuses: A content filter: the body → (status, body) of its refusal, or None.
         embed: Text → the vector that the endpoint for embeddings answers; default: `words`.
         port: 0 takes a free one, and keeps it over a restart.
     """

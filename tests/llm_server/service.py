@@ -16,6 +16,7 @@ from . import wire
 from .brains import Brain, Reply, ScriptExhaustedError
 from .cache import PrefixCache
 from .delivery import deliver, spoil, status_response
+from .dialects import Dialect
 from .embedding import words
 from .faults import SPOILT, STATUS_FAULTS, Fault, PlanSpec, as_fault, as_plan
 from .record import Log, Seen
@@ -43,6 +44,8 @@ class Settings:
     seed: int = 0
     held: bool = False
     embed: Callable[[str], Any] = words
+    dialect: Dialect | None = None
+    refuses: Callable[[dict[str, Any]], tuple[int, Any] | None] | None = None
 
 
 Answerer = Callable[[web.Request, dict[str, Any], Seen], Awaitable[web.StreamResponse]]
@@ -146,6 +149,10 @@ class Service:
             raise _RefusedError(
                 404, wire.error(message, "invalid_request_error", "model_not_found")
             )
+        for refuses in (settings.dialect, settings.refuses):
+            if wanted == "messages" and refuses is not None and (said := refuses(body)):
+                self.log.counts["refused"] += 1
+                raise _RefusedError(said[0], json.dumps(said[1]).encode())
         cap = settings.max_concurrency
         if cap is not None and self.log.in_flight >= cap:
             message = f"Rate limit reached: {cap} requests at once."

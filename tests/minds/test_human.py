@@ -84,7 +84,7 @@ def test_an_answer_is_handed_to_the_engine() -> None:
     [
         (Number(0, 100, integer=True), "101", '"101" is outside the range from 0 to 100.'),
         (Number(0, 100, integer=True), "1.5", '"1.5" is not an integer.'),
-        (Number(0, 100, integer=True), "fifty", '"fifty" is not a number.'),
+        (Number(0, 100, integer=True), "about fifty", '"about fifty" is not a number.'),
         (Number(0, 100, integer=True, reasoning=True), " ", "It was empty."),
         (Text(numbers=False), "7 of us", "It holds digits."),
     ],

@@ -119,8 +119,8 @@ def test_every_attempt(played) -> None:
         "run": 0, "round": 0, "phase": "act", "agent": 2, "call": 0, "attempt": 0, "name": "act",
         "mind": "priced", "raw": "about 7", "form": "paper", "value": None,
         "reasoning": None, "valid": False, "reason": '"about 7" is not a number.',
-        "thoughts": "", "prompt_tokens": 10, "cached_tokens": 2, "completion_tokens": 3,
-        "thought_tokens": 0, "cost_usd": 0.25,
+        "thoughts": "", "read_as": None, "mended": None, "prompt_tokens": 10, "cached_tokens": 2,
+        "completion_tokens": 3, "thought_tokens": 0, "cost_usd": 0.25,
         "latency_s": 0.5, "served_model": "served", "finish_reason": "stop", "retries": 1,
         "copied": False, "position": 1, "final": False,
     }  # fmt: skip
@@ -139,7 +139,7 @@ def test_every_decision(played) -> None:
     assert one(decisions.iloc[[1]]) == {
         "run": 0, "round": 0, "phase": "act", "agent": 2, "call": 0, "name": "act",
         "mind": "priced", "valid": True, "value": "2", "number": 2.0, "reasoning": "",
-        "reason": "", "attempts": 2, "prompt_tokens": 20, "cached_tokens": 4,
+        "read_as": "exact", "reason": "", "attempts": 2, "prompt_tokens": 20, "cached_tokens": 4,
         "completion_tokens": 6, "cost_usd": 0.5, "latency_s": 1.0, "copied": False, "position": 1,
         "final": True,
     }  # fmt: skip

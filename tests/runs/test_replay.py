@@ -14,7 +14,7 @@ from sabm_mesa import (
 )
 from sabm_mesa.errors import ParameterError, RecordingError, ReplayMismatch, UnknownName
 from sabm_mesa.llm import close_all
-from sabm_mesa.recording.store import ASK_COLUMNS
+from sabm_mesa.recording.store import ASK_COLUMNS, FORMAT
 from sabm_mesa.runs.rerun import replay
 from tests.core.support import Priced, Tiny, rows, tiny
 from tests.llm_server import LLMServer
@@ -365,7 +365,7 @@ def test_what_cannot_be_read_is_refused(tmp_path) -> None:
     change(path, "PRAGMA user_version = 99")
     with pytest.raises(RecordingError, match="has format 99, newer than"):
         replay(path)
-    change(path, "PRAGMA user_version = 3")
+    change(path, f"PRAGMA user_version = {FORMAT}")
     change(path, "DELETE FROM runs")
     with pytest.raises(RecordingError, match="There is no run in"):
         replay(path)

@@ -51,6 +51,7 @@ from annotated_types import Ge, Le
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import AnswerSpec, Decision, InvalidAnswer, shorten, strip_decoration
 from sabm_mesa.core.asks import Ask, Observation
+from sabm_mesa.core.ladder import Mention
 from sabm_mesa.core.scheduler import Phase, action
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError, about
@@ -322,6 +323,14 @@ class Cells(AnswerSpec):
         if len(cells) > MOST_CELLS:
             raise InvalidAnswer("too_many_cells", found=len(cells), most=MOST_CELLS)
         return cells
+
+    def mentions(self, text: str) -> list[Mention]:
+        """Find the lists of cells in a text."""
+        found = _ROUTE.finditer(text)
+        return [
+            Mention(each.end() - len(each[0].lstrip()), each.end(), from_words(each[0]))
+            for each in found
+        ]
 
     def placeholders(self) -> dict[str, Any]:
         """Return none: the form is the same for all rooms."""

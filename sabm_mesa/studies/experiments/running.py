@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -18,6 +18,7 @@ import pandas as pd
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.errors import RecordingError
 from sabm_mesa.llm import Connection
+from sabm_mesa.minds.llm import varied_sampling
 from sabm_mesa.minds.specs import by_spec
 from sabm_mesa.recording import RecordedRun, load_runs
 from sabm_mesa.recording.frames import Recorded
@@ -161,7 +162,8 @@ def run(
         RunError: when a run fails; its answers are recorded, and the same call goes on.
     """
     path = Path(folder) / RECORDING
-    connection = connection or Connection()
+    needed = varied_sampling(cell.parameters for cell in plan.cells)
+    connection = replace(connection or Connection(), needed=needed)
     earlier = None
     if plan.earlier is not None:
         earlier = _earlier(plan, plan.earlier, path.parent / EARLIER, connection, watch, begin)

@@ -186,6 +186,7 @@ def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
         "Latency": seconds(row["latency_s"]),
         "Requests sent again": str(row["retries"]),
         "Form": str(row["form"]),
+        "Reading": text(row["read_as"]),
     }
     if row["copied"]:
         found["Paid for"] = "in the run it was forked from"

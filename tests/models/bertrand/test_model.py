@@ -245,8 +245,8 @@ def test_a_change_leaves_the_rounds_before_it_alone() -> None:
         ("1.99", '1.99" is outside the range from 2 to 14'),
         ("14.01", "outside the range from 2 to 14"),
         ("-7", "outside the range"),
-        ("seven", "is not a number"),
-        ("$7", "is not a number"),
+        ("about seven", "is not a number"),
+        ("$7 each?", "is not a number"),
         ("between 6 and 8", "holds more than one number"),
         ("7\n8", "on one line"),
         ("", "empty"),
@@ -356,7 +356,7 @@ def test_a_language_model_plays_over_http(tmp_path) -> None:
         question = messages[-1]["content"]
         if "Set the price" in question or "could not be used" in question:
             first_try_of_ed = len(messages) == 2 and "the firm Ed;" in messages[0]["content"]
-            return "I charge 7.5." if first_try_of_ed else "7.5"
+            return "I charge about 7.5." if first_try_of_ed else "7.5"
         return "Let us charge 7.5."
 
     with LLMServer(brain=brain) as server:

@@ -1,0 +1,863 @@
+r"""The second rung of reading: an answer in words that give exactly one value.
+
+The first rung takes an answer that is exactly what was asked for (`sabm_mesa.core.answers`). Here
+the answers of chatty models are read: "Answer: 33", "I choose **33**.", "\boxed{33}", "the left
+exit". Nothing is guessed. A value counts only where it is *given*: on a line of its own, behind a
+label ("Final answer:"), or as the object of a choice in the first person ("I choose …"). Values
+that are merely mentioned do not count, and where two different ones are given, or a word takes one
+back, there is none.
+
+The values in a text are found by the spec (`Mention`) and replaced by numbered marks, so that the
+patterns here hold for numbers, options and lists alike.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+__all__ = [
+    "Mention",
+    "find_numbers",
+    "find_options",
+    "given_value",
+    "normalise",
+    "read_object",
+    "unwrap",
+]
+
+
+class Mention(NamedTuple):
+    """A value in a text.
+
+    Attributes:
+        start: where it begins.
+        end: where it ends.
+        value: the value; None for what looks like one and cannot be read, such as a range.
+    """
+
+    start: int
+    end: int
+    value: Any
+
+
+LONGEST = 20_000
+"""Characters of a text that is read here at most."""
+_VALUE = r"⟦(\d+)⟧"
+_ANY = re.compile(r"⟦(?:\d+|x)⟧")
+_UNIT = (
+    r"(?:\s*(?:(?:us|u\.s\.)?\s*dollars?|euros?|pounds?|usd|eur|gbp|bucks|points?|tokens?|coins?"
+    r"|credits?|units?|tons?|tonnes?|fish|sheep|cows?|animals?|ecus?|francs?)\b"
+    r"|\s+(?:exit|door|option|one|side)\b)?(?:\s+(?:of fish|per unit|per ton|a unit|each|in total)\b)?"
+)
+_PUT = r"[\s\"'“”‘’()\[\]{}.,!;:*_`|✅👉🎯🙂😊👍💡🚪️]*"
+_HELLO = (
+    r"(?:(?:sure(?: thing)?|okay|ok|certainly|of course|absolutely|alright|all right|well|hmm+|yes"
+    r"|great|understood|got it|right|thanks|thank you|hello|hi|very well|definitely|clearly|now"
+    r"|finally|ultimately|overall|personally|in (?:conclusion|summary|short|the end))\b[\s,.!:;—–-]*)*"
+)
+_NOUN = (
+    r"(?:answer|choice|number|guess|pick|decision|price|bid|offer|selection|value|response|option"
+    r"|exit|door|action|contribution|harvest|integer|conclusion|move|vote|proposal|output|result"
+    r"|route|path|codes?|labels?|speaker|request|catch|quota|reply|recommendation|preference)"
+)
+_KIND = (
+    r"(?:final|best|chosen|selected|optimal|own|actual|definitive|official|preferred|one-word"
+    r"|numeric(?:al)?|integer|single|resulting|next|proposed|secret|strategic|rational|personal)"
+)
+_OF = r"(?:\s+(?:for|in|of|as|to|is|on)\s+(?:this|the|my|next|round)\b[\w\s]{0,24}?)?"
+_LABEL = rf"(?:(?:my|the|our|your)\s+)?(?:{_KIND}\s+){{0,2}}(?:{_NOUN}\s+)?{_NOUN}{_OF}"
+_MINE = rf"(?:my\s+(?:{_KIND}\s+){{0,2}}(?:{_NOUN}\s+)?{_NOUN}|the\s+(?:{_KIND}\s+)*answer)"
+_SO = (
+    r"(?:(?:so|therefore|thus|hence|accordingly|consequently|and|then|that's why|as such|this way"
+    r"|for (?:that|this) reason|given (?:this|that|all this)|based on (?:this|that|all this)"
+    r"|considering (?:this|that|all this)|with (?:this|that) in mind|after (?:some|careful) "
+    r"(?:thought|consideration))[\s,]+)*"
+)
+_ADVERB = (
+    r"(?:(?:therefore|thus|hence|now|also|definitely|simply|just|personally|confidently|then|so"
+    r"|finally|ultimately|hereby|still|again|strategically)\s+)*"
+)
+_TO = (
+    r"(?:\s+(?:to|for|with|at|on|in|as|be|the|a|an|this|that|number|integer|value|price|amount|exit|door|option|of"
+    r"|my|our|own|choice|pick|answer|total|exactly|towards?|through|via|harvest|is|catch|speaker"
+    r"|price of|contribution|codes?|labels?|route|path|following|:|=|\"))*"
+)
+_VERB = (
+    r"(?:choos(?:e|ing)|pick(?:ing)?|select(?:ing)?|go(?:ing)?|tak(?:e|ing)|say|answer(?:ing)?"
+    r"|set(?:ting)?|submit(?:ting)?|contribut(?:e|ing)|harvest(?:ing)?|bid(?:ding)?|offer(?:ing)?"
+    r"|propos(?:e|ing)|guess(?:ing)?|settl(?:e|ing)|decid(?:e|ing)|opt(?:ing)?|charg(?:e|ing)"
+    r"|enter(?:ing)?|us(?:e|ing)|head(?:ing)?|mov(?:e|ing)|vot(?:e|ing)|giv(?:e|ing)|catch(?:ing)?"
+    r"|invest(?:ing)?|put(?:ting)?(?: in)?|walk(?:ing)?|run(?:ning)?|leav(?:e|ing) (?:through|via|by)|follow(?:ing)?"
+    r"|prefer|ask(?:ing)?|stick(?:ing)?|price|make it|(?:keep(?:ing)?|leav(?:e|ing)|hold(?:ing)?) (?:my|the|our)(?: own)? price|assign(?:ing)?|appl(?:y|ying))"
+)
+_I = (
+    rf"(?:(?:i|we)\s+{_ADVERB}(?:(?:will|would|shall|am|want|choose|decide|have decided|plan|intend"
+    rf"|(?:would|'d) like)\s+)?{_ADVERB}(?:(?:going|like)\s+)?(?:to\s+)?"
+    rf"|(?:i'll|i'd|i'm|we'll)\s+{_ADVERB}(?:(?:going|like|choosing)\s+to\s+|rather\s+)?|let me\s+"
+    r"|let's\s+|i think i(?:'ll| will|'d| would)\s+|i(?:'ve| have) decided to\s+)"
+)
+_START = r"(?:^|(?<=[.!;:,—–(])\s*)"
+_END = r"(?P<tail>[^\n]*)"
+_GIVEN = {
+    # in a box, between tags, behind a label that says that it is the answer
+    "final": (
+        (
+            rf"{_START}{_HELLO}{_SO}(?:⟪|(?:(?:my|the|our|your)\s+)?(?:final\s+)?(?:answer|final\s+"
+            rf"{_NOUN}){_OF}\s*(?::|=|->|→|is|\s[-–—]\s)\s*(?:that\s+)?){_PUT}{_VALUE}{_UNIT}{_END}"
+        ),
+    ),
+    # on a line of its own, behind another label, or in the first person
+    "given": (
+        rf"^{_PUT}{_HELLO}{_PUT}(?:the\s+)?{_VALUE}{_UNIT}{_END}",
+        rf"{_START}{_HELLO}{_SO}{_LABEL}\s*(?::|=|->|→|\s[-–—]\s)\s*{_PUT}(?:the\s+)?{_VALUE}{_UNIT}{_END}",
+        (
+            rf"{_START}{_HELLO}{_SO}{_MINE}{_OF}\s+(?:is|would be|will be|:)\s*(?:to\s+\w+\s+)?"
+            rf"(?:the\s+|exit\s+)*{_PUT}{_VALUE}{_UNIT}{_END}"
+        ),
+        rf"{_START}{_HELLO}{_SO}{_I}{_VERB}{_TO}\s*{_PUT}{_VALUE}{_UNIT}{_END}",
+        rf"^{_HELLO}(?:{_VERB}){_TO}\s*{_PUT}{_VALUE}{_UNIT}{_END}",
+        (
+            rf"^(?:so|therefore|thus|hence|=>|→|->|⇒|i(?:'d| would)? (?:say|think|guess|believe|suggest))"
+            rf"[\s,:]*(?:the\s+)?{_PUT}{_VALUE}{_UNIT}{_END}"
+        ),
+        (
+            rf"^{_HELLO}(?:it is|it's|that's|that is|this is|i am at|i'm at|i'm thinking|put me down for)"
+            rf"\s+(?:the\s+)?{_PUT}{_VALUE}{_UNIT}{_END}"
+        ),
+    ),
+}
+_PATTERNS = {
+    tier: tuple(re.compile(pattern, re.IGNORECASE) for pattern in patterns)
+    for tier, patterns in _GIVEN.items()
+}
+# What may follow a value that is given: nothing, an end, or the reason for it.
+_NOTHING = re.compile(rf"{_PUT}", re.IGNORECASE)
+_POLITE = re.compile(
+    rf"{_PUT}(?:it is|it's|please|thanks|thank you|final(?: answer)?|for me|for now|for this round"
+    r"|this round|in this round|this time|as my (?:final )?\w+|as the (?:final )?answer|i think|i guess"
+    r"|i'd say|is my (?:final )?(?:answer|choice|number|pick|guess|price|decision|bid|offer)"
+    r"|(?:is|seems|feels|sounds|looks)(?: like)?(?: a| the)? (?:good|right|best|fine|reasonable|"
+    r"optimal|safe|solid|sensible|ideal|great)(?: (?:choice|number|price|pick|answer|option|exit"
+    rf"|value|guess))?(?: for me| here| to me)?|would be my (?:choice|pick|answer|number)|exit|door){_PUT}",
+    re.IGNORECASE,
+)
+_CAUSE = re.compile(
+    r"\s*[,;.(]*\s*(?:[—–-]\s*(?=[a-z⟦])(?!⟦\d))?(?:\(\s*)?(?:because|since|as (?=[a-z])|given"
+    r"|based on|considering|due to|(?:this is |that is |i\.e\.,? )?(?:⟦x⟧[\s-]*(?:thirds?|of|/|×|\*)"
+    r"|two[- ]thirds)|which is|reason(?:ing)?\b|explanation\b|my reasoning|rationale"
+    r"|i (?:believe|think|expect|chose|assume) (?!⟦))|\s*[—–](?!\s*⟦\d)",
+    re.IGNORECASE,
+)
+"""A reason: other values may stand in it."""
+_REMARK = re.compile(
+    r"\s*[,;.(—–-]*\s*(?:for\b|so (?:that|i|as)\b|which\b|this\b|that\b|in order|aiming|hoping"
+    r"|expecting|anticipating|following|to (?=[a-z])|it\b|where\b|thinking|assum\w+|the\b"
+    r"|i (?:want|hope|am|feel|do|don't|agree|disagree|accept|decline|refuse|won't)\b)",
+    re.IGNORECASE,
+)
+"""A remark: no other value may stand in it."""
+_PAST = re.compile(r"\b(?:was|were|won|had)\b", re.IGNORECASE)
+_CONDITION = re.compile(
+    r"\b(?:if|unless|otherwise|depend\w*|provided|in case|as long as|either|neither|nor"
+    r"|alternatively|hypothetical\w*|undecided|unsure|not sure|can't decide|cannot decide|when"
+    r"|suppose|supposing|maybe|perhaps|possibly|might|could|for example|e\.g|for instance|torn"
+    r"|random\w*|imagine|pretend|whether)\b|~~|\?|≈|±",
+    re.IGNORECASE,
+)
+_ELSEWHERE = re.compile(
+    r"\b(?:instead|rather|no longer|said|says|was|were|had|chose|picked|previous\w*|last|earlier"
+    r"|anything|except|avoid\w*|between|average|mean|not|never|don't|won't|wouldn't|cannot|can't|isn't"
+    r"|doesn't|range|they|others|everyone|everybody|opponents?|competitors?|rivals?)\b|n't\b",
+    re.IGNORECASE,
+)
+_LISTED = re.compile(
+    r"(?:\b(?:and|then)\b|[,;&+])\s*(?:(?!because|since|as|given)\w+\s+)?⟦", re.IGNORECASE
+)
+_BUT = re.compile(
+    r"\b(?:but|however|though|although|yet|or|otherwise|unless|if|instead|actually|wait|no,|scratch"
+    r"|correction|rather|alternatively|except|depending|provided|as long as|in case)\b|\?",
+    re.IGNORECASE,
+)
+_CORRECTS = re.compile(
+    r"\b(?:wait|scratch that|on second thought|correction|hold on|let me (?:re\w+|think again)"
+    r"|changed? my mind|actually|oops|i mean|or rather|no,)",
+    re.IGNORECASE,
+)
+_FILLER = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "i",
+        "i'd",
+        "i'll",
+        "i'm",
+        "me",
+        "my",
+        "mine",
+        "we",
+        "us",
+        "our",
+        "it",
+        "it's",
+        "is",
+        "be",
+        "am",
+        "will",
+        "would",
+        "to",
+        "towards",
+        "toward",
+        "for",
+        "with",
+        "at",
+        "on",
+        "of",
+        "as",
+        "this",
+        "that's",
+        "please",
+        "ok",
+        "okay",
+        "sure",
+        "yes",
+        "well",
+        "just",
+        "simply",
+        "only",
+        "exactly",
+        "definitely",
+        "go",
+        "going",
+        "goes",
+        "choose",
+        "choosing",
+        "pick",
+        "picking",
+        "take",
+        "taking",
+        "select",
+        "selecting",
+        "head",
+        "heading",
+        "answer",
+        "choice",
+        "number",
+        "integer",
+        "price",
+        "exit",
+        "door",
+        "option",
+        "set",
+        "good",
+        "best",
+        "great",
+        "final",
+        "my",
+        "own",
+        "side",
+        "way",
+        "via",
+        "through",
+        "unit",
+        "units",
+        "dollar",
+        "dollars",
+        "euro",
+        "euros",
+        "usd",
+        "eur",
+        "point",
+        "points",
+        "token",
+        "tokens",
+        "ton",
+        "tons",
+        "fish",
+        "sheep",
+        "coin",
+        "coins",
+        "credits",
+        "per",
+        "so",
+        "therefore",
+        "thus",
+        "hence",
+        "here",
+        "closest",
+        "nearest",
+        "clear",
+        "safest",
+        "obvious",
+        "there",
+    ]
+)
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_SHORT = 9
+"""Words of a line that is read for its one value at most."""
+
+
+def given_value(text: str, find: Callable[[str], Iterable[Mention]]) -> Any:
+    """The one value that a text gives.
+
+    Args:
+        text: the answer.
+        find: finds the values in a text, from left to right and without overlaps.
+
+    Returns:
+        The value; None when there is none, when there are several, or when it is in doubt.
+    """
+    if len(text) > LONGEST:
+        return None
+    marked, values = _marked(normalise(text), find)
+    if not values:
+        return None
+    lines = [line.strip() for line in marked.split("\n") if line.strip()]
+    final = _given(lines, "final")
+    at_the_end = final and final[-1][0] == _last_with_value(lines)
+    if _CORRECTS.search(marked) and not at_the_end:
+        return None
+    found = {k for _, k in [*final, *_given(lines, "given")]}
+    if not found and len(values) == 1 and "⟦x⟧" not in marked:
+        found = {0 for line in lines if _is_filler(line)}
+    return values[found.pop()] if len(found) == 1 else None
+
+
+def _marked(text: str, find: Callable[[str], Iterable[Mention]]) -> tuple[str, list[Any]]:
+    """The text with a numbered mark for each value, equal ones with the same; and the values."""
+    values: list[Any] = []
+    parts: list[str] = []
+    at = 0
+    for mention in find(text):
+        if mention.value is not None and mention.value not in values:
+            values.append(mention.value)
+        mark = "x" if mention.value is None else str(values.index(mention.value))
+        parts += [text[at : mention.start], f"⟦{mark}⟧"]
+        at = mention.end
+    return "".join([*parts, text[at:]]), values
+
+
+def _given(lines: list[str], tier: str) -> list[tuple[int, int]]:
+    """(number of the line, number of the value) for all values that are given in one way."""
+    return [
+        (number, int(found[1]))
+        for number, line in enumerate(lines)
+        for pattern in _PATTERNS[tier]
+        for found in pattern.finditer(line)
+        if _stands(line[: found.start(1) - 1], found["tail"], int(found[1]))
+    ]
+
+
+def _stands(before: str, tail: str, k: int) -> bool:
+    """Whether a value that is given is neither taken back nor one of several."""
+    sentence = re.split(r"(?<=[.!])\s", before)[-1]
+    clause = re.split(r"[,;:—–]", sentence.rstrip(" :,—–"))[-1]
+    if _CONDITION.search(sentence) or _ELSEWHERE.search(clause):
+        return False
+    tail = tail.replace(f"⟦{k}⟧", "").replace("⟫", " ")
+    if _NOTHING.fullmatch(tail) or _POLITE.fullmatch(tail):
+        return True
+    doubt = _BUT.search(tail)
+    if _ANY.search(tail) is None and re.match(r"\s*[.!]", tail):
+        return not doubt and not _PAST.search(tail)
+    if doubt or _LISTED.search(tail):
+        return False
+    if _CAUSE.match(tail):
+        return True
+    remark = _POLITE.match(tail) or _REMARK.match(tail)
+    return remark is not None and _ANY.search(tail) is None and not _PAST.search(tail)
+
+
+def _last_with_value(lines: list[str]) -> int:
+    return max(i for i, line in enumerate(lines) if _ANY.search(line))
+
+
+def _is_filler(line: str) -> bool:
+    """Whether a short line says nothing but its one value."""
+    words = _WORD.findall(_ANY.sub(" ", line).casefold())
+    marks = len(_ANY.findall(line))
+    signs = _WORD.sub("", _ANY.sub("", line)).replace("'", "")
+    plain = _NOTHING.fullmatch(signs) is not None
+    return marks > 0 and plain and len(words) <= _SHORT and set(words) <= _FILLER
+
+
+# One form for what is written in many.
+
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n`]*$", re.MULTILINE)
+_BOXED = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
+_STYLED = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textrm|mathit|operatorname)\s*\{([^{}]*)\}")
+_TAGGED = re.compile(
+    r"<(answer|final|final_answer|choice|number|price|result|decision|output|response)>"
+    r"([^<]*)</\1>",
+    re.IGNORECASE,
+)
+_STRONG = re.compile(r"(?<![\w*])(\*{1,3}|_{1,3}|`)(?=\S)([^\n]*?\S)\1(?![\w*])")
+_MATH = re.compile(r"\$(?=\S)([^$\n]{1,60}?)(?<=\S)\$(?!\d)")
+_BULLET = re.compile(r"^[ \t]*(?:[•▪◦‣]+[ \t]*|>+[ \t]+|[-*+][ \t]+(?![\d.]))+", re.MULTILINE)
+_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+", re.MULTILINE)
+_NARROW = re.compile(r"(?<=\d)[\u00a0\u202f\u2009](?=\d{3}(?!\d))")
+_TABLE = str.maketrans(
+    {"−": "-", "–": "–", "‑": "-", "’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"',
+     "»": '"', "⟦": "(", "⟧": ")", "⟪": "(", "⟫": ")", "\u200b": "", "\ufeff": ""}
+)  # fmt: skip
+
+
+def normalise(text: str) -> str:
+    """Bring markdown, LaTeX, tags, quotes and blanks into one form.
+
+    Args:
+        text: the answer.
+    """
+    text = _NARROW.sub("", text.translate(_TABLE))
+    text = "".join(_plain(sign) for sign in text)
+    text = _FENCE.sub("", text)
+    text = text.replace("{,}", ",").replace("\\$", "$").replace("\\%", "%").replace("\\,", "")
+    text = _STYLED.sub(r"\1", text)
+    text = _BOXED.sub("\n⟪\\1⟫\n", text)
+    text = re.sub(r"\\[()\[\]]|\$\$", " ", text)
+    text = _MATH.sub(r"\1", text)
+    text = _TAGGED.sub("\n⟪\\2⟫\n", text)
+    for _ in range(2):
+        text = _STRONG.sub(r"\2", text)
+    text = _HEADING.sub("", _BULLET.sub("", text))
+    text = re.sub(r"(?<!\w)'([^'\n]{1,60})'(?!\w)", r'"\1"', text)
+    return re.sub(r"[^\S\n]+", " ", text)
+
+
+def _plain(sign: str) -> str:
+    """A sign in its plain form where that is one sign too, as of digits of full width."""
+    if sign.isascii():
+        return sign
+    plain = unicodedata.normalize("NFKC", sign)
+    return plain if len(plain) == 1 else sign
+
+
+# Numbers.
+
+_CURRENCY = r"(?:(?:US|CA|AU|NZ|HK|[ACS])?\$|[€£¥₹]|\b(?:USD|EUR|GBP|CHF|JPY)\b)"
+_DIGITS = (
+    r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:'\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?"
+    r"|\d{1,3}(?:\.\d{3})+,\d+|\d+,\d+|\d*\.\d+|\d+)"
+)
+_NUMBER = re.compile(
+    rf"(?P<sign>(?<![\w)\]⟫]\s)(?<![\w)\]⟫])[-+](?=[$€£¥₹.\d]))?(?:{_CURRENCY}\s*)?(?P<minus>-(?=[.\d]))?"
+    rf"(?P<digits>{_DIGITS})(?:\s*{_CURRENCY})?(?P<scale>\s*(?:k\b|million\b|thousand\b))?",
+    re.IGNORECASE,
+)
+_SMALL = {
+    word: number
+    for number, word in enumerate(
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+        ]
+    )
+}
+_TENS = {
+    word: 10 * (number + 2)
+    for number, word in enumerate(
+        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+    )
+}
+_SPELT_WORD = "|".join([*_SMALL, *_TENS, "hundred", "thousand"])
+_SPELT = re.compile(
+    rf"\b(?:minus\s+)?(?:an?\s+(?=hundred|thousand))?(?:{_SPELT_WORD})"
+    rf"(?:(?:[\s-]+|\s+and\s+)(?:{_SPELT_WORD}))*\b",
+    re.IGNORECASE,
+)
+_SPOILT_BEFORE = re.compile(
+    r"(?:[\w^/×÷*\\+<>≤≥≈~±#%-]|\d[.,:]|(?:[\d)⟫]|\A|\n) *[-–—] *|[/×÷*^+<>≤≥≈~±] *"
+    r"|(?<![a-z])(?:minus|negative|times|plus|half of|level|k|no|player|round|agent|firm|step|page|option"
+    r"|about|around|roughly|approximately|approx\.?|circa|nearly|almost|over|under|above|below"
+    r"|than|least|most|up to|between|from|near|close to|something like) +(?:the +|[$€£] *)?)\Z",
+    re.IGNORECASE,
+)
+_SPOILT_AFTER = re.compile(
+    r"(?:[\w^/×÷*\\+%°…~]|\.\.|[.,:]\d| *[-–—] *[$€£]?\d|-\w| *(?:[/×÷*^+<>≤≥≈%]|%)"
+    r"|'s\b|'\d| *(?:percent|per cent|pct|cents?|pence|p\b|dozen|hundred|thousand|million|billion"
+    r"|thirds?|quarters?|halves|half|and a|point|to +[$€£]?\d|ish\b|or so\b|or (?:less|more|lower|higher|below|above|thereabouts)"
+    r"|at most|at least|minutes?|seconds?|years?|rounds?|players?|times|people|steps?|options?|other)\b| \d)",
+    re.IGNORECASE,
+)
+
+
+def find_numbers(text: str) -> list[Mention]:
+    """Find the numbers in a text, also in words.
+
+    What is part of something else, such as a range, a fraction, a percentage, an ordinal or an
+    approximate number, has no value.
+
+    Args:
+        text: the text in its one form.
+    """
+    found = [_digits(text, each) for each in _NUMBER.finditer(text)]
+    taken = [(each.start, each.end) for each in found]
+    for each in _SPELT.finditer(text):
+        if not any(start < each.end() and each.start() < end for start, end in taken):
+            mention = _spelt(text, each)
+            found += [mention] if mention else []
+    return sorted(found)
+
+
+def _digits(text: str, found: re.Match[str]) -> Mention:
+    before, after = text[max(0, found.start() - 24) : found.start()], text[found.end() :]
+    line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+    item = not line.strip() and re.match(r"[.)][ \t]+\S", after) and len(found["digits"]) < 3
+    value = _value_of(found["digits"])
+    spoilt = _SPOILT_BEFORE.search(before) or _SPOILT_AFTER.match(after)
+    if value is None or spoilt or (item and value <= 20):
+        return Mention(found.start(), found.end(), None)
+    scale = (found["scale"] or "").strip().casefold()
+    value *= {"k": 1e3, "thousand": 1e3, "million": 1e6}.get(scale, 1)
+    if "-" in (found["sign"], found["minus"]):
+        value = -value
+    return Mention(found.start(), found.end(), int(value) if value.is_integer() else value)
+
+
+def _value_of(digits: str) -> float | None:
+    """The number, with commas and points as in English where both readings are possible."""
+    if re.fullmatch(r"\d{1,3}([,'])\d{3}(?:\1\d{3})*(?:\.\d+)?", digits):
+        return float(re.sub("[,']", "", digits))
+    if (
+        re.fullmatch(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?", digits)
+        and digits.count(".") + ("," in digits) > 1
+    ):
+        return float(digits.replace(".", "").replace(",", "."))
+    if re.fullmatch(r"\d+,(?:\d\d?|0+)", digits):
+        return float(digits.replace(",", "."))
+    return float(digits) if "," not in digits else None
+
+
+def _spelt(text: str, found: re.Match[str]) -> Mention | None:
+    words = re.split(r"[\s-]+", found[0].casefold())
+    before, after = text[max(0, found.start() - 24) : found.start()], text[found.end() :]
+    alone = not before.rpartition("\n")[2].strip(" \"'(⟪") and not after.partition("\n")[0].strip(
+        " .!\"')⟫"
+    )
+    if words == ["one"] and not alone:  # as in "the left one"
+        return None
+    value = _spelt_value([word for word in words if word not in {"a", "an", "and", "minus"}])
+    if value is None or _SPOILT_BEFORE.search(before) or _SPOILT_AFTER.match(after):
+        return Mention(found.start(), found.end(), None)
+    return Mention(found.start(), found.end(), -value if words[0] == "minus" else value)
+
+
+def _spelt_value(words: list[str]) -> float | None:
+    total, part, last = 0, 0, 10**9
+    for number, word in enumerate(words):
+        if word == "thousand":
+            total, part, last = total + (part or 1) * 1000, 0, 1000
+        elif word == "hundred":
+            if part > 9:
+                return None
+            part, last = (part or 1) * 100, 100
+        else:
+            value = _TENS.get(word, _SMALL.get(word, 0))
+            fits = last == 100 or last >= 1000 or (last in _TENS.values() and 0 < value < 10)
+            if number and not fits:
+                return None
+            part, last = part + value, value
+    return float(total + part)
+
+
+# Options.
+
+
+_SAID_BESIDE = re.compile(
+    r"(?<![^\n])(?:right|well|okay|ok)[,.!:]\s+(?!because|since|as\b)\w|right\s+(?:now|away)\b"
+    r"|no\s+(?!because|since|as\b|please|thanks|thank|i\b|it\b|for\b)\w",
+    re.IGNORECASE,
+)
+"""Words that are options and are said without choosing them: "Right, let's see", "no idea"."""
+
+
+def find_options(options: Iterable[str]) -> Callable[[str], list[Mention]]:
+    """Find any of several options in a text, whatever their case.
+
+    Of options that overlap the longest counts. One of a single letter is found as a capital.
+
+    Args:
+        options: the options.
+    """
+    by_form = {
+        re.sub(r"\s+", " ", option.strip(" .\"'*_`")).casefold(): option for option in options
+    }
+    forms = sorted(by_form, key=len, reverse=True)
+    several = "|".join(re.escape(form) for form in forms if len(form) > 1) or r"(?!)"
+    single = "|".join(re.escape(form.upper()) for form in forms if len(form) == 1) or r"(?!)"
+    pattern = re.compile(rf"(?<![\w-])(?:(?i:{several})|(?:{single}))(?![\w]|-\w|'\w)")
+
+    def find(text: str) -> list[Mention]:
+        return [
+            Mention(
+                each.start(),
+                each.end(),
+                None if _SAID_BESIDE.match(text, each.start()) else by_form[each[0].casefold()],
+            )
+            for each in pattern.finditer(text)
+        ]
+
+    return find
+
+
+# Texts and objects.
+
+_BEFORE_TEXT = re.compile(
+    r"\A\s*(?:(?:sure|certainly|of course|okay|ok|absolutely|alright|great|got it|understood)\b[^:\n]{0,40}?)?"
+    r"(?:here(?:'s| is| are)|this is|below is|(?:my|the)\b)?[^:\n\"]{0,50}?\b(?:message|answer|response|reply"
+    r"|statement|sentence|text|announcement)\b[^:\n\"]{0,40}:\s*",
+    re.IGNORECASE,
+)
+_AFTER_TEXT = re.compile(
+    r"\n\s*(?:\(?\s*(?:word count|words?:|\d+ words?|total words?)[^\n]*|let me know\b[^\n]*|feel free\b[^\n]*"
+    r"|would you like\b[^\n]*|(?:this|the) (?:message|sentence|statement|text)\b[^\n]*|note:[^\n]*|---+)\s*\Z",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(r"\s*\((?:word count: ?\d+|\d+ words?)\)\s*\Z", re.IGNORECASE)
+_QUOTED = re.compile(
+    r"\A\s*(?:\*\*|__|[*_])?\s*(?:\"([^\"]+)\"|“([^”]+)”|«([^»]+)»|„([^“”]+)[“”])\s*(?:\*\*|__|[*_])?\s*\Z",
+    re.DOTALL,
+)
+_REFUSED = re.compile(
+    r"\A\s*(?:i'?m (?:really |very )?sorry,?(?: but)?|sorry,?(?: but)?|i apologi[sz]e,?(?: but)?|unfortunately,?|as an ai"
+    r"(?: language model| assistant| model)?,?)?\s*i(?:'m| am)? (?:can(?:'t|not| not)|won'?t|will not|am unable to"
+    r"|unable to|not able to|do not feel comfortable|don't feel comfortable) (?:assist|help with|help you|comply|fulfil+|continue with|provide|"
+    r"participate|engage|answer|respond|do that|with|generate|create|proceed)[^\n]{0,160}\Z",
+    re.IGNORECASE,
+)
+
+
+def is_refusal(text: str) -> bool:
+    """Whether a text is nothing but the sentence with which a model declines to answer.
+
+    Args:
+        text: the answer.
+    """
+    text = text.strip().replace("’", "'")
+    return len(text) < 300 and _REFUSED.match(text) is not None
+
+
+def unwrap(text: str) -> str:
+    """Take the words that a model puts around a text that it was asked for.
+
+    Args:
+        text: the answer.
+
+    Returns:
+        The text within a frame ("Sure! Here is my message:"), quotes, or counts of words; the
+        answer as it is without any.
+    """
+    inner = text.strip()
+    tagged = re.fullmatch(r"<(\w+)>(.*)</\1>", inner, re.DOTALL)
+    if tagged and tagged[1].casefold() in {
+        "message",
+        "answer",
+        "text",
+        "response",
+        "output",
+        "reply",
+    }:
+        inner = tagged[2].strip()
+    plain = re.sub(
+        r"\A(?:\*\*|__)([^*_\n]{1,60}?:?)(?:\*\*|__)(:?)", r"\1\2", inner.replace("’", "'"), count=1
+    )
+    framed = _BEFORE_TEXT.match(plain)
+    if framed and plain[framed.end() :].strip():
+        inner = inner[len(inner) - len(plain[framed.end() :]) :].strip()
+    while after := _AFTER_TEXT.search(inner):
+        inner = inner[: after.start()].rstrip()
+    inner = _COUNTED.sub("", inner)
+    quoted = _QUOTED.match(inner)
+    if quoted:
+        inner = next(filter(None, quoted.groups())).strip()
+    return inner or text
+
+
+_ANSWER = "answer"
+_OTHER_NAMES = frozenset(
+    [
+        "finalanswer",
+        "youranswer",
+        "myanswer",
+        "choice",
+        "decision",
+        "value",
+        "number",
+        "price",
+        "pick",
+        "guess",
+        "response",
+        "message",
+        "text",
+        "output",
+        "result",
+        "selection",
+        "option",
+        "exit",
+        "action",
+        "contribution",
+        "harvest",
+        "move",
+        "vote",
+        "bid",
+        "offer",
+        "codes",
+        "code",
+        "route",
+        "path",
+        "cells",
+        "labels",
+        "statement",
+        "sentence",
+        "reply",
+    ]
+)
+_REASONS = frozenset(
+    ["reasoning", "reason", "explanation", "rationale", "thought", "thoughts", "thinking"]
+)
+_CLOSED = re.compile(
+    r"[\"']answer[\"']\s*:\s*(\"(?:[^\"\\\n]|\\.)*\"|-?\d+(?:\.\d+)?(?=\s*[,\n])|\[[^\[\]{}]*\])\s*,?\s*\Z",
+    re.IGNORECASE,
+)
+
+
+def read_object(text: str) -> tuple[Any, str] | None:
+    """Read the one object in a text that holds an answer, leniently.
+
+    A sentence before or after it, a fence, single quotes, a comma too much, a missing last brace,
+    and another name of the field are passed over.
+
+    Args:
+        text: the answer.
+
+    Returns:
+        The answer and the reasoning beside it; None when there is no object, or two that differ.
+    """
+    if len(text) > LONGEST:
+        return None
+    found: list[tuple[Any, str]] = []
+    for each in _objects(text):
+        found += [pair for pair in _answers(each) if pair not in found]
+    if not found and (cut := _CLOSED.search(text)) and text.count("{") == 1:
+        found = [(_literal(cut[1]), "")]
+    different = {json.dumps(value, sort_keys=True, default=str) for value, _ in found}
+    return found[-1] if len(different) == 1 else None
+
+
+def _objects(text: str) -> list[Any]:
+    """The outermost objects in a text that can be read."""
+    found, at = [], 0
+    while (start := text.find("{", at)) >= 0:
+        end = _end_of_object(text, start)
+        value = _literal(text[start:end]) if end else None
+        if isinstance(value, dict):
+            found.append(value)
+        at = end or start + 1
+    return found
+
+
+def _end_of_object(text: str, start: int) -> int:
+    """Where the braces that open there are closed again; 0 when they are not."""
+    depth, quote, escaped = 0, "", False
+    for at in range(start, len(text)):
+        sign = text[at]
+        if escaped:
+            escaped = False
+        elif quote:
+            escaped = sign == "\\"
+            quote = "" if sign == quote else quote
+        elif sign == '"' or (sign == "'" and text[at - 1] in "{[:, \n" and depth):
+            quote = sign
+        elif sign in "{}":
+            depth += 1 if sign == "{" else -1
+            if not depth:
+                return at + 1
+    return 0
+
+
+class _TwiceError(ValueError):
+    """A field stands in an object twice, with different values."""
+
+
+def _literal(text: str) -> Any:
+    """The value of JSON, or of what models write for it; None when it is neither."""
+    mended = re.sub(r",(\s*[}\]])", r"\1", text.strip())
+    mended = re.sub(r"(?m)(?<![:\"'])//[^\n\"]*$", "", mended)
+    for attempt in (text, mended, re.sub(r"([{,]\s*)([A-Za-z_]\w*)(\s*:)", r'\1"\2"\3', mended)):
+        try:
+            return json.loads(attempt, object_pairs_hook=_no_field_twice)
+        except _TwiceError:
+            return None
+        except (ValueError, RecursionError):
+            continue
+    python = re.sub(
+        r"\b(true|false|null)\b",
+        lambda m: {"true": "True", "false": "False", "null": "None"}[m[1]],
+        mended,
+    )
+    try:
+        value = ast.literal_eval(python)
+    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+        return None
+    return value if python.count("'answer'") < 2 else None
+
+
+def _no_field_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found and found[name] != value:
+            raise _TwiceError
+        found[name] = value
+    return found
+
+
+def _answers(value: Any, depth: int = 0) -> list[tuple[Any, str]]:
+    """The answers in an object: fields of that name at any depth, or the one with a like name."""
+    if depth > 4:
+        return []
+    if isinstance(value, list):
+        return [pair for each in value for pair in _answers(each, depth + 1)]
+    if not isinstance(value, dict):
+        return []
+    names = {re.sub(r"[\s_-]", "", str(name)).casefold(): name for name in value}
+    beside = [value[names[name]] for name in names if name in _REASONS]
+    reason = next((each for each in beside if isinstance(each, str)), "")
+    if _ANSWER in names and (plain := _plain_answer(value[names[_ANSWER]])) is not None:
+        return [(plain, reason)]
+    inner = [pair for each in value.values() for pair in _answers(each, depth + 1)]
+    if inner or depth:
+        return inner
+    like = [names[name] for name in names if name in _OTHER_NAMES]
+    if len(like) == 1 and (plain := _plain_answer(value[like[0]])) is not None:
+        return [(plain, reason)]
+    return []
+
+
+def _plain_answer(value: Any) -> Any:
+    """A value, or a list of values; the one value of an object with a single field."""
+    if isinstance(value, dict):
+        return _plain_answer(next(iter(value.values()))) if len(value) == 1 else None
+    return value

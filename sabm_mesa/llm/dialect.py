@@ -1,0 +1,233 @@
+"""Dialects: what the model at an endpoint does not take is renamed or left out, once.
+
+There is no list of models. A request is first made as it was asked for; when the server refuses it
+and names a parameter as one that it does not support, the parameter is sent by its other name or
+left out, for this and all later requests to that model, also of other runs and of a resume. It is
+said once, and each answer is recorded with the parameters as asked and as sent.
+
+A value that is out of a range, or too large, is no dialect: the server's words are handed on.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+_FORM = "response_format"
+_OTHER_NAME = {
+    "max_tokens": "max_completion_tokens",
+    "max_completion_tokens": "max_tokens",
+    "seed": "random_seed",
+}
+"""Names that a parameter has elsewhere: OpenAI's newer models, and Mistral's ``random_seed``."""
+_SAMPLING = ("temperature", "top_p")
+_OTHER_WORDS = {_FORM: ("response_format", "json_schema", "json_object", "structured output")}
+_REFUSING = {400, 404, 415, 422, 500, 501}
+"""Statuses with which servers refuse a parameter; llama-cpp-python sends 500 for its form."""
+_NO_DIALECT = re.compile(
+    r"too (?:large|big|high|long|small|low)|exceed|maximum|context|at least|at most (?!1\b)"
+    r"|must be (?!at most 1\b|1\b|unset|omitted|none|null|\S*text)"
+    r"|(?:greater|less|larger|smaller) than"
+    r"|between \S+ and|out of range|not in the range|insufficient",
+    re.IGNORECASE,
+)
+"""Words of a refusal that is about a value: it is for the user to change."""
+_BOTH = re.compile(r"\bboth\b|only one|together|at the same time|mutually exclusive", re.IGNORECASE)
+_log = logging.getLogger(__name__)
+
+
+class Dialect:
+    """What one model at one endpoint takes.
+
+    Args:
+        where: the endpoint in words.
+        model: the name of the model.
+
+    Attributes:
+        changes: parameter → the name by which it is sent, or None when it is left out.
+        version: how often something was learned.
+    """
+
+    def __init__(self, where: str, model: str) -> None:
+        self._where, self._model = where, model
+        self.changes: dict[str, str | None] = {}
+        self.form = 0
+        self.version = 0
+
+    def mend(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters as the model takes them.
+
+        Args:
+            asked: the parameters as they were asked for; ``response_format`` is the schema alone.
+        """
+        sent: dict[str, Any] = {}
+        for name, value in asked.items():
+            if name == _FORM:
+                value = _FORMS[self.form](value)  # noqa: PLW2901
+                if value is None:
+                    continue
+            new = self.changes.get(name, name)
+            if new is not None:
+                sent[new] = value
+        return sent
+
+    def learn(self, asked: Mapping[str, Any], status: int, body: Any) -> str:
+        """Learn from a refusal.
+
+        Args:
+            asked: the parameters as they were asked for.
+            status: the status of the refusal.
+            body: its body, from JSON.
+
+        Returns:
+            The parameter that is renamed or left out from now on; ``""`` when the refusal is about
+            something else.
+        """
+        if status not in _REFUSING:
+            return ""
+        said = _said(body)
+        named = [name for name in asked if self._is_named(name, said, body)]
+        if set(_SAMPLING) <= {*named} and _BOTH.search(said):
+            return self._change("top_p", None)
+        if _NO_DIALECT.search(said):
+            return ""
+        # An older form of the schema is tried before anything else is left out.
+        for name in sorted(named, key=lambda each: each != _FORM):
+            if name == _FORM:
+                if self.form + 1 < len(_FORMS):
+                    self.form += 1
+                    return self._change(name, _FORM)
+                continue
+            sent = self.changes.get(name, name)
+            other = _OTHER_NAME.get(name)
+            if other and sent == name and (name != "seed" or other in said):
+                return self._change(name, other)
+            if sent is not None and status != 500:
+                return self._change(name, None)
+        return ""
+
+    def adopt(self, asked: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
+        """Take over what a recorded run learned.
+
+        Args:
+            asked: parameters as they were asked for.
+            sent: the same as they were sent.
+        """
+        for name in asked:
+            if name == _FORM:
+                self.form = max(self.form, _KINDS.index(str(sent.get(_FORM, "none"))))
+            elif name not in sent and name not in self.changes:
+                other = _OTHER_NAME.get(name)
+                self.changes[name] = other if other in sent else None
+
+    def record(self, asked: Mapping[str, Any]) -> str:
+        """The parameters as asked and as sent, as JSON; ``""`` when they are the same.
+
+        Args:
+            asked: the parameters as they were asked for.
+        """
+        told, sent = _plain(asked), _plain(self.mend(asked))
+        return "" if sent == told else json.dumps({"asked": told, "sent": sent}, sort_keys=True)
+
+    def _is_named(self, name: str, said: str, body: Any) -> bool:
+        sent = self.changes.get(name, name)
+        if sent is None or (name == _FORM and self.form == len(_FORMS) - 1):
+            return False
+        if _param(body) == sent:
+            return True
+        words = _OTHER_WORDS.get(name, (sent, _camel(sent)))
+        if any(
+            re.search(rf"(?<![\w]){re.escape(word)}(?![\w])", said, re.IGNORECASE) for word in words
+        ):
+            # "Use 'max_completion_tokens' instead" names what to send, not what was sent.
+            return sent != "max_completion_tokens" or not re.search(
+                r"use\W+max_completion_tokens", said, re.IGNORECASE
+            )
+        return name == _FORM and "response format" in said.casefold()
+
+    def _change(self, name: str, new: str | None) -> str:
+        if name != _FORM:
+            self.changes[name] = new
+        self.version += 1
+        _log.warning(
+            "The model %r at %s does not take %s: it is %s.", self._model, self._where,
+            name if name != _FORM else f"a schema as {_KINDS[self.form - 1]}",
+            "left out" if new is None else f"sent as {new if name != _FORM else _KINDS[self.form]}",
+        )  # fmt: skip
+        return name
+
+
+def dropped(asked: Mapping[str, Any], sent: Mapping[str, Any], needed: Collection[str]) -> str:
+    """The parameter that a study depends on and that is not sent; ``""`` when all are.
+
+    Args:
+        asked: the parameters as they were asked for.
+        sent: the same as they are sent.
+        needed: the parameters that the study depends on.
+    """
+    for name in needed:
+        missing = name not in sent and _OTHER_NAME.get(name) not in sent
+        if name in asked and missing:
+            return name
+    return ""
+
+
+def _json_schema(schema: Any) -> Any:
+    named = {"name": "answer", "strict": True, "schema": schema}
+    return {"type": "json_schema", "json_schema": named}
+
+
+_FORMS = (
+    _json_schema,
+    lambda schema: {"type": "json_object", "schema": schema},  # llama-cpp-python, Together
+    lambda _: {"type": "json_object"},  # DeepSeek
+    lambda _: None,
+)
+"""Forms in which servers take a schema, the strictest first; the prompt says it in words too."""
+_KINDS = ("json_schema", "json_object with a schema", "json_object", "none")
+
+
+def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as they are recorded: the form of a schema in a word."""
+    plain = dict(parameters)
+    if _FORM in plain:
+        form = plain[_FORM]
+        kind = form.get("type") if isinstance(form, dict) else None
+        at = {"json_schema": 0, "json_object": 1 if "schema" in form else 2}.get(str(kind), 0)
+        plain[_FORM] = _KINDS[at]
+    return plain
+
+
+def _said(body: Any) -> str:
+    """All texts of the body of an error, however deep; JSON in a text is read as well."""
+    if isinstance(body, str):
+        if body.lstrip()[:1] in {"{", "["}:
+            try:
+                return _said(json.loads(body))
+            except (ValueError, RecursionError):
+                return body
+        return body
+    if isinstance(body, Mapping):
+        told = (v for k, v in body.items() if k not in {"input", "url", "request_id", "user_id"})
+        return " ".join(filter(None, map(_said, told)))
+    if isinstance(body, list | tuple):
+        return " ".join(filter(None, map(_said, body)))
+    return ""
+
+
+def _param(body: Any) -> str:
+    """The field ``param`` of an error."""
+    if isinstance(body, list) and body:
+        return _param(body[0])
+    if isinstance(body, Mapping):
+        found = body.get("param") or _param(body.get("error"))
+        return found if isinstance(found, str) else ""
+    return ""
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(each.capitalize() for each in others)

@@ -1,0 +1,129 @@
+"""The reading ladder: a corpus of answers as models write them, and which rung read them.
+
+Each line of ``corpus/KIND.jsonl`` is an answer and the value that a careful person reads in it;
+null where that person would ask again: there is no value, or more than one.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sabm_mesa import Choice, KeynesianBeautyContest, Number, Recorded, Text, replay
+from sabm_mesa.core.answers import AnswerSpec, Format, InvalidAnswer
+from sabm_mesa.core.ladder import normalise
+from sabm_mesa.models.evacuation.screening import ROUTE
+from sabm_mesa.studies.judging import CodeList
+from tests.core.support import Priced
+
+CORPUS = Path(__file__).parent / "corpus"
+PICK = Number(0, 100, integer=True)
+DOOR = Choice(("left", "bottom", "right"))
+SPECS: dict[str, tuple[AnswerSpec, Format]] = {
+    "number": (PICK, "paper"),
+    "price": (Number(0, 20), "paper"),
+    "choice": (DOOR, "paper"),
+    "text": (Text(), "paper"),
+    "json": (PICK, "json"),
+    "list": (CodeList(("price", "cooperation", "threat", "greeting")), "paper"),
+    "route": (ROUTE, "paper"),
+}
+
+
+def read(spec: AnswerSpec, text: str, answer_format: Format) -> Any:
+    try:
+        return json.loads(json.dumps(spec.read(text, answer_format).value))
+    except InvalidAnswer:
+        return None
+
+
+@pytest.mark.parametrize("kind", SPECS)
+def test_no_answer_is_read_wrongly_and_nearly_all_are_read(kind: str) -> None:
+    lines = (CORPUS / f"{kind}.jsonl").read_text("utf-8").splitlines()
+    answers = [(each["text"], each["value"]) for each in map(json.loads, lines)]
+    found = [(text, value, read(*SPECS[kind][:1], text, SPECS[kind][1])) for text, value in answers]
+
+    assert len(answers) >= 200
+    assert [each for each in found if each[2] not in (None, each[1])] == []
+    readable = [each for each in found if each[1] is not None]
+    unread = [text for text, _, now in readable if now is None]
+    assert len(unread) <= 0.05 * len(readable), unread
+
+
+@pytest.mark.parametrize(
+    ("spec", "text", "answer_format", "rung"),
+    [
+        (PICK, "33", "paper", "exact"),
+        (PICK, "**33.**", "paper", "exact"),
+        (PICK, "Answer: 33", "paper", "unambiguous"),
+        (DOOR, "Left.", "paper", "exact"),
+        (DOOR, "the left exit", "paper", "unambiguous"),
+        (Text(), "Hello!", "paper", "exact"),
+        (Text(), 'Here is my message: "Hello!"', "paper", "unambiguous"),
+        (PICK, '{"answer": 33}', "json", "exact"),
+        (PICK, 'Sure: {"answer": 33,}', "json", "unambiguous"),
+    ],
+)
+def test_the_reading_says_which_rung_it_took(
+    spec: AnswerSpec, text: str, answer_format: Format, rung: str
+) -> None:
+    assert spec.read(text, answer_format).read_as == rung
+    if rung == "unambiguous" and not isinstance(spec, Text):
+        with pytest.raises(InvalidAnswer):
+            spec.read(text, answer_format, "exact")
+
+
+def test_a_value_that_is_given_and_not_legal_is_named() -> None:
+    with pytest.raises(InvalidAnswer) as refused:
+        PICK.read("I choose 120.")
+    assert (refused.value.code, refused.value.fields["found"]) == ("out_of_range", '"120"')
+
+
+def test_a_refusal_in_words_is_told_from_an_answer() -> None:
+    for spec in (PICK, DOOR, Text()):
+        with pytest.raises(InvalidAnswer) as refused:
+            spec.read("I'm sorry, but I can't help with that.")
+        assert refused.value.code == "refused"
+
+
+def test_reasoning_before_an_answer_in_words_is_kept() -> None:
+    spec = Number(0, 100, integer=True, reasoning=True)
+
+    assert spec.read("They go low.\nI choose 22.").reasoning == "They go low."
+    assert spec.read('So: {"answer": 22, "reasoning": "Low."}', "json").reasoning == "Low."
+
+
+def test_a_very_long_text_is_not_searched() -> None:
+    with pytest.raises(InvalidAnswer):
+        PICK.read("I choose 33. " + "and so on " * 100_000)
+
+
+def test_marks_of_the_reader_in_a_text_are_none() -> None:
+    assert normalise("⟦0⟧") == "(0)"
+    assert read(PICK, "I choose ⟦0⟧ 33", "paper") is None
+
+
+@pytest.mark.parametrize(
+    ("reading", "picks", "read_as"),
+    [("unambiguous", [33, 33], ["unambiguous"] * 2), ("exact", [None, None], [None] * 6)],
+)
+def test_the_second_rung_can_be_switched_off_and_is_recorded(
+    tmp_path: Path, reading: str, picks: list[Any], read_as: list[Any]
+) -> None:
+    path = tmp_path / "run.sqlite"
+    mind = Priced(lambda _: "I choose 33.")
+    model = KeynesianBeautyContest(
+        n_players=2, n_rounds=1, minds=mind, recording=path, rng=1, reading=reading
+    )
+    model.run_model()
+    model.close()
+
+    def found(model: Any) -> list[Any]:
+        choices = model.agent_frame()["choice"]
+        return [None if choice != choice else choice for choice in choices]
+
+    (again,) = replay(path, minds={"priced": mind}).models
+    asks = Recorded(path).asks()
+    assert found(model) == found(again) == picks
+    assert [None if each != each else each for each in asks["read_as"]] == read_as
