@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sabm_mesa import Connection, KeynesianBeautyContest
+from sabm_mesa.cli import main
 from sabm_mesa.errors import MissingKey, ParameterError, UnknownName
 from sabm_mesa.llm import connect, read_endpoints
 from sabm_mesa.llm.endpoints import URL_VARIABLE, Endpoint, is_loopback, is_openai
@@ -211,3 +212,24 @@ def test_openais_own_address_and_this_computer() -> None:
     assert all(map(is_loopback, ("http://127.0.0.1:8/v1", "http://localhost/v1", "http://[::1]/")))
     assert not any(map(is_loopback, ("http://127.0.0.1.evil/v1", "http://10.0.0.1/v1")))
     assert Endpoint("http://a/v1?k=1").where == "http://a/v1"
+
+
+def test_the_command_line_takes_a_file_of_endpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with LLMServer(api_key=OTHER) as server:
+        text = f'[endpoints.lab]\nbase_url = "{server.url}"\nkey_env = "LAB_API_KEY"\n'
+        file = str(file_of(tmp_path, text))
+        run = ["run", "kbc", "--rounds", "1", "--set", "n_players=2", "--out", str(tmp_path / "o")]
+        ends = {
+            ("llm:m@lab", OTHER): (0, ""),
+            ("llm:m@lab", ""): (1, "The endpoint 'lab' needs the key LAB_API_KEY."),
+            ("llm:m@lap", OTHER): (2, "Unknown endpoint 'lap'. Did you mean 'lab'?"),
+        }
+        for (minds, key), (status, said) in ends.items():
+            monkeypatch.setenv("LAB_API_KEY", key)
+            with pytest.raises(SystemExit) as ended:
+                main([*run, "--minds", minds, "--endpoints", file])
+            assert ended.value.code == status
+            assert said in capsys.readouterr().err
+        assert server.stats["requests"] == server.stats["status_200"] > 0
