@@ -780,7 +780,7 @@ def _objects(text: str) -> list[Any]:
 
 
 def _end_of_object(text: str, start: int) -> int:
-    """Where the braces that open there are closed again; 0 when they are not."""
+    """The place behind the braces that open there and are closed again; 0 when they are not."""
     depth, quote, escaped = 0, "", False
     for at in range(start, len(text)):
         sign = text[at]

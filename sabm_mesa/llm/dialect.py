@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 
 class Dialect:
-    """What one model at one endpoint takes.
+    """The parameters that one model at one endpoint takes.
 
     Args:
         where: the endpoint in words.

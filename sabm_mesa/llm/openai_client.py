@@ -98,7 +98,7 @@ class OpenAIClient:
             return done
 
     def dialect(self, model: str) -> Dialect:
-        """What a model takes, as far as is known.
+        """The dialect of a model, as far as it is known.
 
         Args:
             model: its name.

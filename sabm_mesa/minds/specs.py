@@ -386,7 +386,7 @@ def _language_model(spec: str, rest: str, context: MindContext) -> LLMMind:
 
 
 def _mended(spec: str, context: MindContext) -> str:
-    """What a recorded run that goes on has learned of a model's dialect."""
+    """The record of a model's dialect, in a recorded run that goes on."""
     if context.replaying is None:
         return ""
     rows = list(context.replaying.recorded.asks.values())[::-1]

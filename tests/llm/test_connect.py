@@ -135,9 +135,9 @@ def test_openais_own_limit_of_tokens_has_its_own_name() -> None:
     }
     assert set(bare) == {"model", "messages"}
     for url in (None, "https://api.openai.com/v1"):
-        body = OpenAIClient(url)._body(request)  # noqa: SLF001 - nothing is sent to OpenAI here
-        assert body["max_completion_tokens"] == 7
-        assert "max_tokens" not in body
+        asked = OpenAIClient(url)._asked(request)  # noqa: SLF001 - nothing is sent to OpenAI here
+        assert asked["max_completion_tokens"] == 7
+        assert "max_tokens" not in asked
 
 
 def test_the_ceiling_is_reached_and_not_passed() -> None:

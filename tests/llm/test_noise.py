@@ -38,7 +38,8 @@ def played(scenario: type[SmartModel], faults: Noise | None) -> tuple[SmartModel
     with LLMServer(brain=first_question, faults=faults) as server:
         model = scenario(
             **SMALL[scenario], minds=f"llm:stub@{server.url}", rng=1, recording=False,
-            answer_format="json", max_attempts=MAX_ATTEMPTS, connection=Connection(),
+            answer_format="json", reading="exact", max_attempts=MAX_ATTEMPTS,
+            connection=Connection(),
         )  # fmt: skip
         model.run_model()
         return model, server.stats

@@ -35,7 +35,7 @@ class Seen:
     finished: float | None = None
     status: int | None = None
     fault: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     sent: int = 0
 
     @property

@@ -31,6 +31,7 @@ OWN_PROMPTS = '[answers]\nagain = "That will not do. {reason} Again: {form}"\n'
 OTHER = {
     "condition": "uncooperative", "personas": "calm", "temperature": 0.1, "max_tokens": 77,
     "top_p": 0.5, "max_attempts": 1, "n_rounds": 5, "variant": "paraphrased",
+    "reading": "exact",
 }  # fmt: skip
 """Parameter of every scenario → what a fork changes it to."""
 COMMONS = ("fishery", "pasture", "pollution")

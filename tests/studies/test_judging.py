@@ -26,7 +26,7 @@ from sabm_mesa.analysis.messages import (
     word_lists,
 )
 from sabm_mesa.analysis.statistics import agreement_by_code
-from sabm_mesa.core.answers import InvalidAnswer
+from sabm_mesa.core.answers import InvalidAnswer, Reading
 from sabm_mesa.errors import ParameterError, UnknownName
 from sabm_mesa.models.bertrand.measures import first_price_agreement
 from sabm_mesa.models.evacuation.measures import WORDS, codes
@@ -314,12 +314,16 @@ def test_a_list_of_codes_is_read_strictly() -> None:
     assert spec.read("guidance").value == ("guidance",)
     assert spec.read('{"answer": ["number", "number"]}', "json").value == ("number",)
     assert spec.read('{"answer": []}', "json").value == ()
-    for text in ("", "number proposal", "number,", "none, number", "a number", "number\nproposal"):
+    for text in ("", "number proposal", "none, number", "number\nproposal"):
         with pytest.raises(InvalidAnswer):
             spec.read(text)
+    for text in ("number,", "a number"):
+        assert spec.read(text) == Reading(("number",), read_as="unambiguous")
+        with pytest.raises(InvalidAnswer):
+            spec.read(text, reading="exact")
     for text in ('{"answer": "number"}', '{"answer": [1]}', '{"answer": [null]}', '["number"]'):
         with pytest.raises(InvalidAnswer):
-            spec.read(text, "json")
+            spec.read(text, "json", "exact")
 
 
 def test_the_rules_as_a_judge_say_what_the_coder_says(tmp_path: Path) -> None:
