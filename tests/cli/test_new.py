@@ -47,7 +47,7 @@ def test_its_own_tests_pass_at_once_without_installing_it(sabm: Sabm, tmp_path: 
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert files == {file.format(name="my_scenario") for file in FILES}
     assert [path.name for path in folder.parent.iterdir()] == ["my_scenario"]
-    assert "3 passed" in run(folder, "-W", "error", "-m", "pytest", "-p", "no:cacheprovider")
+    assert "4 passed" in run(folder, "-W", "error", "-m", "pytest", "-p", "no:cacheprovider")
 
 
 @pytest.mark.parametrize("name", NAMES)

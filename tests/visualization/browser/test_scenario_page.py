@@ -423,7 +423,7 @@ def test_a_wrong_text_marks_its_field(browse):
     ended(page)
     expect(page.locator(".sabm-wrong")).to_have_count(0)
     page.get_by_text("Further parameters", exact=True).click()
-    expect(page.get_by_text("(default 0.7)")).to_be_visible()
+    expect(page.get_by_text("(a number of 0 or more, or none; default 0.7)")).to_be_visible()
 
 
 def test_a_number_may_be_beyond_the_slider(browse):
