@@ -264,11 +264,13 @@ def test_a_log_that_ends_in_the_middle_is_told(sabm: Sabm, tmp_path: Path) -> No
         assert "ends in the middle" not in sabm("doctor", path).out
         log = path.with_name("recording.sqlite-wal")
         os.truncate(log, log.stat().st_size - 5000)
-        cut = f"{log} ends in the middle: all that was written later may be missing."
-        assert f"warning  answers   {cut}" in sabm("doctor", path).out
+        # How many answers were under way where the log is cut depends on how they were batched.
+        under_way = r"(the \d+ answers? under way then, and )?"
+        cut = rf"{re.escape(str(log))} ends in the middle: {under_way}all that was written later"
+        assert re.search(cut, sabm("doctor", path).out)
         resumed = sabm("resume", path)
     assert resumed.status == 0
-    assert resumed.err.startswith(cut)
+    assert re.search(cut, resumed.err)
 
 
 def test_a_run_without_a_whole_round_is_replayed_as_far_as_it_goes(
