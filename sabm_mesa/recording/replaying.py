@@ -33,8 +33,8 @@ class ReplayRecorder(Recorder):
             recording.
         live: whether minds are asked what the recording does not say; a replay asks nobody.
         minds: minds at hand that no spec can make, by their spec.
-        applied: how many of the changes that forks made have come about: prompts and minds are
-            those from then on.
+        applied: the number of changes by forks that are applied so far; prompts and minds are
+            those after the last of them.
         from_files: whether the prompts come from their files, since a fork is to change them.
 
     Attributes:
@@ -100,7 +100,7 @@ class ReplayRecorder(Recorder):
         return book
 
     def after(self, applied: int) -> ReplayRecorder:
-        """The same once so many changes of forks have come about, with nothing compared yet."""
+        """The same after a number of changes by forks, with nothing compared yet."""
         return ReplayRecorder(
             self.recorded, self._recorder, live=self.live, minds=self.minds, applied=applied,
             from_files=self.from_files,

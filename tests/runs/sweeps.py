@@ -61,10 +61,10 @@ class Failing(Tiny):
 
 
 def until(reached: Any, seconds: float = 120.0) -> None:
-    """Wait until something has come about."""
+    """Wait until a condition holds."""
     deadline = time.monotonic() + seconds
     while not reached():
-        assert time.monotonic() < deadline, "it did not come about"
+        assert time.monotonic() < deadline, "it never held"
         time.sleep(0.01)
 
 

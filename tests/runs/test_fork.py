@@ -164,7 +164,7 @@ def test_a_fork_of_a_fork(tmp_path, monkeypatch) -> None:
     assert forks.count('"at":') == 2
     assert rows(third, "SELECT parent FROM runs") == rows(second, "SELECT uid FROM runs")
     replayed(third, child)
-    same_data(back, replay(second))  # what came about later is not carried over
+    same_data(back, replay(second))  # later changes are not carried over
 
 
 def test_several_runs_into_the_file_of_their_parents(tmp_path) -> None:

@@ -1,4 +1,4 @@
-"""The conformance check: every scenario passes, and each broken promise is told of."""
+"""The conformance check: every scenario passes, and each broken promise is reported."""
 
 from __future__ import annotations
 

@@ -12,10 +12,10 @@ Entities, state variables and scales
 Process overview and scheduling
     Understanding (in round 0, with full elicitation): each restates the rules. Action: all pick a
     number at the same moment, with full elicitation after having stated the goal of the round.
-    Update: target, winners, payoffs, levels. From the next round on the players are told of it.
+    Update: target, winners, payoffs, levels. From the next round on the players see it.
 
 Design concepts
-    Emergence: the path of the picks. Adaptation: to what is told of earlier rounds. Objective: to
+    Emergence: the path of the picks. Adaptation: to the results of earlier rounds. Objective: to
     win, then to earn much. Sensing: the rules, and of the last ``window`` rounds what is
     ``revealed``. Stochasticity: the upper bound, where it is drawn, and the players' minds.
     Observation: the data columns below.
@@ -124,8 +124,8 @@ class RepeatedBeautyContest(SmartModel):
             drawn once a run.
         integer: whether picks are whole numbers.
         prize: points that the winners of a round share.
-        window: how many of the last rounds the players are told of; None: all of them.
-        revealed: facts they are told of each, as a sequence or a text with commas: choices, mean,
+        window: the number of past rounds that players see; None: all of them.
+        revealed: facts they see of each, as a sequence or a text with commas: choices, mean,
             target, winners, own (their own pick and payoff).
         n_fixed: how many of the players, the last ones, always pick 0.
         notice: the notice to players when others have minds ``fixed:VALUE``: that some of the

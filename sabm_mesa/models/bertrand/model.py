@@ -23,7 +23,7 @@ Memory
     A firm is told the last 20 rounds (own price, demand and profit, the others' prices) one by
     one, the averages of older rounds by periods of 20 rounds, 20 periods at most, the talk of
     this round, and its latest strategy; when it plans, its last 20 strategies and no talk. It is
-    told neither the profit or demand of others nor how demand comes about.
+    told neither the profit or demand of others nor the formula of demand.
 
 Stop
     After `n_rounds`, or after `stop_after` rounds of collusion in a row: all prices above the

@@ -134,7 +134,7 @@ def _check(path: Path) -> None:
     try:
         path.stat()
     except FileNotFoundError:
-        pass  # which is told of when it is opened
+        pass  # opening it says so
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise RecordingError(f"There is no recording of this name: {why}.") from None

@@ -28,7 +28,7 @@ def asked_in(answer=follow, **more):
     return asked
 
 
-HISTORY = """What you are told of earlier rounds:
+HISTORY = """Earlier rounds:
 Round 1
 - Numbers: Player #1 10, you 20, Player #3 60
 - Average: 30
@@ -53,7 +53,7 @@ def test_players_are_told_all_earlier_rounds() -> None:
     asked = asked_in()
 
     assert asked[3, "act", 2][2] == HISTORY
-    assert asked[0, "act", 2][2].startswith("What you are told of earlier rounds:\n(nothing)\n\n")
+    assert asked[0, "act", 2][2].startswith("Earlier rounds:\n(nothing)\n\n")
     for k in range(4):
         assert [past.round for past in asked[k, "act", 1][0].past] == list(range(k))
 
@@ -266,7 +266,7 @@ def test_rules_and_goals_that_cannot_be_read_are_left_out() -> None:
 
     _, _, question = asked[0, "act", 1]
     assert "in your own words" not in question
-    assert question.startswith("What you are told of earlier rounds")
+    assert question.startswith("Earlier rounds")
 
 
 def test_answers_in_json_with_a_reason() -> None:

@@ -36,7 +36,7 @@ def test_a_conditional_harvester_by_hand() -> None:
     assert model.harvesters[0].wanted == 17
     assert mind.belief == 20
     model.step()
-    # 57 were taken: 43 are left, 86 come about, of which 8 are sustainable and 17 an equal share;
+    # 57 were taken: 43 are left and double to 86, of which 8 are sustainable and 17 an equal share;
     # 17 − 0.746 · 9 = 10.3, but 8 was agreed on (43 // 5).
     assert model.agreed_limit is not None
     assert model.harvesters[0].wanted == 8

@@ -1,4 +1,4 @@
-"""Scenarios of other packages in the viewer: listed, played, and told of when they cannot be."""
+"""Scenarios of other packages in the viewer: listed, played, and named when they cannot be."""
 
 from __future__ import annotations
 
