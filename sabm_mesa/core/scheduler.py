@@ -5,8 +5,9 @@ after another and a later one sees what the earlier ones did; in a *simultaneous
 on the same snapshot and the decisions are applied in the order of the agents' ids.
 
 Two agents of a sequential phase that cannot affect each other may be asked at the same time: with
-a `reach`, an agent starts as soon as every earlier agent within its reach is done. The result is
-that of strict one-by-one order as long as what an agent observes and changes lies within its reach.
+a `reach`, an agent starts as soon as every earlier agent is done whose reach intersects its own,
+each agent being within its own reach. The result is that of strict one-by-one order as long as what
+an agent observes and changes lies within its reach.
 
 The next agent may depend on the last decision, as when speakers name one another: the order is
 then an iterator, which is asked for the next agent once the decision before has been applied.
@@ -15,7 +16,7 @@ then an iterator, which is asked for the next agent once the decision before has
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -30,6 +31,7 @@ Order = str | Callable[[Any, list[Any]], Iterable[Any]]
 Who = Callable[[Any], Iterable[Any]]
 When = Callable[[Any], bool]
 Reach = Callable[[Any, Any], Iterable[Any]]
+_Reached = Mapping[Any, Collection[Any]]
 
 
 class Deciding(Protocol):
@@ -78,8 +80,11 @@ class Phase:
             several turns, and there are neither `turns` nor a `reach`.
         when: whether the phase takes place in this round; always, when None.
         who: the agents that take part; all, when None.
-        reach: the agents that an agent can affect or be affected by in this phase; everybody,
-            when None. It is evaluated when the phase starts.
+        reach: the agents whose state an agent observes or changes in this phase, such as the
+            hearers of what it says; everybody, when None. It is evaluated when the phase starts.
+        commutes: whether two agents may change a third one in either order, as where what it heard
+            is sorted before it is used: an agent then waits for an earlier one only when one of
+            the two is within the other's reach.
         turns: how often every agent has its turn in a sequential phase.
         says: the question whose answers are said to others; none, when empty.
         heard: the text that the others hear of such an answer; ``""`` when nothing is said in it.
@@ -89,6 +94,7 @@ class Phase:
 
     Raises:
         UnknownName: for an order that does not exist.
+        ParameterError: for `commutes` without a `reach`.
     """
 
     name: str
@@ -96,6 +102,7 @@ class Phase:
     when: When | None = None
     who: Who | None = None
     reach: Reach | None = None
+    commutes: bool = False
     turns: int = 1
     says: str = ""
     heard: Callable[[str], str] = str
@@ -105,6 +112,10 @@ class Phase:
         """Refuse an order that does not exist."""
         if not callable(self.order):
             check_choice("order of a phase", self.order, (SIMULTANEOUS, SHUFFLED, FIXED))
+        if self.commutes and self.reach is None:
+            raise ParameterError(
+                f"The phase {self.name!r} says commutes, which changes nothing without a reach."
+            )
 
 
 def communication(order: Order = SHUFFLED, **options: Any) -> Phase:
@@ -195,10 +206,10 @@ async def _within_reach(
     assert phase.reach is not None
     chains: list[int] = [0] * len(turns)
     done = [asyncio.Event() for _ in turns]
-    latest: dict[Deciding, int] = {}
     reached = {agent: {agent, *phase.reach(model, agent)} for agent in turns}
+    waits_for = _either_in_reach if phase.commutes else _reaches_intersect
 
-    async def part(position: int, agent: Deciding, before: list[int]) -> None:
+    async def part(position: int, agent: Deciding, before: Collection[int]) -> None:
         for earlier in before:
             await done[earlier].wait()
         decision, attempts = await _turn(agent, phase.name, position)
@@ -206,13 +217,38 @@ async def _within_reach(
         chains[position] = attempts + max((chains[earlier] for earlier in before), default=0)
         done[position].set()
 
-    parts: list[Coroutine[Any, Any, None]] = []
-    for position, agent in enumerate(turns):
-        before = [latest[other] for other in reached[agent] if other in latest]
-        parts.append(part(position, agent, before))
-        latest[agent] = position
-    await _all(parts)
+    befores = waits_for(turns, reached)
+    await _all(
+        [
+            part(i, agent, before)
+            for i, (agent, before) in enumerate(zip(turns, befores, strict=True))
+        ]
+    )
     return max(chains, default=0)
+
+
+def _reaches_intersect(turns: list[Deciding], reached: _Reached) -> Iterator[set[int]]:
+    """For each turn the earlier ones to wait for: of each agent within reach the last one.
+
+    Those before had it within reach as well, so that the last one waited for them.
+    """
+    latest: dict[Deciding, int] = {}
+    for position, agent in enumerate(turns):
+        within = reached[agent]
+        yield {latest[other] for other in within if other in latest}
+        latest.update(dict.fromkeys(within, position))
+
+
+def _either_in_reach(turns: list[Deciding], reached: _Reached) -> Iterator[set[int]]:
+    """For each turn the earlier ones to wait for: of agents within reach, or with it in theirs."""
+    latest: dict[Deciding, int] = {}
+    reaching: dict[Deciding, set[int]] = {}
+    for position, agent in enumerate(turns):
+        within = reached[agent]
+        yield {latest[other] for other in within if other in latest} | reaching.pop(agent, set())
+        latest[agent] = position
+        for other in within:
+            reaching.setdefault(other, set()).add(position)
 
 
 class _Together:

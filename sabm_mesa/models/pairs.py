@@ -7,7 +7,6 @@ and may go on at the same time; the phase of the talks declares it by its `reach
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Any
 
 from annotated_types import Ge
@@ -157,7 +156,7 @@ def talk_phase() -> Phase:
         "chat",
         FIXED,
         who=_openers,
-        reach=_openers_nearby,
+        reach=_partner,
         says="say",
         heard=heard,
         doc=f"The two agents of a talk speak in turn (`say`, at most {UTTERANCE.max_words} words) "
@@ -175,8 +174,6 @@ def _openers(model: PairModel) -> list[PairAgent]:
     return [model.participant(opener) for opener in model.pairs]
 
 
-def _openers_nearby(model: PairModel, opener: PairAgent) -> Iterable[PairAgent]:
-    """The openers of the talks that share an agent with the talk of this opener."""
-    pairs = model.pairs
-    two = {opener.unique_id, pairs[opener.unique_id]}
-    return [model.participant(first) for first, second in pairs.items() if two & {first, second}]
+def _partner(model: PairModel, opener: PairAgent) -> list[PairAgent]:
+    """The agent with whom an opener talks."""
+    return [model.participant(model.pairs[opener.unique_id])]

@@ -7,6 +7,7 @@ import math
 import pickle
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,7 +27,7 @@ from sabm_mesa.testing.minds import DrawingMind, NotingMind, ReadingMind, Silent
 
 SOME = 0.2
 """The share of attempts that are answered unusably."""
-LATENCIES = (1, 2)
+LATENCIES = (1, 2, 3)
 PLACES = ("run", "round", "agent")
 """Columns that say where a row stands."""
 LEAST = 2
@@ -121,8 +122,27 @@ def latency(case: Case) -> Iterator[str]:
         model = case.played(minds=DrawingMind(SOME, paid=True, late=late))
         found = list(differences(prompt, model, "answers at once and the same answers late"))
         if found:
-            yield f"{found[0]} (only after_… and update may change the world)"
+            yield f"{found[0]} ({_advice(case, prompt, late)})"
             return
+
+
+def _advice(case: Case, prompt: SmartModel, late: int) -> str:
+    """The cause of data that depend on latencies: a phase whose reach is too small, or another."""
+    for phase in case.scenario.phases:
+        if phase.reach is not None:
+            strict = replace(phase, reach=None, commutes=False)
+            phases = tuple(strict if each is phase else each for each in case.scenario.phases)
+            fields = {"phases": phases, "__module__": case.scenario.__module__}
+            scenario = type(case.scenario.__name__, (case.scenario,), fields)
+            model = Case(scenario, case.parameters).played(
+                minds=DrawingMind(SOME, paid=True, late=late)
+            )
+            if not list(differences(prompt, model, "")):
+                return (
+                    f"the reach of the phase {phase.name!r} is too small: it has to hold all "
+                    "agents whose state an agent observes or changes there"
+                )
+    return "only after_… and update may change the world"
 
 
 def replaying(case: Case) -> Iterator[str]:

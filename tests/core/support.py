@@ -27,10 +27,15 @@ class Seen(Observation):
 
 
 class Cell(SmartAgent):
-    """An agent that sees its own value and those of its neighbours, and picks a new one."""
+    """An agent that sees its own value and those of its neighbours, and picks a new one.
+
+    It speaks to its neighbours, after what it has heard of them.
+    """
 
     async def communicate(self):
-        return await self.ask("communicate", Text(), self.observe())
+        heard = " ".join(f"{i}:{said}" for i, said in self.model.heard[self.unique_id])
+        seen = Seen(me=self.unique_id, seen=heard, persona=self.persona)
+        return await self.ask("communicate", Text(), seen)
 
     async def act(self):
         return await self.ask("act", PICK, self.observe())
@@ -60,11 +65,14 @@ class Tiny(SmartModel):
             self.neighbours[a].add(b)
             self.neighbours[b].add(a)
         self.log: list[tuple[int, Any]] = []
+        self.heard: dict[int, list[tuple[int, Any]]] = {i: [] for i in self.values}
         self.sum = 0
         self.cells = self.populate(Cell, n)
 
     def after_communicate(self, cell, said):
         self.log.append((cell.unique_id, said.value))
+        for hearer in self.neighbours[cell.unique_id]:
+            self.heard[hearer].append((cell.unique_id, said.value))
 
     def after_act(self, cell, pick):
         self.log.append((cell.unique_id, pick.value))

@@ -1,6 +1,7 @@
 """Phases: who is asked, in what order, what they see, and what runs at the same time."""
 
 import asyncio
+from zlib import crc32
 
 import pytest
 from hypothesis import given
@@ -126,6 +127,11 @@ def test_an_iterator_has_neither_turns_nor_a_reach(options) -> None:
     with pytest.raises(ParameterError, match="The order of the phase 'act' is an iterator"):
         model.step()
     assert model.log == []
+
+
+def test_commutes_says_something_about_a_reach_only() -> None:
+    with pytest.raises(ParameterError, match="The phase 'act' says commutes, which changes nothin"):
+        action(order="fixed", commutes=True)
 
 
 def test_when_a_mind_fails_nobody_is_next() -> None:
@@ -266,6 +272,83 @@ def test_asking_at_the_same_time_gives_the_result_of_one_by_one(world, seed) -> 
         assert of(pair, together.log) == of(pair, strict.log)
 
 
+def talked(mind, reach, n, edges, order, turns, commutes=False):
+    model = tiny(
+        communication(
+            order=lambda _, agents: [agents[i] for i in order],
+            reach=reach,
+            commutes=commutes,
+            turns=turns,
+        ),
+        n=n,
+        edges=edges,
+        n_rounds=2,
+        minds=mind,
+        rng=1,
+    )
+    model.run_model()
+    return model
+
+
+def echo(ask):
+    """Words that depend on all that the agent heard, and on the order in which it was said."""
+    return f"{crc32(ask.observation.seen.encode()):x} {ask.key.round} {ask.key.call}"
+
+
+@given(worlds(), st.integers(0, 10**6))
+def test_hearers_of_two_speakers_hear_them_in_the_order_of_their_turns(world, seed) -> None:
+    strict = talked(ScriptedMind(echo), None, **world)
+    together = talked(Waiting(echo, seed), neighbours, **world)
+
+    assert together.heard == strict.heard
+
+
+@given(worlds(), st.integers(0, 10**6))
+def test_where_changes_of_a_third_commute_nobody_waits_for_them(world, seed) -> None:
+    """Each hears its neighbours, and sorts what it heard before it speaks."""
+
+    def sorted_echo(ask):
+        return f"{crc32(' '.join(sorted(ask.observation.seen.split())).encode()):x} {ask.key.round}"
+
+    strict = talked(ScriptedMind(sorted_echo), None, **world)
+    together = talked(Waiting(sorted_echo, seed), neighbours, commutes=True, **world)
+
+    assert {i: sorted(heard) for i, heard in together.heard.items()} == {
+        i: sorted(heard) for i, heard in strict.heard.items()
+    }
+    assert (
+        together.critical_path_asks
+        <= talked(Waiting(echo, seed), neighbours, **world).critical_path_asks
+    )
+
+
+def one_way(model, cell):
+    """A reach that only the agent of the lower id declares."""
+    return [each for each in neighbours(model, cell) if each.unique_id > cell.unique_id]
+
+
+@pytest.mark.parametrize("commutes", [True, False])
+@given(world=worlds(), seed=st.integers(0, 10**6))
+def test_it_is_enough_when_one_of_two_agents_has_the_other_within_reach(
+    commutes, world, seed
+) -> None:
+    phase = {
+        "order": lambda _, agents: [agents[i] for i in world["order"]],
+        "turns": world["turns"],
+    }
+    given_ = {"n": world["n"], "edges": world["edges"], "n_rounds": 2, "rng": 1}
+    strict = tiny(action(**phase), minds=ScriptedMind(next_value), **given_)
+    together = tiny(
+        action(**phase, reach=one_way, commutes=commutes),
+        minds=Waiting(next_value, seed),
+        **given_,
+    )
+    strict.run_model()
+    together.run_model()
+
+    assert together.values == strict.values
+
+
 def of(agents, log):
     return [each for each in log if each[0] in agents]
 
@@ -342,6 +425,8 @@ def test_reach_is_that_of_the_start_of_the_phase() -> None:
         (action(order="fixed", reach=neighbours), [(1, 4), (2, 3)], 2),
         (action(order="fixed", reach=neighbours), [], 1),
         (action(order="fixed", reach=neighbours, turns=3), [], 3),
+        (action(order="fixed", reach=neighbours), [(1, 3), (2, 3)], 3),
+        (action(order="fixed", reach=neighbours, commutes=True), [(1, 3), (2, 3)], 2),
     ],
 )
 def test_the_longest_chain_of_asks(phase, edges, longest) -> None:

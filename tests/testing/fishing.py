@@ -144,6 +144,16 @@ class Racing(Fishing):
     agents_are = Hasty
 
 
+class Shortsighted(Fishing):
+    """Each catches after the one before, and the reach denies it."""
+
+    phases: ClassVar[tuple[Phase, ...]] = (action("shuffled", reach=lambda *_: []),)
+
+    def after_act(self, fisher: Fisher, tonnes: Decision) -> None:
+        super().after_act(fisher, tonnes)
+        self.stock = self.stock / 2 + (fisher.catch or 0.0)
+
+
 class Restless(Fisher):
     """Is told something else each time."""
 

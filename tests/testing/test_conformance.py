@@ -90,6 +90,8 @@ def points(model: Any, **parameters: Any) -> dict[str, str]:
         (fishing.Planned, "form", "the model needs the method after_plan(agent, decision)"),
         (fishing.Lucky, "same seed", "two runs with one seed (drawing) differ: 'stock' in round 0"),
         (fishing.Racing, "latency", "and the same answers late differ: 'stock' in round 0"),
+        (fishing.Racing, "latency", "(only after_… and update may change the world)"),
+        (fishing.Shortsighted, "latency", "(the reach of the phase 'act' is too small: it has to "),
         (fishing.Forgetful, "replay", "ReplayMismatch: Run 0 "),
         (fishing.Prepared, "batch_run", "'stock' of the last round is"),
         (fishing.Holding, "pickling", "local object 'Holding"),

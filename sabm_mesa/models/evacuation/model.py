@@ -205,6 +205,7 @@ class EmergencyEvacuation(SmartModel):
             when=lambda m: m.communication,
             who=lambda m: m.planners,
             reach=within_hearing,
+            commutes=True,
             doc="With `communication`, each planner says something (`communicate`, at most "
             f"{MESSAGE.max_words} words without digits); those within hearing know it "
             "when they speak or plan later.",
@@ -220,6 +221,7 @@ class EmergencyEvacuation(SmartModel):
             when=lambda m: m.movement == "sequential",
             who=lambda m: m.remaining,
             reach=within_touch,
+            commutes=True,
             doc="With `movement` = `sequential`, each person inside chooses a free neighbouring "
             f"cell or its own (`act`) and steps at once; {_STAYS}.",
         ),
