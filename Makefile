@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo reproduce test check lint types coverage slow other-pythons package format \
-	docs docs-links screenshots bench chaos integration locked clean
+	docs docs-links screenshots bench chaos integration locked prices clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -105,6 +105,11 @@ locked: .venv-locked/ready ## requirements-locked.txt: the newest packages that 
 	.venv-locked/bin/uv pip compile --quiet --universal --python-version 3.11 --upgrade \
 		--generate-hashes --no-annotate --no-header pyproject.toml --output-file requirements-locked.txt
 
+# The newest release of genai-prices, in an environment of its own: the package does not need it.
+prices: .venv-prices/ready ## sabm_mesa/llm/prices.json: what models cost today (run it before a release)
+	.venv-prices/bin/$(PIP_INSTALL) --upgrade genai-prices
+	.venv-prices/bin/python tools/prices.py
+
 clean: ## remove the environments and what the tools left behind; results in out/ stay
 	rm -rf .venv .venv-* build dist htmlcov .coverage \
 		docs/_build docs/api docs/jupyter_execute docs/reference \
@@ -125,6 +130,10 @@ clean: ## remove the environments and what the tools left behind; results in out
 .venv-locked/ready:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/$(PIP_INSTALL) 'uv>=0.5'
+	@touch $@
+
+.venv-prices/ready:
+	$(PYTHON) -m venv $(@D)
 	@touch $@
 
 # Another project, which the benchmarks measure beside this one: nothing of this one is in it.

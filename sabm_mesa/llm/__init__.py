@@ -31,6 +31,7 @@ from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.llm.coalescing import CoalescingClient, SupportsN
 from sabm_mesa.llm.endpoints import (
     NAME,
+    OPENAI_URL,
     Endpoint,
     check_url,
     endpoint_url,
@@ -253,7 +254,7 @@ def connect(
 
     how = connection or Connection()
     endpoint = how.endpoint(named)
-    prices = PriceTable(how.prices)
+    prices = PriceTable(how.prices, endpoint.url or OPENAI_URL)
     if model:
         check_price(model, how.budget, prices)
     with _lock:

@@ -268,7 +268,7 @@ def most_of(
         asks=n,
         prompt_tokens=prompt,
         completion_tokens=answer,
-        cost_usd=price.cost(prompt, 0, answer) if price else 0.0,
+        cost_usd=price.most(prompt, answer) if price else 0.0,
     )
 
 
@@ -308,7 +308,7 @@ def _spent(done: Completion, most: Usage, price: Price | None) -> Usage:
         room = most.completion_tokens * LONGEST_TOKEN
         if 0 < room < sum(len(text.encode()) for text in texts):
             answer = max(answer, sum(map(_most_tokens, texts)))
-        cost = price.cost(prompt, 0, answer) if price else math.nan
+        cost = price.most(prompt, answer) if price else math.nan
     return Usage(
         asks=max(1, len(done.parts)),
         prompt_tokens=prompt,

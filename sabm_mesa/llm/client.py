@@ -88,9 +88,10 @@ class Completion:
         prompt_tokens: tokens sent.
         completion_tokens: tokens received, those of thoughts included.
         cached_tokens: tokens sent that the server had in its prompt cache.
+        cache_write_tokens: tokens sent that it put into that cache, where it charges for that.
         thought_tokens: tokens of thoughts, as far as the server tells them.
         latency_s: seconds from sending to the whole answer.
-        cost_usd: dollars; NaN when the price of the model is not known.
+        cost_usd: dollars: as the server tells them, or by the price table; NaN when neither knows.
         retries: how often the request had to be sent again.
         stopped: whether the run was stopped while the answer was under way.
         note: the note of its request among the sent ones, or None.
@@ -105,6 +106,7 @@ class Completion:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
     thought_tokens: int = 0
     thoughts: str = ""
     latency_s: float = 0.0

@@ -1,13 +1,21 @@
-"""Prices of tokens: a dated table that a user's own file can replace."""
+"""Prices of tokens: a dated table that a user's own file can replace.
+
+The table comes from the data of genai-prices (MIT; `tools/prices.py` writes it, and says what is
+left out). A model that it does not have has an unknown price, never one of zero.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import re
-import tomllib
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +25,15 @@ from sabm_mesa.llm.client import Client, Completion, Request
 
 IN_A_FILE = "gguf:"
 """The names of models in files begin so: they run in this process, and nobody is paid for them."""
+MAKERS = ("openai", "anthropic", "google")
+"""Providers whose models of `_SOLD_BY_ITS_MAKER` have one price, whoever hands them on."""
+_SOLD_BY_ITS_MAKER = re.compile(
+    r"(ft:)?(gpt-(?!oss)|o\d|chatgpt-|text-(embedding-|davinci-|ada-)|davinci|claude|gemini)"
+)
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|latest)\Z")
 _MILLION = 1_000_000
 _NEEDED = {"input", "output"}
+_OPTIONAL = {"cached", "cache_write", "thoughts"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,47 +43,108 @@ class Price:
     Attributes:
         input: of a prompt.
         output: of an answer.
-        cached: of a prompt that the server had in its cache.
+        cached: of a prompt that the server had in its cache; as `input` when None.
+        cache_write: of a prompt that the server put into its cache; as `input` when None.
+        thoughts: of thoughts; as `output` when None.
+        over: (tokens, price) of prompts with more tokens than that, the longest last: all tokens of
+            such a request have that price.
     """
 
     input: float
     output: float
-    cached: float
+    cached: float | None = None
+    cache_write: float | None = None
+    thoughts: float | None = None
+    over: tuple[tuple[int, Price], ...] = ()
 
-    def cost(self, prompt_tokens: int, cached_tokens: int, completion_tokens: int) -> float:
+    def cost(
+        self,
+        prompt_tokens: int,
+        cached_tokens: int,
+        completion_tokens: int,
+        thought_tokens: int = 0,
+        cache_write_tokens: int = 0,
+    ) -> float:
         """Dollars for one answer.
 
         Args:
             prompt_tokens: all tokens sent.
             cached_tokens: those of them that the server had in its cache.
-            completion_tokens: tokens received.
+            completion_tokens: all tokens received.
+            thought_tokens: those of them that are thoughts.
+            cache_write_tokens: tokens sent that the server put into its cache.
         """
-        fresh = prompt_tokens - cached_tokens
-        dollars = fresh * self.input + cached_tokens * self.cached + completion_tokens * self.output
+        price = self._of_a_prompt(prompt_tokens)
+        read, written, thought = price._each()  # noqa: SLF001 - the same class
+        dollars = (
+            (prompt_tokens - cached_tokens - cache_write_tokens) * price.input
+            + cached_tokens * read
+            + cache_write_tokens * written
+            + (completion_tokens - thought_tokens) * price.output
+            + thought_tokens * thought
+        )
         return dollars / _MILLION
 
+    def most(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Dollars for one answer at most, wherever its tokens come from and go to.
 
-_FREE = Price(0.0, 0.0, 0.0)
+        Args:
+            prompt_tokens: all tokens sent.
+            completion_tokens: all tokens received.
+        """
+        price = self._of_a_prompt(prompt_tokens)
+        read, written, thought = price._each()  # noqa: SLF001 - the same class
+        sent = max(price.input, read, written)
+        received = max(price.output, thought)
+        return (prompt_tokens * sent + completion_tokens * received) / _MILLION
+
+    def _of_a_prompt(self, tokens: int) -> Price:
+        reached = [price for start, price in self.over if tokens > start]
+        return reached[-1] if reached else self
+
+    def _each(self) -> tuple[float, float, float]:
+        """The prices of cached tokens, of those put into a cache, and of thoughts."""
+        cached = self.input if self.cached is None else self.cached
+        written = self.input if self.cache_write is None else self.cache_write
+        return cached, written, self.output if self.thoughts is None else self.thoughts
+
+
+_FREE = Price(0.0, 0.0)
 
 
 class PriceTable:
     """Model → price.
 
+    The built-in prices are those of providers, by their addresses. At any other address, such as a
+    gateway's, only the models that their makers alone sell have a price: that of the maker.
+
     Args:
-        path: a user's own file, whose entries replace the built-in ones; or None.
+        path: a user's own file, whose entries replace the built-in ones at every address; or None.
+        url: the address of the endpoint; None for one that is not known.
 
     Attributes:
-        date: the day on which the built-in prices were noted.
+        date: the day of the newest of the built-in prices.
 
     Raises:
         ParameterError: when the file cannot be read.
     """
 
-    def __init__(self, path: str | Path | None = None) -> None:
-        self.date, built_in = _built_in()
-        self._prices = dict(built_in)
-        if path is not None:
-            self._prices |= _prices(_own(path), str(path))
+    def __init__(self, path: str | Path | None = None, url: str | None = None) -> None:
+        self._built_in = _built_in()
+        self.date = self._built_in.date
+        self._own = {} if path is None else _prices(_own(path), str(path))
+        self._places = self._built_in.at(url)
+        self._found: dict[str, Price | None] = {}
+
+    def at(self, url: str | None) -> PriceTable:
+        """The prices at an endpoint.
+
+        Args:
+            url: its address; None for one that is not known.
+        """
+        table = copy(self)
+        table._places, table._found = self._built_in.at(url), {}  # noqa: SLF001 - the same class
+        return table
 
     def of(self, *models: str) -> Price | None:
         """The price of the first of these names that the table knows.
@@ -81,19 +156,91 @@ class PriceTable:
             models: names of one model: as served, as requested.
         """
         for model in models:
-            if model.startswith(IN_A_FILE):
-                return _FREE
-            price = self._prices.get(model) or self._prices.get(_DATED.sub("", model))
-            if price is not None:
+            if model not in self._found:
+                self._found[model] = self._look_up(model)
+            if (price := self._found[model]) is not None:
                 return price
         return None
 
+    def _look_up(self, model: str) -> Price | None:
+        if model.startswith(IN_A_FILE):
+            return _FREE
+        undated = _DATED.sub("", model)
+        own = self._own.get(model) or self._own.get(undated)
+        if own is not None:
+            return own
+        name = model.lower().removeprefix("models/")
+        for place in self._places:
+            for each in (name, name.removeprefix(f"{place.name}/")):
+                if self._places is self._built_in.makers and not _SOLD_BY_ITS_MAKER.match(each):
+                    continue
+                entry = place.find(each) or place.find(_DATED.sub("", each))
+                if entry is not None:
+                    return price_of_today(entry)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Provider:
+    """The models of a provider: entries by exact names, and by patterns of others."""
+
+    name: str
+    url: re.Pattern[str]
+    exact: Mapping[str, dict[str, Any]]
+    like: Sequence[tuple[str, dict[str, Any]]]
+
+    def find(self, model: str) -> dict[str, Any] | None:
+        if model in self.exact:
+            return self.exact[model]
+        return next((entry for like, entry in self.like if re.search(like, model)), None)
+
+
+class _BuiltIn:
+    """The table of the package, which `tools/prices.py` writes."""
+
+    def __init__(self, table: dict[str, Any]) -> None:
+        self.date = str(table["date"])
+        self.source = str(table["source"])
+        said = table["providers"]
+        self._providers = {name: _provider(name, each) for name, each in said.items()}
+        self._others = {name: each["others"] for name, each in said.items()}
+        self.makers = [self._providers[name] for name in MAKERS]
+
+    def at(self, url: str | None) -> list[_Provider]:
+        """The providers whose prices hold at an address, its own first."""
+        for provider in self._providers.values():
+            if url is not None and provider.url.match(url):
+                others = (self._providers[name] for name in self._others[provider.name])
+                return [provider, *others]
+        return self.makers
+
+
+def _provider(name: str, said: dict[str, Any]) -> _Provider:
+    exact: dict[str, dict[str, Any]] = {}
+    like = []
+    for names, patterns, entry in said["models"]:
+        exact |= dict.fromkeys(names, entry)
+        like += [(pattern, entry) for pattern in patterns]
+    return _Provider(name, re.compile(said["url"]), exact, like)
+
+
+def price_of_today(entry: dict[str, Any]) -> Price:
+    """The price of an entry, of which some have been announced for a later day."""
+    today = datetime.now(UTC).date().isoformat()
+    begun = [day for day in entry.get("from", ()) if day <= today]
+    return _as_price(entry["from"][max(begun)] if begun else entry)
+
+
+def _as_price(entry: dict[str, Any]) -> Price:
+    fields: dict[str, Any] = {name: entry.get(name) for name in _NEEDED | _OPTIONAL}
+    over = ((int(start), _as_price(each)) for start, each in entry.get("over", {}).items())
+    return Price(**fields, over=tuple(sorted(over, key=itemgetter(0))))
+
 
 @cache
-def _built_in() -> tuple[str, dict[str, Price]]:
-    text = files(__package__ or "").joinpath("prices.toml").read_text("utf-8")
-    table = tomllib.loads(text)
-    return str(table.pop("date")), _prices(table, "prices.toml")
+def _built_in() -> _BuiltIn:
+    text = files(__package__ or "").joinpath("prices.json").read_text("utf-8")
+    return _BuiltIn(json.loads(text))
 
 
 def _own(path: str | Path) -> dict[str, Any]:
@@ -115,14 +262,14 @@ def _prices(table: dict[str, Any], source: str) -> dict[str, Price]:
 
 
 def _price(entry: Any, where: str) -> Price:
-    known = isinstance(entry, dict) and _NEEDED <= set(entry) <= _NEEDED | {"cached"}
+    known = isinstance(entry, dict) and _NEEDED <= set(entry) <= _NEEDED | _OPTIONAL
     if not known or not all(_is_price(dollars) for dollars in entry.values()):
         raise ParameterError(
-            f"{where} needs the numbers input and output (and may have cached): dollars for a "
-            "million tokens, 0 or more."
+            f"{where} needs the numbers input and output (and may have cached, cache_write and "
+            "thoughts): dollars for a million tokens, 0 or more."
         )
-    fresh, answer = float(entry["input"]), float(entry["output"])
-    return Price(fresh, answer, float(entry.get("cached", fresh)))
+    fields: dict[str, Any] = {name: float(dollars) for name, dollars in entry.items()}
+    return Price(**fields)
 
 
 def _is_price(dollars: Any) -> bool:
@@ -145,6 +292,8 @@ class PriceClient:
     async def complete(self, request: Request) -> Completion:
         """Complete a chat; its `cost_usd` is NaN when the price or the tokens are not known.
 
+        A cost that the server tells is left as it is.
+
         Args:
             request: the request.
 
@@ -152,6 +301,8 @@ class PriceClient:
             LLMError: raised by the client.
         """
         done = await self._client.complete(request)
+        if not math.isnan(done.cost_usd):
+            return done
         price = self._prices.of(done.model, request.model)
         if price is None or not done.prompt_tokens:
             return done
@@ -162,6 +313,12 @@ def _paid(done: Completion, price: Price) -> Completion:
     """The completion and its parts, each with the dollars for its tokens."""
     return replace(
         done,
-        cost_usd=price.cost(done.prompt_tokens, done.cached_tokens, done.completion_tokens),
+        cost_usd=price.cost(
+            done.prompt_tokens,
+            done.cached_tokens,
+            done.completion_tokens,
+            done.thought_tokens,
+            done.cache_write_tokens,
+        ),
         parts=tuple(_paid(part, price) for part in done.parts),
     )

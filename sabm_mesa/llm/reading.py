@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -16,6 +17,8 @@ from sabm_mesa.llm.client import Completion, Request
 
 _MOST_TOKENS = 10**9
 """A larger count is a mistake of the server."""
+_MOST_DOLLARS = 10**6
+"""More for one request is a mistake of the server, too."""
 _LARGEST = 1e38
 """A 32-bit float holds no number that is much larger."""
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
@@ -71,9 +74,11 @@ def read_completion(body: Any, request: Request, latency_s: float) -> Completion
         prompt_tokens=prompt_tokens,
         completion_tokens=completion_tokens,
         cached_tokens=min(_cached(usage), prompt_tokens),
+        cache_write_tokens=min(_written(usage), prompt_tokens),
         thought_tokens=thought_tokens,
         thoughts=answers[0].thoughts,
         latency_s=latency_s,
+        cost_usd=_dollars(usage),
     )
     return whole if request.n == 1 else replace(whole, parts=_parts(whole, answers))
 
@@ -170,6 +175,24 @@ def _cached(usage: dict[str, Any]) -> int:
     return max(map(_count, (*told, usage.get("cached_tokens"))))
 
 
+def _written(usage: dict[str, Any]) -> int:
+    """The tokens put into a cache, as OpenRouter tells them."""
+    return _count(_table(usage.get("prompt_tokens_details")).get("cache_write_tokens"))
+
+
+def _dollars(usage: dict[str, Any]) -> float:
+    """The dollars that the server tells, as OpenRouter does; NaN when it tells none.
+
+    With the user's own key at a provider the cost is OpenRouter's fee alone, and the provider's
+    bill comes on top. Source: openrouter.ai/docs/use-cases/usage-accounting.
+    """
+    told = [usage.get("cost")]
+    if usage.get("is_byok") is True:
+        told.append(_table(usage.get("cost_details")).get("upstream_inference_cost") or 0.0)
+    dollars = [each for each in told if isinstance(each, int | float) and 0 <= each < _MOST_DOLLARS]
+    return math.fsum(dollars) if len(dollars) == len(told) else math.nan
+
+
 def _parts(whole: Completion, answers: Sequence[_Answer]) -> tuple[Completion, ...]:
     """The answers of one request, each with its share of the tokens; together they are all.
 
@@ -191,8 +214,10 @@ def _parts(whole: Completion, answers: Sequence[_Answer]) -> tuple[Completion, .
             finish_reason=each.reason,
             prompt_tokens=_even(whole.prompt_tokens, n, i),
             cached_tokens=_even(whole.cached_tokens, n, i),
+            cache_write_tokens=_even(whole.cache_write_tokens, n, i),
             completion_tokens=received[i + 1] - received[i],
             thought_tokens=thought[i + 1] - thought[i],
+            cost_usd=whole.cost_usd / n,
         )
         for i, each in enumerate(answers)
     )
@@ -219,13 +244,15 @@ def read_embeddings(body: Any, request: Request, latency_s: float) -> Completion
         ValueError: when it holds no embeddings.
     """
     body = _table(body)
+    usage = _table(body.get("usage"))
     found = [_table(each) for each in _list(body, "data")]
     in_order = sorted(found, key=lambda each: _count(each.get("index")))
     return Completion(
         text="\n".join(_vector(each.get("embedding")) for each in in_order),
         model=replace_surrogates(str(body.get("model") or request.model)),
-        prompt_tokens=_count(_table(body.get("usage")).get("prompt_tokens")),
+        prompt_tokens=_count(usage.get("prompt_tokens")),
         latency_s=latency_s,
+        cost_usd=_dollars(usage),
     )
 
 

@@ -306,7 +306,7 @@ def lost_before(found: Sequence[RecordedRun], prices: str | Path | None) -> Usag
     for lost in lost_answers(found[0].path, [run.run for run in found]):
         usd, price = lost.cost_usd, table.of(lost.model)
         if usd is None and price is not None:
-            usd = price.cost(lost.prompt_tokens, 0, lost.completion_tokens)
+            usd = price.most(lost.prompt_tokens, lost.completion_tokens)
         most.add(
             Usage(
                 asks=1,

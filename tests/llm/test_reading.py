@@ -1,5 +1,6 @@
 """Reading what servers send as a chat completion."""
 
+import math
 from typing import Any
 
 import pytest
@@ -144,3 +145,42 @@ def test_tokens_of_thoughts_are_counted_wherever_they_are_told(
 def test_what_is_no_completion_is_no_answer(body: Any, problem: str) -> None:
     with pytest.raises(ValueError, match="^" + problem):
         read_completion(body, ask(), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("usage", "dollars"),
+    [
+        # openrouter.ai/docs/use-cases/usage-accounting
+        ({"cost": 0.95, "cost_details": {"upstream_inference_cost": 19}}, 0.95),
+        ({"cost": 0.05, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.9}}, 0.95),
+        ({"cost": 0.05, "is_byok": True, "cost_details": None}, 0.05),
+        ({"cost": 0}, 0.0),
+        ({"cost": None}, math.nan),
+        ({"cost": "0.1"}, math.nan),
+        ({"cost": -0.1}, math.nan),
+        ({"cost": 1e9}, math.nan),
+        (
+            {"cost": 0.05, "is_byok": True, "cost_details": {"upstream_inference_cost": "?"}},
+            math.nan,
+        ),
+        ({}, math.nan),
+    ],
+)
+def test_what_the_server_says_it_cost(usage: dict[str, Any], dollars: float) -> None:
+    told = {"prompt_tokens": 194, "completion_tokens": 2, **usage}
+    assert read({"content": "42"}, told).cost_usd == pytest.approx(dollars, nan_ok=True)
+
+
+def test_tokens_put_into_a_cache_are_told() -> None:
+    usage = {"prompt_tokens": 194, "prompt_tokens_details": {"cache_write_tokens": 100}}
+    assert read({"content": "42"}, usage).cache_write_tokens == 100
+    usage["prompt_tokens"] = 90
+    assert read({"content": "42"}, usage).cache_write_tokens == 90
+
+
+def test_the_cost_that_is_told_of_several_answers_is_shared() -> None:
+    choices = [{"index": i, "message": {"content": "4"}} for i in range(4)]
+    usage = {"prompt_tokens": 8, "completion_tokens": 4, "cost": 0.4}
+    done = read_completion({"choices": choices, "usage": usage}, ask(n=4), 1.0)
+    assert done.cost_usd == 0.4
+    assert [part.cost_usd for part in done.parts] == pytest.approx([0.1] * 4)
