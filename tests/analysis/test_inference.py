@@ -6,6 +6,7 @@ from functools import partial
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -20,6 +21,8 @@ from sabm_mesa.analysis.inference import (
     one_sample,
     one_sample_p,
     outside_p,
+    paired,
+    paired_equivalent,
     runs_needed,
     two_sample,
     two_sample_p,
@@ -154,6 +157,85 @@ def test_equivalence_by_hand() -> None:
     assert (apart.p_for, apart.p_against, apart.effect) == (1, 2 / 20, 10)
 
 
+def test_pairs_by_hand() -> None:
+    """Differences −1, −2, −4: of 8 sign flips one is as low."""
+    found = paired([10, 50, 90], [11, 52, 94], "less")
+    assert (found.p_for, found.p_against) == (1 / 8, 1)
+    assert (found.n, found.missing, found.paired) == ((3, 3), 0, True)
+    assert found.estimate == pytest.approx(-7 / 3)
+    assert (found.effect, found.effect_name) == (-1, "Cliff's delta within pairs")
+    assert paired([11, 52, 94], [10, 50, 90], "more").p_for == 1 / 8
+    holes = paired([10, None, 90, 7], [11, 52, 94, math.nan], "less")
+    assert (holes.n, holes.missing) == ((2, 2), 2)
+    like = paired_equivalent([10, 50, 90], [11, 52, 94], 5)
+    band = within([-1, -2, -4], -5, 5)
+    assert (like.p_for, like.p_against, like.effect) == (band.p_for, band.p_against, band.effect)
+    assert (like.effect_name, like.paired) == ("difference, in margins", True)
+
+
+@given(st.lists(st.tuples(st.integers(-4, 4), st.integers(-4, 4)), min_size=2, max_size=8))
+def test_pairs_are_tested_as_scipy_tests_them(pairs: list[tuple[int, int]]) -> None:
+    a, b = (np.array(each, dtype=float) for each in zip(*pairs, strict=True))
+    expected = permutation_test(
+        (a, b), lambda x, y, axis: (x - y).sum(axis=axis), permutation_type="samples",
+        alternative="less", n_resamples=np.inf, vectorized=True,
+    )  # fmt: skip
+
+    assert paired(a, b, "less").p_for == pytest.approx(expected.pvalue)
+
+
+STUDIES = 2_000
+"""Simulated studies: a share of 5 % is known to ± 1 (two standard errors)."""
+
+
+def studies(
+    kind: str, runs: int, shared: float, shift: float = 0.0
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Runs of two conditions that differ by `shift`, with what runs of one seed share."""
+    rng = np.random.default_rng([runs, int(10 * shared)])
+    of_seed = rng.normal(scale=shared, size=(STUDIES, runs))
+    draw = {
+        "normal": partial(rng.normal, size=(STUDIES, runs)),
+        "skewed": partial(rng.exponential, size=(STUDIES, runs)),
+        "counts": partial(rng.poisson, 3, size=(STUDIES, runs)),
+    }[kind]
+    a, b = np.round(of_seed) + draw() + shift, np.round(of_seed) + draw()
+    return a, b
+
+
+def rejected(p_for: npt.NDArray[np.float64], p_against: npt.NDArray[np.float64]) -> float:
+    """The share of studies with a verdict: a two-sided p of 5 % at most, as claims have it."""
+    return float((2 * np.minimum(p_for, p_against) <= 0.05).mean())
+
+
+@pytest.mark.slow
+@pytest.mark.check_once
+@pytest.mark.parametrize("kind", ["normal", "skewed", "counts"])
+@pytest.mark.parametrize("shared", [0.0, 5.0])
+def test_five_per_cent_of_studies_without_a_difference_get_a_verdict(
+    kind: str, shared: float
+) -> None:
+    """Pairs keep the level of 5 ± 1 %; tests that ignore what seeds share are far below it."""
+    least = 0.02 if kind == "counts" else 0.04  # of equal numbers fewer p-values are possible
+    for runs in (10, 21):
+        a, b = studies(kind, runs, shared)
+        pairs = rejected(one_sample_p(a - b, 0, "below"), one_sample_p(a - b, 0, "above"))
+        assert least <= pairs <= 0.06, (runs, pairs)
+    apart = rejected(two_sample_p(a, b, "less"), two_sample_p(a, b, "more"))
+    assert apart <= (0.01 if shared else 0.06), apart
+
+
+@pytest.mark.slow
+@pytest.mark.check_once
+@pytest.mark.parametrize("kind", ["normal", "counts"])
+def test_at_the_margin_at_most_five_per_cent_of_studies_get_a_verdict(kind: str) -> None:
+    a, b = studies(kind, 10, 5.0, shift=2.0)
+    verdict = rejected(within_p(a - b, -2, 2), outside_p(a - b, -2, 2))
+    claimed = float((within_p(a - b, -2, 2) <= 0.05).mean())
+    assert verdict <= 0.06
+    assert (0.02 if kind == "counts" else 0.04) <= claimed <= 0.06
+
+
 @given(REAL, REAL, st.floats(0.1, 50))
 def test_splits_tried_one_by_one(a: list[float], b: list[float], by: float) -> None:
     pool = [*(v - by for v in a), *b]
@@ -227,10 +309,12 @@ def test_without_runs_nothing_is_known(values: list[float | None]) -> None:
         two_sample([1, 2], values, "more"),
         within(values, 0, 1),
         equivalent([1.0], values, 1),
+        paired(values, values, "less"),
+        paired_equivalent(values, values, 1),
     ):
         numbers = (found.p_for, found.p_against, found.effect, found.estimate, found.low)
         assert all(math.isnan(number) for number in numbers), found
-        assert found.missing == len(values)
+        assert found.missing == len(values) * (1 + found.paired)
 
 
 def test_one_run_or_equal_runs() -> None:
@@ -252,6 +336,10 @@ def test_the_interval_of_two_runs_is_known() -> None:
 
 
 def test_what_makes_no_sense_is_refused() -> None:
+    with pytest.raises(ValueError, match="have to be as many, not 2 and 1"):
+        paired([1, 2], [1], "less")
+    with pytest.raises(ValueError, match="the margin has to be positive"):
+        paired_equivalent([1, 2], [1, 2], 0)
     for wrong in (
         lambda: one_sample([1], 0, "more"),
         lambda: two_sample([1], [2], "above"),

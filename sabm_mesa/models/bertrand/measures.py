@@ -93,11 +93,15 @@ def _is_agreed(said: Iterable[Message], low: float, high: float) -> bool:
 def run_measures(
     data: Mapping[str, Sequence[Any]], n_firms: int, tolerance: float
 ) -> dict[str, float]:
-    """Return where and when prices settled, Δ in the last rounds, the last spell, and the talk.
+    """Return where and when prices settled, the collusion, and the talk.
+
+    The spell counts rounds of collusion in a row at the end; the share of collusive rounds is of
+    the whole run; Δ is that of the last rounds (Calvano et al. 2020, section III).
 
     Args:
         data: column → its values by round; the columns ``price_1`` to ``price_n``,
-            ``collusion_index``, ``spell``, ``messages`` and ``price_messages``.
+            ``collusion_index``, ``collusive_share``, ``spell``, ``messages`` and
+            ``price_messages``.
         n_firms: number of firms.
         tolerance: see `settling_round`.
     """
@@ -109,6 +113,7 @@ def run_measures(
         "convergence_round": settling_round(paths, tolerance),
         "collusion_index": float(np.mean(index)) if index else math.nan,
         "spell": data["spell"][-1] if data["spell"] else 0,
+        "collusive_share": data["collusive_share"][-1] if data["collusive_share"] else math.nan,
         "messages": sum(data["messages"]),
         "price_messages": sum(data["price_messages"]),
     }

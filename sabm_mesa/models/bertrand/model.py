@@ -37,11 +37,13 @@ Parameters (sources: Wu et al. 2024, section 5; Calvano et al. 2020, section II,
     ones. Variants: ``default``, ``told_range``.
 
 Measures
-    By round: prices, demands and profits, collusion, ``spell`` (rounds of collusion in a row),
+    By round: prices, demands and profits, collusion, ``spell`` (rounds of collusion in a row; one
+    round at 8.01 begins it anew), ``collusive_share`` (of all rounds up to this one),
     ``collusion_index`` (Δ of Calvano et al.: 0 at the Bertrand profit, 1 at the cartel profit),
     the reference prices and profits, ``messages``, and ``price_messages`` (naming a price or
     agreeing to one). Of a run: convergence price (mean of the last 50 rounds) and round (from
-    which all prices stay within `tolerance` of it), and Δ over the last 50 rounds.
+    which all prices stay within `tolerance` of it), the share of collusive rounds of the whole run,
+    and Δ over the last 50 rounds.
 
 Q-learning
     ``q_learning`` decays as in Calvano et al. and needs hundreds of thousands of periods to learn;
@@ -221,7 +223,8 @@ class BertrandCompetition(SmartModel):
     )
     model_columns: ClassVar[dict[str, str]] = {
         **_columns_by_firm(2),
-        **{name: name for name in ("collusion", "spell", "collusion_index", "communication")},
+        **{name: name for name in ("collusion", "spell", "collusive_share", "collusion_index")},
+        "communication": "communication",
         **{name: name for name in (*Benchmarks.__slots__, "messages", "price_messages")},
     }
     agent_columns: ClassVar[dict[str, str]] = {name: name for name in (*PER_FIRM, "kept")}
@@ -286,6 +289,7 @@ class BertrandCompetition(SmartModel):
         self.names = _read_names(firm_names, self.n_firms)
         self.said: list[Message] = []
         self.collusion, self.spell, self.collusion_index = False, 0, math.nan
+        self.collusive_rounds, self.collusive_share = 0, 0.0
         self.messages = self.price_messages = 0
         self.firms = self.populate(Firm, self.n_firms)
         start = _read_initial_prices(initial_prices, self.n_firms, self.legal_price)
@@ -347,6 +351,8 @@ class BertrandCompetition(SmartModel):
                 setattr(self, f"{name}_{i + 1}", getattr(firm, name))
         self.collusion = self.benchmarks.is_collusive(prices, self.tolerance)
         self.spell = self.spell + 1 if self.collusion else 0
+        self.collusive_rounds += self.collusion
+        self.collusive_share = self.collusive_rounds / (self.round + 1)
         benchmarks = self.benchmarks
         self.collusion_index = collusion_index(
             profits, benchmarks.bertrand_profit, benchmarks.cartel_profit
@@ -359,7 +365,7 @@ class BertrandCompetition(SmartModel):
             self.running = False
 
     def end_measures(self) -> dict[str, Any]:
-        """Return where and when prices settled, Δ, the last spell, and the number of messages."""
+        """Return where and when prices settled, the share of collusive rounds, Δ, and the talk."""
         return run_measures(self.datacollector.model_vars, self.n_firms, self.tolerance)
 
     def plot_options(self) -> dict[str, Any]:

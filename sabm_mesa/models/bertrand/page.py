@@ -27,6 +27,7 @@ PAGE = ScenarioPage(
         "demand_{}": "Demand for {}",
         "profit_{}": "Profit of {}",
         "spell": "Collusion so far (rounds)",
+        "collusive_share": "Collusive rounds so far (share)",
         "collusion_index": "Collusion index Δ",
         "bertrand_price": "Bertrand price",
         "bertrand_profit": "Bertrand profit",

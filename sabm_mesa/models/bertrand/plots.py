@@ -101,12 +101,13 @@ def collusion(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
     """The collusion index Δ by round: 0 at the Bertrand profit, 1 at the cartel profit.
 
     Each run is a line; for several runs the mean of those that still go on is drawn too. A few
-    values far outside, as in the first rounds, are cut off, and the subtitle tells it.
+    values far outside, as in the first rounds, are cut off, and the subtitle tells it, as it tells
+    the share of collusive rounds, from run to run.
 
     Args:
         model_data: one row a run and round, with columns ``run``, ``round``,
-            ``collusion_index`` (see `theory.collusion_index`) and, if it is to be
-            marked, ``communication``.
+            ``collusion_index`` (see `theory.collusion_index`) and, if they are to be told,
+            ``collusion`` and ``communication``.
         subtitle: which minds and condition were run; the number of runs is added.
 
     Raises:
@@ -118,6 +119,7 @@ def collusion(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
     runs = [run.sort_values("round") for _, run in model_data.groupby("run")]
     counted = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
     words = f"{subtitle} · {counted}" if subtitle else counted
+    words += _collusive(runs)
     low, high, cut = _index_limits(model_data["collusion_index"])
     figure = style.new_figure("Collusion index by round", words + cut, height=3.6)
     ax = figure.add_subplot()
@@ -298,6 +300,16 @@ def _finish(
 
 
 # The collusion index.
+
+
+def _collusive(runs: Sequence[pd.DataFrame]) -> str:
+    """Words on the share of collusive rounds, by run."""
+    if "collusion" not in runs[0].columns:
+        return ""
+    shares = sorted(f"{100 * run['collusion'].astype(float).mean():.0f}" for run in runs)
+    shares.sort(key=float)
+    ends = dict.fromkeys((shares[0], shares[-1]))
+    return f" · {' to '.join(ends)} % of rounds collusive"
 
 
 def _index_limits(index: pd.Series[float]) -> tuple[float, float, str]:

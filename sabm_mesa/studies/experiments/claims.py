@@ -1,6 +1,8 @@
 """Measures of runs, and whether they support the published claims and ratios.
 
-A measure is one number a run, and the run is the unit of all tests and intervals. Ratios of
+A measure is one number a run, and the run is the unit of all tests and intervals. Runs of two
+conditions with the same seed share first positions, traits and orders: they are compared pair by
+pair, unless one of them has no value or the pairs are too few for any verdict. Ratios of
 conditions have intervals from a bootstrap over the runs of both (see
 `sabm_mesa.analysis.statistics`); where the interval of the mean below the line holds 0, a ratio
 says nothing: it is NaN.
@@ -10,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -243,6 +245,12 @@ class Verdict:
         runs_needed: runs a condition with which this would tell, judged from these; None when it
             does tell, or when not even `MOST_RUNS` would.
         why: why it cannot be told, when that is not a matter of the number of runs.
+        unpaired: why runs with the same seed are not compared pair by pair; ``""`` when they are,
+            and of claims about one condition.
+        p_unpaired: the p-value of a paired claim if seeds did not matter, corrected likewise; else
+            NaN.
+        runs_unpaired: the runs a condition that would tell then; None when not even `MOST_RUNS`
+            would, and of other claims.
     """
 
     claim: Claim
@@ -251,6 +259,67 @@ class Verdict:
     p: float
     runs_needed: int | None = None
     why: str = ""
+    unpaired: str = ""
+    p_unpaired: float = math.nan
+    runs_unpaired: int | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The runs that a claim is about.
+
+    Attributes:
+        runs: one array a condition, in the order of the seeds.
+        unpaired: why two conditions are compared as independent; ``""``: pair by pair.
+        complete: whether all runs are in pairs, too few as they may be.
+    """
+
+    runs: Sequence[Floats]
+    unpaired: str = ""
+    complete: bool = False
+
+    @property
+    def paired(self) -> bool:
+        """Whether runs are compared pair by pair."""
+        return self.complete and not self.unpaired
+
+
+def enough_pairs(runs: int, tests: int) -> bool:
+    """Whether so many pairs can have a p-value at the level of 5 %, corrected for several tests.
+
+    Args:
+        runs: the number of pairs; of their signs there are two to its power.
+        tests: the number of tests that are corrected for.
+    """
+    return 2 * max(1, tests) <= ALPHA * 2.0**runs
+
+
+def sample(values: pd.DataFrame, measure: str, names: Sequence[str], tests: int) -> Sample:
+    """The runs of one condition, or of two in pairs where that is possible.
+
+    Whether pairs are used depends on the seeds, on the runs that have a value and on the number of
+    runs and tests, never on the values.
+
+    Args:
+        values: the measures, from `measured`.
+        measure: the measure.
+        names: the conditions, one or two.
+        tests: the number of tests that are corrected for.
+    """
+    mine = [values[(values["measure"] == measure) & (values["condition"] == n)] for n in names]
+    found = [samples(each, measure, name) for each, name in zip(mine, names, strict=True)]
+    if len(names) < 2:
+        return Sample(found)
+    seeds = [sorted(each["seed"]) for each in mine]
+    missing = sum(int(np.isnan(each).sum()) for each in found)
+    if seeds[0] != seeds[1]:
+        return Sample(found, "their seeds differ")
+    if missing:
+        runs = "1 run has" if missing == 1 else f"{missing} runs have"
+        return Sample(found, f"{runs} no value")
+    n = len(seeds[0])
+    few = "" if enough_pairs(n, tests) else f"{n} pairs are too few for any verdict"
+    return Sample(found, few, complete=True)
 
 
 def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
@@ -264,26 +333,59 @@ def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
         outcome: the experiment.
         values: its measures, as `measured` returns them.
     """
-    claims = outcome.plan.experiment.claims
-    data = [_samples(claim, values) for claim in claims]
-    tests = [_test(claim, each) for claim, each in zip(claims, data, strict=True)]
-    others = [_stand_in(claim, outcome.plan) for claim in claims]
+    plan = outcome.plan
+    claims, tested = plan.experiment.claims, len(judged(plan))
+    data = [sample(values, each.measure, concerned(each), tested) for each in claims]
+    apart = [replace(each, complete=False) for each in data]
+    tests, unpaired = (
+        [_test(claim, each) for claim, each in zip(claims, given, strict=True)]
+        for given in (data, apart)
+    )
+    others = [_stand_in(claim, plan) for claim in claims]
     same = [_uninformative(claim, outcome) for claim in claims]
-    raw = [
-        math.nan
-        if other or why or math.isnan(test.p_for)
-        else min(1.0, 2 * min(test.p_for, test.p_against))
-        for test, other, why in zip(tests, others, same, strict=True)
-    ]
-    made = sum(not math.isnan(p) for p in raw)
+    moot = [bool(other or why) for other, why in zip(others, same, strict=True)]
+    raw, raw_unpaired = (
+        [math.nan if no else two_sided(test) for test, no in zip(found, moot, strict=True)]
+        for found in (tests, unpaired)
+    )
+    level = ALPHA / (2 * max(1, sum(not math.isnan(p) for p in raw)))
+    given = zip(
+        claims, tests, inference.holm(raw), data, others, same, inference.holm(raw_unpaired),
+        strict=True,
+    )  # fmt: skip
     return [
-        Verdict(claim, "not told", test, float(p), why=other)
+        Verdict(claim, "not told", test, float(p), why=other, unpaired=each.unpaired)
         if other
-        else _verdict(claim, test, float(p), each, why, made)
-        for claim, test, p, each, other, why in zip(
-            claims, tests, inference.holm(raw), data, others, same, strict=True
-        )
+        else _verdict(claim, test, float(p), each, why, float(p_apart), level)
+        for claim, test, p, each, other, why, p_apart in given
     ]
+
+
+def two_sided(test: SignificanceTest) -> float:
+    """The two-sided p-value of a test; NaN without values.
+
+    Args:
+        test: the test.
+    """
+    p = 2 * min(test.p_for, test.p_against)
+    return p if math.isnan(p) else min(1.0, p)
+
+
+def compare(
+    values: pd.DataFrame, measure: str, one: str, other: str, tests: int
+) -> SignificanceTest:
+    """Test that a measure is less in one condition than in another, in pairs where possible.
+
+    Args:
+        values: the measures, from `measured`.
+        measure: the measure.
+        one: the condition.
+        other: the condition it is compared with.
+        tests: the number of tests that are corrected for.
+    """
+    found = sample(values, measure, (one, other), tests)
+    order = inference.paired if found.paired else inference.two_sample
+    return order(found.runs[0], found.runs[1], "less")
 
 
 def concerned(claim: Claim) -> list[str]:
@@ -311,24 +413,23 @@ def judged(plan: Plan) -> list[Claim]:
     ]
 
 
-def _samples(claim: Claim, values: pd.DataFrame) -> list[Floats]:
-    return [samples(values, claim.measure, condition) for condition in concerned(claim)]
-
-
-def _test(claim: Claim, data: Sequence[Floats]) -> SignificanceTest:
+def _test(claim: Claim, data: Sample) -> SignificanceTest:
+    first, *others = data.runs
     match claim.kind:
         case "below" | "above":
-            return inference.one_sample(data[0], claim.value, claim.kind)
+            return inference.one_sample(first, claim.value, claim.kind)
         case "within":
-            return inference.within(data[0], claim.low, claim.high)
+            return inference.within(first, claim.low, claim.high)
         case "less" | "more":
-            return inference.two_sample(data[0], data[1], claim.kind)
+            order = inference.paired if data.paired else inference.two_sample
+            return order(first, others[0], claim.kind)
         case "like":
-            return inference.equivalent(data[0], data[1], claim.margin)
+            alike = inference.paired_equivalent if data.paired else inference.equivalent
+            return alike(first, others[0], claim.margin)
 
 
-def _p_values(claim: Claim, *, of_claim: bool) -> Callable[..., Floats]:
-    """The p-values of many samples at once, for the claim or against it."""
+def _p_values(claim: Claim, *, of_claim: bool, paired: bool) -> Callable[..., Floats]:
+    """The p-values of many samples at once, for the claim or against it; of pairs: differences."""
     match claim.kind:
         case "below" | "above":
             side: Side = "above" if (claim.kind == "above") == of_claim else "below"
@@ -338,24 +439,56 @@ def _p_values(claim: Claim, *, of_claim: bool) -> Callable[..., Floats]:
             return partial(band, low=claim.low, high=claim.high)
         case "less" | "more":
             order: Order = "more" if (claim.kind == "more") == of_claim else "less"
+            if paired:
+                side = "above" if order == "more" else "below"
+                return partial(inference.one_sample_p, value=0.0, side=side)
             return partial(inference.two_sample_p, order=order)
         case "like":
+            if paired:
+                band = inference.within_p if of_claim else inference.outside_p
+                return partial(band, low=-claim.margin, high=claim.margin)
             alike = inference.equivalent_p if of_claim else inference.different_p
             return partial(alike, margin=claim.margin)
 
 
+def _runs_needed(
+    claim: Claim, test: SignificanceTest, data: Sample, level: float, *, paired: bool
+) -> int | None:
+    towards = _p_values(claim, of_claim=test.p_for <= test.p_against, paired=paired)
+    drawn = [data.runs[0] - data.runs[1]] if paired else data.runs
+    return runs_needed(towards, drawn, level, most=MOST_RUNS)
+
+
 def _verdict(
-    claim: Claim, test: SignificanceTest, p: float, data: Sequence[Floats], why: str, claims: int
-) -> Verdict:
+    claim: Claim, test: SignificanceTest, p: float, data: Sample, why: str, p_unpaired: float,
+    level: float,
+) -> Verdict:  # fmt: skip
+    """The verdict on a claim that these minds can decide.
+
+    Args:
+        claim: the claim.
+        test: the test of it.
+        p: its corrected p-value.
+        data: the runs.
+        why: why the runs say nothing of it, or ``""``.
+        p_unpaired: its corrected p-value without pairs.
+        level: the level of a one-sided p-value that counts when power is judged.
+    """
     if math.isnan(test.p_for):
-        return Verdict(claim, "cannot tell", test, p, why="no run here has a value of this measure")
+        why = "no run here has a value of this measure"
+    tell: Word = "agrees" if test.p_for < test.p_against else "disagrees"
+    made = Verdict(claim, "cannot tell" if why or p > ALPHA else tell, test, p, why=why,
+                   unpaired=data.unpaired)  # fmt: skip
     if why:
-        return Verdict(claim, "cannot tell", test, p, why=why)
-    if p <= ALPHA:
-        return Verdict(claim, "agrees" if test.p_for < test.p_against else "disagrees", test, p)
-    towards = _p_values(claim, of_claim=test.p_for <= test.p_against)
-    level = ALPHA / (2 * max(1, claims))
-    return Verdict(claim, "cannot tell", test, p, runs_needed(towards, data, level, most=MOST_RUNS))
+        return made
+    need = partial(_runs_needed, claim, test, data, level)
+    if data.paired:
+        made = replace(made, p_unpaired=p_unpaired, runs_unpaired=need(paired=False))
+    if made.word != "cannot tell":
+        return made
+    ways = [True] if data.paired else [False, True] if data.complete else [False]
+    found = [n for n in (need(paired=way) for way in ways) if n is not None]
+    return replace(made, runs_needed=min(found, default=None))
 
 
 def _stand_in(claim: Claim, plan: Plan) -> str:

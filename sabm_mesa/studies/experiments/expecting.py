@@ -12,7 +12,7 @@ import pandas as pd
 from sabm_mesa.analysis.inference import holm
 from sabm_mesa.llm import Connection
 from sabm_mesa.runs.cost import Cost, Estimate, Line, Range, estimate
-from sabm_mesa.studies.experiments.claims import ALPHA, MOST_RUNS, judged
+from sabm_mesa.studies.experiments.claims import ALPHA, MOST_RUNS, enough_pairs, judged
 from sabm_mesa.studies.experiments.design import COMPARED, Claim
 from sabm_mesa.studies.experiments.plan import (
     ExperimentRun,
@@ -51,7 +51,9 @@ def too_few_runs(plan: Plan) -> str:
 
 def _smallest(claims: Iterable[Claim], runs: int) -> list[float]:
     """The smallest corrected p-value that each claim can have with so many runs a condition."""
-    ways = [math.comb(2 * runs, runs) if c.kind in COMPARED else 2**runs for c in claims]
+    claims = list(claims)
+    apart = not enough_pairs(runs, len(claims))
+    ways = [math.comb(2 * runs, runs) if apart and c.kind in COMPARED else 2**runs for c in claims]
     return [float(p) for p in holm(min(1.0, 2 / n) for n in ways)]
 
 

@@ -57,9 +57,11 @@ ONLY_RULES = (
 )
 
 COMMON_SEEDS = (
-    "Run i of every condition has the same seed (common random numbers), so that the runs of minds "
-    "that decide by the seed come in pairs. The tests take conditions to be independent all the "
-    "same, which is cautious where such pairs are alike."
+    "Run i of every condition has the same seed (common random numbers): the same first positions, "
+    "traits and orders. Two conditions are therefore compared pair by pair of runs (signs of the "
+    "differences flipped, Fisher 1935); where a run has no value, or so few pairs could not tell "
+    "anything, they are taken to be independent (Mann–Whitney, or permutations of all runs), and "
+    "the row says so."
 )
 MOST_PAIRS = 30
 """Pairs of conditions that a report shows at most; the CSV file has all."""
@@ -304,16 +306,29 @@ def _verdict(results: Results, verdict: Verdict) -> dict[str, str]:
     kind = "Mean" if len(test.n) == 1 else "Difference of means"
     runs = " and ".join(map(str, test.n)) + (" run" if test.n == (1,) else " runs")
     missing = f", {test.missing} without a value" if test.missing else ""
+    runs = f"{test.n[0]} pairs of runs" if test.paired else runs
     ours = f" Our choice: {claim.ours.rstrip('.')}." if claim.ours else ""
     found = estimate(test.estimate, test.low, test.high)
     return {
         "text": f"{claim.text} ({claim.source}){ours}",
         "word": verdict.word,
         "tested": _tested(results, claim),
-        "found": f"{kind} {found}; {test.effect_name} {effect(test.effect)}; {runs}{missing}.",
+        "found": f"{kind} {found}; {test.effect_name} {effect(test.effect)}; {runs}{missing}."
+        f"{_unpaired(verdict)}",
         "p": p_value(verdict.p),
         "needed": needed(verdict) or NONE,
     }
+
+
+def _unpaired(verdict: Verdict) -> str:
+    """Why a comparison is not paired, or what it would be then."""
+    if verdict.unpaired:
+        return f" Not in pairs: {verdict.unpaired}."
+    if math.isnan(verdict.p_unpaired):
+        return ""
+    n = verdict.runs_unpaired
+    would = f"more than {MOST_RUNS}" if n is None else f"about {n}"
+    return f" Not in pairs: p {p_value(verdict.p_unpaired)}, and it takes {would} runs a condition."
 
 
 def _tested(results: Results, claim: Claim) -> str:
@@ -471,6 +486,7 @@ def _comparisons_rows(results: Results) -> Rows:
             "pair": f"{called[row['condition']]} − {called[row['than']]}",
             "difference": estimate(row["difference"], row["low"], row["high"]),
             "delta": effect(row["delta"]),
+            "test": row["test"],
             "p": p_value(row["p"]),
         }
         for _, row in shown.iterrows()

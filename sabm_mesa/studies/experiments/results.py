@@ -9,15 +9,17 @@ from typing import Any
 
 import pandas as pd
 
-from sabm_mesa.analysis.inference import holm, two_sample
+from sabm_mesa.analysis.inference import holm
 from sabm_mesa.analysis.statistics import estimate_mean
 from sabm_mesa.analysis.variance_split import variance_split
 from sabm_mesa.studies.experiments.claims import (
     Verdict,
+    compare,
     frames_of,
     measured,
     ratios,
     samples,
+    two_sided,
     value_of,
     verdicts,
 )
@@ -39,8 +41,9 @@ class Results:
             ``published`` and ``source`` (NaN and ``""`` when nothing is published), ``together``
             (the most frequent value of all runs together, of a ``mode``; else NaN).
         comparisons: one row a measure and pair of conditions: ``measure``, ``condition``,
-            ``than``, ``difference`` of the means with ``low`` and ``high``, ``delta`` (Cliff's),
-            ``p`` (Mann-Whitney, two-sided, Holm over the pairs of the measure).
+            ``than``, ``difference`` of the means with ``low`` and ``high``, ``delta`` (Cliff's;
+            within pairs, of paired tests), ``test`` (sign flips within pairs of runs with the same
+            seed, or Mann-Whitney) and its ``p`` (two-sided, Holm over the pairs of the measure).
         courses: published courses beside those of the runs: ``condition``, ``column``, ``round``,
             ``published``, ``n``, ``mean``, ``low``, ``high``, ``source``.
         ratios: ratios of conditions beside the published ones, as `ratios.ratios` returns them.
@@ -82,7 +85,11 @@ class Results:
                     "effect_name": each.test.effect_name,
                     "p": each.p,
                     "n": each.test.n,
+                    "test": each.test.name,
                     "runs_needed": each.runs_needed,
+                    "unpaired": each.unpaired,
+                    "p_unpaired": each.p_unpaired,
+                    "runs_unpaired": each.runs_unpaired,
                     "why": each.why,
                 }
                 for each in self.verdicts
@@ -160,18 +167,15 @@ def _together(outcome: Outcome, measure: Measure, condition: str) -> float:
 
 def _comparisons(outcome: Outcome, values: pd.DataFrame) -> pd.DataFrame:
     experiment = outcome.plan.experiment
-    columns = ["measure", "condition", "than", "difference", "low", "high", "delta", "p"]
+    columns = ["measure", "condition", "than", "difference", "low", "high", "delta", "test", "p"]
+    pairs = list(combinations([each.name for each in experiment.conditions], 2))
     tables = []
     for measure in experiment.measures:
         rows = []
-        for one, other in combinations([each.name for each in experiment.conditions], 2):
-            test = two_sample(
-                samples(values, measure.name, one), samples(values, measure.name, other), "less"
-            )
-            p = min(1.0, 2 * min(test.p_for, test.p_against))
-            rows.append(
-                (measure.name, one, other, test.estimate, test.low, test.high, test.effect, p)
-            )
+        for one, other in pairs:
+            test = compare(values, measure.name, one, other, len(pairs))
+            found = test.estimate, test.low, test.high, test.effect, test.name, two_sided(test)
+            rows.append((measure.name, one, other, *found))
         table = pd.DataFrame(rows, columns=columns)
         tables.append(table.assign(p=holm(table["p"])))
     return pd.concat(tables, ignore_index=True)

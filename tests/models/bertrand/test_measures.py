@@ -48,7 +48,8 @@ def test_the_measures_of_a_run() -> None:
         "price_1": [7.0] * 60,
         "price_2": [7.0] * 60,
         "collusion_index": [0.0] * 10 + [0.75] * 50,
-        "spell": list(range(1, 61)),
+        "spell": [*range(1, 31), 0, *range(1, 30)],
+        "collusive_share": [1.0] * 30 + [30 / 31] * 29 + [59 / 60],
         "messages": [6] * 60,
         "price_messages": [1] * 60,
     }
@@ -58,10 +59,12 @@ def test_the_measures_of_a_run() -> None:
         "convergence_price": 7,
         "convergence_round": 0,
         "collusion_index": 0.75,
-        "spell": 60,
+        "spell": 29,
+        "collusive_share": 59 / 60,
         "messages": 360,
         "price_messages": 60,
     }
     empty = run_measures({name: [] for name in data}, 2, 0.5)
     assert (empty["rounds"], empty["spell"]) == (0, 0)
     assert math.isnan(empty["collusion_index"])
+    assert math.isnan(empty["collusive_share"])

@@ -128,6 +128,10 @@ def test_an_interruption_starts_the_spell_anew() -> None:
 
     assert model.round == 8
     assert model.model_frame()["spell"].tolist() == [0, 1, 2, 0, 1, 2, 3, 4, 5]
+    assert model.model_frame()["collusive_share"].tolist() == (
+        [0, 1 / 2, 2 / 3, 2 / 4, 3 / 5, 4 / 6, 5 / 7, 6 / 8, 7 / 9]
+    )
+    assert model.end_measures()["collusive_share"] == 7 / 9
 
 
 def test_a_run_in_equilibrium_does_not_stop() -> None:

@@ -102,6 +102,17 @@ def test_the_collusion_index_of_each_run_and_their_mean() -> None:
     )
 
 
+def test_the_share_of_collusive_rounds_is_told() -> None:
+    data = played(2)
+    data["collusion"] = (data["run"] == 1) | (data["round"] % 4 == 0)
+    alone = data[data["run"] == 1]
+
+    assert "1 run · 100 % of rounds collusive" in words(collusion(alone))
+    shares = data.groupby("run")["collusion"].mean()
+    low, high = (f"{100 * share:.0f}" for share in sorted(shares))
+    assert f"2 runs · {low} to {high} % of rounds collusive" in words(collusion(data))
+
+
 def test_few_values_far_outside_are_cut_and_said_to_be() -> None:
     data = played(1)
     data["collusion_index"] = [-8.0, *[0.5] * 28, 3.0]

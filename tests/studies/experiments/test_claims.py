@@ -88,6 +88,55 @@ def test_the_number_of_claims_is_corrected_for() -> None:
     assert {each.word for each in eight} == {"cannot tell"}
 
 
+NOISE = [3.0, 40, 22, 31, 7, 55, 18, 26, 49, 12]
+"""What runs of one seed have in common."""
+
+
+def test_runs_with_the_same_seed_are_compared_pair_by_pair() -> None:
+    """What all runs of a seed share hides the difference from tests that ignore the seeds."""
+    less = [x - 1 - i / 10 for i, x in enumerate(NOISE)]
+    found = word(LESS, baseline=NOISE, cooperative=less)
+    assert (found.word, found.p, found.test.paired) == ("agrees", 2 / 2**10, True)
+    assert found.test.n == (10, 10)
+    assert found.p_unpaired > 0.5
+    assert found.runs_unpaired is None  # more than 500
+    like = word('kind = "like"\nthan = "baseline"\nmargin = 5', baseline=NOISE, cooperative=less)
+    assert (like.word, like.test.paired) == ("agrees", True)
+    assert like.p_unpaired > ALPHA
+
+
+@pytest.mark.parametrize(
+    ("n", "claims", "why"),
+    [
+        (6, 1, ""),  # 2 / 2**6 = 0.031
+        (5, 1, "5 pairs are too few for any verdict"),
+        (6, 2, "6 pairs are too few for any verdict"),  # 2 · 0.031
+        (7, 2, ""),
+    ],
+)
+def test_pairs_that_can_never_tell_are_not_used(n: int, claims: int, why: str) -> None:
+    less = [x - 1 - i / 10 for i, x in enumerate(NOISE)]
+    found = verdicts(*outcome(*[LESS] * claims, baseline=NOISE[:n], cooperative=less[:n]))
+    assert {each.unpaired for each in found} == {why}
+    assert {each.test.paired for each in found} == {not why}
+    if why:  # the runs are too few for pairs, but their number is judged with them
+        assert {each.runs_needed for each in found} == {5 + claims}
+
+
+def test_a_run_without_a_value_unties_the_pairs() -> None:
+    less = [math.nan, *(x - 1 for x in NOISE[1:])]
+    found = word(LESS, baseline=NOISE, cooperative=less)
+    assert (found.unpaired, found.test.n) == ("1 run has no value", (9, 10))
+    assert (found.word, found.test.name) == ("cannot tell", "Mann-Whitney")
+
+
+def test_runs_of_other_seeds_are_no_pairs() -> None:
+    made, data = outcome(LESS, baseline=HIGH, cooperative=LOW)
+    data.loc[data["condition"] == "baseline", "seed"] += 1
+    (found,) = verdicts(made, data)
+    assert (found.unpaired, found.word) == ("their seeds differ", "agrees")
+
+
 def test_runs_that_are_the_same_number_for_number_tell_nothing() -> None:
     for claim in ('kind = "like"\nmargin = 5', 'kind = "more"'):
         found = word(f'{claim}\nthan = "baseline"', baseline=LOW, cooperative=LOW)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sabm_mesa.analysis.inference import one_sample
+from sabm_mesa.analysis.inference import one_sample, paired
 from sabm_mesa.studies import page as words
 from sabm_mesa.studies.experiments import report
 from sabm_mesa.studies.experiments.claims import Verdict
@@ -173,7 +173,8 @@ def test_the_text_says_what_was_found(folder: Path, found: Results) -> None:
     assert claims[1][2].startswith(
         "Variance in the last round: “Told to cooperate” less than “Baseline”. Difference of means "
     )
-    assert claims[1][2].endswith("; 3 and 3 runs.")
+    few = "Not in pairs: 3 pairs are too few for any verdict."
+    assert claims[1][2].endswith(f"; 3 and 3 runs. {few}")
     assert "Our choice: the last round." in claims[1][0]
     estimates = rows(text, "Measures by condition")
     assert [row[0] for row in estimates] == [
@@ -190,11 +191,29 @@ def test_the_text_says_what_was_found(folder: Path, found: Results) -> None:
         assert row[4] == words.estimate(each["mean"], each["low"], each["high"])
     comparisons = rows(text, "Differences between conditions")
     assert [row[1] for row in comparisons] == ["Baseline − Told to cooperate"] * 2
+    assert [row[4] for row in comparisons] == ["Mann-Whitney"] * 2
     for row, (_, each) in zip(comparisons, found.comparisons.iterrows(), strict=True):
         assert row[2] == words.estimate(each["difference"], each["low"], each["high"])
-        assert row[4] == words.p_value(each["p"]).replace("<", "\\<")
+        assert row[5] == words.p_value(each["p"]).replace("<", "\\<")
     for line in text.splitlines():
         assert line == line.rstrip()
+
+
+def test_pairs_of_runs_are_told_in_both_forms(found: Results) -> None:
+    """Six pairs with one claim can tell; the row says what as many runs could without pairs."""
+    _, compared = found.verdicts
+    unpaired = compared.test
+    test = paired([1, 2, 3, 4, 5, 6], [2, 3, 4, 5, 6, 7.5], "less")
+    for runs, would in ((168, "about 168"), (None, "more than 500")):
+        told = replace(
+            compared, test=test, unpaired="", p_unpaired=unpaired.p_for, runs_unpaired=runs
+        )
+        row = report._verdict(found, told)  # noqa: SLF001
+        assert row["found"] == (
+            f"Difference of means {words.estimate(test.estimate, test.low, test.high)}; "
+            f"Cliff's delta within pairs −1.00; 6 pairs of runs. Not in pairs: "
+            f"p {words.p_value(unpaired.p_for)}, and it takes {would} runs a condition."
+        )
 
 
 def test_it_says_what_to_know_before_believing_it(folder: Path) -> None:
