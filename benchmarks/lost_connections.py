@@ -3,7 +3,8 @@
 A viewer plays one game after another with 40 seats. A client at each seat opens its page as a
 browser does, answers what it is asked, and loses its connection without a word, again and again;
 some send half a request and no more. The process of the server is measured once a minute: its
-threads, open files and memory must not grow with the number of those who are gone.
+threads, open files and memory must not grow with the number of those who are gone. A machine
+that is busy with other work, as its load says, opens and closes pages late: both grow meanwhile.
 
 It takes as long as it is told, and is no benchmark of speed.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import random
 import re
 import socket
@@ -161,14 +163,14 @@ async def _half_requests(port: int) -> None:
 async def _measure(process: psutil.Process, log: Path, players: list[Player], minutes: int) -> None:
     began = time.monotonic()
     print("| minute | threads | open files | memory (MB) | CPU (s) | pages kept | games | answers "
-          "| connections lost |\n|" + "---|" * 9, flush=True)  # fmt: skip
+          "| connections lost | load |\n|" + "---|" * 10, flush=True)  # fmt: skip
     for minute in range(minutes + 1):
         await asyncio.sleep(max(0.0, began + 60 * minute - time.monotonic()))
         over = _said(log, r"^OVER \d+ (\d+)$")
         row = [minute, process.num_threads(), process.num_fds(),
                process.memory_info().rss // 2**20, round(sum(process.cpu_times()[:2])),
                over[-1] if over else 0, len(over), sum(each.n_answers for each in players),
-               sum(each.n_lost for each in players)]  # fmt: skip
+               sum(each.n_lost for each in players), round(os.getloadavg()[0])]  # fmt: skip
         print(f"| {' | '.join(map(str, row))} |", flush=True)
 
 
@@ -194,11 +196,12 @@ def main() -> None:
     """Run the class and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=int, default=60)
-    minutes = parser.parse_args().minutes
+    parser.add_argument("--log", type=Path, help="where the log of the server is kept")
+    given = parser.parse_args()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "server.log"
+        log = given.log or Path(folder) / "server.log"
         with log.open("w") as out:
             server = subprocess.Popen(
                 [sys.executable, "-c", SERVER.format(port=port)],
@@ -209,7 +212,7 @@ def main() -> None:
                 if server.poll() is not None:
                     sys.exit(log.read_text(errors="replace"))
                 time.sleep(0.2)
-            asyncio.run(_run(psutil.Process(server.pid), port, log, minutes))
+            asyncio.run(_run(psutil.Process(server.pid), port, log, given.minutes))
         finally:
             server.terminate()
             server.wait()

@@ -27,6 +27,7 @@ from sabm_mesa.errors import (
     KEY_VARIABLE,
     BadRequest,
     LLMError,
+    MindSpecError,
     OutputError,
     RecordingError,
     UsageError,
@@ -36,6 +37,14 @@ from sabm_mesa.llm.client import Completion, Request
 from sabm_mesa.llm.endpoints import URL_VARIABLE, endpoint_url
 from sabm_mesa.llm.openai_client import OpenAIClient
 from sabm_mesa.llm.prices import PriceTable
+from sabm_mesa.minds.files.client import SupervisorClient
+from sabm_mesa.minds.files.isolation import (
+    DEMANDED,
+    bubblewrap_problem,
+    isolation_wanted,
+    names_passed,
+    visible,
+)
 from sabm_mesa.recording import load_runs
 from sabm_mesa.recording.export import check_folder
 from sabm_mesa.recording.statistics import answers_in
@@ -98,6 +107,7 @@ def check_all(
     yield from packages()
     yield writable(folder or Path())
     yield browser()
+    yield minds()
     yield api_key()
     yield endpoint(base_url, model, timeout_s)
     yield from extras()
@@ -203,6 +213,21 @@ def browser() -> Check:
         said = "none to open here: open the address that sabm view prints in one yourself."
         return Check("browser", State.WARNING, said)
     return Check("browser", State.OK, getattr(found, "name", "") or "that of the system")
+
+
+def minds() -> Check:
+    """How far minds from files are isolated here."""
+    try:
+        wanted, passed = isolation_wanted(), names_passed()
+        supervisor = SupervisorClient(isolation=wanted, seen=visible(), passed=passed)
+    except MindSpecError as error:
+        return Check("minds", State.WARNING, str(error))
+    found = supervisor.isolation
+    supervisor.close()
+    if found.bubblewrap:
+        return Check("minds", State.OK, str(found))
+    why = bubblewrap_problem() or f"{DEMANDED} is 0"
+    return Check("minds", State.WARNING, f"{found} Why: {why}.")
 
 
 def api_key() -> Check:

@@ -12,9 +12,11 @@ import typer
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     AsJson,
+    FileMindOptions,
     Prices,
     RunOptions,
     ScenarioName,
+    isolation_of,
     with_options,
 )
 from sabm_mesa.models import registry
@@ -44,6 +46,7 @@ def cost(
             help="A recording of the scenario to learn from: the ranges get narrower.",
         ),
     ] = None,
+    isolation: FileMindOptions,
     as_json: AsJson = False,
 ) -> None:
     """Estimate what runs would cost, from low to high; nothing is sent and no key is needed."""
@@ -51,6 +54,9 @@ def cost(
     from sabm_mesa.runs.cost import estimate
 
     parameters = setting.parameters(rng=seed)
+    isolation.apply()
+    if line := isolation_of([parameters.get("minds", "classical")]):
+        say(line, err=True)
     estimated = estimate(registry.scenario(name), parameters, runs, recording, prices)
     say(export.readable_json(estimated.as_dict()) if as_json else in_words(estimated))
 

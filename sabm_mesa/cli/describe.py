@@ -12,8 +12,10 @@ import typer
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     AsJson,
+    FileMindOptions,
     RunOptions,
     complete_scenarios,
+    isolation_of,
     with_options,
 )
 from sabm_mesa.errors import ParameterError
@@ -57,6 +59,7 @@ def describe(
     form: Annotated[
         Form, typer.Option("--format", help="Plain text, or Markdown for a paper.")
     ] = Form.TEXT,
+    isolation: FileMindOptions,
     as_json: AsJson = False,
 ) -> None:
     """Describe a scenario or recorded runs by the ODD protocol, with all prompts and their hashes.
@@ -66,7 +69,11 @@ def describe(
     from sabm_mesa.describe import as_markdown, as_text
     from sabm_mesa.recording import export
 
-    description = _description(name, setting.parameters(), run)
+    parameters = setting.parameters()
+    isolation.apply()
+    if line := isolation_of([parameters.get("minds", "classical")]):
+        say(line, err=True)
+    description = _description(name, parameters, run)
     if as_json:
         say(export.readable_json(description))
     else:

@@ -27,7 +27,7 @@ def doctor(
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds an answer may take.")] = 20.0,
     as_json: AsJson = False,
 ) -> None:
-    """Check Python, Mesa, packages, folder, browser, key and endpoint; say what to do."""
+    """Check Python, Mesa, packages, folder, browser, isolation, key, endpoint; say what to do."""
     from sabm_mesa.cli.checks import State, check_all, check_recording, is_asked
     from sabm_mesa.recording import export
 

@@ -13,9 +13,11 @@ import typer
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     AsJson,
+    FileMindOptions,
     LLMOptions,
     Prompts,
     RecordingPath,
+    isolation_of,
     parameters_from,
     with_options,
 )
@@ -60,6 +62,7 @@ def judge(
         Path | None, typer.Option(help="Folder for the files; by default judge, beside it.")
     ] = None,
     llm: LLMOptions,
+    isolation: FileMindOptions,
     prompts: Prompts = None,
     as_json: AsJson = False,
 ) -> None:
@@ -84,6 +87,9 @@ def judge(
     said: dict[str, Any] = {"recording": str(path), "messages": len(messages)}
     if parameters["minds"] != "classical":
         connection = llm.connection()
+        isolation.apply()
+        if line := isolation_of([parameters["minds"]]):
+            say(line, err=True)
         recorded = [folder / "judge.sqlite"]
         coders["judge"], more = _ask(messages, recorded[0], connection, parameters)
         judged = coders["judge"][list(CODES)].add_prefix("judge_")

@@ -21,7 +21,12 @@ from sabm_mesa.core.parameters import SERVICES
 from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.core.toml_io import expand_home
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.minds.files.isolation import DEMANDED, PASSED
+from sabm_mesa.minds.files.isolation import (
+    DEMANDED,
+    PASSED,
+    isolation_wanted,
+    names_passed,
+)
 from sabm_mesa.models import registry
 
 if TYPE_CHECKING:
@@ -97,21 +102,6 @@ Settings = Annotated[
 Rounds = Annotated[int | None, typer.Option(help="Rounds of a run.")]
 Prompts = Annotated[Path | None, typer.Option(help="Your own prompt file (TOML).")]
 Prices = Annotated[Path | None, typer.Option(help="Your own price file (TOML).")]
-Isolate = Annotated[
-    bool | None,
-    typer.Option(
-        "--isolate/--no-isolate",
-        help="Demand that minds from files are isolated by bubblewrap, or isolate them by nothing; "
-        "by default by what there is.",
-    ),
-]
-PassEnv = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME",
-        help="A variable of the environment that minds from files get; may be repeated.",
-    ),
-]
 BaseURL = Annotated[
     str | None, typer.Option(help="OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1.")
 ]
@@ -227,7 +217,45 @@ class LLMOptions:
         )
 
 
-BLOCKS = (SettingOptions, RunOptions, LLMOptions)
+@dataclass(frozen=True)
+class FileMindOptions:
+    """The options of every command that can run minds from files: how far these are isolated.
+
+    A command declares a parameter of this type and is decorated with `with_options`.
+    """
+
+    isolate: Annotated[
+        bool | None,
+        typer.Option(
+            "--isolate/--no-isolate",
+            help="Demand that minds from files are isolated by bubblewrap, or isolate them by "
+            "nothing; by default by what there is.",
+        ),
+    ] = None
+    pass_env: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A variable of the environment that minds from files get; may be repeated.",
+        ),
+    ] = None
+
+    def apply(self) -> None:
+        """Set for this process and those that it starts how minds from files are isolated.
+
+        Raises:
+            MindSpecError: when isolation is demanded and does not work here, or for a variable
+                that is not set.
+        """
+        if self.isolate is not None:
+            os.environ[DEMANDED] = "1" if self.isolate else "0"
+            isolation_wanted()
+        if self.pass_env:
+            os.environ[PASSED] = " ".join(self.pass_env)
+            names_passed()
+
+
+BLOCKS = (SettingOptions, RunOptions, LLMOptions, FileMindOptions)
 """The types of parameters that `with_options` replaces by the options in them."""
 
 
@@ -259,7 +287,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def with_blocks(**given: Any) -> None:
         chosen = {
-            name: block(**{option.name: given.pop(option.name) for option in fields(block)})
+            name: block(**{each.name: given.pop(each.name, each.default) for each in fields(block)})
             for name, block in blocks.items()
         }
         command(**given, **chosen)
@@ -268,19 +296,6 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     with_blocks.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
     with_blocks.__annotations__ = {each.name: each.annotation for each in keyword_only}
     return with_blocks
-
-
-def isolate_minds(isolate: bool | None, passed: Sequence[str] | None) -> None:
-    """Set for this process and those that it starts how minds from files are isolated.
-
-    Args:
-        isolate: whether isolation is demanded or not wanted; None: what there is.
-        passed: names of variables of the environment that they get; None: as before.
-    """
-    if isolate is not None:
-        os.environ[DEMANDED] = "1" if isolate else "0"
-    if passed:
-        os.environ[PASSED] = " ".join(passed)
 
 
 def isolation_of(minds: Sequence[Any]) -> str:

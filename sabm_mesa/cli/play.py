@@ -10,8 +10,10 @@ from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     BaseURL,
     EndpointsFile,
+    FileMindOptions,
     RunOptions,
     ScenarioName,
+    isolation_of,
     with_options,
 )
 
@@ -25,6 +27,7 @@ def play(
     seed: Annotated[int | None, typer.Option(min=0, help="Seed; drawn by default.")] = None,
     base_url: BaseURL = None,
     endpoints: EndpointsFile = None,
+    isolation: FileMindOptions,
     time_limit: Annotated[
         float | None, typer.Option(min=0.1, help="Seconds until a question is given up; no limit.")
     ] = None,
@@ -36,4 +39,7 @@ def play(
     parameters = setting.parameters(rng=seed)
     others = parameters.pop("minds", "classical")
     parameters["connection"] = Connection(base_url, read_endpoints(endpoints) if endpoints else {})
+    isolation.apply()
+    if line := isolation_of([others]):
+        say(line, err=True)
     take_seat(name, parameters, others=others, time_limit_s=time_limit, say=say)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ from sabm_mesa.cli.app import say
 from sabm_mesa.cli.progress import in_words
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.minds.specs import describe_minds
-from sabm_mesa.recording import export
+from sabm_mesa.recording import export, load_runs
 from sabm_mesa.recording.store import log_is_cut
+from sabm_mesa.runs.rerun import lost_before
 from sabm_mesa.runs.run import Runs
 
 
@@ -95,14 +96,7 @@ def missing(recording: Path, lost: Usage) -> list[str]:
         recording: the recording.
         lost: the possible cost of the lost answers.
     """
-    said = []
-    if lost.asks:
-        worth = "of unknown price" if math.isnan(lost.cost_usd) else f"at most ${lost.cost_usd:.4f}"
-        were, their = ("was", "its answer") if lost.asks == 1 else ("were", "their answers")
-        said.append(
-            f"{_count(lost.asks, 'request')} {were} sent and {their} lost, {worth}; caps count "
-            "them, and what is missing is asked for again."
-        )
+    said = [f"{line}, and what is missing is asked for again." for line in _lost(lost)]
     if log_is_cut(recording):
         then = f"the {_count(lost.asks, 'answer')} under way then, and " if lost.asks else ""
         said.append(
@@ -110,6 +104,33 @@ def missing(recording: Path, lost: Usage) -> list[str]:
             "Is there a longer copy of it?"
         )
     return said
+
+
+def lost_in(recordings: Iterable[Path], prices: str | Path | None) -> list[str]:
+    """Return a line on the requests of finished runs whose answers were lost; none without any.
+
+    Args:
+        recordings: the recordings of the runs; a missing one holds none.
+        prices: a user's own price file, or None.
+
+    Raises:
+        RecordingError: when one cannot be read.
+    """
+    lost = Usage()
+    for path in recordings:
+        if found := load_runs(path, missing_ok=True):
+            lost.add(lost_before(found, prices))
+    return [f"{line}." for line in _lost(lost)]
+
+
+def _lost(lost: Usage) -> list[str]:
+    if not lost.asks:
+        return []
+    worth = "of unknown price" if math.isnan(lost.cost_usd) else f"at most ${lost.cost_usd:.4f}"
+    were, their = ("was", "its answer") if lost.asks == 1 else ("were", "their answers")
+    return [
+        f"{_count(lost.asks, 'request')} {were} sent and {their} lost, {worth}; caps count them"
+    ]
 
 
 def warnings(total: Usage) -> list[str]:

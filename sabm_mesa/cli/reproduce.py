@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sabm_mesa.cli.app import app, say
-from sabm_mesa.cli.options import AsJson, LLMOptions, with_options
+from sabm_mesa.cli.options import (
+    AsJson,
+    FileMindOptions,
+    LLMOptions,
+    isolation_of,
+    with_options,
+)
 from sabm_mesa.core.parsing import parse_minds
 from sabm_mesa.errors import (
     BudgetExceeded,
@@ -63,6 +69,7 @@ def reproduce(
         Path, typer.Option(help="Folder in which each experiment gets a folder of its own.")
     ] = Path("out/reproduce"),
     llm: LLMOptions,
+    isolation: FileMindOptions,
     cost: Annotated[
         bool,
         typer.Option("--cost", help="Estimate what the missing runs cost; nothing is sent or run."),
@@ -74,6 +81,7 @@ def reproduce(
     Runs that an earlier command has finished are not run again, and those that were cut off are
     resumed.
     """
+    from sabm_mesa.cli.report import lost_in
     from sabm_mesa.recording import export
     from sabm_mesa.studies.experiments.design import experiment_names, load_experiment
     from sabm_mesa.studies.experiments.plan import plan
@@ -82,6 +90,7 @@ def reproduce(
         listed = [load_experiment(name) for name in names or experiment_names()]
         say(_in_json(listed) if as_json else _list(listed))
         return
+    isolation.apply()
     chosen = experiment_names() if all_ else names
     if not chosen:
         raise ParameterError("Name an experiment, or see them all: sabm reproduce --list")
@@ -104,6 +113,8 @@ def reproduce(
         say(export.readable_json([each.summary() for each in done]))
     elif index is not None:
         say(f"All reports: {index}")
+    for line in lost_in((path for each in done for path in _recordings(each)), connection.prices):
+        say(line, err=True)
 
 
 def _read(names: Sequence[str]) -> list[Experiment]:
@@ -128,11 +139,17 @@ def _reproduced(
     from sabm_mesa.studies.experiments import report, results, running
 
     folder = out / planned.experiment.name
+
+    def begin() -> None:
+        if line := isolation_of(_populations(planned)):
+            say(line, err=True)
+        if not quiet:
+            say(_before(planned))
+
     with Progress(label, len(planned.cells)) as progress:
         try:
             outcome = running.run(
-                planned, folder, connection=connection, watch=progress.show,
-                begin=lambda: None if quiet else say(_before(planned)),
+                planned, folder, connection=connection, watch=progress.show, begin=begin,
             )  # fmt: skip
             found = results.results(outcome)
             files = report.write(found, folder)
@@ -141,6 +158,19 @@ def _reproduced(
     if not quiet:
         say(_said(found, files))
     return found
+
+
+def _populations(planned: Plan) -> list[Any]:
+    """The minds of all runs of an experiment, each population once."""
+    cells = [*planned.cells, *(planned.earlier.cells if planned.earlier else ())]
+    given = [minds for cell in cells for part in (cell.parameters, cell.changes)
+             if (minds := part.get("minds")) is not None]  # fmt: skip
+    return list({repr(minds): minds for minds in given}.values())
+
+
+def _recordings(found: Results) -> list[Path]:
+    earlier = found.outcome.earlier
+    return [found.outcome.path, *([] if earlier is None else [earlier.path])]
 
 
 def _stopped(error: BaseException, planned: Plan, folder: Path, asks: int) -> RunError:

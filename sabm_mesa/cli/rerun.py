@@ -6,17 +6,19 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     AsJson,
+    FileMindOptions,
     LLMOptions,
     Prompts,
     RecordingPath,
     Settings,
+    isolation_of,
     parameters_from,
     with_options,
 )
@@ -91,6 +93,7 @@ def resume(
     run: OnlyRuns = None,
     *,
     llm: LLMOptions,
+    isolation: FileMindOptions,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -110,7 +113,10 @@ def resume(
 
     found = load_runs(recording, run) if run else rerun.to_resume(recording)
     connection = _agreed(llm.connection(found[0].connection), found, as_json=as_json)
+    isolation.apply()
     for line in missing(recording, rerun.lost_before(found, connection.prices)):
+        say(line, err=True)
+    if line := isolation_of(_minds_of([each for each in found if not each.finished])):
         say(line, err=True)
     with Progress(found[0].scenario, len(found)) as progress:
         done = guarded(
@@ -151,6 +157,7 @@ def fork(
     ] = None,
     prompts: Prompts = None,
     llm: LLMOptions,
+    isolation: FileMindOptions,
     as_json: AsJson = False,
 ) -> None:
     """Branch runs: the same history up to a round, then other parameters or minds."""
@@ -165,6 +172,9 @@ def fork(
     )
     found = load_runs(recording, run) if run else rerun.latest(load_runs(recording))
     connection = _agreed(llm.connection(found[0].connection), found, as_json=as_json)
+    isolation.apply()
+    if line := isolation_of([*_minds_of(found), new.get("minds", "classical")]):
+        say(line, err=True)
     into = out / "recording.sqlite"
     with Progress(found[0].scenario, len(found)) as progress:
         done = guarded(
@@ -176,6 +186,13 @@ def fork(
             into,
         )  # fmt: skip
     deliver(done, out, into, as_json=as_json)
+
+
+def _minds_of(found: Sequence[RecordedRun]) -> list[Any]:
+    """The populations of recorded runs, and those that forks gave them."""
+    changes = [fork["set"] for run in found for fork in run.forks]
+    given = [*(run.parameters for run in found), *changes]
+    return [each["minds"] for each in given if "minds" in each]
 
 
 def _agreed(connection: Connection, found: Sequence[RecordedRun], *, as_json: bool) -> Connection:

@@ -12,12 +12,10 @@ import typer
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     AsJson,
-    Isolate,
+    FileMindOptions,
     LLMOptions,
-    PassEnv,
     RunOptions,
     ScenarioName,
-    isolate_minds,
     isolation_of,
     with_options,
 )
@@ -46,8 +44,7 @@ def run(
         "out"
     ),
     llm: LLMOptions,
-    isolate: Isolate = None,
-    pass_env: PassEnv = None,
+    isolation: FileMindOptions,
     animate: Annotated[
         Movie | None, typer.Option(help="Draw the first run as an animation too.")
     ] = None,
@@ -63,14 +60,14 @@ def run(
     parameters = setting.parameters(rng=seed)
     seed = parameters.pop("rng", None)
     connection = llm.connection()
-    isolate_minds(isolate, pass_env)
+    isolation.apply()
     if animate is not None:
         check_animation(model)
         check_movie(animate)
     # Wrong use ends here, before there is any file.
     model(**parameters, rng=seed, connection=connection, recording=False)
-    if isolation := isolation_of([parameters.get("minds", "classical")]):
-        say(isolation, err=True)
+    if line := isolation_of([parameters.get("minds", "classical")]):
+        say(line, err=True)
     with Recording(out / "recording.sqlite") as recording, Progress(name, runs) as progress:
         done = guarded(
             lambda: run_all(

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sabm_mesa.cli.app import app, say
-from sabm_mesa.cli.options import AsJson, LLMOptions, with_options
+from sabm_mesa.cli.options import (
+    AsJson,
+    FileMindOptions,
+    LLMOptions,
+    isolation_of,
+    with_options,
+)
 from sabm_mesa.core.parsing import parse_minds
 from sabm_mesa.errors import MindSpecError, RunError
 
@@ -29,7 +35,7 @@ def screen(
             "--minds",
             metavar="SPEC",
             help="A mind to be tested: llm:MODEL, llm:MODEL@URL, gguf:FILE, classical, "
-            "fixed:VALUE; may be repeated.",
+            "fixed:VALUE, py:FILE; may be repeated.",
         ),
     ],
     tests: Annotated[
@@ -50,6 +56,7 @@ def screen(
         "out/screening"
     ),
     llm: LLMOptions,
+    isolation: FileMindOptions,
     as_json: AsJson = False,
 ) -> None:
     """Test whether minds are fit to play in the scenarios.
@@ -69,6 +76,9 @@ def screen(
         )
     chosen = battery(tests, problems)
     connection = llm.connection()
+    isolation.apply()
+    if line := isolation_of(minds):
+        say(line, err=True)
     with Progress("screening", 1) as progress:
         try:
             screening = run(

@@ -13,12 +13,10 @@ import typer
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     AsJson,
-    Isolate,
+    FileMindOptions,
     LLMOptions,
-    PassEnv,
     ScenarioName,
     SettingOptions,
-    isolate_minds,
     isolation_of,
     with_options,
 )
@@ -74,8 +72,7 @@ def sweep(
         Path | None, typer.Option(help="Folder of the sweep; out/sweep-SCENARIO by default.")
     ] = None,
     llm: LLMOptions,
-    isolate: Isolate = None,
-    pass_env: PassEnv = None,
+    isolation: FileMindOptions,
     as_json: AsJson = False,
 ) -> None:
     """Run a grid of parameters, minds and seeds; write one row a run, and one a run and round.
@@ -83,6 +80,7 @@ def sweep(
     The same command again runs only what is missing.
     """
     from sabm_mesa.cli.progress import RunsDone
+    from sabm_mesa.cli.report import lost_in
     from sabm_mesa.recording import export
     from sabm_mesa.runs.sweep import sweep as run_sweep
 
@@ -91,7 +89,7 @@ def sweep(
     parameters = setting.parameters(minds=who)
     connection = llm.connection()
     folder = out or Path("out", f"sweep-{name}")
-    isolate_minds(isolate, pass_env)
+    isolation.apply()
     populations = varied.get("minds", [parameters.get("minds", "classical")])
     with RunsDone(name, folder, lambda: isolation_of(populations)) as progress:
         done = run_sweep(
@@ -99,6 +97,8 @@ def sweep(
             workers=workers, address=address, connection=connection, watch=progress.show,
         )  # fmt: skip
     say(export.readable_json(_summary(done)) if as_json else _said(done))
+    for line in lost_in([done.path], connection.prices):
+        say(line, err=True)
 
 
 def _varied(vary: Sequence[str], minds: Sequence[str]) -> tuple[dict[str, list[Any]], str | None]:

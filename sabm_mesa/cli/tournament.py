@@ -12,12 +12,10 @@ import typer
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     AsJson,
-    Isolate,
+    FileMindOptions,
     LLMOptions,
-    PassEnv,
     ScenarioName,
     SettingOptions,
-    isolate_minds,
     isolation_of,
     with_options,
 )
@@ -63,12 +61,12 @@ def tournament(
         Path | None, typer.Option(help="Folder; out/tournament-SCENARIO by default.")
     ] = None,
     llm: LLMOptions,
-    isolate: Isolate = None,
-    pass_env: PassEnv = None,
+    isolation: FileMindOptions,
     as_json: AsJson = False,
 ) -> None:
     """Play minds from files against one another, and rank them."""
     from sabm_mesa.cli.progress import RunsDone
+    from sabm_mesa.cli.report import lost_in
     from sabm_mesa.recording import export
     from sabm_mesa.studies import tournament as tournaments
 
@@ -78,7 +76,7 @@ def tournament(
         raise ParameterError("The minds of a tournament are named after the scenario.")
     connection = llm.connection()
     folder = out or Path("out", f"tournament-{name}")
-    isolate_minds(isolate, pass_env)
+    isolation.apply()
     minds = [*files, *(against or [])]
     entered = [tournaments.spec_of(each) for each in minds]
     with RunsDone(name, folder, lambda: isolation_of(entered)) as progress:
@@ -93,6 +91,8 @@ def tournament(
         say(export.readable_json({**played.summary(), **where}))
     else:
         say(_said(played))
+    for line in lost_in([played.sweep.path], connection.prices):
+        say(line, err=True)
 
 
 def _said(played: Tournament) -> str:

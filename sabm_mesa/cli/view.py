@@ -9,13 +9,20 @@ from typing import Annotated
 import typer
 
 from sabm_mesa.cli.app import app, say
-from sabm_mesa.cli.options import BaseURL, EndpointsFile, complete_scenarios
+from sabm_mesa.cli.options import (
+    BaseURL,
+    EndpointsFile,
+    FileMindOptions,
+    complete_scenarios,
+    with_options,
+)
 from sabm_mesa.models import registry
 
 HOST, PORT = "127.0.0.1", 8765
 
 
 @app.command()
+@with_options
 def view(
     name: Annotated[
         str | None,
@@ -32,6 +39,7 @@ def view(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen at.")] = PORT,
     base_url: BaseURL = None,
     endpoints: EndpointsFile = None,
+    isolation: FileMindOptions,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
 ) -> None:
     """Open the viewer in a browser: watch scenarios, read recordings, play with people."""
@@ -45,6 +53,7 @@ def view(
     if name is not None:
         registry.scenario(name)
         path = f"/scenario/{name}"
+    isolation.apply()
     if base_url is not None:
         os.environ[URL_VARIABLE] = check_url(base_url)
     if endpoints is not None:

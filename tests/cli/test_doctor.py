@@ -13,6 +13,7 @@ from sabm_mesa.cli import checks
 from sabm_mesa.cli.checks import State
 from sabm_mesa.errors import KEY_VARIABLE
 from sabm_mesa.llm.endpoints import URL_VARIABLE
+from sabm_mesa.minds.files.isolation import bubblewrap_problem
 from tests.llm_server import Fault, LLMServer
 
 from .support import Outcome, Sabm
@@ -48,7 +49,7 @@ def test_all_that_is_looked_at_without_a_key_or_server(sabm: Sabm) -> None:
     found = lines(outcome)
     assert outcome.status == 0
     assert list(found) == [
-        "python", "packages", "folder", "browser", "key", "endpoint",
+        "python", "packages", "folder", "browser", "minds", "key", "endpoint",
         "local", "parquet", "ray", "docs",
     ]  # fmt: skip
     assert f"mesa {version('mesa')}" in found["packages"]
@@ -57,6 +58,29 @@ def test_all_that_is_looked_at_without_a_key_or_server(sabm: Sabm) -> None:
     assert found["key"].startswith(f"warning {KEY_VARIABLE} is not set")
     assert found["endpoint"] == "ok not asked: there is no key and no --base-url"
     assert outcome.out.endswith("All that is needed is there.\n")
+
+
+def test_which_isolation_holds_for_minds_from_files(
+    sabm: Sabm, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SABM_ISOLATE", "")
+    said = lines(sabm("doctor"))["minds"]
+    isolated = "ok Minds from files: isolated by bubblewrap: no network"
+    assert said.startswith(isolated) == (not bubblewrap_problem())
+
+    bubblewrap_problem.cache_clear()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    without = lines(sabm("doctor"))["minds"]
+    monkeypatch.setenv("SABM_ISOLATE", "1")
+    demanded = lines(sabm("doctor"))["minds"]
+    bubblewrap_problem.cache_clear()
+    assert without.startswith("warning Minds from files: ")
+    assert without.endswith(
+        "(install bubblewrap, or trust them). Why: the program bwrap is not there."
+    )
+    assert demanded.startswith(
+        "warning Minds from files cannot be isolated here: the program bwrap"
+    )
 
 
 def test_an_endpoint_that_answers_is_asked_once_and_little(sabm: Sabm) -> None:

@@ -20,6 +20,7 @@ from sabm_mesa.cli.progress import answers_are
 from sabm_mesa.llm import close_all
 from tests.llm_server import LLMServer
 from tests.runs.reruns import change, count, first_question, no_key, process
+from tests.studies.experiments import support as experiments
 
 from .support import Sabm, one_line
 
@@ -207,6 +208,34 @@ def test_what_a_kill_may_have_cost_is_told(sabm: Sabm, tmp_path: Path) -> None:
         assert re.match(lost, done.err)
     assert re.search(rf"warning  answers   {lost}", sabm("doctor", path).out)
     assert tables(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["sweep", "reproduce"])
+def test_commands_that_go_on_tell_at_their_end_what_was_lost(
+    command: str, sabm: Sabm, tmp_path: Path
+) -> None:
+    what = {
+        "sweep": ["sweep", "kbc", "--set", "n_players=3", "--rounds", 1],
+        "reproduce": ["reproduce", tmp_path / "small.toml", "--runs", 1],
+    }
+    (tmp_path / "small.toml").write_text(experiments.SMALL, "utf-8")
+    with LLMServer(brain=first_question) as server:
+        server.hold()
+        minds = ["--minds", f"llm:gpt-4o-mini@{server.url}"]
+        arguments = [*what[command], *minds, "--out", tmp_path]
+        with process(["-m", "sabm_mesa", *arguments]) as killed:
+            server.wait_until(lambda s: s.in_flight >= 3)
+            n = server.in_flight
+            killed.kill()
+            killed.wait()
+        server.release()
+        done = sabm(*arguments)
+        assert done.status == 0, done.err
+        lost = (
+            rf"^{n} requests were sent and their answers lost, at most \$0\.\d+; caps count them\.$"
+        )
+        assert re.search(lost, done.err, re.MULTILINE)
 
 
 def test_tables_that_a_kill_after_the_last_round_left_out_are_written(

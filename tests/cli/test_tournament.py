@@ -116,6 +116,8 @@ NOT_ISOLATED_LINE = (
         ("run", "kbc", "--minds", "py:steps.py=2,fixed:3=1"),
         ("sweep", "kbc", "--minds", "py:steps.py", "--minds", "fixed:3"),
         ("tournament", "kbc", "steps.py", "fixed:3", "fixed:4"),
+        ("cost", "kbc", "--minds", "py:steps.py"),
+        ("describe", "kbc", "--minds", "py:steps.py"),
     ],
     ids=lambda command: command[0],
 )
@@ -125,12 +127,60 @@ def test_a_line_says_how_minds_from_files_are_isolated(
     monkeypatch.setenv("SABM_ISOLATE", "")
     monkeypatch.setenv("SABM_PASS_ENV", "")
     monkeypatch.setenv("MINE", "5")
-    size = ("--set", "n_players=3", "--rounds", "1", "--seed", "1", "--no-isolate")
+    seed = () if command[0] == "describe" else ("--seed", "1")
+    size = ("--set", "n_players=3", "--rounds", "1", *seed, "--no-isolate")
     done = sabm(*command, *size, "--pass-env", "MINE", "--json")
 
     assert done.status == 0
-    assert json.loads(done.out)["scenario"] == "kbc"
+    assert json.loads(done.out)
     assert done.err == NOT_ISOLATED_LINE
+
+
+@pytest.mark.usefixtures("students")
+def test_commands_that_go_on_say_how_minds_from_files_are_isolated(
+    sabm: Sabm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SABM_ISOLATE", "0")
+    size = ("--set", "n_players=3", "--rounds", "2", "--seed", "1")
+    minds = ("--minds", "py:steps.py=2,llm:m@http://127.0.0.1:9=1")
+    assert sabm("run", "kbc", *minds, *size, "--out", "out", "--timeout", "1").status == 1
+
+    resumed = sabm("resume", "out/recording.sqlite", "--no-isolate", "--timeout", "1")
+    assert resumed.status == 1
+    assert NOT_ISOLATED_LINE in resumed.err
+    assert sabm("run", "kbc", "--minds", "fixed:3", *size, "--out", "free").status == 0
+    forked = sabm(
+        "fork", "free/recording.sqlite", "--at", "1", "--minds", "py:steps.py", "--out", "forked",
+        "--no-isolate",
+    )  # fmt: skip
+    assert (forked.status, forked.err) == (0, NOT_ISOLATED_LINE)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("resume", "recording.sqlite"),
+        ("fork", "recording.sqlite", "--at", "0", "--out", "out"),
+        ("reproduce", "--all"),
+        ("screen", "--minds", "fixed:3"),
+        ("play", "kbc"),
+        ("view",),
+        ("cost", "kbc"),
+        ("describe", "kbc"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_each_command_that_can_run_a_file_takes_the_options(
+    command: tuple[str, ...], sabm: Sabm, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SABM_PASS_ENV", "")
+    monkeypatch.delenv("NONE_SUCH", raising=False)
+    sabm("run", "kbc", "--set", "n_players=3", "--rounds", "1", "--out", ".")
+    done = sabm(*command, "--pass-env", "NONE_SUCH")
+
+    assert done.status == 2
+    assert "NONE_SUCH is to be passed to minds from files and is not set." in one_line(done)
 
 
 @pytest.mark.usefixtures("students")

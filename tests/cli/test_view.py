@@ -42,13 +42,13 @@ def test_it_listens_on_loopback_unless_told_otherwise(served, capsys):
 
 
 def test_a_scenario_is_opened_by_name(served, capsys):
-    view("kbc", host="0.0.0.0", port=9000, browser=False)
+    view(name="kbc", host="0.0.0.0", port=9000, browser=False)
     (((host, port, path), options),) = served
     assert (host, port, options) == ("0.0.0.0", 9000, {"open_browser": False})
     assert path == "/scenario/kbc"
     assert f":9000{path} " in capsys.readouterr().out
     with pytest.raises(UnknownName, match="chess"):
-        view("chess")
+        view(name="chess")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
