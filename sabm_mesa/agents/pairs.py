@@ -291,7 +291,8 @@ class PairView(Observation):
         rounds = {each.round for each in self.invitations} | {each.round for each in self.chats}
         for turn in sorted(rounds):
             number = turn + 1 + self.rounds_before
-            parts = [book.render("memory_round", {"number": number})]
+            entry = "memory_now" if turn == self.round else "memory_round"
+            parts = [book.render(entry, {"number": number})]
             parts += [
                 self._invitation(book, each) for each in self.invitations if each.round == turn
             ]

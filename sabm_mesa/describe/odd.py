@@ -288,6 +288,13 @@ class _Writing:
                 known = attributes(cls)
                 yield f"`{cls.__name__}`"
                 yield known | {each.name: "" for each in fields(cls) if each.name not in known}
+        informed = dict(_informed(self.subject.scenario))
+        if informed:
+            yield (
+                "The prompts tell all that a mind reads of it, but for what these minds of theory "
+                "know besides (`informed`):"
+            )
+            yield informed
 
     def _submodels(self) -> Iterator[Section]:
         own = [] if self.submodels else self._of_sheet(_OF_SHEET["submodels"])
@@ -456,6 +463,16 @@ def _classical_minds(scenario: type[SmartModel]) -> Iterator[tuple[str, str]]:
         cls, settings = (maker.func, maker.keywords) if isinstance(maker, partial) else (maker, {})
         given = "".join(f" With `{k}` = {in_figures(v)}." for k, v in settings.items())
         yield spec, f"{description(cls)}{given}"
+
+
+def _informed(scenario: type[SmartModel]) -> Iterator[tuple[str, str]]:
+    """Spec → the fields that the mind reads although the prompts do not tell them."""
+    for name, maker in scenario.classical_minds.items():
+        cls = maker.func if isinstance(maker, partial) else maker
+        fields_known = getattr(cls, "informed", ())
+        if fields_known:
+            spec = "classical" if name == "default" else f"classical:{name}"
+            yield spec, ", ".join(f"`{each}`" for each in fields_known)
 
 
 def _parameters(subject: Subject) -> list[list[str]]:

@@ -34,7 +34,8 @@ class Mind(ABC):
         instant: whether it decides without ever waiting, so that no concurrency is needed.
         paid: whether an answer could not be had again for free: such an answer is durable in
             the recording before the model uses it; others are written with their round.
-        informed: whether it knows more of the model than the prompts say, as minds of theory may.
+        informed: fields of the observations that it reads although the prompts do not tell them,
+            as minds of theory may; none by default.
         answer_format: the format that it is always asked for; None: that of the run.
         version: SHA-256 of the file that it comes from; None when it comes from no file.
     """
@@ -42,7 +43,7 @@ class Mind(ABC):
     spec: str = "Mind"
     instant: bool = False
     paid: bool = True
-    informed: bool = False
+    informed: tuple[str, ...] = ()
     answer_format: Format | None = None
     version: str | None = None
 
@@ -107,13 +108,19 @@ class OwnMind(Mind):
             something; without `paid` each of its answers is on disk before it is used.
 
     Raises:
-        MindSpecError: when it has no method `answer`.
+        MindSpecError: when it has no method `answer`, or its `informed` is no tuple of names.
     """
 
     def __init__(self, own: Any) -> None:
         if isinstance(own, type) or not callable(getattr(own, "answer", None)):
             raise MindSpecError(
                 f"A mind is a spec or an object with a method answer(ask), not {own!r}."
+            )
+        informed = getattr(own, "informed", ())
+        if not isinstance(informed, tuple) or not all(isinstance(each, str) for each in informed):
+            raise MindSpecError(
+                f"`informed` of the mind {name_of(own)!r} is a tuple of names of fields of the "
+                f"observation, such as ('market',), not {informed!r}."
             )
         self.spec = name_of(own)
         # The methods of the object itself: a wrapper would be kept for each agent that waits.

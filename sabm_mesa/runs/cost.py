@@ -193,7 +193,7 @@ class StubMind(Mind):
         self.specs: dict[str, set[AnswerSpec]] = defaultdict(set)
         self._pilot = pilot
         self._classical = scenario.classical_minds.get("default")
-        self.informed = bool(self._classical and self._classical("classical").informed)
+        self.informed = self._classical("classical").informed if self._classical else ()
         self._minds: dict[int, Mind] = {}
 
     def measured(self, question: str) -> Measured | None:

@@ -378,3 +378,11 @@ def test_models_of_single_commands_have_their_spec_sheets(name: str) -> None:
     assert blocks(found, "Purpose and patterns")
     assert "fishery" not in blocks(found, "Purpose and patterns")[0]
     assert [row[0] for row in blocks(found, "Observation")[1]][1:] == found["model_columns"]
+
+
+def test_minds_of_theory_that_know_more_than_the_prompts_tell_are_listed_under_sensing() -> None:
+    known = blocks(described("bertrand"), "Sensing")[-1]
+
+    assert known["classical:best_response"] == "`market`, `low`, `high`"
+    assert known["classical:tit_for_tat"] == "`low`, `high`"
+    assert "informed" not in str(blocks(described("kbc"), "Sensing"))

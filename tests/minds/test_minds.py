@@ -312,7 +312,7 @@ def test_a_subclass_of_mind_has_to_answer_and_has_defaults_for_the_rest() -> Non
     assert model.minds_in_use() == {"Nine": 1, "nine:named": 1}
     assert model.values == {1: 9, 2: 9}
     mind, ask = Nine(), question()
-    assert (mind.instant, mind.paid, mind.informed) == (False, True, False)
+    assert (mind.instant, mind.paid, mind.informed) == (False, True, ())
     assert (mind.answer_format, mind.version) == (None, None)
     assert mind.digest(ask) == ask.digest()
     with pytest.raises(TypeError, match="answer"):
@@ -321,7 +321,7 @@ def test_a_subclass_of_mind_has_to_answer_and_has_defaults_for_the_rest() -> Non
 
 def test_what_an_object_of_ones_own_says_of_itself_holds() -> None:
     class Own:
-        spec, instant, paid, informed, answer_format = "mine", True, False, True, "json"
+        spec, instant, paid, informed, answer_format = "mine", True, False, ("market",), "json"
 
         async def answer(self, ask):
             return 5 if ask.answer_format == "json" else 6
@@ -333,9 +333,23 @@ def test_what_an_object_of_ones_own_says_of_itself_holds() -> None:
     model.step()
     (mind,) = (agent.mind for agent in model.population)
 
-    assert (mind.spec, mind.instant, mind.paid, mind.informed) == ("mine", True, False, True)
+    assert (mind.spec, mind.instant, mind.paid, mind.informed) == (
+        "mine", True, False, ("market",)
+    )  # fmt: skip
     assert mind.digest(question()) == "hash of act"
     assert model.values == {1: 5}
+
+
+@pytest.mark.parametrize("informed", [True, "market", (1,)])
+def test_a_mind_that_knows_more_names_the_fields(informed) -> None:
+    class Own:
+        async def answer(self, ask):
+            return len(ask.name)
+
+    mind = Own()
+    mind.informed = informed
+    with pytest.raises(MindSpecError, match=r"`informed` of the mind 'Own' is a tuple of names"):
+        tiny(n=1, minds=mind, rng=1, recording=False)
 
 
 def test_minds_are_closed_once_the_run_has_ended() -> None:

@@ -280,7 +280,7 @@ class Firm(SmartAgent):
             recent=tuple(self.memory.recent),
             said=tuple(model.said),
             strategies=tuple(self.strategies)[-n_strategies:],
-            market=model.market if self.mind.informed else None,
+            market=model.market if "market" in self.mind.informed else None,
             persona=self.persona,
         )
 

@@ -51,6 +51,8 @@ class PricingRule(ClassicalMind):
         spec: the spec of the mind, as the data have it.
     """
 
+    informed: tuple[str, ...] = ("low", "high")
+
     def __init__(self, spec: str) -> None:
         super().__init__(spec)
         self._decided = -1
@@ -105,7 +107,7 @@ class BestResponse(PricingRule):
     converge to the Nash equilibrium (Vives 1999, "Oligopoly Pricing", chapter 6).
     """
 
-    informed = True
+    informed = ("market", *PricingRule.informed)
 
     def price(self, view: FirmView, rng: np.random.Generator) -> float:
         """The best reply."""
@@ -206,7 +208,7 @@ class QLearning(PricingRule):
     sections II and III.
     """
 
-    informed = True
+    informed = ("market", *PricingRule.informed)
 
     def __init__(self, spec: str, decay: float = DECAY) -> None:
         super().__init__(spec)

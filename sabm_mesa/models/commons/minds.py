@@ -11,6 +11,7 @@ from sabm_mesa.analysis.contributions import (
     whole_amount,
 )
 from sabm_mesa.analysis.messages import stated_numbers
+from sabm_mesa.core.answers import Number
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.minds.base import ClassicalMind
 from sabm_mesa.models.commons.agents import Catch, CommonsView
@@ -28,11 +29,19 @@ class ClassicalHarvester(ClassicalMind):
 
     They speak once each, in order, and propose the threshold of the next month. The keeper of the
     minutes finds an agreement when at least two harvesters named numbers and all named the same
-    one last. The texts that they remember do not change their decisions.
+    one last. The texts that they remember do not change their decisions; the stock of the month is
+    known to them in the talk since they were told it when they harvested.
 
     Args:
         spec: the name of the mind in the data.
+
+    Attributes:
+        stock: units at the beginning of the month, as it was told when it harvested last.
     """
+
+    def __init__(self, spec: str) -> None:
+        super().__init__(spec)
+        self.stock = 0
 
     async def answer(self, ask: Ask) -> object:
         """Answer a question.
@@ -44,6 +53,7 @@ class ClassicalHarvester(ClassicalMind):
         assert isinstance(view, CommonsView)
         match ask.name:
             case "act":
+                self.stock = view.stock
                 return self.amount(ask, view)
             case "communicate":
                 return self._say(ask, view)
@@ -54,7 +64,9 @@ class ClassicalHarvester(ClassicalMind):
             case "agreed":
                 return ask.book.render("no" if _agreed(view) is None else "yes", {})
             case "limit":
-                return _agreed(view)
+                agreed = _agreed(view)
+                assert isinstance(ask.spec, Number)
+                return agreed if agreed is None else min(agreed, int(ask.spec.high))
             case "importance":
                 return ORDINARY
             case "plan" | "reflect":
@@ -71,7 +83,7 @@ class ClassicalHarvester(ClassicalMind):
     def _say(self, ask: Ask, view: CommonsView) -> str:
         if not view.catches:
             return ask.book.render("classical_silent", {})
-        left = view.stock - sum(each.harvest for each in view.catches)
+        left = self.stock - sum(each.harvest for each in view.catches)
         limit = threshold(regrown(left, view.capacity), len(view.names))
         proposed = any(stated_numbers(each.text)[-1:] == (limit,) for each in view.talk)
         entry = "classical_accepts" if proposed else "classical_proposes"
@@ -111,7 +123,7 @@ class ConditionalHarvester(ClassicalHarvester):
         self.type = self.type or _drawn_type(ask, view)
         expected = whole_amount(self.belief)
         cooperation = scheduled(type_names().index(self.type), expected) / _endowment()
-        low, high = _span(view)
+        low, high = _span(view.stock, len(view.names))
         amount = round(float(high - cooperation * (high - low)))
         if self.type != FREE_RIDER and view.agreed_limit is not None:
             amount = min(amount, view.agreed_limit)
@@ -121,7 +133,8 @@ class ConditionalHarvester(ClassicalHarvester):
         """Revise the belief by the cooperation of the others."""
         others = [each for each in view.catches if each.name != view.name]
         if others:
-            degrees = [_cooperation(each, view) for each in others]
+            span = _span(self.stock, len(view.names))
+            degrees = [_cooperation(each, span) for each in others]
             self.belief = _endowment() * sum(degrees) / len(degrees)
 
 
@@ -166,15 +179,14 @@ def _endowment() -> int:
     return int(published()["endowment"])
 
 
-def _span(view: CommonsView) -> tuple[int, int]:
-    """The amounts of full and of no cooperation."""
-    n = len(view.names)
-    return threshold(view.stock, n), view.stock // n
+def _span(stock: int, n: int) -> tuple[int, int]:
+    """The amounts of full and of no cooperation, of `n` harvesters."""
+    return threshold(stock, n), stock // n
 
 
-def _cooperation(catch: Catch, view: CommonsView) -> float:
+def _cooperation(catch: Catch, span: tuple[int, int]) -> float:
     """The degree of cooperation of a harvest, from 0 to 1."""
-    low, high = _span(view)
+    low, high = span
     if high == low:
         return float(catch.harvest <= low)
     return min(1.0, max(0.0, (high - catch.harvest) / (high - low)))
@@ -190,4 +202,4 @@ def _agreed(view: CommonsView) -> int | None:
     if len(last) < 2 or len(set(last.values())) > 1:
         return None
     number = next(iter(last.values()))
-    return int(number) if number == int(number) and 0 <= number <= view.capacity else None
+    return int(number) if number == int(number) and number >= 0 else None

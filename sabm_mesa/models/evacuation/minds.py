@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 
 from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.messages import Message
 from sabm_mesa.minds.base import ClassicalMind
 from sabm_mesa.models.evacuation.agents import LETTERS, Crossing, Situation
 from sabm_mesa.models.evacuation.measures import recommended
@@ -26,8 +28,9 @@ PANIC_NEAR = {"confident": 6, "afraid": 3}
 class DistanceAndCrowd(ClassicalMind):
     """A person that weighs distance against crowd, and walks down the floor field.
 
-    It is `informed`: it knows the way around obstacles, of which the prompts say only that there
-    are some, and it keeps the distances and crowds of the question on the exits for the choice.
+    It is `informed`: it knows the room with the steps to each exit around obstacles, of which the
+    prompts say only that there are some, and where it stands in it also when it talks and plans.
+    It remembers the crowds of the question on the exits, and its last choice.
 
     The cost of an exit is its distance plus the delay by the people seen towards it, both in
     steps and weighted by the person's physical and mental trait. The more people near it
@@ -44,7 +47,12 @@ class DistanceAndCrowd(ClassicalMind):
         spec: the spec of the mind, as the data have it.
     """
 
-    informed = True
+    informed = ("room", "cell")
+
+    def __init__(self, spec: str) -> None:
+        super().__init__(spec)
+        self._crowds: Sequence[float] = ()
+        self._target: str | None = None
 
     async def answer(self, ask: Ask) -> object:
         """Speak, tell its feeling, judge the exits, choose one, or step.
@@ -61,7 +69,14 @@ class DistanceAndCrowd(ClassicalMind):
         if ask.name == "panic":
             calm = seen.glance.near < _trait(PANIC_NEAR, seen.persona, 5)
             return ask.book.render("classical_calm" if calm else "classical_panic", {})
-        costs = self.costs(seen)
+        if ask.name != "choose":
+            self._crowds = seen.glance.crowds
+        else:
+            self._target = seen.choices[-1] if seen.choices else None
+        # What others say is told in the talk and at the choice alone.
+        costs = self.costs(
+            seen, self._crowds, () if ask.name == "evaluate" else seen.heard, self._target
+        )
         if ask.name == "evaluate":
             return " ".join(
                 ask.book.render(
@@ -73,23 +88,32 @@ class DistanceAndCrowd(ClassicalMind):
         best = seen.room.names[min(range(len(costs)), key=costs.__getitem__)]
         if ask.name == "communicate":
             return ask.book.render("classical_says", {"exit": best})
+        self._target = best
         return best
 
-    def costs(self, seen: Situation) -> list[float]:
+    def costs(
+        self,
+        seen: Situation,
+        crowds: Sequence[float],
+        heard: Sequence[Message] = (),
+        target: str | None = None,
+    ) -> list[float]:
         """Return the cost of each exit, in steps; infinite when it cannot be reached.
 
         Args:
             seen: the observation of the person.
+            crowds: people seen towards each exit.
+            heard: the messages of others.
+            target: the exit it has chosen last.
         """
         near = _trait(DISTANCE_WEIGHT, seen.persona, 1.0)
         crowd = DELAY * _trait(CROWD_WEIGHT, seen.persona, 1.0)
         trust = TRUST.get(seen.condition, TRUST["baseline"])
         room = seen.room
-        praised = [name for message in seen.heard for name in recommended(message.text, room.names)]
-        target = seen.choices[-1] if seen.choices else None
+        praised = [name for message in heard for name in recommended(message.text, room.names)]
         steps = room.steps[:, *seen.cell].tolist()
         costs = []
-        for name, way, people in zip(room.names, steps, seen.glance.crowds, strict=True):
+        for name, way, people in zip(room.names, steps, crowds, strict=True):
             share = praised.count(name) / len(praised) if praised else 0.0
             cost = near * way + crowd * people * (1 - trust * share)
             costs.append(cost - HABIT if name == target else cost)

@@ -62,8 +62,8 @@ Deviations from the authors' program
     Its texts swap the two traits, and its perception and logs cost most of its time; neither is
     repeated here. The number of people in view is told beside that in the eight neighbouring
     cells. The step names all cells of the exit, not only the nearest. Classical persons know the
-    way around obstacles, and at the choice of an exit the distances and crowds that the question
-    before told (`DistanceAndCrowd.informed`). The prompts are in our own words.
+    room, the way around obstacles and their own cell at all times (`DistanceAndCrowd.informed`).
+    The prompts are in our own words.
 
 Source
     Wu et al. 2024, "Shall We Team Up: Exploring Spontaneous Cooperation of Competing LLM Agents",

@@ -26,7 +26,8 @@ class CognitiveHierarchy(ClassicalMind):
     It draws its steps of reasoning k from a Poisson distribution. With k = 0 its first opinion is
     a uniform pick; otherwise it is the best reply to a population of players with fewer steps,
     times lognormal noise. New numbers of others move its opinion towards their mean by its trust
-    (DeGroot 1974). It names its opinion when it speaks, and picks it, rounded, when it acts.
+    (DeGroot 1974). It names its opinion when it speaks, and picks it, rounded, when it acts. What
+    its attitude to cooperation is it is told when it picks, and remembers it in the talk.
 
     Source: Camerer, Ho & Chong 2004 (steps); Nagel 1995 (noise); DeGroot 1974 (learning).
 
@@ -41,6 +42,7 @@ class CognitiveHierarchy(ClassicalMind):
         super().__init__(spec)
         self.opinion: float | None = None
         self._heard = 0
+        self._trust = TRUST["baseline"]
 
     async def answer(self, ask: Ask) -> object:
         """Name the opinion in a sentence, or pick it.
@@ -52,6 +54,8 @@ class CognitiveHierarchy(ClassicalMind):
         assert isinstance(discussion, Discussion)
         if self.opinion is None:
             self.opinion = self._first_opinion(ask)
+        if ask.name == "act":
+            self._trust = TRUST.get(discussion.condition, TRUST["baseline"])
         self.opinion = self._listen(self.opinion, discussion)
         pick = round(min(max(self.opinion, LOW), HIGH))
         if ask.name == "communicate":
@@ -78,8 +82,7 @@ class CognitiveHierarchy(ClassicalMind):
         }
         if not proposals:
             return opinion
-        trust = TRUST.get(discussion.condition, TRUST["baseline"])
-        trust = min(1.0, trust * PERSONA_TRUST.get(discussion.persona, 1.0))
+        trust = min(1.0, self._trust * PERSONA_TRUST.get(discussion.persona, 1.0))
         mean = sum(proposals.values()) / len(proposals)
         return (1 - trust) * opinion + trust * mean
 

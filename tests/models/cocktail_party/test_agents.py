@@ -54,7 +54,7 @@ def test_in_a_talk_the_invitations_of_the_round_are_known(scripted) -> None:
         Invitation(0, 1, 2, True), Invitation(0, 2, 1, True), Invitation(0, 3, 1, True),
     )  # fmt: skip
     assert (
-        "What you remember:\nRound 1\n- You invited L2, who accepted.\n"
+        "What you remember:\nRound 1 (now)\n- You invited L2, who accepted.\n"
         in (first.messages()[1]["content"])
     )
 

@@ -25,28 +25,27 @@ def situation(**changes) -> Situation:
 def test_the_classical_mind_weighs_distance_and_crowd() -> None:
     costs = DistanceAndCrowd("classical").costs
 
-    assert costs(situation()) == [16, 16, 16]
-    crowd = Glance([16.0, 16.0, 16.0], [4, 0, 2], 6, 0)
-    assert costs(situation(glance=crowd)) == [18, 16, 17]
-    assert costs(situation(glance=crowd, choices=("right",))) == [18, 16, 16]
+    assert costs(situation(), (0, 0, 0)) == [16, 16, 16]
+    crowds = 4, 0, 2
+    assert costs(situation(), crowds) == [18, 16, 17]
+    assert costs(situation(), crowds, target="right") == [18, 16, 16]
     afraid, confident = (
-        costs(situation(glance=crowd, persona=f"{mind}_weak")) for mind in ("afraid", "confident")
+        costs(situation(persona=f"{mind}_weak"), crowds) for mind in ("afraid", "confident")
     )
     assert afraid[0] - afraid[1] > confident[0] - confident[1]
     strong, weak = (
-        costs(situation(glance=crowd, persona=f"afraid_{body}")) for body in ("strong", "weak")
+        costs(situation(persona=f"afraid_{body}"), crowds) for body in ("strong", "weak")
     )
     assert strong[1] < weak[1]
 
 
 def test_the_classical_mind_believes_others_by_the_condition() -> None:
     costs = DistanceAndCrowd("classical").costs
-    crowd = Glance([16.0, 16.0, 16.0], [4, 0, 0], 4, 0)
     heard = (Message(0, 2, "Take the left exit!"), Message(0, 3, "Avoid the bottom exit."))
 
-    assert costs(situation(glance=crowd, heard=heard)) == [17, 16, 16]
-    distrust = situation(glance=crowd, heard=heard, condition="uncooperative")
-    assert costs(distrust)[0] == pytest.approx(17.9)
+    assert costs(situation(), (4, 0, 0), heard) == [17, 16, 16]
+    distrust = situation(condition="uncooperative")
+    assert costs(distrust, (4, 0, 0), heard)[0] == pytest.approx(17.9)
 
 
 def test_classical_people_take_a_shortest_way() -> None:

@@ -47,7 +47,7 @@ def test_writers_that_talk_first() -> None:
     assert list(model.agent_frame()["partners"]) == ["2 3", "1", "1"]
     (text,) = {ask.messages()[1]["content"] for ask in asked if ask.key[1:] == ("write", 3, 0)}
     assert text.startswith(
-        "What you remember:\nRound 1\n- You invited L1, who accepted.\n"
+        "What you remember:\nRound 1 (now)\n- You invited L1, who accepted.\n"
         "- You chatted with L1:\nYou: Some ocean.\n\nThe seven words:"
     )
     assert model.critical_path_asks == 1 + 2 + 2 + 2
@@ -169,7 +169,7 @@ def test_a_bridged_run_remembers_the_party(party) -> None:
         assert "Round 1\n- You invited L2, who accepted." in text
         assert "Your partner for this was assigned to you." in text
         written = views[k, "write", 1].messages()[1]["content"]
-        assert "Round 3\n- You chatted with L4:\nYou: Some ocean." in written
+        assert "Round 3 (now)\n- You chatted with L4:\nYou: Some ocean." in written
 
 
 def test_the_run_keeps_which_party_it_was(party) -> None:

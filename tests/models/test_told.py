@@ -1,0 +1,314 @@
+"""Every fact that a mind reads is told in the prompt of that question.
+
+Classical minds decide over a few seeded rounds. Their observations note each field that is read,
+inside of nested values too. Then the value of each field is changed, and the prompt has to change
+with it. Fields that a mind reads without being told are declared by the mind (`informed`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from copy import copy
+from dataclasses import fields, is_dataclass, replace
+from datetime import date, timedelta
+from functools import cache, partial
+from typing import Any
+
+import pytest
+
+from sabm_mesa import SmartModel
+from sabm_mesa.core.asks import Ask, Observation
+from sabm_mesa.core.prompts import PromptBook
+from sabm_mesa.minds.base import ClassicalMind, Mind
+from sabm_mesa.models.commons.agents import CommonsView
+from sabm_mesa.models.evacuation.agents import Crossing
+from sabm_mesa.models.public_goods.agents import PlayerView
+from sabm_mesa.models.registry import scenario
+
+Path = tuple[str, ...]
+EACH = "[]"
+"""The step of a path into all elements of a tuple."""
+LOOKS = 4
+"""Asks of a question in which a read field is changed at most."""
+
+RUNS: dict[str, list[dict[str, Any]]] = {
+    "kbc": [
+        {"n_players": 4, "condition": "baseline"},
+        {"n_players": 4, "condition": "cooperative", "personas": ["agreeable", "disagreeable"] * 2},
+        {"n_players": 4, "condition": "uncooperative"},
+    ],
+    "bertrand": [
+        {"n_rounds": 45, "communication": True, "condition": "baseline"},
+        {"n_rounds": 25, "communication": True, "condition": "uncooperative"},
+        {"n_rounds": 25, "communication": False, "condition": "cooperative"},
+        {"n_rounds": 8, "communication": True, "personas": ["uncooperative", "cooperative"]},
+    ],
+    "evacuation": [
+        {"n_people": 25, "width": 11, "height": 11, "n_rounds": 6, "condition": "baseline"},
+        {"n_people": 25, "width": 11, "height": 11, "n_rounds": 6, "condition": "uncooperative"},
+        {"n_people": 12, "width": 11, "height": 11, "n_rounds": 6, "communication": False},
+    ],
+    "beauty-contest": [
+        {"n_players": 3, "n_rounds": 4, "elicitation": "full"},
+        {"n_players": 3, "n_rounds": 4, "revealed": "mean", "integer": True},
+        {"n_players": 3, "n_rounds": 4, "revealed": "target", "integer": True},
+    ],
+    "fishery": [
+        {"n_agents": 3, "n_rounds": 4},
+        {"n_agents": 3, "n_rounds": 4, "newcomer_month": 2, "condition": "universalization"},
+        {"n_agents": 3, "n_rounds": 4, "communication": False},
+    ],
+    "pasture": [{"n_agents": 3, "n_rounds": 3}],
+    "pollution": [{"n_agents": 3, "n_rounds": 3}],
+    "cocktail-party": [{"n_agents": 4, "n_rounds": 4}],
+    "sentence-making": [
+        {"n_agents": 4, "interaction": "collective"},
+        {"n_agents": 4, "interaction": "individual"},
+    ],
+    "public-goods": [{"n_players": 4, "n_rounds": 3, "multiplier": 1.6}],
+}  # fmt: skip
+
+
+# Observations that note what is read.
+
+
+def noting(value: Any, path: Path, reads: set[Path]) -> Any:
+    """The same value, noting the path of each field that is read from it or from its parts."""
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        if any(map(_has_fields, value)):
+            return tuple(noting(each, (*path, EACH), reads) for each in value)
+        return value
+    return _noted(value, path, reads) if _has_fields(value) else value
+
+
+def _noted(value: Any, path: Path, reads: set[Path]) -> Any:
+    names = _names(value)
+    cls = type(value)
+
+    def read(self: Any, name: str) -> Any:
+        if name not in names:
+            return object.__getattribute__(self, name)
+        reads.add((*path, name))
+        return noting(getattr(value, name), (*path, name), reads)
+
+    def read_all(self: Any) -> Iterator[Any]:
+        return iter([read(self, name) for name in names])
+
+    if is_dataclass(value):
+        kind = type(cls.__name__, (cls,), {"__getattribute__": read, "__slots__": ()})
+        made = object.__new__(kind)
+        for name in names:
+            object.__setattr__(made, name, getattr(value, name))
+        return made
+    named = type(cls.__name__, (cls,), {"__getattribute__": read, "__iter__": read_all})
+    return named(*value)
+
+
+def _has_fields(value: Any) -> bool:
+    return (is_dataclass(value) and not isinstance(value, type)) or hasattr(value, "_fields")
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(value)) if is_dataclass(value) else value._fields
+
+
+# Changes of one field.
+
+
+def put(value: Any, path: Path, change: Callable[[Any], Any]) -> Any:
+    """The value with another one at the path."""
+    if not path:
+        return change(value)
+    step, rest = path[0], path[1:]
+    if step == EACH:
+        return tuple(put(each, rest, change) for each in value)
+    inner = put(getattr(value, step), rest, change)
+    if hasattr(value, "_fields"):
+        return value._replace(**{step: inner})
+    changed = copy(value)
+    object.__setattr__(changed, step, inner)
+    return changed
+
+
+def at(value: Any, path: Path) -> Iterator[Any]:
+    """The values at a path."""
+    if not path:
+        yield value
+    elif path[0] == EACH:
+        for each in value:
+            yield from at(each, path[1:])
+    else:
+        yield from at(getattr(value, path[0]), path[1:])
+
+
+def moved(value: Any, by: int) -> Any:
+    """Another value of the same type."""
+    if value is None or (isinstance(value, float) and value != value):
+        return value
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + by
+    if isinstance(value, str):
+        return f"{value} indeed {by}"
+    if isinstance(value, date):
+        return value + timedelta(by)
+    if isinstance(value, tuple | list) and not hasattr(value, "_fields"):
+        if all(isinstance(each, int | float) for each in value):
+            return type(value)(each + by for each in value)
+        if all(isinstance(each, str) for each in value):
+            return (*value, f"Another {by}")
+        return value[by:] if by > 0 else value[:by]
+    raise TypeError(f"no change is known for {value!r}")
+
+
+def shifted(seen: Observation, path: Path, by: int) -> Any:
+    """The observation with another value at a path."""
+    return put(seen, path, partial(moved, by=by))
+
+
+def limit_of(view: CommonsView, by: int) -> CommonsView:
+    """Another agreed limit, as all remember it."""
+    limit = view.agreed_limit
+    assert limit is not None
+    memories = tuple(
+        replace(each, text=each.text.replace(f" {limit} ", f" {limit + by} "))
+        if each.own and "agreed" in each.text
+        else each
+        for each in view.memories
+    )
+    return replace(view, agreed_limit=limit + by, memories=memories)
+
+
+def others_of(view: PlayerView, by: int) -> PlayerView:
+    """Other contributions of the others in past games, with the pot that follows."""
+    games = tuple(
+        replace(each, others_mean=each.others_mean + by, pot=each.pot + by)
+        for each in view.games
+        if each.others_mean is not None
+    )
+    return replace(view, games=games)
+
+
+def target_of(view: Crossing, by: int) -> Crossing:
+    """Another exit of the room."""
+    names = view.room.names
+    return replace(view, target=names[(names.index(view.target) + by) % len(names)])
+
+
+DECLARED: dict[tuple[type[Observation], Path], Callable[..., Any]] = {
+    (CommonsView, ("agreed_limit",)): limit_of,
+    (Crossing, ("target",)): target_of,
+    (PlayerView, ("games", EACH, "others_mean")): others_of,
+}
+"""Changes as a scenario would make them: of facts that stand in two fields, and of names."""
+
+
+# Minds that are watched.
+
+
+class Watched(Mind):
+    """A mind whose reads are checked against the prompt of each question."""
+
+    def __init__(self, mind: Mind, model: SmartModel, notes: Notes) -> None:
+        self.mind, self.model, self.notes = mind, model, notes
+        self.spec, self.instant, self.paid = mind.spec, mind.instant, mind.paid
+        self.informed = mind.informed
+
+    async def answer(self, ask: Ask) -> Any:
+        reads: set[Path] = set()
+        watched = copy(ask)
+        watched.observation = noting(ask.observation, (), reads)
+        answer = await self.mind.answer(watched)
+        self.notes.phases.add(ask.key.phase)
+        for path in sorted(reads):
+            self._check(ask, path)
+        return answer
+
+    def _check(self, ask: Ask, path: Path) -> None:
+        root, question = path[0], (ask.name, path)
+        if self.notes.looks[question] >= LOOKS or root in self.notes.untold[ask.name]:
+            return
+        changed = list(self._changes(ask, path))
+        if not changed:
+            return
+        self.notes.looks[question] += 1
+        if rendered(ask, ask.observation, ask.book) in changed:
+            self.notes.untold[ask.name].add(root if root in self.informed else ".".join(path))
+
+    def _changes(self, ask: Ask, path: Path) -> Iterator[tuple[str, str]]:
+        """The prompt after each change; nothing where there is no value to be changed."""
+        seen = ask.observation
+        if path == ("condition",):
+            for other in sorted({*ask.book.conditions} - {seen.condition}):
+                book = book_of(type(self.model), other)
+                yield rendered(ask, replace(seen, condition=other), book)
+            return
+        if path == ("persona",):
+            other = next(each for each in ask.book.personas if each not in {seen.persona, "none"})
+            yield rendered(ask, replace(seen, persona=other), ask.book)
+            return
+        values = [value for value in at(seen, path) if value is not None and value != ()]
+        if not values or any(map(_has_fields, values)):
+            return  # the parts of the value are read, too
+        change = DECLARED.get((type(seen), path)) or partial(shifted, path=path)
+        possible = 0
+        for by in (1, -1):
+            with suppress(LookupError, ValueError):
+                yield rendered(ask, change(seen, by=by), ask.book)
+                possible += 1
+        assert possible, f"no change of {path} can be shown: declare one"
+
+
+class Notes:
+    """What was seen of one mind in the runs of a scenario."""
+
+    def __init__(self) -> None:
+        self.phases: set[str] = set()
+        self.looks: dict[tuple[str, Path], int] = defaultdict(int)
+        self.untold: dict[str, set[str]] = defaultdict(set)
+
+
+def rendered(ask: Ask, seen: Observation, book: PromptBook) -> tuple[str, str]:
+    """The scenario text and the question for an observation."""
+    values = {**seen.placeholders(book), "form": book.form(ask.spec, ask.answer_format)}
+    return book.render("scenario", values), book.render(ask.name, values)
+
+
+@cache
+def book_of(model: type[SmartModel], condition: str) -> PromptBook:
+    """The prompts of a run in another condition."""
+    return PromptBook(model.prompt_file, condition)
+
+
+def minds() -> list[tuple[str, str]]:
+    return [
+        (name, "classical" if mind == "default" else f"classical:{mind}")
+        for name in RUNS
+        for mind in scenario(name).classical_minds
+    ]
+
+
+def watch(name: str, mind: str) -> tuple[Notes, tuple[str, ...]]:
+    """Play the runs of a scenario with one mind, and note its reads."""
+    notes, informed = Notes(), ()
+    for parameters in RUNS[name]:
+        model = scenario(name)(minds=mind, rng=3, recording=False, **parameters)
+        for agent in model.population:
+            assert isinstance(agent.mind, ClassicalMind)
+            informed = agent.mind.informed
+            agent.mind = Watched(agent.mind, model, notes)
+        model.run_model()
+    return notes, informed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "mind"), minds())
+def test_a_mind_reads_what_it_is_told_or_declares_what_it_knows_besides(name, mind) -> None:
+    notes, informed = watch(name, mind)
+
+    assert notes.phases >= {phase.name for phase in scenario(name).phases} - {"understand"}
+    untold = {path for paths in notes.untold.values() for path in paths}
+    assert untold == set(informed), dict(notes.untold)
