@@ -502,7 +502,12 @@ class Reply:
         finish_reason: why the model stopped, as the server says it.
         request: hash of the exact request; for paid minds it is filled in when they are asked.
         retries: how often the request had to be sent again.
-        mended: parameters of the request as asked and as sent, as JSON, where they differ.
+        asked_model: the model that was asked for.
+        response_id: the id that the server gave the response.
+        system_fingerprint: the configuration of the server, as far as it tells.
+        provider: the provider that answered, as a gateway tells it; else the endpoint.
+        parameters: the parameters of the request ``sent``, and those ``asked`` for where they
+            differ, as JSON; ``""`` when nothing was sent.
         stopped: whether the run was stopped while the answer was under way: the answer is
             recorded, since it is paid for, and then the run stops.
         note: the note of its request among the sent ones (`SentNotes`), or None.
@@ -521,7 +526,11 @@ class Reply:
     finish_reason: str = ""
     request: str = ""
     retries: int = 0
-    mended: str = ""
+    asked_model: str = ""
+    response_id: str = ""
+    system_fingerprint: str = ""
+    provider: str = ""
+    parameters: str = ""
     stopped: bool = False
     note: int | None = None
 

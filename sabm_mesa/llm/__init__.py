@@ -234,7 +234,7 @@ def connect(
     named: str | None = None,
     connection: Connection | None = None,
     model: str = "",
-    mended: str = "",
+    before: str = "",
 ) -> Client:
     """The chain of clients for an endpoint.
 
@@ -243,7 +243,7 @@ def connect(
             connection.
         connection: how endpoints are reached; the defaults when None.
         model: the name of the model, to check that a budget in dollars can be kept.
-        mended: parameters as asked and as sent that a recorded run has learned of, as JSON.
+        before: the provenance of the last answer of a recorded run that goes on, as JSON.
 
     Raises:
         MissingKey: when the endpoint needs a key and the environment has none.
@@ -265,8 +265,9 @@ def connect(
         limiter = _limiters.setdefault(endpoint.identity, Limiter())
         supports_n = _supports_n.setdefault((endpoint.identity, model), SupportsN())
     endpoint.check_key()
-    if mended:
-        sender.dialect(model).adopt(**json.loads(mended))
+    if before:
+        told = json.loads(before)
+        sender.dialect(model).adopt(told.get("asked", told["sent"]), told["sent"])
     client: Client = NoteSentClient(FinishInFlightClient(sender), prices)
     client = PriceClient(client, prices)
     if how.budget is not None:

@@ -248,7 +248,7 @@ class BudgetClient:
 
     def _most(self, request: Request) -> Usage:
         contents = [content for _, content in request.messages]
-        return most_of(contents, request.max_tokens, self._prices.of(request.model), request.n)
+        return most_of(contents, request.limit, self._prices.of(request.model), request.n)
 
 
 def most_of(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sabm_mesa.core.asks import SentNotes
 
-_SENDING = {"n", "place", "needed", "sent"}
+_SENDING = {"n", "place", "needed", "sent", "room"}
 """Fields of a request that say how it is sent, and nothing of its content."""
+_OPTIONAL = ("seed", "reasoning_effort", "max_thought_tokens", "extra_body")
+"""Fields that a digest has only where they are set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,13 @@ class Request:
         seed: seed of the sampling; None leaves it to the server.
         needed: parameters that the study depends on: it fails when the model does not take them.
         sent: where it is noted before it leaves, or None.
+        reasoning_effort: how much the model is to think, in the words of the server, such as
+            ``"low"``; None leaves it to the server.
+        max_thought_tokens: tokens of thoughts at most, besides those of the answer; None for as
+            many as a model turns out to need.
+        extra_body: name → value of more fields of the request.
+        room: tokens of thoughts besides those of the answer, for a model that turned out to think
+            where `max_thought_tokens` says nothing.
     """
 
     model: str
@@ -44,6 +54,17 @@ class Request:
     seed: int | None = None
     needed: frozenset[str] = frozenset()
     sent: SentNotes | None = field(default=None, repr=False, compare=False)
+    reasoning_effort: str | None = None
+    max_thought_tokens: int | None = None
+    extra_body: Mapping[str, Any] | None = None
+    room: int = 0
+
+    @property
+    def limit(self) -> int | None:
+        """Tokens of the answer and its thoughts at most, as it is sent; None: no limit is sent."""
+        if self.max_tokens is None:
+            return None
+        return self.max_tokens + (self.max_thought_tokens or self.room)
 
     def digest(self) -> str:
         """SHA-256 of the exact request for one answer, hexadecimal.
@@ -52,8 +73,9 @@ class Request:
         recording does not depend on that.
         """
         parts = {name: getattr(self, name) for name in self.__slots__ if name not in _SENDING}
-        if self.seed is None:  # as it was before there were seeds
-            del parts["seed"]
+        for name in _OPTIONAL:
+            if parts[name] is None:
+                del parts[name]
         text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -95,7 +117,12 @@ class Completion:
         retries: how often the request had to be sent again.
         stopped: whether the run was stopped while the answer was under way.
         note: the note of its request among the sent ones, or None.
-        mended: the parameters as asked and as sent, as JSON, where they differ.
+        asked_model: the model that was asked for.
+        response_id: the id that the server gave the response.
+        system_fingerprint: the configuration of the server, as far as it tells.
+        provider: the provider that answered, as a gateway tells it; else the endpoint.
+        parameters: the parameters of the request ``sent``, and those ``asked`` for where they
+            differ, as JSON; ``""`` when nothing was sent.
         parts: of a request for several answers each of those that came, with its share of the
             tokens and dollars; empty otherwise.
     """
@@ -114,7 +141,11 @@ class Completion:
     retries: int = 0
     stopped: bool = False
     note: int | None = None
-    mended: str = ""
+    asked_model: str = ""
+    response_id: str = ""
+    system_fingerprint: str = ""
+    provider: str = ""
+    parameters: str = ""
     parts: tuple[Completion, ...] = ()
 
 

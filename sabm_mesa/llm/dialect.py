@@ -123,15 +123,6 @@ class Dialect:
                 other = _OTHER_NAME.get(name)
                 self.changes[name] = other if other in sent else None
 
-    def record(self, asked: Mapping[str, Any]) -> str:
-        """The parameters as asked and as sent, as JSON; ``""`` when they are the same.
-
-        Args:
-            asked: the parameters as they were asked for.
-        """
-        told, sent = _plain(asked), _plain(self.mend(asked))
-        return "" if sent == told else json.dumps({"asked": told, "sent": sent}, sort_keys=True)
-
     def _is_named(self, name: str, said: str, body: Any) -> bool:
         sent = self.changes.get(name, name)
         if sent is None or (name == _FORM and self.form == len(_FORMS) - 1):
@@ -158,6 +149,18 @@ class Dialect:
             "left out" if new is None else f"sent as {new if name != _FORM else _KINDS[self.form]}",
         )  # fmt: skip
         return name
+
+
+def recorded(asked: Mapping[str, Any], sent: Mapping[str, Any]) -> str:
+    """The parameters as they are recorded: as JSON those sent, and those asked for if they differ.
+
+    Args:
+        asked: the parameters as they were asked for.
+        sent: the same as they were sent.
+    """
+    told, found = _plain(asked), _plain(sent)
+    both = {"sent": found} if found == told else {"asked": told, "sent": found}
+    return json.dumps(both, sort_keys=True, ensure_ascii=False)
 
 
 def dropped(asked: Mapping[str, Any], sent: Mapping[str, Any], needed: Collection[str]) -> str:

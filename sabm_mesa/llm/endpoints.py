@@ -62,7 +62,7 @@ _OWN_HEADERS = {
 }  # fmt: skip
 _OWN_FIELDS = {
     "model", "messages", "input", "n", "stream", "temperature", "top_p", "seed", "max_tokens",
-    "max_completion_tokens", "response_format",
+    "max_completion_tokens", "response_format", "reasoning_effort",
 }  # fmt: skip
 
 
@@ -176,7 +176,7 @@ def _endpoint(name: str, entry: Any, where: str) -> Endpoint:
         )
     hide_variable(variable)
     headers = _headers(entry.get("headers", {}), where)
-    extra = _extra_body(entry.get("extra_body", {}), where)
+    extra = check_extra_body(entry.get("extra_body", {}), f"{where}: extra_body")
     return Endpoint(url, name, variable, headers, extra, most)
 
 
@@ -198,18 +198,25 @@ def _headers(headers: Any, where: str) -> dict[str, str]:
     return headers
 
 
-def _extra_body(extra: Any, where: str) -> dict[str, Any]:
-    if not isinstance(extra, dict):
-        raise ParameterError(f"{where}: extra_body is a table.")
+def check_extra_body(extra: Any, where: str) -> Mapping[str, Any]:
+    """Check fields that are sent with each request besides those of the run.
+
+    Args:
+        extra: name → value.
+        where: where they stand, for errors.
+
+    Raises:
+        ParameterError: when it is no table, has a field of the run itself, or cannot be sent.
+    """
+    if not isinstance(extra, Mapping):
+        raise ParameterError(f"{where} is a table of fields, not {extra!r}.")
     if taken := sorted(_OWN_FIELDS & set(extra)):
-        raise ParameterError(
-            f"{where}: extra_body cannot have {taken[0]!r}, which the run sets (--set)."
-        )
+        raise ParameterError(f"{where} cannot have {taken[0]!r}, which the run sets (--set).")
     try:
         json.dumps(extra, allow_nan=False)
     except (TypeError, ValueError):
         raise ParameterError(
-            f"{where}: extra_body has a value that JSON does not have, such as a date."
+            f"{where} has a value that JSON does not have, such as a date."
         ) from None
     return extra
 

@@ -32,6 +32,7 @@ from jinja2 import TemplateError
 from sabm_mesa.errors import BadRequest, ParameterError, error_message
 from sabm_mesa.llm.budget import ANSWER_TOKENS
 from sabm_mesa.llm.client import Completion, Request
+from sabm_mesa.llm.dialect import recorded
 from sabm_mesa.llm.reading import read_completion
 
 LIBRARY = "llama_cpp"
@@ -103,7 +104,7 @@ class GGUFClient:
         try:
             body = self._llama.create_chat_completion(
                 messages=[{"role": role, "content": said} for role, said in request.messages],
-                max_tokens=request.max_tokens or ANSWER_TOKENS,
+                max_tokens=request.limit or ANSWER_TOKENS,
                 model=self.file,
                 **{name: value for name, value in optional.items() if value is not None},
             )
@@ -114,7 +115,9 @@ class GGUFClient:
                 "and the file needs a chat template that takes a system message."
             ) from None
         done = read_completion(body, request, time.perf_counter() - started)
-        return replace(done, cost_usd=0.0)
+        sent = {name: value for name, value in optional.items() if value is not None}
+        told = {**sent, "max_tokens": request.limit or ANSWER_TOKENS}
+        return replace(done, cost_usd=0.0, provider="llama.cpp", parameters=recorded(told, told))
 
     def _tokens(self, prompt: Sequence[int], **options: Any) -> Iterator[int]:
         """The tokens of an answer, until it is given up."""

@@ -116,8 +116,7 @@ class NoteSentClient:
         contents = [content for _, content in request.messages]
         price = self._prices.of(request.model)
         found = [
-            most_of(some, request.max_tokens, price)
-            for some in [contents, *([[]] * (request.n - 1))]
+            most_of(some, request.limit, price) for some in [contents, *([[]] * (request.n - 1))]
         ]
         return found if price else [replace(each, cost_usd=math.nan) for each in found]
 

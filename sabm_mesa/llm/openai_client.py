@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from sabm_mesa import errors
 from sabm_mesa.core.answers import BY_FILTER
 from sabm_mesa.errors import KEY_VARIABLE, BadRequest, LLMError
 from sabm_mesa.llm.client import Completion, EmbeddingRequest, Request
-from sabm_mesa.llm.dialect import Dialect, dropped
+from sabm_mesa.llm.dialect import Dialect, dropped, recorded
 from sabm_mesa.llm.endpoints import OPENAI_URL, Endpoint
 from sabm_mesa.llm.reading import is_filtered, read_completion, read_embeddings, read_models
 from sabm_mesa.llm.translation import Translator, without_key
@@ -126,12 +127,12 @@ class OpenAIClient:
                     options={"security": {"bearer_auth": True}},
                 )
             done = read(response.json(), request, time.perf_counter() - started)
-            return without_key(replace(done, mended="" if embeds else dialect.record(asked)))
+            return without_key(self._with_origin(done, request, params))
         except _FAILURES as error:
             if isinstance(error, openai.APIStatusError) and not embeds:
                 if is_filtered(error.body):
-                    mended = dialect.record(asked)
-                    return _refused(request, time.perf_counter() - started, mended)
+                    refused = _refused(request, time.perf_counter() - started)
+                    return without_key(self._with_origin(refused, request, params))
                 if dialect.version != version or dialect.learn(
                     asked, error.status_code, error.body
                 ):
@@ -199,7 +200,8 @@ class OpenAIClient:
         optional = {
             "temperature": request.temperature,
             "top_p": request.top_p,
-            self._limit: request.max_tokens,
+            "reasoning_effort": request.reasoning_effort,
+            self._limit: request.limit,
             "n": request.n if request.n > 1 else None,
             "seed": request.seed,
             "response_format": request.schema,
@@ -208,14 +210,32 @@ class OpenAIClient:
 
     def _body(self, request: Request, parameters: dict[str, Any]) -> dict[str, Any]:
         messages = [{"role": role, "content": content} for role, content in request.messages]
-        body = {"model": request.model, "messages": messages, **parameters}
-        form = {name: parameters[name] for name in ("response_format",) if name in parameters}
-        return {**body, **self.endpoint.extra_body, **form}
+        extra = {**self.endpoint.extra_body, **(request.extra_body or {})}
+        return {"model": request.model, "messages": messages, **parameters, **extra}
+
+    def _with_origin(
+        self, done: Completion, request: Request, parameters: Mapping[str, Any]
+    ) -> Completion:
+        """A completion, and its parts, with where it comes from."""
+        extra = {**self.endpoint.extra_body, **(request.extra_body or {})}
+        asked = self._asked(request)
+        limits = {self._limit: request.max_tokens, "max_thought_tokens": request.max_thought_tokens}
+        asked |= {name: value for name, value in limits.items() if value is not None}
+        parts = tuple(self._with_origin(part, request, parameters) for part in done.parts)
+        return replace(
+            done,
+            provider=done.provider or self.endpoint.where,
+            parameters=recorded({**asked, **extra}, {**parameters, **extra}),
+            parts=parts,
+        )
 
 
-def _refused(request: Request, latency_s: float, mended: str) -> Completion:
+def _refused(request: Request, latency_s: float) -> Completion:
     """A prompt that a content filter refused is a refused answer, and nothing is billed."""
-    one = Completion("", request.model, BY_FILTER, latency_s=latency_s, cost_usd=0.0, mended=mended)
+    one = Completion(
+        "", request.model, BY_FILTER,
+        latency_s=latency_s, cost_usd=0.0, asked_model=request.model,
+    )  # fmt: skip
     return one if request.n == 1 else replace(one, parts=(one,) * request.n)
 
 

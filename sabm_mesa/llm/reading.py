@@ -79,6 +79,10 @@ def read_completion(body: Any, request: Request, latency_s: float) -> Completion
         thoughts=answers[0].thoughts,
         latency_s=latency_s,
         cost_usd=_dollars(usage),
+        asked_model=request.model,
+        response_id=_word(body.get("id")),
+        system_fingerprint=_word(body.get("system_fingerprint")),
+        provider=_word(body.get("provider")),
     )
     return whole if request.n == 1 else replace(whole, parts=_parts(whole, answers))
 
@@ -253,6 +257,7 @@ def read_embeddings(body: Any, request: Request, latency_s: float) -> Completion
         prompt_tokens=_count(usage.get("prompt_tokens")),
         latency_s=latency_s,
         cost_usd=_dollars(usage),
+        asked_model=request.model,
     )
 
 
@@ -295,6 +300,10 @@ def _text(content: Any) -> str:
     if not isinstance(content, str):
         raise ValueError(f"{type(content).__name__} in place of a text")  # noqa: TRY004
     return replace_surrogates(content)
+
+
+def _word(value: Any) -> str:
+    return replace_surrogates(value) if isinstance(value, str) else ""
 
 
 def _count(value: Any) -> int:

@@ -9,6 +9,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 import aiohttp
 import openai
@@ -38,14 +39,19 @@ _LONGEST_DETAIL = 300
 _QUOTA = "insufficient_quota"
 
 
+_FROM_SERVER = (
+    "text", "thoughts", "model", "finish_reason", "response_id", "system_fingerprint", "provider",
+    "parameters",
+)  # fmt: skip
+"""Fields of a completion that may hold what a server, or an endpoint's entry, says."""
+
+
 def without_key(done: Completion) -> Completion:
     """The completion without the key, which a server may send back."""
+    hidden: dict[str, Any] = {n: errors.without_key(getattr(done, n)) for n in _FROM_SERVER}
     return replace(
         done,
-        text=errors.without_key(done.text),
-        thoughts=errors.without_key(done.thoughts),
-        model=errors.without_key(done.model),
-        finish_reason=errors.without_key(done.finish_reason),
+        **hidden,
         parts=tuple(map(without_key, done.parts)),
     )
 

@@ -11,12 +11,16 @@ from annotated_types import Ge, Le
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.parameters import check_fields
+from sabm_mesa.errors import ParameterError, about
 from sabm_mesa.llm.client import Client, Completion, Request
+from sabm_mesa.llm.endpoints import check_extra_body
 from sabm_mesa.minds.base import Mind
 
 Temperature = Annotated[float, Ge(0)] | None
 MaxTokens = Annotated[int, Ge(1)] | None
 TopP = Annotated[float, Ge(0), Le(1)] | None
+Effort = str | None
+ExtraBody = Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,11 @@ class LLMSettings:
         temperature: sampling temperature; None leaves it to the server.
         max_tokens: tokens of an answer at most; None leaves it to the server.
         top_p: nucleus sampling; None leaves it to the server.
+        reasoning_effort: how much a model that thinks is to think, in the words of its server,
+            such as ``"low"``; None leaves it to the server.
+        max_thought_tokens: tokens of thoughts at most, besides those of the answer. None: as many
+            as `sabm_mesa.llm.thinking` allows a model that turns out to think.
+        extra_body: name → value of more fields of each request, as the server knows them.
 
     Raises:
         ParameterError: for a value out of its range.
@@ -35,10 +44,26 @@ class LLMSettings:
     temperature: Temperature = None
     max_tokens: MaxTokens = None
     top_p: TopP = None
+    reasoning_effort: Effort = None
+    max_thought_tokens: MaxTokens = None
+    extra_body: ExtraBody = None
 
     def __post_init__(self) -> None:
         """Refuse what no server takes."""
         check_fields(self)
+        if self.reasoning_effort is not None and not _is_word(self.reasoning_effort):
+            raise ParameterError(
+                f"reasoning_effort is a word that the server knows, such as low (got "
+                f"{self.reasoning_effort!r}).",
+                parameter="reasoning_effort",
+            )
+        if self.extra_body is not None:
+            with about("extra_body"):
+                check_extra_body(self.extra_body, "extra_body")
+
+
+def _is_word(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
 SAMPLING = tuple(each.name for each in fields(LLMSettings))
@@ -114,6 +139,9 @@ class LLMMind(Mind):
             temperature=self.settings.temperature,
             max_tokens=self.settings.max_tokens,
             top_p=self.settings.top_p,
+            reasoning_effort=self.settings.reasoning_effort,
+            max_thought_tokens=self.settings.max_thought_tokens,
+            extra_body=self.settings.extra_body,
             schema=ask.spec.schema() if ask.answer_format == "json" else None,
             place=(key.round, key.phase, ask.position) if at_once else None,
             needed=self._needed,
@@ -140,7 +168,11 @@ def as_reply(completion: Completion, ask: Ask) -> Reply:
         model=completion.model,
         finish_reason=completion.finish_reason,
         retries=completion.retries,
-        mended=completion.mended,
+        asked_model=completion.asked_model,
+        response_id=completion.response_id,
+        system_fingerprint=completion.system_fingerprint,
+        provider=completion.provider,
+        parameters=completion.parameters,
         stopped=completion.stopped,
         note=completion.note,
     )

@@ -379,15 +379,16 @@ def _language_model(spec: str, rest: str, context: MindContext) -> LLMMind:
     client: Client = (
         ScriptedClient(())
         if context.asks_nobody
-        else connect(named or None, context.connection, name, _mended(spec, context))
+        else connect(named or None, context.connection, name, _as_sent_before(spec, context))
     )
     needed = context.connection.needed if context.connection else frozenset[str]()
     return LLMMind(name, client, context.settings, spec, context.together, needed)
 
 
-def _mended(spec: str, context: MindContext) -> str:
-    """The record of a model's dialect, in a recorded run that goes on."""
+def _as_sent_before(spec: str, context: MindContext) -> str:
+    """The provenance of a model's last answer in a recorded run that goes on, as JSON."""
     if context.replaying is None:
         return ""
-    rows = list(context.replaying.recorded.asks.values())[::-1]
-    return next((row["mended"] for row in rows if row["mended"] and row["mind"] == spec), "")
+    recorded = context.replaying.recorded
+    last = (row for row in list(recorded.asks.values())[::-1] if row["mind"] == spec)
+    return next((found for row in last if (found := recorded.provenance(row))), "")

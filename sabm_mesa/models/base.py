@@ -36,7 +36,15 @@ from sabm_mesa.errors import (
 )
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.base import Mind
-from sabm_mesa.minds.llm import LLMSettings, MaxTokens, Temperature, TopP
+from sabm_mesa.minds.llm import (
+    SAMPLING,
+    Effort,
+    ExtraBody,
+    LLMSettings,
+    MaxTokens,
+    Temperature,
+    TopP,
+)
 from sabm_mesa.minds.specs import (
     MindContext,
     Minds,
@@ -58,8 +66,7 @@ A = TypeVar("A", bound=SmartAgent)
 OF_PROMPTS = frozenset({"condition", "variant", "prompts", "personas"})
 """Parameters that change the prompts."""
 OF_EVERY_SCENARIO = OF_PROMPTS | {
-    "answer_format", "max_attempts", "max_tokens", "minds", "n_rounds", "reading", "temperature",
-    "top_p",
+    "answer_format", "max_attempts", "minds", "n_rounds", "reading", *SAMPLING,
 }  # fmt: skip
 """Parameters that can change during a run of any scenario."""
 COLUMNS_OF_ASKS = (
@@ -93,6 +100,11 @@ class SmartModel(mesa.Model):
         temperature: sampling temperature of language models; None leaves it to the server.
         max_tokens: tokens of an answer at most; None leaves it to the server.
         top_p: nucleus sampling of language models; None leaves it to the server.
+        reasoning_effort: how much language models are to think, in the words of the server, such
+            as ``"low"``; None leaves it to the server.
+        max_thought_tokens: tokens of thoughts at most, besides `max_tokens`; None for as many as
+            `sabm_mesa.llm.thinking` allows a model that turns out to think.
+        extra_body: name → value of more fields of each request to a language model.
         connection: how the endpoints of language models are reached.
         recording: a recording, or a path; False for none. None (default) records a run with
             language models into the folder ``sabm_recordings`` and no other. `replay`, `resume`
@@ -187,6 +199,9 @@ class SmartModel(mesa.Model):
         temperature: Temperature = None,
         max_tokens: MaxTokens = None,
         top_p: TopP = None,
+        reasoning_effort: Effort = None,
+        max_thought_tokens: MaxTokens = None,
+        extra_body: ExtraBody = None,
         connection: Connection | None = None,
         recording: Where = None,
     ) -> None:
@@ -206,7 +221,9 @@ class SmartModel(mesa.Model):
         self.answer_format: Format = answer_format
         self.reading: Rung = reading
         self.max_attempts = max_attempts
-        self.llm_settings = LLMSettings(temperature, max_tokens, top_p)
+        self.llm_settings = LLMSettings(
+            temperature, max_tokens, top_p, reasoning_effort, max_thought_tokens, extra_body
+        )
         self.round, self.playing, self.in_flight = -1, False, 0
         self.usage, self.total, self.critical_path_asks = Usage(), Usage(), 0
         self.recorder: Recorder = NoRecording()

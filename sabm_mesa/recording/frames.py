@@ -27,6 +27,7 @@ _TYPES: dict[str, type] = {
     **dict.fromkeys((*KEY, "attempts", "retries", "rounds", "asks", "invalid", "position"), int),
     **dict.fromkeys(("prompt_tokens", "cached_tokens", "completion_tokens", "thought_tokens"), int),
     **dict.fromkeys(("cost_usd", "paid_usd", "latency_s", "number"), float),
+    "provenance": float,
     **dict.fromkeys(("valid", "final", "copied"), bool),
     "phase": str,
 }
@@ -122,7 +123,9 @@ class Recorded:
             ``reasoning``, ``valid``, ``reason`` (why not), ``prompt_tokens``,
             ``cached_tokens``, ``completion_tokens``, ``thought_tokens`` (those of thoughts among
             them, if the server tells), ``cost_usd`` (dollars), ``latency_s`` (seconds),
-            ``served_model``, ``finish_reason``, ``retries``, and
+            ``served_model``, ``finish_reason``, ``retries``, ``response_id``, ``provenance`` (JSON:
+            the ``model`` asked for, ``provider``, ``system_fingerprint``, and the parameters
+            ``sent``, with those ``asked`` for where they differ), and
             ``copied`` (answered, and paid for, in the parent of a fork) ``position`` (the turn of
             the phase in which it was asked, from 0: the order of speakers), and ``final`` (whether
             this attempt decided; after one that did not, the question was asked again).
@@ -249,6 +252,8 @@ class _Tables:
     def asks(self, messages: bool, run: int | None = None) -> pd.DataFrame:
         """One row an attempt, with the chats as JSON when `messages` are wanted."""
         asks = self._table(f"SELECT * FROM asks {_where(run)}", run)
+        known = (None if math.isnan(key) else self._texts[int(key)] for key in asks["provenance"])
+        asks["provenance"] = pd.Series(list(known), dtype=str)
         if not messages:
             return asks.drop(columns="messages")
         chats = [self._as_json(stored) for stored in asks["messages"]]

@@ -13,6 +13,7 @@ from typing import Any
 
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.asks import Key
+from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.errors import RecordingError, ReplayMismatch
 from sabm_mesa.recording.store import (
     HEADER_COLUMNS,
@@ -119,8 +120,29 @@ class RecordedRun(RunHeader):
             finish_reason=row["finish_reason"],
             request=row["request"] or "",
             retries=row["retries"],
-            mended=row["mended"] or "",
+            response_id=row["response_id"] or "",
+            **self._origin(row),
         )
+
+    def provenance(self, row: sqlite3.Row) -> str:
+        """The provenance of an answer, as JSON; ``""`` when nothing was sent."""
+        if row["provenance"] is None:
+            return ""
+        with reporting_damage(self.path):
+            return self._content.lines.by_id[row["provenance"]]
+
+    def _origin(self, row: sqlite3.Row) -> dict[str, Any]:
+        """The fields of a reply that the provenance of an answer gives."""
+        if not (stored := self.provenance(row)):
+            return {}
+        with reporting_damage(self.path):
+            told = json.loads(stored)
+            return {
+                "asked_model": told.get("model", ""),
+                "provider": told.get("provider", ""),
+                "system_fingerprint": told.get("system_fingerprint", ""),
+                "parameters": to_json({k: told[k] for k in ("asked", "sent") if k in told}),
+            }
 
     def messages(self, row: sqlite3.Row) -> Messages:
         """The messages that were sent for an answer, exactly; none when nothing was sent.

@@ -262,7 +262,7 @@ class ReplayRecorder(Recorder):
             raise self._differs(
                 attempt,
                 "the messages are the same, but the request was made with another model, other "
-                "settings (temperature, max_tokens, top_p) or another answer format, or by a mind "
+                "settings (temperature, max_tokens, …) or another answer format, or by a mind "
                 f"of your own: give it with minds={{{attempt.mind!r}: mind}}",
             )
 

@@ -29,7 +29,8 @@ CREATE INDEX runs_by_spec ON runs (json_extract(tags, '$.spec'));
 -- The templates of the prompt entries, by their hash.
 CREATE TABLE prompts (hash TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
 
--- Text that was sent, one row for each different line. A message is its lines joined by line feeds.
+-- Text that was sent, one row for each different line (a message is its lines joined by line feeds),
+-- and the provenance of answers, one row for each different one.
 CREATE TABLE texts (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, text TEXT NOT NULL);
 
 CREATE TABLE asks (
@@ -60,7 +61,9 @@ CREATE TABLE asks (
     served_model      TEXT    NOT NULL,
     finish_reason     TEXT    NOT NULL,
     retries           INTEGER NOT NULL,
-    mended            TEXT,             -- JSON: parameters as asked and as sent; NULL when they are the same
+    response_id       TEXT,             -- that the server gave the response; NULL: none
+    provenance        INTEGER,          -- text id of JSON: model, provider, system_fingerprint; parameters as
+                                        -- sent, and as asked where they differ; NULL: nothing was sent
     copied            INTEGER NOT NULL, -- 1: answered, and paid for, in the parent of a fork
     position          INTEGER NOT NULL, -- the turn of the phase, from 0, as if all were one by one
     final             INTEGER NOT NULL, -- 1: this attempt decided; 0: the question was asked again

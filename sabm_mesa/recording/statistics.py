@@ -245,10 +245,37 @@ def mended_requests(path: str | Path, runs: Sequence[int]) -> dict[str, Any]:
     Raises:
         RecordingError: when it cannot be read.
     """
-    query = "SELECT mind, mended FROM asks WHERE mended IS NOT NULL AND run IN ({})"
+    told = ((each["mind"], each) for each in origins(path, runs) if "asked" in each)
+    return {mind: {"asked": each["asked"], "sent": each["sent"]} for mind, each in told}
+
+
+def origins(path: str | Path, runs: Sequence[int]) -> list[dict[str, Any]]:
+    """The provenance of the answers of language models.
+
+    Args:
+        path: the recording.
+        runs: the numbers of the runs.
+
+    Returns:
+        One for each different one, in the order in which they first occurred: ``mind``, ``model``
+        (asked for), ``served_model``, ``provider``, ``system_fingerprint``, the parameters
+        ``sent``, those ``asked`` for where they differ, and ``answers``, their number. What a
+        server does not tell is missing.
+
+    Raises:
+        RecordingError: when it cannot be read.
+    """
+    query = (
+        "SELECT mind, served_model, texts.text, count(*) FROM asks "
+        "JOIN texts ON texts.id = asks.provenance WHERE run IN ({}) "
+        "GROUP BY mind, served_model, provenance ORDER BY min(provenance), served_model"
+    )
     with reporting_damage(Path(path)), open_for_reading(path) as connection:
         found = connection.execute(query.format(", ".join(map(str, runs)))).fetchall()
-        return {mind: json.loads(mended) for mind, mended in dict.fromkeys(map(tuple, found))}
+        return [
+            {"mind": mind, "served_model": served, **json.loads(text), "answers": n}
+            for mind, served, text, n in found
+        ]
 
 
 def repeated_prefixes(

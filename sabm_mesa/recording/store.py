@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import platform
 import sqlite3
@@ -9,7 +10,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from itertools import accumulate
@@ -25,20 +26,21 @@ from sabm_mesa.errors import OutputError, RecordingError, SabmError
 
 APPLICATION_ID = 0x5AB3
 """Marks an SQLite file as a recording."""
-FORMAT = 5
+FORMAT = 6
 ASK_COLUMNS = (
     "run", "round", "phase", "agent", "call", "attempt", "name", "mind", "messages", "request",
     "raw", "thoughts", "form", "value", "read_as", "reasoning", "valid", "reason", "prompt_tokens",
     "cached_tokens", "completion_tokens", "thought_tokens", "cost_usd", "latency_s",
-    "served_model", "finish_reason", "retries", "mended", "copied", "position", "final",
+    "served_model", "finish_reason", "retries", "response_id", "provenance", "copied",
+    "position", "final",
 )  # fmt: skip
 INSERT_ASK = f"INSERT INTO asks VALUES ({', '.join('?' * len(ASK_COLUMNS))})"
 INSERT_SENT = "INSERT INTO sent VALUES (?, ?, ?, ?, ?, ?, ?)"
 DELETE_SENT = "DELETE FROM sent WHERE session = ? AND number = ?"
 INSERT_MODEL_DATA = "INSERT INTO model_data VALUES (?, ?, ?)"
 INSERT_AGENT_DATA = "INSERT INTO agent_data VALUES (?, ?, ?)"
-MESSAGES, COPIED = ASK_COLUMNS.index("messages"), ASK_COLUMNS.index("copied")
-"""Places in a row of asks. The messages stand there as texts until they are written."""
+MESSAGES, PROVENANCE, COPIED = map(ASK_COLUMNS.index, ("messages", "provenance", "copied"))
+"""Places in a row of asks. Messages and provenance stand there as texts until they are written."""
 _TRANSIENT = {
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_READONLY,
@@ -110,7 +112,7 @@ def _version(package: str) -> str | None:
 
 
 def ask_row(run: int, attempt: Attempt) -> list[Any]:
-    """The row of one attempt; the messages still stand in it as texts."""
+    """The row of one attempt; messages and provenance still stand in it as texts."""
     ask, reply = attempt.ask, attempt.reply
     reading = attempt.reading
     text = isinstance(reply.answer, str)
@@ -139,11 +141,21 @@ def ask_row(run: int, attempt: Attempt) -> list[Any]:
         reply.model,
         reply.finish_reason,
         reply.retries,
-        reply.mended or None,
+        reply.response_id or None,
+        _provenance(reply.asked_model, reply.provider, reply.system_fingerprint, reply.parameters),
         False,
         ask.position,
         attempt.final,
     ]
+
+
+@lru_cache
+def _provenance(model: str, provider: str, fingerprint: str, parameters: str) -> str | None:
+    """The provenance that many answers share, as JSON; None when nothing was sent."""
+    if not parameters:
+        return None
+    told = {"model": model, "provider": provider, "system_fingerprint": fingerprint}
+    return to_json({k: v for k, v in told.items() if v} | json.loads(parameters))
 
 
 def sent_row(session: str, note: int, run: int, model: str, most: Usage) -> list[Any]:

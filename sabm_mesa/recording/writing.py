@@ -39,6 +39,7 @@ from sabm_mesa.recording.store import (
     INSERT_MODEL_DATA,
     INSERT_SENT,
     MESSAGES,
+    PROVENANCE,
     RunHeader,
     Session,
     as_steps,
@@ -279,9 +280,9 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _copied(run: int, found: sqlite3.Row, parent: RecordedRun) -> list[Any]:
-    """An answer of the parent as one of the new run; its messages stand in it as texts."""
+    """An answer of the parent as one of the new run; what is stored once stands in it as text."""
     row = [run, *tuple(found)[1:]]
-    row[COPIED] = 1
+    row[COPIED], row[PROVENANCE] = 1, parent.provenance(found) or None
     if found["messages"] is not None:
         row[MESSAGES] = [
             {"role": role, "content": content} for role, content in parent.messages(found)
@@ -742,6 +743,7 @@ class LineIds:
             rows = [row for _, row in group]
             if sql is INSERT_ASK:
                 self._number(connection, [row for row in rows if row[MESSAGES] is not None])
+                self._intern(connection, [row for row in rows if row[PROVENANCE] is not None])
             connection.executemany(sql, rows)
 
     def _number(self, connection: sqlite3.Connection, rows: list[list[Any]]) -> None:
@@ -753,6 +755,14 @@ class LineIds:
             row[MESSAGES] = to_json(
                 [[role, as_steps([ids[line] for line in content])] for role, content in chat]
             )
+
+    def _intern(self, connection: sqlite3.Connection, rows: list[list[Any]]) -> None:
+        """Put a number for the provenance in rows of asks, and enter each different one."""
+        if not rows:
+            return
+        ids = self._ids_of(connection, dict.fromkeys(row[PROVENANCE] for row in rows))
+        for row in rows:
+            row[PROVENANCE] = ids[row[PROVENANCE]]
 
     def _ids_of(self, connection: sqlite3.Connection, lines: Iterable[str]) -> dict[str, int]:
         ids = {line: self._ids.get(line, 0) for line in lines}

@@ -20,6 +20,7 @@ from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.core.prompts import NO_PERSONA, PromptBook
 from sabm_mesa.describe.docstrings import arguments
 from sabm_mesa.errors import about
+from sabm_mesa.minds.llm import SAMPLING
 from sabm_mesa.visualization.access import open_to_others
 from sabm_mesa.visualization.connections import use_poll
 from sabm_mesa.visualization.html import html, inside
@@ -32,7 +33,7 @@ Kind = Literal["slider", "checkbox", "select", "suggest", "text"]
 LEFT_OUT = SERVICES | {"prompts", "party", "memory_relevance"}
 """Parameters that cannot be set in a browser: services, addresses, paths of files on the server."""
 FIRST = ("minds", "condition", "personas")
-FURTHER = {"variant", "temperature", "max_tokens", "top_p"}
+FURTHER = {"variant", *SAMPLING}
 """Settings of prompts and language models, also where a scenario has defaults of its own."""
 SLIDER_MAX = 100
 _HELP = {

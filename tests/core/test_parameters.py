@@ -76,6 +76,9 @@ def test_all_parameters_are_kept_with_their_values_but_not_the_services(tmp_path
         "temperature": None,
         "max_tokens": None,
         "top_p": None,
+        "reasoning_effort": None,
+        "max_thought_tokens": None,
+        "extra_body": None,
     }
 
 

@@ -66,10 +66,10 @@ def test_what_is_refused_is_mended_once(name: str, caplog: pytest.LogCaptureFixt
             refused = server.stats["refused"]
             others = complete(client, *(ask(f"Hello {i}", **ALL) for i in range(5)))
         assert server.stats["refused"] == refused <= 5
-    told = json.loads(first.mended)
+    told = json.loads(first.parameters)
     assert told["sent"] == SENT[name]
     assert told["asked"]["temperature"] == 0.7
-    assert {done.mended for done in others} == {first.mended}
+    assert {done.parameters for done in others} == {first.parameters}
     assert len(caplog.records) == refused
     assert all("'stub'" in record.message for record in caplog.records)
 
@@ -78,7 +78,7 @@ def test_what_is_refused_is_mended_once(name: str, caplog: pytest.LogCaptureFixt
 def test_what_is_taken_is_sent_as_it_is(name: str) -> None:
     with LLMServer(dialect=DIALECTS[name]) as server, Chain(server.url) as client:
         (done,) = complete(client, ask(**ALL))
-        assert (done.mended, server.stats.get("refused", 0)) == ("", 0)
+        assert ("asked" in done.parameters, server.stats.get("refused", 0)) == (False, 0)
 
 
 def test_400_requests_that_meet_it_at_once_all_go_through(
@@ -86,7 +86,7 @@ def test_400_requests_that_meet_it_at_once_all_go_through(
 ) -> None:
     with LLMServer(dialect=DIALECTS["gpt5"]) as server, Chain(server.url) as client:
         found = complete(client, *(ask(f"Hello {i}", **ALL) for i in range(400)))
-    assert {json.loads(done.mended)["sent"]["max_completion_tokens"] for done in found} == {50}
+    assert {json.loads(done.parameters)["sent"]["max_completion_tokens"] for done in found} == {50}
     assert len(caplog.records) == 3
 
 
@@ -126,8 +126,10 @@ def test_a_dialect_crossed_with_a_fault(name: str, fault: str, tmp_path: Path) -
         model.run_model()
         model.close()
     assert (model.total.asks, model.total.invalid) == (9, 0)
-    ((mended, raw),) = rows(path, "SELECT count(mended), count(*) FROM asks")
-    assert mended == raw
+    joined = "SELECT DISTINCT text FROM asks JOIN texts ON texts.id = provenance"
+    ((told,),) = rows(path, joined)
+    assert {"asked", "sent"} <= {*json.loads(told)}
+    assert rows(path, "SELECT count(*) FROM asks WHERE provenance IS NULL") == [(0,)]
 
 
 def test_a_resume_meets_no_dialect_again(tmp_path: Path) -> None:

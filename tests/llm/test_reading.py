@@ -21,7 +21,10 @@ def test_all_that_is_reported_is_kept() -> None:
         "completion_tokens": 4,
         "prompt_tokens_details": {"cached_tokens": 20},
     }
-    assert read({"content": "42"}, usage, model="stub-2026") == Completion(
+    told = {
+        "model": "stub-2026", "id": "chatcmpl-1", "system_fingerprint": "fp_1", "provider": "Azure",
+    }  # fmt: skip
+    assert read({"content": "42"}, usage, **told) == Completion(
         "42",
         "stub-2026",
         "stop",
@@ -30,6 +33,10 @@ def test_all_that_is_reported_is_kept() -> None:
         20,
         latency_s=1.5,
         cost_usd=pytest.approx(float("nan"), nan_ok=True),
+        asked_model="stub",
+        response_id="chatcmpl-1",
+        system_fingerprint="fp_1",
+        provider="Azure",
     )
 
 
