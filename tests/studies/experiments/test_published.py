@@ -38,6 +38,8 @@ UNCLAIMED = {
     ("evacuation-figure-9", "left"), ("evacuation-figure-9", "bottom"),
     ("evacuation-figure-9", "right"), ("evacuation-figure-14", "left_inside"),
     ("evacuation-figure-14", "cleared"), ("evacuation-figure-16", "evenness"),
+    *((f"bertrand-figure-{n}", "collusive") for n in ("6a", "6b", "6c", "7", "13", "18")),
+    *((f"bertrand-figure-{n}", "index") for n in ("6b", "6c", "7", "11", "18")),
 }  # fmt: skip
 """Measures of which nothing is claimed or published; the notes say what they are for."""
 
