@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typer.exceptions import TyperException
 
 from sabm_mesa.cli import (
+    check,
     cost,
     describe,
     doctor,
@@ -31,6 +32,7 @@ from sabm_mesa.errors import MissingKey, SabmError, one_line
 
 __all__ = [
     "app",
+    "check",
     "cost",
     "describe",
     "doctor",

@@ -57,7 +57,7 @@ def cost(
     isolation.apply()
     if line := isolation_of([parameters.get("minds", "classical")]):
         say(line, err=True)
-    estimated = estimate(registry.scenario(name), parameters, runs, recording, prices)
+    estimated = estimate(registry.load(name), parameters, runs, recording, prices)
     say(export.readable_json(estimated.as_dict()) if as_json else in_words(estimated))
 
 

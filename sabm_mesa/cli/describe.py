@@ -14,6 +14,7 @@ from sabm_mesa.cli.options import (
     AsJson,
     FileMindOptions,
     RunOptions,
+    ScenarioFile,
     complete_scenarios,
     isolation_of,
     with_options,
@@ -39,7 +40,8 @@ def describe(
         str,
         typer.Argument(
             metavar="SCENARIO|RECORDING",
-            help="Name of a scenario, such as kbc; or a recording, such as out/recording.sqlite.",
+            help="Name of a scenario, such as kbc, or its file, FILE.py; or a recording, such as "
+            "out/recording.sqlite.",
             autocompletion=complete_scenarios,
         ),
     ],
@@ -53,6 +55,7 @@ def describe(
             "default.",
         ),
     ] = None,
+    scenario: ScenarioFile = None,
     no_prompts: Annotated[
         bool, typer.Option("--no-prompts", help="Leave out the texts of prompts.")
     ] = False,
@@ -69,6 +72,8 @@ def describe(
     from sabm_mesa.describe import as_markdown, as_text
     from sabm_mesa.recording import export
 
+    if scenario is not None:
+        registry.load(scenario)
     parameters = setting.parameters()
     isolation.apply()
     if line := isolation_of([parameters.get("minds", "classical")]):
@@ -84,10 +89,10 @@ def describe(
 def _description(name: str, parameters: dict[str, Any], run: list[int] | None) -> Mapping[str, Any]:
     from sabm_mesa import describe
 
-    if name in registry.names() or not _is_path(name):
+    if name in registry.names() or registry.is_file(name) or not _is_path(name):
         if run is not None:
             raise ParameterError(f"--run names runs of a recording, and {name} is a scenario.")
-        return describe.describe(registry.scenario(name), parameters=parameters)
+        return describe.describe(registry.load(name), parameters=parameters)
     if parameters:
         raise ParameterError(
             f"{name} is a recording, which says itself what was run: leave out "

@@ -38,12 +38,13 @@ FILES = {"gguf:": ".gguf", "py:": ".py"}
 
 
 def complete_scenarios(incomplete: str) -> list[str]:
-    """The names of scenarios that begin so, also those of other packages.
+    """The names of scenarios that begin so, also those of other packages, and Python files.
 
     Args:
         incomplete: the text typed so far.
     """
-    return [name for name in registry.names() if name.startswith(incomplete)]
+    files = _files(incomplete, ".py") if incomplete else []
+    return [*(name for name in registry.names() if name.startswith(incomplete)), *files]
 
 
 def complete_minds(incomplete: str) -> list[str]:
@@ -74,12 +75,20 @@ ScenarioName = Annotated[
     str,
     typer.Argument(
         metavar="SCENARIO",
-        help="Name of the scenario, such as kbc.",
+        help="Name of the scenario, such as kbc, or a file of your own: FILE.py, FILE.py:CLASS.",
         autocompletion=complete_scenarios,
     ),
 ]
 RecordingPath = Annotated[
     Path, typer.Argument(metavar="RECORDING", help="A recording, such as out/recording.sqlite.")
+]
+ScenarioFile = Annotated[
+    str | None,
+    typer.Option(
+        "--scenario",
+        metavar="FILE.py",
+        help="The file of a scenario of your own that was recorded: FILE.py, FILE.py:CLASS.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Minds = Annotated[

@@ -17,12 +17,14 @@ from sabm_mesa.cli.options import (
     LLMOptions,
     Prompts,
     RecordingPath,
+    ScenarioFile,
     Settings,
     isolation_of,
     parameters_from,
     with_options,
 )
 from sabm_mesa.errors import KEY_VARIABLE, ParameterError
+from sabm_mesa.models import registry
 
 if TYPE_CHECKING:
     from sabm_mesa.llm import Connection
@@ -42,6 +44,7 @@ OnlyRuns = Annotated[
 def replay(
     recording: RecordingPath,
     run: OnlyRuns = None,
+    scenario: ScenarioFile = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for tables, plots and summary; none by default.")
     ] = None,
@@ -53,6 +56,8 @@ def replay(
     from sabm_mesa.recording import export, load_runs
     from sabm_mesa.runs import rerun
 
+    if scenario is not None:
+        registry.load(scenario)
     found = load_runs(recording, run)
     by_command: dict[tuple[str, str], list[RecordedRun]] = {}
     for recorded in found:
@@ -91,6 +96,7 @@ def replay(
 def resume(
     recording: RecordingPath,
     run: OnlyRuns = None,
+    scenario: ScenarioFile = None,
     *,
     llm: LLMOptions,
     isolation: FileMindOptions,
@@ -111,6 +117,8 @@ def resume(
     from sabm_mesa.recording import load_runs
     from sabm_mesa.runs import rerun
 
+    if scenario is not None:
+        registry.load(scenario)
     found = load_runs(recording, run) if run else rerun.to_resume(recording)
     connection = _agreed(llm.connection(found[0].connection), found, as_json=as_json)
     isolation.apply()
@@ -144,6 +152,7 @@ def fork(
     at: Annotated[int, typer.Option(min=0, help="First round (from 0) with the new parameters.")],
     out: Annotated[Path, typer.Option(help="Folder for recording, tables and plots.")],
     run: OnlyRuns = None,
+    scenario: ScenarioFile = None,
     *,
     set_: Settings = None,
     minds: Annotated[
@@ -170,6 +179,8 @@ def fork(
         set_ or [],
         {"minds": minds, "condition": condition, "n_rounds": rounds, "prompts": prompts},
     )
+    if scenario is not None:
+        registry.load(scenario)
     found = load_runs(recording, run) if run else rerun.latest(load_runs(recording))
     connection = _agreed(llm.connection(found[0].connection), found, as_json=as_json)
     isolation.apply()

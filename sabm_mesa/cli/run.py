@@ -56,7 +56,7 @@ def run(
     from sabm_mesa.recording import Recording
     from sabm_mesa.runs.run import check_animation, run_all
 
-    model = registry.scenario(name)
+    model = registry.load(name)
     parameters = setting.parameters(rng=seed)
     seed = parameters.pop("rng", None)
     connection = llm.connection()
@@ -68,7 +68,10 @@ def run(
     model(**parameters, rng=seed, connection=connection, recording=False)
     if line := isolation_of([parameters.get("minds", "classical")]):
         say(line, err=True)
-    with Recording(out / "recording.sqlite") as recording, Progress(name, runs) as progress:
+    with (
+        Recording(out / "recording.sqlite") as recording,
+        Progress(model.scenario_name, runs) as progress,
+    ):
         done = guarded(
             lambda: run_all(
                 model, parameters, runs=runs, seed=seed,

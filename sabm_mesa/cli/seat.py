@@ -45,7 +45,7 @@ def play(
         UsageError: for what cannot be played.
         RunError: when the game fails, or the person leaves it.
     """
-    model = registry.scenario(name)
+    model = registry.load(name)
     minds = with_others(model, parameters, others)
     game = Game(model, time_limit_s=time_limit_s, **{**parameters, "minds": minds})
     (seat,) = game.seats.values()

@@ -84,16 +84,16 @@ def sweep(
     from sabm_mesa.recording import export
     from sabm_mesa.runs.sweep import sweep as run_sweep
 
-    registry.scenario(name)
+    model = registry.load(name)
     varied, who = _varied(vary or [], minds or [])
     parameters = setting.parameters(minds=who)
     connection = llm.connection()
-    folder = out or Path("out", f"sweep-{name}")
+    folder = out or Path("out", f"sweep-{model.scenario_name}")
     isolation.apply()
     populations = varied.get("minds", [parameters.get("minds", "classical")])
-    with RunsDone(name, folder, lambda: isolation_of(populations)) as progress:
+    with RunsDone(model.scenario_name, folder, lambda: isolation_of(populations)) as progress:
         done = run_sweep(
-            name, varied, folder=folder, parameters=parameters, runs=runs, seed=seed, on=on,
+            model, varied, folder=folder, parameters=parameters, runs=runs, seed=seed, on=on,
             workers=workers, address=address, connection=connection, watch=progress.show,
         )  # fmt: skip
     say(export.readable_json(_summary(done)) if as_json else _said(done))

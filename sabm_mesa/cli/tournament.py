@@ -70,16 +70,16 @@ def tournament(
     from sabm_mesa.recording import export
     from sabm_mesa.studies import tournament as tournaments
 
-    model = registry.scenario(name)
+    model = registry.load(name)
     parameters = setting.parameters()
     if "minds" in parameters:
         raise ParameterError("The minds of a tournament are named after the scenario.")
     connection = llm.connection()
-    folder = out or Path("out", f"tournament-{name}")
+    folder = out or Path("out", f"tournament-{model.scenario_name}")
     isolation.apply()
     minds = [*files, *(against or [])]
     entered = [tournaments.spec_of(each) for each in minds]
-    with RunsDone(name, folder, lambda: isolation_of(entered)) as progress:
+    with RunsDone(model.scenario_name, folder, lambda: isolation_of(entered)) as progress:
         played = tournaments.play(
             model, minds, folder=folder, parameters=parameters,
             runs=runs, seed=seed, on=on, workers=workers, connection=connection,

@@ -51,8 +51,7 @@ def view(
     warnings.filterwarnings("ignore", category=UserWarning, module=r"solara\.")
     path = "/"
     if name is not None:
-        registry.scenario(name)
-        path = f"/scenario/{name}"
+        path = f"/scenario/{registry.load(name).scenario_name}"
     isolation.apply()
     if base_url is not None:
         os.environ[URL_VARIABLE] = check_url(base_url)

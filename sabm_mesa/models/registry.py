@@ -3,6 +3,9 @@
 Scenarios of other packages are found by their entry points, in the group ``sabm_mesa.scenarios``:
 the name of the scenario, and ``module:Class``. None of them is imported before it is used, and an
 unusable one does not affect the others.
+
+A scenario in a file, ``FILE.py`` or ``FILE.py:Class``, is known by its name once `load` was given
+the file. Nothing else runs a file: neither a recording that names it nor an address in a browser.
 """
 
 from __future__ import annotations
@@ -18,10 +21,18 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sabm_mesa.errors import UnknownName, UsageError, error_message, one_line
+from sabm_mesa.core.toml_io import expand_home
+from sabm_mesa.errors import (
+    UnknownName,
+    UsageError,
+    error_message,
+    format_user_error,
+    one_line,
+)
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+    from types import ModuleType
 
     from sabm_mesa.models.base import SmartModel
 
@@ -49,6 +60,9 @@ scenarios; their recordings replay and resume like all others."""
 GROUP = "sabm_mesa.scenarios"
 """The group of the entry points of other packages."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<cls>\w+))?")
+_loaded: dict[str, type[SmartModel]] = {}
+"""Name → scenario of a file that was loaded."""
 _log = logging.getLogger(__name__)
 
 
@@ -80,25 +94,111 @@ class FoundScenarios(NamedTuple):
 
 def names() -> list[str]:
     """The names of all scenarios, those of this package first; none is imported for it."""
-    return [*SCENARIOS, *outside()]
+    return list(dict.fromkeys([*SCENARIOS, *outside(), *_loaded]))
 
 
 def scenario(name: str) -> type[SmartModel]:
     """The model class of a scenario.
 
     Args:
-        name: its name: of this package's own, or of one of another package.
+        name: its name: of this package's own, of one of another package, or of one in a file that
+            was loaded.
 
     Raises:
         UnknownName: when there is none of that name.
         UsageError: when that of another package cannot be used.
     """
+    if name in _loaded:
+        return _loaded[name]
     if name in SCENARIOS:
         _warn_of_another(name)
         return _at(SCENARIOS[name])
     if name in outside():
         return _load_external(outside()[name])
     raise UnknownName("scenario", name, names(), _how_to_install(name))
+
+
+def is_file(name: str) -> bool:
+    """Whether a text names a scenario in a file: ``FILE.py`` or ``FILE.py:Class``.
+
+    Args:
+        name: the text.
+    """
+    return _FILE.fullmatch(name) is not None
+
+
+def load(name: str) -> type[SmartModel]:
+    """The model class of a scenario by its name, or from a file, which is run.
+
+    The folder of the file is searched for modules first from then on, as Python does for a script;
+    of a file in a package it is the folder above the package.
+
+    Args:
+        name: a name, or ``FILE.py``, or ``FILE.py:Class`` where the file has several scenarios.
+
+    Raises:
+        UnknownName: when there is no scenario of that name.
+        UsageError: when the file or the scenario in it cannot be used.
+    """
+    named = _FILE.fullmatch(name)
+    if named is None:
+        return scenario(name)
+    from sabm_mesa.models.base import SmartModel
+
+    path = expand_home(named["path"])
+    module = _imported(path)
+    found = {
+        each.__name__: each
+        for each in vars(module).values()
+        if isinstance(each, type) and issubclass(each, SmartModel)
+        and each.__module__ == module.__name__
+    }  # fmt: skip
+    bases = {base for each in found.values() for base in each.__mro__[1:]}
+    chosen = (
+        [named["cls"]] if named["cls"] else [n for n, each in found.items() if each not in bases]
+    )
+    if chosen[1:]:
+        raise UsageError(f"{path} has several scenarios: name one, as in {path}:{chosen[0]}.")
+    model = found.get(chosen[0]) if chosen else None
+    if model is None:
+        raise UsageError(
+            f"{path} has no {'scenario' if not chosen else f'scenario {chosen[0]!r}'}: it needs a "
+            "class derived from sabm_mesa.SmartModel."
+        )
+    own = getattr(model, "scenario_name", None)
+    if not (isinstance(own, str) and _NAME.fullmatch(own)):
+        raise UsageError(
+            f"{path}: the class attribute scenario_name of {model.__name__} has to be a text of "
+            "letters, digits, - and _."
+        )
+    if own in {*SCENARIOS, *UNLISTED}:
+        raise UsageError(
+            f"{path}: the scenario_name {own!r} of {model.__name__} is that of a scenario of this "
+            "package: choose another."
+        )
+    _loaded[own] = model
+    return model
+
+
+def _imported(path: Path) -> ModuleType:
+    """The module of a file."""
+    if not path.is_file():
+        raise UsageError(f"There is no file {path}.")
+    root, parts = path.resolve().parent, [path.stem]
+    while (root / "__init__.py").is_file():
+        root, parts = root.parent, [root.name, *parts]
+    if not all(part.isidentifier() for part in parts):
+        raise UsageError(f"{path}: the name of a Python file has letters, digits and _.")
+    name = ".".join(parts)
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    try:
+        module = import_module(name)
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"{path} cannot be used: {format_user_error(error)}") from error
+    if Path(module.__file__ or "").resolve() != path.resolve():
+        raise UsageError(f"{path} has the name of another module, {name}: rename the file.")
+    return module
 
 
 def find_all() -> FoundScenarios:
@@ -120,7 +220,7 @@ def find_titles() -> tuple[dict[str, str], list[str]]:
     """
     own = {name: _title_in_source(*place.split(":")) for name, place in SCENARIOS.items()}
     titles, problems = {}, list(_left_out().values())
-    for name in outside():
+    for name in names()[len(SCENARIOS) :]:
         try:
             titles[name] = scenario(name).title
         except UsageError as error:

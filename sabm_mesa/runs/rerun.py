@@ -284,7 +284,8 @@ def class_of(run: RecordedRun, scenario: type[SmartModel] | None = None) -> type
     if not (isinstance(found, type) and issubclass(found, SmartModel)):
         raise RecordingError(
             f"{run.name} is of the scenario {run.scenario!r} ({run.model}), which is not known "
-            "here: go on in Python with scenario=YourModel."
+            "here: give its file with --scenario FILE.py, or go on in Python with "
+            "scenario=YourModel."
         )
     return found
 

@@ -1,6 +1,6 @@
 """Whether a scenario keeps what the package promises of every scenario.
 
-In a test of your own scenario::
+On the command line: ``sabm check FILE.py``. In a test of your own scenario::
 
     from sabm_mesa.testing import check_scenario
 
@@ -26,8 +26,10 @@ from sabm_mesa.testing.checks import CHECKS, form
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
-__all__ = ["check_scenario"]
+__all__ = ["POINTS", "check_scenario", "problems_of"]
 
+POINTS = list(CHECKS)
+"""The points of the check, in their order."""
 ROUNDS = 3
 """Rounds of a run, where the scenario's default is more and none are given."""
 
@@ -43,7 +45,8 @@ def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
                        every phase has its methods; a score names a column and a parameter; a page
                        can be loaded
     same seed          two runs with one seed have the same data, to the last digit
-    latency            the same answers, however late each comes, give the same data
+    latency            the same answers, however late each comes, give the same data and questions;
+                       a phase whose reach is too small is named
     replay             a recorded run whose answers are paid for is replayed without its mind, and
                        all requests and data come out as they were
     batch_run          ``mesa.batch_run`` plays it and collects the same data
@@ -66,24 +69,46 @@ def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
             form does not hold, nothing else is looked at.
     """
     __tracebackhide__ = True  # pytest then shows the test, and not this
-    first: Exception | None = None
-    problems = {problem: ["form"] for problem in form(model)}  # problem → the points it is met at
-    if not problems:
-        case = Case(model, _small(model, parameters))
-        for point, check in CHECKS.items():
-            try:
-                found = list(check(case))
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is what is wrong
-                first = first or error
-                found = [f"{type(error).__name__}: {error_message(error)}"]
-            for problem in found:
-                problems.setdefault(problem, []).append(point)
-            if found and point == "form":
-                break  # it cannot be played
-    if problems:
+    found, first = _examine(model, parameters)
+    if found:
         name = getattr(model, "__name__", repr(model))
-        lines = "".join(f"\n- {', '.join(points)}: {said}" for said, points in problems.items())
+        lines = "".join(f"\n- {', '.join(points)}: {said}" for said, points in found.items())
         raise AssertionError(f"The scenario {name} does not conform:{lines}") from first
+
+
+def problems_of(model: type[SmartModel], **parameters: Any) -> dict[str, list[str]]:
+    """The problems that `check_scenario` finds.
+
+    Args:
+        model: the model class.
+        parameters: parameters of the runs.
+
+    Returns:
+        Problem → the points at which it is met.
+    """
+    return _examine(model, parameters)[0]
+
+
+def _examine(
+    model: type[SmartModel], parameters: Mapping[str, Any]
+) -> tuple[dict[str, list[str]], Exception | None]:
+    """The problems, each with its points, and the first exception that was raised."""
+    first: Exception | None = None
+    problems = {problem: ["form"] for problem in form(model)}
+    if problems:
+        return problems, None
+    case = Case(model, _small(model, parameters))
+    for point, check in CHECKS.items():
+        try:
+            found = list(check(case))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is what is wrong
+            first = first or error
+            found = [f"{type(error).__name__}: {error_message(error)}"]
+        for problem in found:
+            problems.setdefault(problem, []).append(point)
+        if found and point == "form":
+            break  # it cannot be played
+    return problems, first
 
 
 def _small(model: type[SmartModel], parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.declarations import load_page
 from sabm_mesa.runs.rerun import replay
 from sabm_mesa.testing.case import Case
-from sabm_mesa.testing.minds import DrawingMind, NotingMind, ReadingMind, Silent
+from sabm_mesa.testing.minds import DrawingMind, LateMind, NotingMind, ReadingMind, Silent
 
 SOME = 0.2
 """The share of attempts that are answered unusably."""
@@ -117,27 +117,38 @@ def same_seed(case: Case) -> Iterator[str]:
 
 def latency(case: Case) -> Iterator[str]:
     """Whether it makes a difference which answer comes first."""
-    prompt = case.played(minds=DrawingMind(SOME, paid=True))
     for late in LATENCIES:
-        model = case.played(minds=DrawingMind(SOME, paid=True, late=late))
-        found = list(differences(prompt, model, "answers at once and the same answers late"))
-        if found:
-            yield f"{found[0]} ({_advice(case, prompt, late)})"
+        if found := _made_by_latency(case.scenario, case, late):
+            advice = _advice(case, late)
+            yield f"answers at once and the same answers late differ: {found} ({advice})"
             return
 
 
-def _advice(case: Case, prompt: SmartModel, late: int) -> str:
-    """The cause of data that depend on latencies: a phase whose reach is too small, or another."""
-    for phase in case.scenario.phases:
+def _made_by_latency(scenario: type[SmartModel], case: Case, late: int) -> str | None:
+    """The first difference that latencies make to the data or to what minds are sent."""
+    at_once, slow = LateMind(SOME), LateMind(SOME, late)
+    one = case.played(minds=at_once)
+    other = Case(scenario, case.parameters).played(minds=slow)
+    if found := _difference(one, other):
+        return found
+    for (key, attempt), messages in at_once.sent.items():
+        if slow.sent.get((key, attempt)) != messages:
+            return f"what agent {key.agent} is asked in round {key.round}, {key.phase}"
+    return None
+
+
+def _advice(case: Case, late: int) -> str:
+    """The cause of a difference: a phase whose reach is too small, or another."""
+    phases = case.scenario.phases
+    for i, phase in enumerate(phases):
         if phase.reach is not None:
             strict = replace(phase, reach=None, commutes=False)
-            phases = tuple(strict if each is phase else each for each in case.scenario.phases)
-            fields = {"phases": phases, "__module__": case.scenario.__module__}
+            fields = {
+                "phases": (*phases[:i], strict, *phases[i + 1 :]),
+                "__module__": case.scenario.__module__,
+            }
             scenario = type(case.scenario.__name__, (case.scenario,), fields)
-            model = Case(scenario, case.parameters).played(
-                minds=DrawingMind(SOME, paid=True, late=late)
-            )
-            if not list(differences(prompt, model, "")):
+            if _made_by_latency(scenario, case, late) is None:
                 return (
                     f"the reach of the phase {phase.name!r} is too small: it has to hold all "
                     "agents whose state an agent observes or changes there"
@@ -275,11 +286,14 @@ def differences(one: SmartModel, other: SmartModel, what: str) -> Iterator[str]:
         other: another.
         what: the name of the two, for the line.
     """
+    if found := _difference(one, other):
+        yield f"{what} differ: {found}"
+
+
+def _difference(one: SmartModel, other: SmartModel) -> str | None:
     frames = ((m.model_frame(), m.agent_frame()) for m in (one, other))
-    for left, right in zip(*frames, strict=True):
-        if (found := _first(left, right)) is not None:
-            yield f"{what} differ: {found}"
-            return
+    found = (_first(left, right) for left, right in zip(*frames, strict=True))
+    return next(filter(None, found), None)
 
 
 def _first(one: pd.DataFrame, other: pd.DataFrame) -> str | None:

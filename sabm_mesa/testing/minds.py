@@ -8,7 +8,7 @@ from copy import copy
 from random import Random
 
 from sabm_mesa.core.answers import FORMATS, Choice, Number
-from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.asks import Ask, Key
 from sabm_mesa.core.prompts import NO_PERSONA
 from sabm_mesa.errors import PromptError, one_line
 
@@ -73,6 +73,27 @@ class NotingMind(DrawingMind):
         if isinstance(ask.spec, Choice | Number):
             self.noted[ask.name, ask.key.round, ask.key.agent] = answer
         return answer
+
+
+class LateMind(DrawingMind):
+    """Draws answers that are paid for, and keeps what it was sent.
+
+    Args:
+        unusable: the share of attempts that it answers with nothing usable.
+        late: as of `DrawingMind`.
+
+    Attributes:
+        sent: the place of a question and the number of the attempt → its messages.
+    """
+
+    def __init__(self, unusable: float, late: int | None = None) -> None:
+        super().__init__(unusable, paid=True, late=late)
+        self.sent: dict[tuple[Key, int], object] = {}
+
+    async def answer(self, ask: Ask) -> object:
+        """Keep the messages and draw an answer."""
+        self.sent[ask.key, len(ask.rejected)] = ask.messages()
+        return await super().answer(ask)
 
 
 class ReadingMind(DrawingMind):

@@ -20,7 +20,7 @@ import typer
 from typer.exceptions import TyperException
 
 from sabm_mesa.cli import app
-from sabm_mesa.models.registry import GROUP, SCENARIOS, scenario
+from sabm_mesa.models.registry import GROUP, SCENARIOS, is_file, scenario
 
 pytestmark = pytest.mark.check_once
 
@@ -189,7 +189,7 @@ def test_every_command_in_a_block_can_be_given(page: Path) -> None:
         params = parse(line)
         name = params.get("scenario") or params.get("name")
         if re.match(r"sabm (run|cost|describe|play|sweep|tournament) ", line):
-            assert name in {*SCENARIOS, *own}, line
+            assert name in {*SCENARIOS, *own} or is_file(name), line
         for mind in re.findall(r"classical:(\w+)", line):
             assert mind in scenario(str(name)).classical_minds, line
 

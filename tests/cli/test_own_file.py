@@ -1,0 +1,230 @@
+"""A scenario in a file: every command takes it, and nothing but a command runs it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sabm_mesa.errors import UsageError
+from sabm_mesa.models import registry
+from tests.cli.support import Sabm, one_line
+
+PROMPTS = """
+[prompts]
+scenario = "You talk to your neighbours about a tax between 0 and 10. {persona}"
+act = "Your opinion is {own}. You heard: {heard}. What is it now? {form}"
+"""
+CODE = '''
+"""Opinions on a ring: each says a number to its two neighbours."""
+from dataclasses import dataclass
+from pathlib import Path
+
+from sabm_mesa import ClassicalMind, Number, Observation, SmartAgent, SmartModel, action
+from sabm_mesa.models.base import Score
+
+
+@dataclass(frozen=True, slots=True)
+class Heard(Observation):
+    own: str
+    heard: str
+
+
+class Follower(ClassicalMind):
+    async def answer(self, ask):
+        said = [int(each) for each in ask.observation.heard.split()]
+        return round(sum(said, int(ask.observation.own)) / (1 + len(said)))
+
+
+class Person(SmartAgent):
+    opinion = 5
+    heard = ()
+
+    async def act(self):
+        heard = " ".join(map(str, self.heard))
+        return await self.ask("act", Number(0, 10, integer=True),
+                              Heard(str(self.opinion), heard, persona=self.persona))
+
+
+def neighbours(model, person):
+    i, n = model.people.index(person), len(model.people)
+    return [model.people[i - 1], model.people[(i + 1) % n]]
+
+
+class Ring(SmartModel):
+    scenario_name = "ring"
+    title = "Opinions on a ring"
+    source = "none"
+    prompt_file = Path(__file__).with_name("PROMPTS")
+    phases = (action("shuffled", reach=neighbours),)
+    model_columns = {"mean": "mean"}
+    agent_columns = {"opinion": "opinion"}
+    classical_minds = {"default": Follower}
+    score = Score("Opinion", "n_people", "opinion")
+
+    def __init__(self, n_people: int = 6, n_rounds: int = 3, **settings):
+        super().__init__(n_rounds=n_rounds, **settings)
+        self.people = self.populate(Person, n_people)
+        for person in self.people:
+            person.opinion = int(self.rng.integers(0, 11))
+        self.mean = 0.0
+
+    def after_act(self, person, said):
+        if said.valid:
+            person.opinion = said.value
+        for other in neighbours(self, person):
+            other.heard = (*other.heard[-3:], person.opinion)
+
+    def update(self):
+        self.mean = sum(person.opinion for person in self.people) / len(self.people)
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that is the current one; what is loaded from it is forgotten in the end."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(registry, "_loaded", {})
+    monkeypatch.chdir(tmp_path)
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        place = getattr(sys.modules[name], "__file__", None) or ""
+        if place.startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def written(folder: Path, code: str = CODE, name: str = "own_ring") -> Path:
+    """The scenario in a file of this folder."""
+    path = folder / f"{name}.py"
+    path.write_text(code.replace("PROMPTS", f"{name}.toml"), "utf-8")
+    path.with_suffix(".toml").write_text(PROMPTS, "utf-8")
+    return path
+
+
+def test_it_is_checked_run_replayed_resumed_forked_and_described(sabm: Sabm, folder: Path) -> None:
+    written(folder)
+    record = folder / "out" / "recording.sqlite"
+
+    checked = sabm("check", "own_ring.py", "--set", "n_people=4")
+    assert (checked.status, checked.err) == (0, "")
+    assert checked.out.startswith("Ring conforms: form, same seed, latency, replay, ")
+    assert sabm("run", "own_ring.py", "--seed", 1, "--out", "out").status == 0
+    assert json.loads((folder / "out" / "summary.json").read_text())["scenario"] == "ring"
+    assert "identical" in sabm("replay", record, "--scenario", "own_ring.py").out
+    assert sabm("resume", record, "--scenario", "own_ring.py").status == 0
+    forked = sabm(
+        "fork", record, "--scenario", "own_ring.py:Ring", "--at", 1, "--out", "f",
+        "--minds", "fixed:3",
+    )  # fmt: skip
+    assert forked.status == 0, forked.err
+    assert "Opinions on a ring" in sabm("describe", "own_ring.py", "--no-prompts").out
+    assert "Opinions on a ring" in sabm("describe", record, "--scenario", "own_ring.py").out
+    assert "Opinions on a ring: 1 run" in sabm("cost", "own_ring.py", "--minds", "llm:a").out
+    swept = sabm("sweep", "own_ring.py", "--vary", "n_people=4,5")
+    assert swept.status == 0, swept.err
+    assert (folder / "out" / "sweep-ring" / "runs.csv").is_file()
+    ranked = sabm("tournament", "own_ring.py", "classical", "fixed:3", "--runs", 1)
+    assert ranked.status == 0, ranked.err
+    assert (folder / "out" / "tournament-ring").is_dir()
+
+
+@pytest.mark.slow
+def test_processes_that_sweep_know_it(sabm: Sabm, folder: Path) -> None:
+    written(folder)
+
+    assert sabm("sweep", "own_ring.py", "--vary", "n_people=4,5", "--out", "a").status == 0
+    there = sabm(
+        "sweep", "own_ring.py", "--vary", "n_people=4,5", "--on", "processes", "--out", "b"
+    )
+    assert there.status == 0, there.err
+    for table in ("runs.csv", "model.csv"):
+        assert (folder / "a" / table).read_bytes() == (folder / "b" / table).read_bytes()
+
+
+def test_a_recording_runs_no_file(
+    sabm: Sabm, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(folder)
+    assert sabm("run", path, "--out", "out").status == 0
+    del sys.modules["own_ring"]
+    monkeypatch.setattr(registry, "_loaded", {})
+    path.write_text("raise SystemExit('it was run')\n", "utf-8")
+
+    for command in ("replay", "describe"):
+        outcome = sabm(command, folder / "out" / "recording.sqlite")
+        assert outcome.status == 1
+        assert one_line(outcome).endswith(
+            "is of the scenario 'ring' (own_ring:Ring), which is not known here: give its file "
+            "with --scenario FILE.py, or go on in Python with scenario=YourModel."
+        )
+
+
+def test_an_address_in_a_browser_runs_no_file(folder: Path) -> None:
+    written(folder)
+
+    with pytest.raises(UsageError, match=r"Unknown scenario 'own_ring\.py'"):
+        registry.scenario("own_ring.py")
+    registry.load("own_ring.py")
+    assert registry.scenario("ring").title == "Opinions on a ring"
+    assert "ring" in registry.names()
+    assert registry.find_titles()[0]["ring"] == "Opinions on a ring"
+
+
+def test_a_file_of_a_package_imports_its_neighbours(folder: Path) -> None:
+    package = folder / "rings"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "base.py").write_text(CODE.replace("PROMPTS", "own_ring.toml"), "utf-8")
+    (package / "own_ring.toml").write_text(PROMPTS, "utf-8")
+    (package / "model.py").write_text(
+        "from .base import Ring\n\n\nclass Wide(Ring):\n    scenario_name = 'wide'\n", "utf-8"
+    )
+
+    model = registry.load("rings/model.py")
+    assert (model.__module__, model.__name__) == ("rings.model", "Wide")
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "told"),
+    [
+        ("absent", None, r"There is no file absent\.py\."),
+        ("torn", "def", r"torn\.py cannot be used: SyntaxError: invalid syntax \(torn\.py"),
+        ("lost", "import nowhere", r"lost\.py cannot be used: ModuleNotFoundError: No module "),
+        ("ended", "raise SystemExit(3)", r"ended\.py cannot be used: SystemExit: 3"),
+        ("none", "x = 1", r"none\.py has no scenario: it needs a class derived from "),
+        ("none:Ring", "x = 1", r"none\.py has no scenario 'Ring': it needs a class derived from"),
+        ("random", CODE, r"random\.py has the name of another module, random: rename the file\."),
+        ("my-ring", CODE, r"my-ring\.py: the name of a Python file has letters, digits and _\."),
+        ("kbc_again", CODE.replace('"ring"', '"kbc"'), r"the scenario_name 'kbc' of Ring is t"),
+        ("unnamed", CODE.replace('"ring"', '"a ring"'), r"scenario_name of Ring has to be"),
+        ("two", f"{CODE}\n\nclass Other(SmartModel):\n    pass\n", r"two\.py has several sce"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_told_in_one_line(
+    sabm: Sabm, folder: Path, name: str, code: str | None, told: str
+) -> None:
+    stem, _, cls = name.partition(":")
+    if code is not None:
+        written(folder, code, stem)
+
+    outcome = sabm("run", f"{stem}.py{':' if cls else ''}{cls}")
+    assert outcome.status == 2
+    assert re.search(told, one_line(outcome)), outcome.err
+
+
+def test_a_scenario_that_does_not_conform_ends_with_status_1(sabm: Sabm, folder: Path) -> None:
+    written(folder, CODE.replace("reach=neighbours", "reach=lambda *_: []"))
+
+    outcome = sabm("check", "own_ring.py")
+    assert (outcome.status, outcome.err) == (1, "")
+    first, *lines = outcome.out.splitlines()
+    assert first == "Ring does not conform:"
+    assert any("the reach of the phase 'act' is too small" in line for line in lines)
+    found = json.loads(sabm("check", "own_ring.py", "--json").out)
+    assert found["scenario"] == "ring"
+    assert "latency" in found["problems"][0]["points"]
