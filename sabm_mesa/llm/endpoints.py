@@ -149,6 +149,16 @@ def read_endpoints(path: str | Path) -> dict[str, Endpoint]:
             entries.items()}  # fmt: skip
 
 
+def endpoints_of_server() -> dict[str, Endpoint]:
+    """The endpoints of the file that the environment names, as for the viewer; none without one.
+
+    Raises:
+        ParameterError: as `read_endpoints`.
+    """
+    path = os.environ.get(ENDPOINTS_VARIABLE)
+    return read_endpoints(path) if path else {}
+
+
 def _endpoint(name: str, entry: Any, where: str) -> Endpoint:
     if not NAME.match(name):
         raise ParameterError(

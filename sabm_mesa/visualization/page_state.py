@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import threading
 from collections.abc import Callable
@@ -13,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sabm_mesa.core.parameters import check_float, check_int, parameters_of
 from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.errors import SabmError, UsageError, about
-from sabm_mesa.llm import Budget, Connection, read_endpoints
-from sabm_mesa.llm.endpoints import ENDPOINTS_VARIABLE
+from sabm_mesa.llm import Budget, Connection
+from sabm_mesa.llm.endpoints import endpoints_of_server
 from sabm_mesa.minds.specs import endpoints_in
 from sabm_mesa.recording import Recording
 from sabm_mesa.runs.rerun import resume_models, spent_before, to_resume
@@ -243,9 +242,7 @@ def _connection(values: dict[str, Any]) -> Connection:
     asks, usd = _cap(values, "max_asks", check_int), _cap(values, "budget_usd", check_float)
     url = values["base_url"].strip() or None
     check_address(url)
-    file = os.environ.get(ENDPOINTS_VARIABLE)
-    endpoints = read_endpoints(file) if file else {}
-    return Connection(url, endpoints, budget=Budget(usd, asks))
+    return Connection(url, endpoints_of_server(), budget=Budget(usd, asks))
 
 
 def _cap(values: dict[str, Any], name: str, check: Callable[[str, Any, int], N]) -> N | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,6 +16,7 @@ from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.llm import Connection
+from sabm_mesa.llm.endpoints import endpoints_of_server
 from sabm_mesa.minds.human import Seat
 from sabm_mesa.models.registry import find_all, scenario
 from sabm_mesa.recording import load_runs
@@ -78,6 +80,43 @@ def Page() -> None:
         _NewGame(host).key("new")
 
 
+def open_game(
+    host: str,
+    model: type[Any],
+    parameters: Mapping[str, Any],
+    others: str | Mapping[str, int],
+    people: int,
+    *,
+    time_limit_s: float,
+    public: bool,
+) -> Game:
+    """Open a new game; it is on the page of the host then.
+
+    Args:
+        host: the secret of the browser that may see its links.
+        model: the model class.
+        parameters: its parameters without the minds.
+        others: the minds of the others: one spec for all, or a mapping → number.
+        people: how many seats there are for people.
+        time_limit_s: seconds until an unanswered question is given up.
+        public: whether players see the results of each round.
+
+    Raises:
+        UsageError: for parameters or minds that cannot be used, or that this server does not use.
+        LLMError: for a language model that cannot be set up.
+    """
+    check_minds(others)
+    given = {**parameters, "connection": Connection(endpoints=endpoints_of_server())}
+    check_seats(model, given, others, people)
+    minds = with_others(model, given, others, people)
+    game = Game(model, time_limit_s=time_limit_s, **given, minds=minds)
+    view = GameView(game)
+    game.public = tuple(view.scenario_view.public_columns(game.model)) if public else ()
+    _VIEWS[game] = view
+    GAMES.add(host, game)
+    return game
+
+
 def take_up(host: str, path: Path, run: int) -> None:
     """Take a game up again that was cut off; it is on the page of the host then.
 
@@ -93,7 +132,9 @@ def take_up(host: str, path: Path, run: int) -> None:
     check_path(path)
     (recorded,) = load_runs(path, [run])
     check_minds(recorded.minds)
-    connection = Connection.of_recorded(recorded.connection)
+    connection = replace(
+        Connection.of_recorded(recorded.connection), endpoints=endpoints_of_server()
+    )
     game = ContinuedGame(recorded, connection, time_limit_s=TIME_LIMIT_S)
     _VIEWS[game] = GameView(game)
     GAMES.add(host, game)
@@ -121,24 +162,17 @@ def _Settings(host: str, name: str) -> None:
     public, set_public = solara.use_state(True)
     conditions = solara.use_memo(lambda: list(PromptBook(model.prompt_file).conditions), [name])
 
-    def open_game() -> str:
-        """Set the game up, off the page's thread; return its problem."""
+    def open_new() -> str:
+        """Open the game, off the page's thread; return its problem."""
         try:
             parameters = {**sizes, "condition": condition, "rng": parse_value(seed or "none")}
             rest = parse_minds(others.strip())
-            check_minds(rest)
-            check_seats(model, parameters, rest, people)
-            minds = with_others(model, parameters, rest, people)
-            game = Game(model, time_limit_s=limit, **parameters, minds=minds)
-            view = GameView(game)
-            game.public = tuple(view.scenario_view.public_columns(game.model)) if public else ()
-            _VIEWS[game] = view
-            GAMES.add(host, game)
+            open_game(host, model, parameters, rest, people, time_limit_s=limit, public=public)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
             return error_line(error)
         return ""
 
-    opening = solara.lab.use_task(open_game, dependencies=None)
+    opening = solara.lab.use_task(open_new, dependencies=None)
 
     def resize(size: str) -> Callable[[int], None]:
         return lambda value: set_sizes(lambda sizes: {**sizes, size: value})
@@ -146,8 +180,8 @@ def _Settings(host: str, name: str) -> None:
     solara.InputInt("Seats for people", value=people, on_value=set_people)
     solara.InputText("Who decides for the others", value=others, on_value=set_others)
     Line(
-        "classical, classical:NAME, fixed:VALUE, llm:MODEL or llm:MODEL@URL; several with their "
-        "numbers, as in llm:a=3,classical=2"
+        "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL or llm:MODEL@NAME; "
+        "several with their numbers, as in llm:a=3,classical=2"
     )
     for size, value in sizes.items():
         solara.InputInt(_size_label(size), value=value, on_value=resize(size))

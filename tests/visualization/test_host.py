@@ -1,0 +1,54 @@
+"""Games of the page of a host, without its browser."""
+
+from pathlib import Path
+
+import pytest
+
+from sabm_mesa.errors import KEY_VARIABLE
+from sabm_mesa.llm import close_all
+from sabm_mesa.llm.endpoints import ENDPOINTS_VARIABLE
+from sabm_mesa.models.registry import scenario
+from sabm_mesa.visualization.pages.host import open_game, take_up
+from sabm_mesa.visualization.pages.play_parts import GAMES
+from tests.llm_server import LLMServer
+
+KEY = "-".join(["lab", "key", "9876543210"])
+
+
+@pytest.mark.slow
+def test_language_models_of_a_game_are_at_the_endpoints_of_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LAB_API_KEY", KEY)
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
+    monkeypatch.setenv(ENDPOINTS_VARIABLE, str(tmp_path / "endpoints.toml"))
+    with LLMServer(brain=lambda _messages, _body: "33", api_key=KEY) as server:
+        Path("endpoints.toml").write_text(
+            f'[endpoints.lab]\nbase_url = "{server.url}"\nkey_env = "LAB_API_KEY"\n'
+        )
+        sizes = {"n_players": 3, "n_rounds": 2, "rng": 1}
+        game = open_game(
+            "host", scenario("beauty-contest"), sizes, "llm:m@lab", 1, time_limit_s=60, public=True
+        )
+        game.start()
+        server.wait_until(lambda s: s.stats.get("status_200") == 2)
+        game.stop()
+        assert game.join(30)
+        path = game.model.recording_path
+        assert path is not None
+
+        take_up("host", path, 0)
+        (again,) = GAMES.of("host")
+        (seat,) = again.seats.values()
+        seat.take("me")
+        again.start()
+        while again.status != "over":
+            if question := seat.question:
+                seat.answer("me", question.number, "20", "")
+            again.join(0.01)
+        assert again.problem == ""
+        assert server.stats["status_200"] == len(server.requests) == 4
+        assert {seen.headers["Authorization"] for seen in server.requests} == {f"Bearer {KEY}"}
+        GAMES.close(again)
+        close_all()
