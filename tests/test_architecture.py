@@ -396,6 +396,31 @@ def cycles(package: Package) -> list[Deed]:
     return [deed for circle in circles for _, _, deed in graph.subgraph(circle).edges(data="deed")]
 
 
+@rule
+def names_of_classes(package: Package) -> list[Deed]:
+    """No two public classes share a name, but for those in the same file of two scenarios."""
+    found: dict[str, list[Deed]] = {}
+    for module, tree in package.trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                text = f"names a class {node.name}"
+                found.setdefault(node.name, []).append(Deed(module, node.lineno, text))
+    return [
+        deed
+        for deeds in found.values()
+        for deed in deeds
+        if any(not are_counterparts(deed.module, other.module) for other in deeds if other != deed)
+    ]
+
+
+def are_counterparts(one: str, other: str) -> bool:
+    """Whether they are the same file in the folders of two scenarios."""
+    first, second = folder_of_a_scenario(one), folder_of_a_scenario(other)
+    return bool(first and second and first != second) and (
+        one.rpartition(".")[2] == other.rpartition(".")[2]
+    )
+
+
 parsed = cache(Package)
 
 
@@ -485,8 +510,19 @@ BROKEN: list[tuple[Rule, Files]] = [
             "models/kbc/model.py": "from .minds import LevelK",
         },
     ),
+    (names_of_classes, {"core/a.py": "class A: ...", "llm/b.py": "class A: ..."}),
+    (
+        names_of_classes,
+        {"models/kbc/agents.py": "class A: ...", "models/kbc/minds.py": "class A: ..."},
+    ),
+    (names_of_classes, {"core/a.py": "class A: ...", "models/kbc/agents.py": "class A: ..."}),
 ]
 KEPT: list[tuple[Rule, Files]] = [
+    (names_of_classes, {"core/a.py": "class A: ...", "llm/a.py": "class _A: ...\nclass B: ..."}),
+    (
+        names_of_classes,
+        {"models/kbc/agents.py": "class Player: ...", "models/pot/agents.py": "class Player: ..."},
+    ),
     (rooms, {"studies/a.py": "from sabm_mesa.runs.b import B", "runs/b.py": ""}),
     (rooms, {"__main__.py": "from sabm_mesa.cli import main", "cli/__init__.py": ""}),
     (scenarios, {**REGISTRY, "models/contest/a.py": "NAME = 'contest'"}),

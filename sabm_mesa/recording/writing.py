@@ -56,7 +56,7 @@ Statement = tuple[str, list[Any]]
 COMMIT_AT = 2000
 """Rows that wait for a commit before one is made without being asked for."""
 BLOCK_AT = 20_000
-"""Rows that wait for a commit before `Writer.add` blocks: it bounds the memory."""
+"""Rows that wait for a commit before `BatchWriter.add` blocks: it bounds the memory."""
 CACHED_LINES = 50_000
 """Lines whose ids are kept in memory; the others are looked up in the file."""
 LINES_PER_QUERY = 500
@@ -67,7 +67,7 @@ _BUSY_S = 60.0
 _NORMAL = 1
 """The level of SQLite at which a commit to the log is not followed by an fsync."""
 _ORDER = {INSERT_SENT: 0, DELETE_SENT: 2}
-_open: weakref.WeakSet[Writer] = weakref.WeakSet()
+_open: weakref.WeakSet[BatchWriter] = weakref.WeakSet()
 _numbers, _notes = count(), count()
 
 
@@ -109,7 +109,7 @@ class Recording:
             raise unusable(self.path, error) from None
         self._joint: sqlite3.Connection | None = None
         self.session = Session(self._file)
-        self._writer = Writer(self.path, self._connect)
+        self._writer = BatchWriter(self.path, self._connect)
 
     def start(self, header: RunHeader, *, own: bool = False) -> RunRecorder:
         """Begin a run.
@@ -353,7 +353,7 @@ class RunRecorder(Recorder):
     """
 
     def __init__(
-        self, run: int, writer: Writer, path: Path, session: str, own: Recording | None = None
+        self, run: int, writer: BatchWriter, path: Path, session: str, own: Recording | None = None
     ) -> None:
         self.run, self.path = run, path
         self._writer, self._session, self._own = writer, session, own
@@ -541,7 +541,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-class Writer:
+class BatchWriter:
     """Writes rows on a thread of its own: many rows a commit, and a promise kept for each.
 
     One commit (with an `fsync`) serves all rows that came in while the one before was being

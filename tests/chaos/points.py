@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from sabm_mesa.core.asks import Attempt
 from sabm_mesa.recording import RunRecorder
-from sabm_mesa.recording.writing import Writer
+from sabm_mesa.recording.writing import BatchWriter
 from tests.chaos.bill import USED, Bill
 from tests.chaos.processes import DEATH
 
@@ -99,7 +99,7 @@ class Mortal(sqlite3.Connection):
 def be_mortal(fate: Fate, bill: Bill) -> None:
     """Let this process note what it uses, and die where its fate says."""
     Mortal.fate = fate
-    record, committed, connect = RunRecorder.record, Writer.committed, sqlite3.connect
+    record, committed, connect = RunRecorder.record, BatchWriter.committed, sqlite3.connect
 
     async def noted(self: RunRecorder, attempt: Attempt, *, durable: bool) -> None:
         await record(self, attempt, durable=durable)
@@ -107,7 +107,7 @@ def be_mortal(fate: Fate, bill: Bill) -> None:
             bill.note(USED, attempt.reply.model)
             fate.reach(IN_USE)
 
-    async def handed(self: Writer) -> None:
+    async def handed(self: BatchWriter) -> None:
         fate.reach(HANDED)
         await committed(self)
 
@@ -116,5 +116,5 @@ def be_mortal(fate: Fate, bill: Bill) -> None:
         return connect(*given, **options, **({} if reads_only else {"factory": Mortal}))
 
     RunRecorder.record = noted  # type: ignore[method-assign]
-    Writer.committed = handed  # type: ignore[method-assign]
+    BatchWriter.committed = handed  # type: ignore[method-assign]
     sqlite3.connect = opened

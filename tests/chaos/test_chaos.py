@@ -19,8 +19,8 @@ pytestmark = [
 CARELESS = """
 import asyncio, sys
 import tests.chaos.__main__ as chaos
-from sabm_mesa.recording.writing import Writer
-Writer.committed = lambda self: asyncio.sleep(0)
+from sabm_mesa.recording.writing import BatchWriter
+BatchWriter.committed = lambda self: asyncio.sleep(0)
 sys.exit(chaos.main(["--deaths", "18", "--kills", "0", "--stops", "0"]))
 """
 IMPATIENT = """

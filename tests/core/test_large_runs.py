@@ -77,10 +77,10 @@ class Counted(sqlite3.Connection):
 ROW = ("INSERT INTO kept VALUES (?)", [1])
 
 
-def new_writer(path) -> writing.Writer:
+def new_writer(path) -> writing.BatchWriter:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE kept (number INTEGER NOT NULL)")
-    return writing.Writer(
+    return writing.BatchWriter(
         path, lambda: sqlite3.connect(path, isolation_level=None, factory=Counted)
     )
 
@@ -100,7 +100,7 @@ def test_who_brings_rows_faster_than_they_are_written_waits(tmp_path, monkeypatc
     assert 1 <= Counted.most <= 3
 
 
-def bring_until_refused(busy: writing.Writer, bad: tuple) -> None:
+def bring_until_refused(busy: writing.BatchWriter, bad: tuple) -> None:
     while True:
         busy.add(bad)
 

@@ -15,7 +15,7 @@ from sabm_mesa import Recorded, communication
 from sabm_mesa.minds.files.client import SupervisorClient
 from sabm_mesa.minds.files.isolation import Isolation, bubblewrap_problem, visible
 from sabm_mesa.minds.files.mind import FileMind, MindFile
-from sabm_mesa.minds.files.worker import Limits
+from sabm_mesa.minds.files.worker import TimeLimits
 from tests.core.support import tiny
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ def main(folder: Path, bubblewrap: bool, namespaces: bool) -> None:
         bubblewrap = bubblewrap and not bubblewrap_problem()
         wanted = Isolation(bubblewrap=bubblewrap, namespaces=namespaces)
         seen = visible(str(file.parent)) if bubblewrap else ()
-        limits = Limits(compute_s=5.0, wait_s=60.0, start_s=60.0)
+        limits = TimeLimits(compute_s=5.0, wait_s=60.0, start_s=60.0)
         client = SupervisorClient(limits, wanted, seen, ["FACTS"])
 
         def attacked(names: list[str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from sabm_mesa.errors import MindError, MindSpecError, RecordingError
 from sabm_mesa.minds.files.client import SupervisorClient
 from sabm_mesa.minds.files.isolation import Isolation
 from sabm_mesa.minds.files.mind import FileMind, mind_file, path_and_name
-from sabm_mesa.minds.files.worker import Limits
+from sabm_mesa.minds.files.worker import TimeLimits
 from tests.core.support import Tiny, rows, tiny
 
 COUNTER = """
@@ -49,7 +49,7 @@ def mind(tmp_path):
 
 @pytest.fixture(scope="module")
 def impatient():
-    limits = Limits(compute_s=0.2, wait_s=1.0, start_s=20.0, message_s=0.5)
+    limits = TimeLimits(compute_s=0.2, wait_s=1.0, start_s=20.0, message_s=0.5)
     keeper = SupervisorClient(limits, Isolation(bubblewrap=False, namespaces=True))
     yield keeper
     keeper.close()

@@ -12,7 +12,7 @@ from sabm_mesa.core.answers import Reply
 from sabm_mesa.errors import MindSpecError, RecordingError, ReplayMismatch, RunError
 from sabm_mesa.recording import Recording, load_runs
 from sabm_mesa.recording.store import session_is_open
-from sabm_mesa.recording.writing import Writer
+from sabm_mesa.recording.writing import BatchWriter
 from sabm_mesa.runs.rerun import spent_before
 from tests.core.support import Priced, Tiny, rows, tiny
 from tests.llm_server import LLMServer
@@ -172,7 +172,7 @@ def test_a_writer_that_cannot_begin_says_so(tmp_path) -> None:
     def connect():
         raise OSError("too many open files")
 
-    writer = Writer(tmp_path / "r.sqlite", connect)
+    writer = BatchWriter(tmp_path / "r.sqlite", connect)
     with pytest.raises(RecordingError, match="too many open files"):
         writer.commit().result(timeout=100)
 

@@ -30,14 +30,14 @@ from sabm_mesa.minds.files.isolation import (
     visible,
 )
 from sabm_mesa.minds.files.supervisor import READY
-from sabm_mesa.minds.files.worker import Limits, Start
+from sabm_mesa.minds.files.worker import Start, TimeLimits
 
 Outcome = Mapping[str, Any]
 
 _CODE = """
 import sys
 sys.path[:] = {path!r}
-from sabm_mesa.minds.files.worker import Limits
+from sabm_mesa.minds.files.worker import TimeLimits
 from sabm_mesa.minds.files.supervisor import serve
 serve({link}, {limits!r}, namespaces={namespaces})
 """
@@ -60,7 +60,7 @@ class SupervisorClient:
 
     def __init__(
         self,
-        limits: Limits | None = None,
+        limits: TimeLimits | None = None,
         isolation: Isolation = NOT_ISOLATED,
         seen: Sequence[Visible] = (),
         passed: Sequence[str] = (),
@@ -71,7 +71,7 @@ class SupervisorClient:
             )
         self.pid = os.getpid()
         self.seen = seen
-        self._limits, self._wanted, self._passed = limits or Limits(), isolation, passed
+        self._limits, self._wanted, self._passed = limits or TimeLimits(), isolation, passed
         self._ready: Future[bool] = Future()
         self._living: set[int] = set()
         self._retired = False

@@ -47,7 +47,7 @@ from sabm_mesa.core.asks import Ask
 from sabm_mesa.errors import MindError, MindSpecError, RecordingError, one_line
 from sabm_mesa.minds.base import Mind
 from sabm_mesa.minds.files.client import SupervisorClient, client
-from sabm_mesa.minds.files.worker import Question, Start
+from sabm_mesa.minds.files.worker import AskMessage, Start
 
 LOSSES = 3
 """Lost processes after which a mind is not asked any more in a run."""
@@ -221,7 +221,7 @@ class FileMind(Mind):
     def _question(self, ask: Ask) -> bytes:
         try:
             return pickle.dumps(
-                Question(
+                AskMessage(
                     ask.name, ask.observation, ask.spec, ask.key, ask.answer_format, ask.position,
                     ask.rejected, self._agent.stream(ask.key, len(ask.rejected)),
                 )

@@ -28,7 +28,7 @@ from sabm_mesa.minds.files.isolation import (
     hide_memory,
     namespaces_work,
 )
-from sabm_mesa.minds.files.worker import PLAIN, Limits, Start, live
+from sabm_mesa.minds.files.worker import PLAIN, Start, TimeLimits, live
 
 LARGEST = 2**20
 """Bytes of a message of a mind at most."""
@@ -58,7 +58,7 @@ class Supervisor:
         namespaces: whether each mind gets namespaces of its own.
     """
 
-    def __init__(self, link: Connection, limits: Limits, *, namespaces: bool) -> None:
+    def __init__(self, link: Connection, limits: TimeLimits, *, namespaces: bool) -> None:
         self._link, self._limits, self._namespaces = link, limits, namespaces
         self._players: dict[int, _Worker] = {}
 
@@ -187,7 +187,7 @@ class Supervisor:
         self._link.send((number, outcome))
 
 
-def serve(link: int, limits: Limits, *, namespaces: bool) -> None:
+def serve(link: int, limits: TimeLimits, *, namespaces: bool) -> None:
     """Have minds for the process that has the other end of the link: what a supervisor runs.
 
     Args:

@@ -144,7 +144,7 @@ def _parameters(function: Any) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Limits:
+class TimeLimits:
     """Limits of time for a mind.
 
     Attributes:
@@ -187,7 +187,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Question:
+class AskMessage:
     """The parts of an ask that cross to the process of a mind; see `sabm_mesa.core.asks.Ask`."""
 
     name: str
@@ -212,7 +212,7 @@ class _Streams:
         return self.rng
 
 
-def live(link: Connection, start: Start, limits: Limits, *, namespaces: bool) -> None:
+def live(link: Connection, start: Start, limits: TimeLimits, *, namespaces: bool) -> None:
     """Make the mind, and answer questions until the process is ended.
 
     Every message back is JSON: unlike a pickle it can do nothing to the one who reads it.
@@ -284,7 +284,7 @@ async def _awaited(answer: Any) -> object:
 
 def _ask(received: bytes, book: Any) -> Ask:
     try:
-        question: Question = pickle.loads(received)
+        question: AskMessage = pickle.loads(received)
     except Exception as error:  # of a class that is not known here
         raise NoMind(f"its process cannot read the question: {error}") from error
     ask = Ask(
