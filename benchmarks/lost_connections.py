@@ -211,7 +211,7 @@ def main() -> None:
             while "The viewer is at" not in log.read_text(errors="replace"):
                 if server.poll() is not None:
                     sys.exit(log.read_text(errors="replace"))
-                time.sleep(0.2)
+                time.sleep(0.2)  # the log is a file: nothing tells when a line is added
             asyncio.run(_run(psutil.Process(server.pid), port, log, given.minutes))
         finally:
             server.terminate()
