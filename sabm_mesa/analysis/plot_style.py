@@ -43,6 +43,8 @@ PURPLE = "#CC79A7"
 GREY = "#8C8C8C"
 """The colour-blind-safe palette of Okabe and Ito (2008), "Color Universal Design"."""
 
+DPI = 160
+"""Dots per inch of every picture."""
 WIDTH = 6.8
 """Width of a figure in inches: a full text column."""
 TITLE, SUBTITLE, LABEL, TICK, NOTE = 12.0, 9.5, 10.0, 9.0, 8.5
@@ -84,7 +86,7 @@ def new_figure(title: str, subtitle: str = "", *, height: float, width: float = 
     total = height + head
     below_head = (0, 0, 0.985, height / total)
     layout = ConstrainedLayoutEngine(rect=below_head, h_pad=0.06, w_pad=0.06)
-    figure = Figure(figsize=(width, total), dpi=150, facecolor="white", layout=layout)
+    figure = Figure(figsize=(width, total), dpi=DPI, facecolor="white", layout=layout)
     left, top = _MARGIN / width, 1 - _MARGIN / total
     heading = figure.suptitle(
         title, x=left, y=top, ha="left", va="top", fontsize=TITLE, fontweight="bold"
@@ -280,10 +282,13 @@ def _line_chart(model_data: pd.DataFrame, column: str, subtitle: str) -> Figure:
 def to_png(figure: Figure) -> bytes:
     """Draw a figure as a PNG, without pyplot and without a file.
 
+    The figure is drawn once; its method ``savefig`` draws twice, first for the layout alone.
+
     Args:
         figure: the figure.
     """
     picture = BytesIO()
+    figure.set_dpi(DPI)
     FigureCanvasAgg(figure).print_png(picture)  # type: ignore[no-untyped-call]  # of matplotlib
     return picture.getvalue()
 

@@ -37,10 +37,13 @@ def say(text: str, *, err: bool = False) -> None:
         text: the text; unprintable characters in its lines become blanks.
         err: whether it goes to standard error.
     """
-    lines = (
-        "".join(sign if sign.isprintable() else " " for sign in line) for line in text.split("\n")
-    )
-    typer.echo("\n".join(lines), err=err)
+    typer.echo("\n".join(map(_printable, text.split("\n"))), err=err)
+
+
+def _printable(line: str) -> str:
+    if line.isprintable():
+        return line
+    return "".join(sign if sign.isprintable() else " " for sign in line)
 
 
 def _version(wanted: bool) -> None:

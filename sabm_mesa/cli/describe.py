@@ -110,8 +110,6 @@ def _is_path(name: str) -> bool:
 @app.command()
 def scenarios(as_json: AsJson = False) -> None:
     """List the scenarios: those of this package and of others that are installed."""
-    from sabm_mesa.recording.export import readable_json as text_of
-
     titles, problems = registry.find_titles()
     outside = registry.outside()
     rows = [
@@ -119,7 +117,9 @@ def scenarios(as_json: AsJson = False) -> None:
         for name, title in titles.items()
     ]
     if as_json:
-        say(text_of({"scenarios": rows, "problems": problems}))
+        from sabm_mesa.recording import export  # slow to import
+
+        say(export.readable_json({"scenarios": rows, "problems": problems}))
         return
     width = max(len(row["name"]) for row in rows)
     for row in rows:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,6 +67,7 @@ def judge(
 ) -> None:
     """Code the messages of a recording: by rules, and by a language model for comparison."""
     from sabm_mesa.analysis.messages import CODES
+    from sabm_mesa.analysis.plot_style import to_png
     from sabm_mesa.recording import export
     from sabm_mesa.studies.judging import message_coder, message_measures, messages_of
     from sabm_mesa.studies.plots import codes_by_round
@@ -98,8 +98,7 @@ def judge(
     files = [*recorded, *export.write_frames(folder, frames, "csv")]
     drawn = {name: frame for name, frame in coders.items() if _coded_any(frame)}
     figure = codes_by_round(drawn, path.name)
-    draw = partial(figure.savefig, dpi=export.DPI)
-    files.append(export.write_file(folder / "codes.png", draw))
+    files.append(export.write_picture(folder / "codes.png", to_png(figure)))
     said |= {
         "shares": {name: _shares(frame) for name, frame in coders.items()},
         "agreement": frames["agreement"].to_dict("records") if "agreement" in frames else None,

@@ -45,7 +45,7 @@ def deliver(
     export.make_folder(out)
     summary = {**runs.summary(), **(more or {})}
     files = export.write_outputs(
-        out, runs.model_frame(), runs.agent_frame(), summary, runs.figures(), movies
+        out, runs.model_frame(), runs.agent_frame(), summary, runs.pictures(), movies
     )
     files = [recording, *files] if recording else files
     if as_json:

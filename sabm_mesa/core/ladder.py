@@ -18,6 +18,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, NamedTuple
 
 __all__ = [
@@ -131,10 +132,14 @@ _GIVEN = {
         ),
     ),
 }
-_PATTERNS = {
-    tier: tuple(re.compile(pattern, re.IGNORECASE) for pattern in patterns)
-    for tier, patterns in _GIVEN.items()
-}
+
+
+@cache
+def _patterns(tier: str) -> tuple[re.Pattern[str], ...]:
+    """The patterns of a tier, compiled at the first text: runs without texts do not wait for it."""
+    return tuple(re.compile(pattern, re.IGNORECASE) for pattern in _GIVEN[tier])
+
+
 # What may follow a value that is given: nothing, an end, or the reason for it.
 _NOTHING = re.compile(rf"{_PUT}", re.IGNORECASE)
 _POLITE = re.compile(
@@ -347,7 +352,7 @@ def _given(lines: list[str], tier: str) -> list[tuple[int, int]]:
     return [
         (number, int(found[1]))
         for number, line in enumerate(lines)
-        for pattern in _PATTERNS[tier]
+        for pattern in _patterns(tier)
         for found in pattern.finditer(line)
         if _stands(line[: found.start(1) - 1], found["tail"], int(found[1]))
     ]

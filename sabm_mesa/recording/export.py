@@ -23,7 +23,6 @@ from sabm_mesa.errors import OutputError, ParameterError
 if TYPE_CHECKING:
     import pandas as pd
 
-DPI = 160
 _NOT_ASCII = re.compile(r"[^\n -~]")
 
 
@@ -34,19 +33,12 @@ class Animation(Protocol):
         """Draw all frames into a file."""
 
 
-class Figure(Protocol):
-    """The part of a matplotlib figure that is needed to save it."""
-
-    def savefig(self, path: Path, **options: Any) -> None:
-        """Draw into a file."""
-
-
 def write_outputs(
     folder: Path,
     model_data: pd.DataFrame,
     agent_data: pd.DataFrame,
     summary: Mapping[str, Any],
-    figures: Mapping[str, Figure],
+    pictures: Mapping[str, bytes],
     animations: Mapping[str, Animation] | None = None,
 ) -> list[Path]:
     """Write ``model.csv``, ``agents.csv``, plots as PNG and animations, and ``summary.json`` last.
@@ -56,7 +48,7 @@ def write_outputs(
         model_data: one row a round and run.
         agent_data: one row an agent, round and run.
         summary: the summary of all runs.
-        figures: file name without its ending → figure.
+        pictures: file name without its ending → PNG.
         animations: file name, ending in ``.gif`` or ``.mp4`` → animation.
 
     Returns:
@@ -69,7 +61,7 @@ def write_outputs(
         "model.csv": lambda path: model_data.to_csv(path, index=False),
         "agents.csv": lambda path: agent_data.to_csv(path, index=False),
     }
-    files |= {f"{name}.png": partial(figure.savefig, dpi=DPI) for name, figure in figures.items()}
+    files |= {f"{name}.png": partial(Path.write_bytes, data=png) for name, png in pictures.items()}
     files |= {name: partial(_draw, movie) for name, movie in (animations or {}).items()}
     written = [write_file(folder / name, write) for name, write in files.items()]
     return [*written, write_text_file(folder / "summary.json", readable_json(summary) + "\n")]
@@ -154,6 +146,22 @@ def write_text_file(path: Path, text: str, mode: int = 0o666) -> Path:
         OutputError: when it cannot be written.
     """
     return write_file(path, lambda part: part.write_text(text, "utf-8"), mode)
+
+
+def write_picture(path: Path, png: bytes) -> Path:
+    """Write a picture, completely or not at all.
+
+    Args:
+        path: the file; its folder exists.
+        png: the picture.
+
+    Returns:
+        The file.
+
+    Raises:
+        OutputError: when it cannot be written.
+    """
+    return write_file(path, lambda part: part.write_bytes(png))
 
 
 def readable_json(data: Any) -> str:

@@ -109,6 +109,14 @@ class Runs:
         figures: Mapping[str, Any] = self._draw("figures")
         return figures
 
+    def pictures(self) -> dict[str, bytes]:
+        """The scenario's plots by name, as PNG."""
+        if not (figures := self.figures()):
+            return {}
+        from sabm_mesa.analysis.plot_style import to_png  # slow to import, as all of matplotlib
+
+        return {name: to_png(figure) for name, figure in figures.items()}
+
     def animation(self) -> Any:
         """The first run as an animation of matplotlib.
 

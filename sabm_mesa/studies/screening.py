@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib import import_module
@@ -28,7 +28,7 @@ from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.declarations import Finding, Frames, Screened, Screener, ScreeningFigure
 from sabm_mesa.models.registry import SCENARIOS, UNLISTED, model_at
 from sabm_mesa.recording import RecordedRun, load_runs
-from sabm_mesa.recording.export import DPI, make_folder, write_file, write_text_file
+from sabm_mesa.recording.export import make_folder, write_file, write_picture, write_text_file
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.planned import RunSpec, find_runs, run_missing
 from sabm_mesa.runs.run import Watch
@@ -366,18 +366,18 @@ def write(screening: Screening, found: Sequence[ScreeningResult], folder: Path) 
     for screener, answers in _by_screener(screening, found):
         drawn += screener.drawings(answers)
         frames |= screener.tables(answers)
-    tables: dict[str, Callable[[Path], object]] = {
-        name: partial(table.to_csv, index=False) for name, table in frames.items()
-    }
-    pictures: dict[str, Callable[[Path], object]] = {
-        f"{each.name}.png": partial(each.figure.savefig, dpi=DPI) for each in drawn
-    }
-    written = [write_file(folder / name, put) for name, put in (tables | pictures).items()]
+    pictures = {each.name: style.to_png(each.figure) for each in drawn}
+    written = [
+        *(
+            write_file(folder / name, partial(table.to_csv, index=False))
+            for name, table in frames.items()
+        ),
+        *(write_picture(folder / f"{name}.png", png) for name, png in pictures.items()),
+    ]
     template = files(__package__).joinpath("screening.md.jinja").read_text("utf-8")
     said = _content(screening, found, drawn)
     text = markdown(template, said, {each.name: f"{each.name}.png" for each in drawn})
-    inside = {each.name: style.to_png(each.figure) for each in drawn}
-    html = html_page(chosen.title, markdown(template, said), inside)
+    html = html_page(chosen.title, markdown(template, said), pictures)
     return [
         *written,
         write_text_file(folder / f"{chosen.stem}.md", text),

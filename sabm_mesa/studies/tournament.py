@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from sabm_mesa.analysis.plot_style import to_png
 from sabm_mesa.analysis.statistics import estimate_mean
 from sabm_mesa.core.parameters import check_int, parameters_of
 from sabm_mesa.errors import MindSpecError, ParameterError
@@ -23,7 +23,7 @@ from sabm_mesa.minds.files.mind import mind_file, path_and_name
 from sabm_mesa.minds.specs import check_forms, is_file
 from sabm_mesa.models.base import Score, SmartModel
 from sabm_mesa.models.registry import scenario as registered
-from sabm_mesa.recording.export import DPI, readable_json, write_file, write_frames, write_text_file
+from sabm_mesa.recording.export import readable_json, write_frames, write_picture, write_text_file
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.sweep import SEED, Sweep, Watch, sweep
 from sabm_mesa.studies import plots
@@ -384,7 +384,7 @@ def _write(played: Tournament, folder: Path) -> list[Path]:
     return [
         *write_frames(folder, tables, "csv"),
         *(
-            write_file(folder / f"{name}.png", partial(figure.savefig, dpi=DPI))
+            write_picture(folder / f"{name}.png", to_png(figure))
             for name, figure in figures.items()
         ),
         write_text_file(folder / "tournament.json", readable_json(played.summary()) + "\n"),

@@ -20,7 +20,7 @@ from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.messages import CODES
 from sabm_mesa.minds.specs import Minds, by_spec
 from sabm_mesa.recording import RecordedRun, load_runs
-from sabm_mesa.recording.export import DPI, make_folder, readable_json, write_file, write_text_file
+from sabm_mesa.recording.export import make_folder, readable_json, write_file, write_text_file
 from sabm_mesa.studies.experiments.claims import MOST_RUNS, WORDS, Verdict
 from sabm_mesa.studies.experiments.design import Claim, Experiment, experiment_names
 from sabm_mesa.studies.experiments.figures import (
@@ -118,7 +118,7 @@ def write(results: Results, folder: Path) -> list[Path]:
     for each in drawn:
         for ending in FORMATS:
             path = folder / FIGURES / f"{each.name}.{ending}"
-            files[path] = partial(each.figure.savefig, dpi=DPI, metadata=_undated(ending))
+            files[path] = partial(each.figure.savefig, dpi=style.DPI, metadata=_undated(ending))
     with style.repeatable_svg():
         written = [write_file(path, writing) for path, writing in files.items()]
     said = content(results, drawn)
