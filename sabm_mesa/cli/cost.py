@@ -12,6 +12,8 @@ import typer
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     AsJson,
+    BaseURL,
+    EndpointsFile,
     FileMindOptions,
     Prices,
     RunOptions,
@@ -38,6 +40,8 @@ def cost(
         int | None, typer.Option(min=0, help="Seed of the first run; 0 by default.")
     ] = None,
     prices: Prices = None,
+    base_url: BaseURL = None,
+    endpoints: EndpointsFile = None,
     recording: Annotated[
         Path | None,
         typer.Option(
@@ -50,10 +54,12 @@ def cost(
     as_json: AsJson = False,
 ) -> None:
     """Estimate what runs would cost, from low to high; nothing is sent and no key is needed."""
+    from sabm_mesa.llm import Connection, read_endpoints
     from sabm_mesa.recording import export
     from sabm_mesa.runs.cost import estimate
 
-    parameters = setting.parameters(rng=seed)
+    connection = Connection(base_url, read_endpoints(endpoints) if endpoints else {})
+    parameters = {**setting.parameters(rng=seed), "connection": connection}
     isolation.apply()
     if line := isolation_of([parameters.get("minds", "classical")]):
         say(line, err=True)

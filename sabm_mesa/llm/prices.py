@@ -59,11 +59,11 @@ class Price:
 
     def cost(
         self,
-        prompt_tokens: int,
-        cached_tokens: int,
-        completion_tokens: int,
-        thought_tokens: int = 0,
-        cache_write_tokens: int = 0,
+        prompt_tokens: float,
+        cached_tokens: float,
+        completion_tokens: float,
+        thought_tokens: float = 0,
+        cache_write_tokens: float = 0,
     ) -> float:
         """Dollars for one answer.
 
@@ -85,7 +85,7 @@ class Price:
         )
         return dollars / _MILLION
 
-    def most(self, prompt_tokens: int, completion_tokens: int) -> float:
+    def most(self, prompt_tokens: float, completion_tokens: float) -> float:
         """Dollars for one answer at most, wherever its tokens come from and go to.
 
         Args:
@@ -98,7 +98,7 @@ class Price:
         received = max(price.output, thought)
         return (prompt_tokens * sent + completion_tokens * received) / _MILLION
 
-    def _of_a_prompt(self, tokens: int) -> Price:
+    def _of_a_prompt(self, tokens: float) -> Price:
         reached = [price for start, price in self.over if tokens > start]
         return reached[-1] if reached else self
 

@@ -57,13 +57,16 @@ def embedder(what: str, spec: Any, context: MindContext) -> Mind:
 
     Args:
         what: the parameter, for the error.
-        spec: ``embedding:MODEL``, ``embedding:MODEL@URL`` or ``embedding:MODEL@NAME``.
+        spec: ``embedding:MODEL``, ``embedding:MODEL@URL`` or ``embedding:MODEL@NAME``; or a mind
+            that answers in place of one.
         context: the data from which the minds of the run are made.
 
     Raises:
         ParameterError: for a spec that cannot be read.
         MissingKey: when the endpoint needs a key and there is none.
     """
+    if isinstance(spec, Mind):
+        return spec
     name, named = embedding_model(spec) if isinstance(spec, str) else ("", "")
     if not name:
         raise ParameterError(

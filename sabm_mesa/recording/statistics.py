@@ -50,6 +50,7 @@ class Asked:
         prompt_tokens: tokens sent in all attempts, as if each had been sent on its own.
         cached_tokens: those of them that the server had in its cache.
         completion_tokens: tokens received in all attempts.
+        thought_tokens: those of them that are thoughts.
         said: bytes of UTF-8 of the value when that is a text, 0 when it is none or invalid.
     """
 
@@ -63,6 +64,7 @@ class Asked:
     prompt_tokens: int
     cached_tokens: int
     completion_tokens: int
+    thought_tokens: int
     said: int
 
 
@@ -179,7 +181,7 @@ def _questions(connection: sqlite3.Connection, runs: Sequence[int]) -> list[Aske
     sizes = dict(connection.execute("SELECT id, length(CAST(text AS BLOB)) FROM texts").fetchall())
     attempts = connection.execute(
         f"SELECT *, {_SENT} AS sent_tokens, {_CACHED} AS all_cached FROM asks "
-        "WHERE request IS NOT NULL AND messages IS NOT NULL AND mind NOT LIKE 'embedding:%' "
+        "WHERE request IS NOT NULL AND messages IS NOT NULL "
         f"AND run IN ({', '.join(map(str, runs))}) "
         "ORDER BY run, round, phase, agent, call, attempt"
     )
@@ -205,6 +207,7 @@ def _asked(attempts: Sequence[sqlite3.Row], sizes: Mapping[int, int]) -> Asked:
         prompt_tokens=sum(row["sent_tokens"] for row in attempts),
         cached_tokens=sum(row["all_cached"] for row in attempts),
         completion_tokens=sum(row["completion_tokens"] for row in attempts),
+        thought_tokens=sum(row["thought_tokens"] for row in attempts),
         said=len(value.encode()) if isinstance(value, str) else 0,
     )
 

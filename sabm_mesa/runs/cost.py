@@ -13,15 +13,19 @@ Tokens
     A token is 5, 4 or 2.5 characters. Texts in prompts have one word, `SENTENCE` characters, or as
     many as the spec keeps. An answer has 1 token, or a sentence where text or reasoning is free, or
     `max_tokens` there and else the length of its JSON schema. At most `UNUSABLE` are asked again.
+Embeddings
+    Their texts are those of the dry run, in which memories are as near to one another as chance has
+    it; nothing is received.
 Dollars
-    By the price table; low: all that is sent is in the server's cache. Unknown is NaN, never zero.
+    By the price table of the endpoint; low: all that is sent is in the server's cache; high: all is
+    put into it. Unknown is NaN, never zero.
 Pilot
     A recording gives the means by question: tokens sent for a character, tokens and texts received,
     repeated asks, cached tokens. Another run differs by the factor ``MARGIN + 3 / n`` after `n`
     asks (rule of three: an event that never happened in `n` trials).
 Not known
     Runs that end earlier than with classical minds, failed requests, thoughts beyond `max_tokens`,
-    embeddings, shared requests. A bound that holds for certain is a cap (`Budget`).
+    shared requests. A bound that holds for certain is a cap (`Budget`).
 """
 
 from __future__ import annotations
@@ -40,10 +44,13 @@ import numpy.typing as npt
 from sabm_mesa.core.answers import AnswerSpec, Text
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.errors import ParameterError
+from sabm_mesa.llm import Connection
 from sabm_mesa.llm.budget import ANSWER_TOKENS, TOKENS_PER_MESSAGE
-from sabm_mesa.llm.prices import PriceTable
+from sabm_mesa.llm.endpoints import NAME, OPENAI_URL
+from sabm_mesa.llm.prices import Price, PriceTable
 from sabm_mesa.minds.base import Mind, name_of
-from sabm_mesa.minds.specs import language_model
+from sabm_mesa.minds.embedding import embedding_model
+from sabm_mesa.minds.specs import language_model, model_and_endpoint
 from sabm_mesa.recording.statistics import asked
 
 if TYPE_CHECKING:
@@ -135,7 +142,8 @@ class Measured(NamedTuple):
     """Means over the `n` asks of one question in a pilot.
 
     Tokens `sent` for a character of the first attempt and tokens `received`, in all attempts;
-    attempts `again` after the first; the `cached` share of the tokens sent; characters `said`.
+    attempts `again` after the first; the `cached` share of the tokens sent; characters `said`; the
+    share of `thoughts` in the tokens received.
     """
 
     n: float
@@ -144,6 +152,7 @@ class Measured(NamedTuple):
     again: float
     cached: float
     said: float
+    thoughts: float = 0.0
 
     @property
     def around(self) -> Array:
@@ -161,13 +170,14 @@ def measure_pilot(path: str | Path, scenario: str) -> Pilot:
     found = defaultdict(list)
     for each in asked(path, scenario):
         row = (each.n_chars, each.prompt_tokens, each.completion_tokens, each.attempts - 1,
-               each.cached_tokens, each.said)  # fmt: skip
-        for model in (language_model(each.mind), ""):
+               each.cached_tokens, each.said, each.thought_tokens)  # fmt: skip
+        for model in (language_model(each.mind) or embedding_model(each.mind)[0], ""):
             found[each.name, model].append(row)
     pilot = {}
     for key, rows in found.items():
-        chars, sent, received, again, cached, said = np.mean(rows, axis=0).tolist()
-        pilot[key] = Measured(len(rows), sent / chars, received, again, cached / sent, said)
+        chars, sent, received, again, cached, said, thoughts = np.mean(rows, axis=0).tolist()
+        share = thoughts / received if received else 0.0
+        pilot[key] = Measured(len(rows), sent / chars, received, again, cached / sent, said, share)
     return pilot
 
 
@@ -175,6 +185,8 @@ class StubMind(Mind):
     """Answers in place of a mind that may cost something (and is never called), and counts.
 
     Attributes:
+        url: the address of its endpoint; None when that is not known.
+        embeds: whether it is an embedding model.
         asked: question → for each ask the round, the agent, the characters of its prompt and those
             of them that are `WORD`; NaN for a prompt that was not rendered.
         specs: question → its answer specs.
@@ -184,9 +196,16 @@ class StubMind(Mind):
 
     instant, paid = True, False
 
-    def __init__(self, mind: Any, scenario: type[SmartModel], pilot: Pilot) -> None:
+    def __init__(
+        self, mind: Any, scenario: type[SmartModel], pilot: Pilot, url: str | None
+    ) -> None:
         self.spec = name_of(mind)
-        self.language_model: str = getattr(mind, "model", "") or language_model(self.spec)
+        embedding, _ = embedding_model(self.spec)
+        self.embeds, self.url = bool(embedding), url
+        self.language_model: str = (
+            getattr(mind, "model", "") or embedding or language_model(self.spec)
+        )
+        self.answer_format = "paper" if self.embeds else None
         self.settings = getattr(mind, "settings", None)
         self.limit, self.longer = ANSWER_TOKENS, 1.0
         self.asked: dict[str, list[tuple[float, ...]]] = defaultdict(list)
@@ -209,11 +228,15 @@ class StubMind(Mind):
         """Answer as the classical mind does, or by an example; count the ask."""
         chars = (math.nan, math.nan)
         if ask.position % (1 + ask.position // SAMPLE) == 0:
-            prompt = "".join(ask.question)
+            prompt = (
+                "".join(each["content"] for each in ask.messages())
+                if self.embeds
+                else "".join(ask.question)
+            )
             chars = (_n_chars(prompt), prompt.count(WORD.strip()) * len(WORD))
         self.asked[ask.name].append((ask.key.round, ask.key.agent, *chars))
         self.specs[ask.name].add(ask.spec)
-        if self._classical is None:
+        if self.embeds or self._classical is None:
             decided: object = ask.spec.example(ask.rng)
         else:
             agent = ask.key.agent
@@ -236,12 +259,14 @@ def dry_run(
 
     def stub_mind(mind: Any) -> Any:
         # An object that is no mind stays: the model reports it.
-        if not (language_model(mind) if isinstance(mind, str) else hasattr(mind, "answer")):
+        if not _is_asked(mind):
             return mind
-        made = StubMind(mind, scenario, pilot)
+        made = StubMind(mind, scenario, pilot, _address(mind, parameters.get("connection")))
         return stubs.setdefault(made.spec, made) if getattr(mind, "paid", True) else made
 
     given = {"rng": 0, **parameters, **scenario.dry_run_with}
+    others = {name: parameters[name] for name in scenario.dry_run_with if name in parameters}
+    given |= {name: stub_mind(value) for name, value in others.items() if _embeds(value)}
     minds = given.get("minds", "classical")
     if isinstance(minds, Mapping):
         given["minds"] = {stub_mind(mind): count for mind, count in minds.items()}
@@ -255,6 +280,30 @@ def dry_run(
     while stubs and model.running and (model.round + 1 < MIN_ROUNDS or model.total.asks < MAX_ASKS):
         model.step()
     return model, list(stubs.values())
+
+
+def _is_asked(mind: Any) -> bool:
+    """Whether a mind may be paid for: one of a model, or an object that answers."""
+    if isinstance(mind, str):
+        return bool(language_model(mind)) or _embeds(mind)
+    return hasattr(mind, "answer")
+
+
+def _embeds(value: Any) -> bool:
+    """Whether the value of a parameter names an embedding model."""
+    return isinstance(value, str) and bool(embedding_model(value)[0])
+
+
+def _address(mind: Any, connection: Connection | None) -> str | None:
+    """The address of the endpoint that a mind asks.
+
+    None for an object, which has its own client, and for a name without a file of endpoints.
+    """
+    how = connection or Connection()
+    named = model_and_endpoint(mind.partition(":")[2])[1] if isinstance(mind, str) else ""
+    if not isinstance(mind, str) or (NAME.match(named) and not how.endpoints):
+        return None
+    return how.endpoint(named or None).url or OPENAI_URL
 
 
 def estimate(
@@ -286,7 +335,7 @@ def estimate(
     longer = max((stub.longer for stub in stubs), default=1.0)
     lines = []
     for stub in stubs:
-        price = table.of(stub.language_model)
+        price = table.at(stub.url).of(stub.language_model)
         for question, rows in stub.asked.items():
             asks, chars = _counted(np.array(rows), model, longer) * [[runs], [1]]
             measured = stub.measured(question)
@@ -294,9 +343,7 @@ def estimate(
                 parts = _assumed(asks, chars, stub, question, model)
             else:
                 parts = _scaled(asks, chars[1], measured)
-            cached = [1, 0, 0] if measured is None else [measured.cached] * 3
-            tokens = zip(parts[2], parts[2] * cached, parts[3], strict=True)
-            usd = [price.cost(*map(round, each)) if price else math.nan for each in tokens]
+            usd = _dollars(price, parts, measured) if price else [math.nan] * 3
             ranges = (Range(*each) for each in [*parts.tolist(), usd])
             lines.append(Line(question, stub.spec, Cost(*ranges)))
     found = Estimate(
@@ -309,6 +356,20 @@ def estimate(
         notes=_notes(model, stubs, pilot, recording, table, parameters) if lines else [],
     )
     model.close()
+    return found
+
+
+def _dollars(price: Price, parts: Array, measured: Measured | None) -> list[float]:
+    """Dollars, low, likely and high; each request has the tokens of the mean one."""
+    found = []
+    for end, (_, n, sent, received) in enumerate(parts.T):
+        share = measured.cached if measured else float(end == 0)
+        thoughts = measured.thoughts * received if measured else 0.0
+        if measured is None and end == len(Range.__slots__) - 1:
+            found.append(n * price.most(sent / n, received / n))
+        else:
+            each = (part / n for part in (sent, share * sent, received, thoughts))
+            found.append(n * price.cost(*each))
     return found
 
 
@@ -354,6 +415,10 @@ def _by_round(values: Array, rounds: Array, most: int) -> Array:
 
 def _assumed(asks: Array, chars: Array, stub: StubMind, question: str, model: SmartModel) -> Array:
     """Asks, requests, tokens sent and tokens received, without a pilot."""
+    if stub.embeds:
+        again = UNUSABLE * (model.max_attempts > 1) * np.array([0, 0, 1])
+        sent = chars * TOKENS_PER_CHAR
+        return np.array([asks, asks * (1 + again), asks * sent * (1 + again), 0 * asks])
     specs, limit, as_json = stub.specs[question], stub.limit, model.answer_format == "json"
     schema = max(_n_chars(json.dumps(spec.schema())) for spec in specs)
     high_only = np.array([0, 0, 1])
@@ -395,17 +460,23 @@ def _notes(
         "Assumed: 2.5 to 5 characters a token; texts from one word to the longest that is kept; up "
         f"to {UNUSABLE:.0%} of the answers unusable. A recording (--from) says more."
     )]  # fmt: skip
-    known = {name for _, name in pilot if name}
-    for name in sorted({stub.language_model for stub in stubs} - known if known else ()):
-        like = ", ".join(sorted(known))
-        notes.append(f"{name} is not in it: taken to write and count like {like}.")
+    for embeds in (False, True):
+        asked = {question for stub in stubs if stub.embeds is embeds for question in stub.asked}
+        known = {name for question, name in pilot if name and question in asked}
+        there = {stub.language_model for stub in stubs if stub.embeds is embeds}
+        for name in sorted(there - known if known else ()):
+            like = ", ".join(sorted(known))
+            notes.append(f"{name} is not in it: taken to write and count like {like}.")
     if model.running:
         n, most = model.round + 1, model.n_rounds
         notes.append(f"{n:,} of {most:,} rounds were played; others alike.")
-    names = {(stub.language_model or stub.spec, table.of(stub.language_model)) for stub in stubs}
+    names = {
+        (stub.language_model or stub.spec, table.at(stub.url).of(stub.language_model))
+        for stub in stubs
+    }
     for name in sorted(name for name, price in names if not price):
         notes += [f"The price of {name} is not known: list it in a price file (--prices)."]
     for name, value in type(model).dry_run_with.items():
-        if parameters.get(name, value) != value:
+        if parameters.get(name, value) != value and not _embeds(parameters[name]):
             notes.append(f"Not counted: the requests for {name}={parameters[name]}.")
     return notes

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 from datetime import date
 from struct import pack
 
@@ -22,7 +23,7 @@ from sabm_mesa.errors import (
 from sabm_mesa.llm import Budget, Connection
 from sabm_mesa.recording import load_runs
 from sabm_mesa.recording.frames import Recorded
-from sabm_mesa.runs.cost import estimate
+from sabm_mesa.runs.cost import Range, estimate
 from sabm_mesa.runs.rerun import spent_before
 from sabm_mesa.runs.run import run_models
 from sabm_mesa.visualization.controls import controls_of
@@ -348,21 +349,41 @@ def test_the_price_of_an_embedding_model_has_to_be_known_for_a_cap_in_dollars() 
     Fishery(memory_relevance="embedding:text-embedding-3-small", connection=connection)
 
 
-def test_an_estimate_says_that_embeddings_are_not_in_it() -> None:
-    given = {**SHORT, "minds": "llm:gpt-4o-mini"}
-    plain = estimate(Fishery, given)
-    found = estimate(Fishery, {**given, "memory_relevance": "embedding:e"})  # needs no key
-    assert found.notes[-1] == "Not counted: the requests for memory_relevance=embedding:e."
-    assert found.total == plain.total
-    assert "Not counted" not in " ".join(plain.notes)
+def test_an_estimate_counts_and_prices_embeddings(tmp_path) -> None:
+    (tmp_path / "prices.toml").write_text(PRICES + '"m" = { input = 1.0, output = 1.0 }\n')
+    given = {**SHORT, "minds": "llm:m"}
+    prices = tmp_path / "prices.toml"
+    plain = estimate(Fishery, given, prices=prices)
+    found = estimate(Fishery, {**given, "memory_relevance": "embedding:e"}, prices=prices)
+    (embeds,) = [line for line in found.lines if line.mind == "embedding:e"]
+    assert embeds.question == "embed"
+    assert embeds.cost.asks.likely > 0
+    assert embeds.cost.completion_tokens == Range()
+    assert embeds.cost.usd.high == pytest.approx(embeds.cost.prompt_tokens.high / 1000)
+    assert found.total.usd.likely > plain.total.usd.likely
+    assert not any("Not counted" in note for note in found.notes)
+    (unknown,) = [
+        line
+        for line in estimate(Fishery, {**given, "memory_relevance": "embedding:x"}).lines
+        if line.mind == "embedding:x"
+    ]
+    assert math.isnan(unknown.cost.usd.low)
 
 
-def test_an_estimate_from_a_recording_learns_nothing_from_embeddings(tmp_path) -> None:
+def test_what_embeddings_cost_lies_in_the_estimate(tmp_path) -> None:
     path = tmp_path / "r.sqlite"
-    with LLMServer() as server:
-        minds = f"llm:stub@{server.url}"
-        recorded(path, server, minds=minds)
-    found = estimate(Fishery, {**SHORT, "minds": minds}, recording=path)
-    assert {line.question for line in found.lines} >= {"act", "reflect"}
-    assert "embed" not in {line.question for line in found.lines}
-    assert not any("is not in it" in note for note in found.notes)
+    with LLMServer(brain=sparing) as server:
+        recorded(path, server, minds=f"llm:stub@{server.url}", n_rounds=6)
+        given = {**SHORT, "n_rounds": 6, "minds": f"llm:stub@{server.url}",
+                 "memory_relevance": f"embedding:e@{server.url}"}  # fmt: skip
+    ((asks, sent),) = rows(
+        path, "SELECT count(*), sum(prompt_tokens) FROM asks WHERE mind LIKE 'embedding:%'"
+    )
+    wide, narrow = (estimate(Fishery, given, recording=each) for each in (None, path))
+    for found in (wide, narrow):
+        (embeds,) = [line.cost for line in found.lines if line.question == "embed"]
+        assert embeds.asks.low <= asks <= embeds.asks.high
+        assert embeds.prompt_tokens.low <= sent <= embeds.prompt_tokens.high
+        assert not any("is not in it" in note for note in found.notes)
+    other = estimate(Fishery, {**given, "memory_relevance": "embedding:f"}, recording=path)
+    assert "f is not in it: taken to write and count like e." in other.notes

@@ -303,7 +303,7 @@ def test_what_a_pilot_says_by_hand(tmp_path: Path) -> None:
         n_chars.append(sum(len(text) for _, text in request.messages))
         return Completion(
             next(answers), "m", prompt_tokens=100 * len(n_chars), completion_tokens=30,
-            cached_tokens=50,
+            cached_tokens=50, thought_tokens=12,
         )  # fmt: skip
 
     KBC(n_players=2, n_rounds=1, minds=LLMMind("m", ScriptedClient(complete)), rng=1,
@@ -317,6 +317,7 @@ def test_what_a_pilot_says_by_hand(tmp_path: Path) -> None:
         "again": 0.5,
         "cached": 150 / 600,
         "said": 0,
+        "thoughts": pytest.approx(12 / 30),
     }
     # A quarter more or less, and three in two asks.
     assert found["act", "m"].around.tolist() == [1 / 2.75, 1, 2.75]
