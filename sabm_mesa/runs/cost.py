@@ -13,6 +13,10 @@ Tokens
     A token is 5, 4 or 2.5 characters. Texts in prompts have one word, `SENTENCE` characters, or as
     many as the spec keeps. An answer has 1 token, or a sentence where text or reasoning is free, or
     `max_tokens` there and else the length of its JSON schema. At most `UNUSABLE` are asked again.
+Thoughts
+    As many as are allowed (`max_thought_tokens`; `ANSWER_TOKENS` where an effort is named and no
+    limit), none at the low end, `THOUGHTS` of them in a likely answer. A model that thinks unasked
+    is known from a pilot alone.
 Embeddings
     Their texts are those of the dry run, in which memories are as near to one another as chance has
     it; nothing is received.
@@ -21,11 +25,11 @@ Dollars
     put into it. Unknown is NaN, never zero.
 Pilot
     A recording gives the means by question: tokens sent for a character, tokens and texts received,
-    repeated asks, cached tokens. Another run differs by the factor ``MARGIN + 3 / n`` after `n`
-    asks (rule of three: an event that never happened in `n` trials).
+    repeated asks, cached tokens, thoughts. Another run differs by the factor ``MARGIN + 3 / n``
+    after `n` asks (rule of three: an event that never happened in `n` trials).
 Not known
-    Runs that end earlier than with classical minds, failed requests, thoughts beyond `max_tokens`,
-    shared requests. A bound that holds for certain is a cap (`Budget`).
+    Runs that end earlier than with classical minds, failed requests, thoughts that nobody
+    has asked for, shared requests. A bound that holds for certain is a cap (`Budget`).
 """
 
 from __future__ import annotations
@@ -54,6 +58,7 @@ from sabm_mesa.minds.specs import language_model, model_and_endpoint
 from sabm_mesa.recording.statistics import asked
 
 if TYPE_CHECKING:
+    from sabm_mesa.minds.llm import LLMSettings
     from sabm_mesa.models.base import SmartModel
 
 Array = npt.NDArray[np.float64]
@@ -66,6 +71,8 @@ TOKENS_PER_CHAR = np.array([1 / 5, 1 / 4, 1 / 2.5])
 """Of bytes of UTF-8: 4 (OpenAI's rule of thumb) to 5 a token in English, 2.5 to 3 in others."""
 OVERHEAD = TOKENS_PER_MESSAGE * np.arange(3)
 """Tokens around the messages of an ask."""
+THOUGHTS = 0.25
+"""Share of the tokens allowed for thoughts in a likely answer (our choice)."""
 UNUSABLE, AGAIN, MARGIN = 0.2, 200, 1.25
 """Largest share of answers that cannot be used; tokens of a message that says why; the factor by
 which another run differs from a pilot (our choices)."""
@@ -191,6 +198,7 @@ class StubMind(Mind):
             of them that are `WORD`; NaN for a prompt that was not rendered.
         specs: question → its answer specs.
         limit: tokens of an answer at most.
+        thoughts: tokens of the thoughts before it at most.
         longer: how many times as long as here a text can be.
     """
 
@@ -207,7 +215,7 @@ class StubMind(Mind):
         )
         self.answer_format = "paper" if self.embeds else None
         self.settings = getattr(mind, "settings", None)
-        self.limit, self.longer = ANSWER_TOKENS, 1.0
+        self.limit, self.thoughts, self.longer = ANSWER_TOKENS, 0, 1.0
         self.asked: dict[str, list[tuple[float, ...]]] = defaultdict(list)
         self.specs: dict[str, set[AnswerSpec]] = defaultdict(set)
         self._pilot = pilot
@@ -276,7 +284,10 @@ def dry_run(
         given["minds"] = stub_mind(minds)
     model = scenario(**{**given, "recording": False, "connection": None})
     for stub in stubs.values():
-        stub.limit = (stub.settings or model.llm_settings).max_tokens or ANSWER_TOKENS
+        settings: LLMSettings = stub.settings or model.llm_settings
+        stub.limit = settings.max_tokens or ANSWER_TOKENS
+        thinks = settings.reasoning_effort is not None
+        stub.thoughts = settings.max_thought_tokens or ANSWER_TOKENS * thinks
     while stubs and model.running and (model.round + 1 < MIN_ROUNDS or model.total.asks < MAX_ASKS):
         model.step()
     return model, list(stubs.values())
@@ -431,7 +442,8 @@ def _assumed(asks: Array, chars: Array, stub: StubMind, question: str, model: Sm
     ]
     free = any(isinstance(spec, Text) or spec.reasoning for spec in specs)
     longest = min(limit, limit if free else schema * TOKENS_PER_CHAR[2])
-    answer = np.array([1, min(limit, np.mean(tokens)), longest]) + again * limit
+    thoughts = stub.thoughts * np.array([0, THOUGHTS, 1 + UNUSABLE * (model.max_attempts > 1)])
+    answer = np.array([1, min(limit, np.mean(tokens)), longest]) + again * limit + thoughts
     sent = prompt * (1 + again) + again * (limit + AGAIN)
     return np.array([asks, asks * (1 + again), asks * sent, asks * answer])
 
@@ -448,6 +460,11 @@ def _n_chars(text: str) -> int:
     return len(text.encode(errors="replace"))
 
 
+def _on_thoughts(stubs: Sequence[StubMind]) -> str:
+    most = max(stub.thoughts for stub in stubs)
+    return f"up to {most:,} tokens of thoughts an answer" if most else "no thoughts"
+
+
 def _notes(
     model: SmartModel,
     stubs: Sequence[StubMind],
@@ -458,7 +475,8 @@ def _notes(
 ) -> list[str]:
     notes = [f"Learned from {recording}."] if recording is not None else [(
         "Assumed: 2.5 to 5 characters a token; texts from one word to the longest that is kept; up "
-        f"to {UNUSABLE:.0%} of the answers unusable. A recording (--from) says more."
+        f"to {UNUSABLE:.0%} of the answers unusable; {_on_thoughts(stubs)}. A recording (--from) "
+        "says more."
     )]  # fmt: skip
     for embeds in (False, True):
         asked = {question for stub in stubs if stub.embeds is embeds for question in stub.asked}

@@ -81,7 +81,14 @@ def sloppy(messages: Any, body: Any) -> str:
     return f"{said}!?" if unreadable else said
 
 
-def played(model: Any, given: dict[str, Any], brain: Any, seed: int = 1, path: Any = False) -> Any:
+def played(
+    model: Any,
+    given: dict[str, Any],
+    brain: Any,
+    seed: int = 1,
+    path: Any = False,
+    thoughts: int = 0,
+) -> Any:
     """The usage of a run; a server with four characters a token answers."""
 
     def complete(request: Any) -> Completion:
@@ -92,7 +99,10 @@ def played(model: Any, given: dict[str, Any], brain: Any, seed: int = 1, path: A
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         said = brain(messages, body)
         sent = sum(tokens(content) for _, content in request.messages)
-        return Completion(said, "stub", prompt_tokens=sent, completion_tokens=tokens(said))
+        received = tokens(said) + thoughts
+        return Completion(
+            said, "stub", prompt_tokens=sent, completion_tokens=received, thought_tokens=thoughts
+        )
 
     settings = model(**given, recording=False).llm_settings
     mind = LLMMind("stub", ScriptedClient(complete), settings)
@@ -229,6 +239,37 @@ def test_dollars_by_hand(tmp_path: Path) -> None:
         dollars = (2 * getattr(sent, end) + 8 * getattr(received, end)) / 1e6
         assert getattr(usd, end) == pytest.approx(dollars, abs=1e-5)
     assert found.total.usd.high == pytest.approx(sum(line.cost.usd.high for line in found.lines))
+
+
+def test_thoughts_are_counted_as_far_as_they_are_allowed() -> None:
+    given = {**LLM, "n_players": 5, "n_rounds": 1, "max_tokens": 50}
+    plain = estimate(KBC, given).total.completion_tokens
+    found = estimate(KBC, {**given, "max_thought_tokens": 400})
+    thought = found.total.completion_tokens
+    assert thought.low == plain.low
+    assert thought.likely == plain.likely + 5 * 100
+    assert thought.high == pytest.approx(plain.high + 5 * 400 * 1.2)
+    assert "up to 400 tokens of thoughts an answer" in found.notes[0]
+    effort = estimate(KBC, {**given, "reasoning_effort": "low"}).total.completion_tokens
+    assert effort.high == pytest.approx(plain.high + 5 * ANSWER_TOKENS * 1.2)
+    assert "no thoughts" in estimate(KBC, given).notes[0]
+
+
+def test_what_a_model_that_thinks_costs_lies_in_the_estimate(tmp_path: Path) -> None:
+    given = {"n_players": 5, "n_rounds": 2, "max_thought_tokens": 300}
+    path = tmp_path / "pilot.sqlite"
+    usage = played(KBC, given, usual, path=path, thoughts=250)
+    found = estimate(KBC, {**given, **LLM})
+    assert not misses(found, usage)
+    unasked = {**LLM, "n_players": 5, "n_rounds": 2}
+    pilot = estimate(KBC, unasked, recording=path)
+    assert not misses(pilot, usage)
+    prices = tmp_path / "prices.toml"
+    prices.write_text("[models]\nstub = { input = 0, output = 1, thoughts = 11 }\n")
+    paid = estimate(KBC, unasked, recording=path, prices=prices).total
+    assert paid.completion_tokens.likely == usage.completion_tokens
+    dollars = (usage.completion_tokens + 10 * 250 * usage.asks) / 1e6
+    assert paid.usd.likely == pytest.approx(dollars)
 
 
 def test_an_unknown_price_is_not_zero() -> None:
