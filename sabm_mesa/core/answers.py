@@ -8,7 +8,11 @@ book turns into the reason that the mind is told when it is asked again. A mind 
 `Reading` is what was read from it; a `Decision` is the outcome of the question.
 
 There are two formats: ``"paper"`` (plain text, as in the published studies) and ``"json"`` (an
-object with the field ``answer`` and, where reasoning is asked for, ``reasoning``).
+object with the field ``answer`` and, where reasoning is asked for, ``reasoning`` before it).
+
+Reasoning is private: it is recorded with the answer, and no other agent and no later prompt gets
+it. A spec asks for none, for at most so many words (`words`), or for as much as the mind likes
+(`free`); the answer is the last line.
 """
 
 from __future__ import annotations
@@ -42,8 +46,11 @@ __all__ = [
     "InvalidAnswer",
     "Number",
     "Reading",
+    "Reasoning",
     "Reply",
     "Text",
+    "free",
+    "words",
 ]
 
 Format = Literal["paper", "json"]
@@ -86,17 +93,68 @@ class InvalidAnswer(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class Reasoning:
+    """Private reasoning before an answer; made by `words`, or `free`.
+
+    Attributes:
+        max_words: the number of words that is asked for at most; None for any length. Longer
+            reasoning is neither cut nor refused.
+
+    Raises:
+        ParameterError: when no word is left.
+    """
+
+    max_words: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse reasoning without a word."""
+        if self.max_words is not None and self.max_words < 1:
+            raise ParameterError(f"Reasoning needs at least 1 word (got {self.max_words}).")
+
+    @property
+    def kind(self) -> str:
+        """Which entries say how the reasoning is to be written."""
+        return "free" if self.max_words is None else "words"
+
+
+free = Reasoning()
+"""Reasoning of any length, step by step."""
+
+
+def words(at_most: int) -> Reasoning:
+    """Reasoning of a few words.
+
+    Args:
+        at_most: the number of words that is asked for at most.
+
+    Raises:
+        ParameterError: when no word is left.
+    """
+    return Reasoning(at_most)
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerSpec(ABC):
     """Definition of a legal answer; the base class of `Number`, `Choice` and `Text`.
 
     Attributes:
-        reasoning: whether one sentence of private reasoning comes before the answer.
+        reasoning: the private reasoning that comes before the answer: `words`, `free`, or None.
+
+    Raises:
+        ParameterError: for any other reasoning.
     """
 
-    reasoning: bool = field(default=False, kw_only=True)
+    reasoning: Reasoning | None = field(default=None, kw_only=True)
 
     kind: ClassVar[str]
     json_type: ClassVar[type | tuple[type, ...]]
+
+    def __post_init__(self) -> None:
+        """Refuse what is no reasoning."""
+        if not isinstance(self.reasoning, Reasoning | None):
+            raise ParameterError(
+                f"`reasoning` is None, words(…) or free, not {self.reasoning!r}.",
+            )
 
     @abstractmethod
     def check(self, value: Any) -> Any:
@@ -182,7 +240,8 @@ class AnswerSpec(ABC):
         return self._given(text)
 
     def _given(self, text: str) -> Reading | None:
-        value = given_value(text, self.mentions)
+        # Free reasoning gives and takes back many values: the answer is the last line.
+        value = given_value(text, self.mentions, last_line=self.reasoning == free)
         if value is None:
             return None
         lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
@@ -262,6 +321,7 @@ class Number(AnswerSpec):
 
     def __post_init__(self) -> None:
         """Refuse an empty interval."""
+        AnswerSpec.__post_init__(self)
         if not self.low <= self.high:
             raise ParameterError(f"A number needs low <= high (got {self.low} and {self.high}).")
 
@@ -340,6 +400,7 @@ class Choice(AnswerSpec):
 
     def __post_init__(self) -> None:
         """Refuse an empty or ambiguous list of options."""
+        AnswerSpec.__post_init__(self)
         bare = {_bare(option) for option in self.options if option.isprintable()}
         if not bare or "" in bare or len(bare) != len(self.options):
             raise ParameterError(
@@ -403,6 +464,7 @@ class Text(AnswerSpec):
 
     def __post_init__(self) -> None:
         """Refuse limits that leave nothing of a text."""
+        AnswerSpec.__post_init__(self)
         if self.max_words < 1 or self.max_chars <= len(_CUT):
             raise ParameterError(
                 f"A text needs at least 1 word and {len(_CUT) + 1} characters "

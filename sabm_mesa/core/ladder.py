@@ -307,16 +307,21 @@ _SHORT = 9
 """Words of a line that is read for its one value at most."""
 
 
-def given_value(text: str, find: Callable[[str], Iterable[Mention]]) -> Any:
+def given_value(
+    text: str, find: Callable[[str], Iterable[Mention]], *, last_line: bool = False
+) -> Any:
     """The one value that a text gives.
 
     Args:
         text: the answer.
         find: finds the values in a text, from left to right and without overlaps.
+        last_line: whether only the last line is the answer, and all before it is reasoning.
 
     Returns:
         The value; None when there is none, when there are several, or when it is in doubt.
     """
+    if last_line:
+        text = "".join(normalise(text[-LONGEST:]).strip().splitlines()[-1:])
     if len(text) > LONGEST:
         return None
     marked, values = _marked(normalise(text), find)

@@ -237,7 +237,11 @@ class PromptBook:
         values = spec.placeholders()
         if "number" in values:
             values["number"] = self.render(values["number"], values)
-        reasoned = "_reasoned" if spec.reasoning else ""
+        reasoned = ""
+        if spec.reasoning:
+            entry = f"reasoning_{spec.reasoning.kind}_{answer_format}"
+            values["reasoning"] = self.render(entry, {"reasoning_words": spec.reasoning.max_words})
+            reasoned = "_reasoned"
         return self.render(f"{spec.kind}{reasoned}_{answer_format}", values)
 
     def reason(self, problem: InvalidAnswer) -> str:

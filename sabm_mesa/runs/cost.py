@@ -78,8 +78,8 @@ UNUSABLE, AGAIN, MARGIN = 0.2, 200, 1.25
 which another run differs from a pilot (our choices)."""
 WORD, SENTENCE = "xxxxxx; ", 20 * 6
 """Texts repeat it (one that is taken apart has several parts); characters of a likely text."""
-SHORT, REASONING = 2, 40
-"""Tokens of a likely number or option, and of one or two sentences of private reasoning."""
+SHORT, REASONING, FREE_REASONING = 2, 40, 400
+"""Tokens of a likely number or option, of private reasoning in a few words, of free reasoning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,16 +436,23 @@ def _assumed(asks: Array, chars: Array, stub: StubMind, question: str, model: Sm
     prompt = (chars + schema * as_json * high_only) * TOKENS_PER_CHAR + OVERHEAD
     again = UNUSABLE * (model.max_attempts > 1) * high_only
     tokens = [
-        REASONING * spec.reasoning
+        _reasoning_tokens(spec)
         + (TOKENS_PER_CHAR[1] * stub.text_chars(spec)[0] if isinstance(spec, Text) else SHORT)
         for spec in specs
     ]
-    free = any(isinstance(spec, Text) or spec.reasoning for spec in specs)
-    longest = min(limit, limit if free else schema * TOKENS_PER_CHAR[2])
+    open_ended = any(isinstance(spec, Text) or spec.reasoning for spec in specs)
+    longest = min(limit, limit if open_ended else schema * TOKENS_PER_CHAR[2])
     thoughts = stub.thoughts * np.array([0, THOUGHTS, 1 + UNUSABLE * (model.max_attempts > 1)])
     answer = np.array([1, min(limit, np.mean(tokens)), longest]) + again * limit + thoughts
     sent = prompt * (1 + again) + again * (limit + AGAIN)
     return np.array([asks, asks * (1 + again), asks * sent, asks * answer])
+
+
+def _reasoning_tokens(spec: AnswerSpec) -> int:
+    """Tokens of likely private reasoning."""
+    if spec.reasoning is None:
+        return 0
+    return FREE_REASONING if spec.reasoning.max_words is None else REASONING
 
 
 def _scaled(asks: Array, chars: float, pilot: Measured) -> Array:

@@ -9,15 +9,23 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from sabm_mesa import Choice, Decision, EmergencyEvacuation, Number, Text
-from sabm_mesa.core.answers import InvalidAnswer, replace_surrogates, shorten, strip_decoration
+from sabm_mesa.core.answers import (
+    InvalidAnswer,
+    Reasoning,
+    free,
+    replace_surrogates,
+    shorten,
+    strip_decoration,
+    words,
+)
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.errors import ParameterError
 
 INTEGER = Number(0, 100, integer=True)
-REASONED = Number(0, 100, integer=True, reasoning=True)
+REASONED = Number(0, 100, integer=True, reasoning=words(30))
 REAL = Number(-1.5, 2)
 DOOR = Choice(("left", "Bottom", "the right"))
-REASONED_DOOR = Choice(("left", "right"), reasoning=True)
+REASONED_DOOR = Choice(("left", "right"), reasoning=words(30))
 TEXT = Text(max_words=4)
 TALK = Text(max_words=4, numbers=False)
 
@@ -149,7 +157,7 @@ def test_a_bare_answer_is_usable_where_reasoning_was_asked_for() -> None:
 
 def test_reasoning_comes_before_a_choice_and_a_text() -> None:
     choice = REASONED_DOOR.read("It is near.\n**Left**.")
-    text = Text(reasoning=True).read("They are shy.\nHello!")
+    text = Text(reasoning=words(30)).read("They are shy.\nHello!")
 
     assert (choice.value, choice.reasoning) == ("left", "It is near.")
     assert (text.value, text.reasoning) == ("Hello!", "They are shy.")
@@ -243,7 +251,7 @@ def test_schemas() -> None:
 
 
 @pytest.mark.parametrize("answer_format", ["paper", "json"])
-@pytest.mark.parametrize("reasoning", [False, True])
+@pytest.mark.parametrize("reasoning", [None, words(30), free])
 def test_the_form_says_when_a_text_may_hold_no_digits(answer_format, reasoning) -> None:
     book = PromptBook(EmergencyEvacuation.prompt_file)
     plain, talk = (
@@ -334,24 +342,25 @@ def test_small_tools() -> None:
 # What holds for all values and all texts.
 
 formats = st.sampled_from(["paper", "json"])
-words = st.text(st.characters(codec="utf-8"), max_size=40)
+reasonings = st.sampled_from([None, words(30), free])
+anything = st.text(st.characters(codec="utf-8"), max_size=40)
 printable = st.text(
     st.characters(codec="utf-8", exclude_categories=("C", "Z"), include_characters=" "),
     min_size=1,
     max_size=20,
 )
-thoughts = words.map(lambda text: " ".join(text.split())).filter(bool)
+thoughts = anything.map(lambda text: " ".join(text.split())).filter(bool)
 numbers = st.builds(
     lambda ends, integer, reasoning: Number(
         min(ends), max(ends), integer=integer, reasoning=reasoning
     ),
     st.tuples(st.integers(-1000, 1000), st.integers(-1000, 1000)),
     st.booleans(),
-    st.booleans(),
+    reasonings,
 )
 
 
-def distinct(options: list[str], reasoning: bool) -> Choice:
+def distinct(options: list[str], reasoning: Reasoning | None) -> Choice:
     try:
         return Choice(tuple(options), reasoning=reasoning)
     except ParameterError:
@@ -362,12 +371,12 @@ def distinct(options: list[str], reasoning: bool) -> Choice:
 choices = st.builds(
     distinct,
     st.lists(printable, min_size=1, max_size=5, unique_by=str.casefold),
-    st.booleans(),
+    reasonings,
 )
 specs = st.one_of(
     numbers,
     choices,
-    st.builds(Text, st.integers(1, 9), st.integers(5, 60), reasoning=st.booleans()),
+    st.builds(Text, st.integers(1, 9), st.integers(5, 60), reasoning=reasonings),
 )
 
 
@@ -400,7 +409,7 @@ def test_every_option_round_trips(spec, data, answer_format, reasoning) -> None:
     assert reading.value == option
 
 
-@given(thoughts, st.booleans(), formats)
+@given(thoughts, reasonings, formats)
 def test_every_short_line_round_trips(text, reasoning, answer_format) -> None:
     assume(text.isprintable())
     spec = Text(max_words=40, reasoning=reasoning)
@@ -408,7 +417,7 @@ def test_every_short_line_round_trips(text, reasoning, answer_format) -> None:
     assert spec.read(written(spec, text, "Because.", answer_format), answer_format).value == text
 
 
-@given(specs, st.one_of(words, st.text()), formats)
+@given(specs, st.one_of(anything, st.text()), formats)
 @example(Number(0, 100, integer=True), "٣٣", "paper")
 @example(Text(), "\ud83d", "paper")
 @example(Text(), '{"answer": "\\ud83d"}', "json")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sabm_mesa import Choice, ScriptedMind, Text, action
-from sabm_mesa.core.answers import Reply
+from sabm_mesa.core.answers import Reply, words
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import BudgetExceeded, MindError
 from sabm_mesa.minds.base import ask_until_valid
@@ -132,7 +132,7 @@ CUT_OFF = "It was cut off before it was complete."
         (Text(), reply('{"answer": "I thi', "length", "json"), CUT_OFF),
         (Text(), reply("", "length"), CUT_OFF),
         (Text(), reply("<think>They might", "length"), CUT_BY_THOUGHTS),
-        (Text(reasoning=True), reply("They might", "length"), CUT_OFF),
+        (Text(reasoning=words(30)), reply("They might", "length"), CUT_OFF),
         (PICK, reply("", "content_filter"), "It was declined."),
         (Text(), reply(" \n", "content_filter"), "It was declined."),
         (PICK, reply("", "stop"), "It was empty."),

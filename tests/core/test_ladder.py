@@ -5,14 +5,16 @@ null where that person would ask again: there is no value, or more than one.
 """
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sabm_mesa import Choice, KeynesianBeautyContest, Number, Recorded, Text, replay
-from sabm_mesa.core.answers import AnswerSpec, Format, InvalidAnswer
+from sabm_mesa.core.answers import AnswerSpec, Format, InvalidAnswer, free, words
 from sabm_mesa.core.ladder import normalise
+from sabm_mesa.errors import ParameterError
 from sabm_mesa.models.evacuation.screening import ROUTE
 from sabm_mesa.studies.judging import CodeList
 from tests.core.support import Priced
@@ -88,10 +90,56 @@ def test_a_refusal_in_words_is_told_from_an_answer() -> None:
 
 
 def test_reasoning_before_an_answer_in_words_is_kept() -> None:
-    spec = Number(0, 100, integer=True, reasoning=True)
+    spec = Number(0, 100, integer=True, reasoning=words(30))
 
     assert spec.read("They go low.\nI choose 22.").reasoning == "They go low."
     assert spec.read('So: {"answer": 22, "reasoning": "Low."}', "json").reasoning == "Low."
+
+
+THOUGHTS = (
+    "There are 100 tons.\nI take 20.\nWait, that is too much: 5 x 20 = 100, so I choose 12.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("end", "value", "rung"),
+    [
+        ("10", 10, "exact"),
+        ("**10**", 10, "exact"),
+        ("Answer: 10 tons", 10, "unambiguous"),
+        ("\\[\n\\boxed{10}\n\\]", 10, "unambiguous"),
+        ("```\n10\n```", 10, "unambiguous"),
+        ("So I will catch 10 tons.", 10, "unambiguous"),
+    ],
+)
+def test_after_free_reasoning_the_last_line_is_the_answer(end: str, value: int, rung: str) -> None:
+    spec = Number(0, 100, integer=True, reasoning=free)
+    thoughts = "x" * 50_000 + "\n" + THOUGHTS
+
+    for before in (THOUGHTS, thoughts):
+        found = spec.read(before + end)
+        assert (found.value, found.read_as) == (value, rung)
+        assert "I take 20. Wait, that is too much" in found.reasoning
+
+
+@pytest.mark.parametrize("end", ["", "10 or 12", "That is all.", "If they take 10, I take 12."])
+def test_free_reasoning_without_an_answer_on_its_last_line_is_asked_again(end: str) -> None:
+    spec = Number(0, 100, integer=True, reasoning=free)
+
+    with pytest.raises(InvalidAnswer):
+        spec.read("I take 20.\nWhat do the others take?\n" + (end or "Hm."))
+    assert spec.read('{"reasoning": "First 20.\\nThen 12.", "answer": 10}', "json").value == 10
+    properties = list(spec.schema()["properties"])
+    assert properties == ["reasoning", "answer"]
+
+
+@pytest.mark.parametrize("reasoning", [True, "free", 30])
+def test_reasoning_is_none_words_or_free(reasoning: Any) -> None:
+    for spec in (partial(Number, 0, 1), partial(Choice, ("a",)), Text):
+        with pytest.raises(ParameterError, match=r"`reasoning` is None, words\(…\) or free, not"):
+            spec(reasoning=reasoning)
+    with pytest.raises(ParameterError, match="at least 1 word"):
+        words(0)
 
 
 def test_a_very_long_text_is_not_searched() -> None:

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from sabm_mesa import Choice, Number, Text
-from sabm_mesa.core.answers import InvalidAnswer
+from sabm_mesa.core.answers import InvalidAnswer, free, words
 from sabm_mesa.core.asks import Ask, Key
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.prompts import PromptBook, load, load_builtin, merge, placeholders
@@ -133,7 +133,15 @@ def test_an_entry_or_a_value_that_is_missing_is_named() -> None:
 
 
 SPECS = [Number(0, 9.5), Number(0, 9, integer=True), Choice(("left", "right")), Text(max_words=9)]
-REASONED = [Number(0, 9, reasoning=True), Choice(("l", "r"), reasoning=True), Text(reasoning=True)]
+REASONED = [
+    spec
+    for reasoning in (words(30), free)
+    for spec in (
+        Number(0, 9, reasoning=reasoning),
+        Choice(("l", "r"), reasoning=reasoning),
+        Text(reasoning=reasoning),
+    )
+]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +150,8 @@ REASONED = [Number(0, 9, reasoning=True), Choice(("l", "r"), reasoning=True), Te
 def test_every_spec_can_be_asked_for(spec, answer_format) -> None:
     form = PromptBook(KBC).form(spec, answer_format)
 
-    assert ("reasoning" in form) is spec.reasoning
+    assert ("at most 30 words" in form) is (spec.reasoning == words(30))
+    assert ("step by step" in form) is (spec.reasoning == free)
     assert ("JSON" in form) is (answer_format == "json")
     assert "{" not in form
 
@@ -335,7 +344,7 @@ def test_every_question_of_the_contest_renders(condition, variant, rule) -> None
         ask = Ask(
             name,
             discussion,
-            Number(0, 100, integer=True, reasoning=True),
+            Number(0, 100, integer=True, reasoning=words(30)),
             key=Key(1, name, 2, 0),
             book=book,
             answer_format="paper",

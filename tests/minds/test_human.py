@@ -9,7 +9,7 @@ import pytest
 
 from sabm_mesa import KeynesianBeautyContest, Number, ScriptedMind, Text, communication
 from sabm_mesa.core import engine
-from sabm_mesa.core.answers import ABSTAINED
+from sabm_mesa.core.answers import ABSTAINED, words
 from sabm_mesa.errors import MindSpecError, ParameterError, RecordingError, RunError, UnknownName
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.human import LONGEST, Seat
@@ -24,7 +24,7 @@ OVER = "This question is over: no answer is taken any more."
 class Asked:
     """A seat to which one question is put, on the engine's loop."""
 
-    def __init__(self, spec=None, time_limit_s=None, reasoning=False):
+    def __init__(self, spec=None, time_limit_s=None, reasoning=None):
         self.seat = Seat(7, time_limit_s)
         self.seat.take(ME)
         ask = question(spec or Number(0, 100, integer=True, reasoning=reasoning))
@@ -67,7 +67,7 @@ def play(game, *scripts, holder=ME):
 
 
 def test_an_answer_is_handed_to_the_engine() -> None:
-    asked = Asked(reasoning=True)
+    asked = Asked(reasoning=words(30))
 
     assert asked.answer("50", "Half \n of it") == ""
     reply = asked.outcome()
@@ -85,7 +85,7 @@ def test_an_answer_is_handed_to_the_engine() -> None:
         (Number(0, 100, integer=True), "101", '"101" is outside the range from 0 to 100.'),
         (Number(0, 100, integer=True), "1.5", '"1.5" is not an integer.'),
         (Number(0, 100, integer=True), "about fifty", '"about fifty" is not a number.'),
-        (Number(0, 100, integer=True, reasoning=True), " ", "It was empty."),
+        (Number(0, 100, integer=True, reasoning=words(30)), " ", "It was empty."),
         (Text(numbers=False), "7 of us", "It holds digits."),
     ],
 )

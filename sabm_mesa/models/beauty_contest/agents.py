@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sabm_mesa.agents.base import SmartAgent
-from sabm_mesa.core.answers import Decision, Number, Text
+from sabm_mesa.core.answers import Decision, Number, Text, words
 from sabm_mesa.core.asks import Observation
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 RULES = Text(max_words=120)
 GOAL = Text(max_words=40)
+REASON = words(60)
 DIGITS, DECIMALS = 6, 9
 """Significant digits of a number in a prompt, and decimals at most."""
 
@@ -209,7 +210,7 @@ class Player(SmartAgent):
             stated = await self.ask("goal", GOAL, self.observe())
             goal = stated.value or ""
         game = self.observe(goal)
-        reason = self.model.elicitation != "none"
+        reason = None if self.model.elicitation == "none" else REASON
         pick = Number(0, game.high, integer=game.integer, reasoning=reason)
         return await self.ask("act", pick, game)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.agents.memory import HIGHEST, LOWEST, EmbeddedRelevance, Memory, MemoryStream, embed
-from sabm_mesa.core.answers import Choice, Decision, Number, Text
+from sabm_mesa.core.answers import Choice, Decision, Number, Text, free
 from sabm_mesa.core.asks import Observation
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.prompts import NO_PERSONA
@@ -321,7 +321,7 @@ class Harvester(SmartAgent):
         """Ask in private for a number of units."""
         model, today = self.model, first_day(self.model.month)
         memories = await self._recall([model.words["place"]], RECALLED, today)
-        amount = Number(0, model.stock, integer=True, reasoning=True)
+        amount = Number(0, model.stock, integer=True, reasoning=free)
         return await self.ask("act", amount, self.observe(today, memories=memories))
 
     async def communicate(self) -> Decision:

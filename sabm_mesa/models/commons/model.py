@@ -32,7 +32,7 @@ Initialization and input
     ``condition``: ``baseline`` or ``universalization`` (every month all are told the consequence of
     each taking more than the threshold). ``personas``: the goal of each; by default none, with a
     newcomer ``local`` for all others and ``newcomer``. ``variant``: ``default``, ``paraphrased``.
-    ``temperature`` 0, ``top_p`` 1; ``max_tokens`` 512 [choice; published: 8000].
+    ``temperature`` 0, ``top_p`` 1; ``max_tokens`` 8000.
 
 Submodels
     Division: when the requests exceed the stock, units are given one by one to a harvester drawn
@@ -245,7 +245,7 @@ class CommonsGovernance(SmartModel):
         max_entries: Annotated[int, Ge(2)] = 10,
         names: str | Sequence[str] | None = None,
         temperature: float | None = 0.0,
-        max_tokens: int | None = 512,
+        max_tokens: int | None = 8000,
         top_p: float | None = 1.0,
         memory_relevance: str = SPARSE,
         **settings: Any,

@@ -53,7 +53,7 @@ import pandas as pd
 from annotated_types import Ge
 
 from sabm_mesa.agents.base import SmartAgent
-from sabm_mesa.core.answers import Decision, Number
+from sabm_mesa.core.answers import Decision, Number, free
 from sabm_mesa.core.asks import Ask, Observation
 from sabm_mesa.core.scheduler import Phase, action
 from sabm_mesa.core.streams import Seed
@@ -161,7 +161,7 @@ class Examinee(SmartAgent):
             amount=self.amount,
             persona=self.persona,
         )
-        spec = Number(0, high, integer=True, reasoning=True)
+        spec = Number(0, high, integer=True, reasoning=free)
         return await self.ask(f"screen_{self.skill}", spec, problem)
 
 
@@ -252,7 +252,7 @@ class CommonsScreening(SmartModel):
         minds: Minds = "classical",
         rng: Seed = None,
         temperature: float | None = 0.0,
-        max_tokens: int | None = 512,
+        max_tokens: int | None = 8000,
         top_p: float | None = 1.0,
         **settings: Any,
     ) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sabm_mesa.agents.base import SmartAgent
-from sabm_mesa.core.answers import Decision, Number, Text
+from sabm_mesa.core.answers import Decision, Number, Text, words
 from sabm_mesa.core.asks import Observation
 from sabm_mesa.core.messages import Message
 
@@ -20,7 +20,7 @@ LOW, HIGH = 0, 100
 P = 2 / 3
 """The factor of the target."""
 SENTENCE = Text(max_words=60)
-PICK = Number(LOW, HIGH, integer=True, reasoning=True)
+PICK = Number(LOW, HIGH, integer=True, reasoning=words(30))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sabm_mesa.agents.base import SmartAgent
-from sabm_mesa.core.answers import Decision, Number
+from sabm_mesa.core.answers import Decision, Number, words
 from sabm_mesa.core.asks import Observation
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Player(SmartAgent):
 
     async def act(self) -> Decision:
         """Think privately, and name the contribution."""
-        amount = Number(0, self.model.endowment, reasoning=True)
+        amount = Number(0, self.model.endowment, reasoning=words(60))
         return await self.ask("act", amount, self.observe())
 
     def observe(self) -> PlayerView:

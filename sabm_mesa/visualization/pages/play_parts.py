@@ -139,7 +139,7 @@ def _DataTable(caption: str, columns: list[str], rows: list[list[str]]) -> None:
 
 
 def _form(spec: AnswerSpec) -> dict[str, Any]:
-    form: dict[str, Any] = {"reasoning": spec.reasoning}
+    form: dict[str, Any] = {"reasoning": spec.reasoning is not None}
     if isinstance(spec, Number):
         kind = "Integer" if spec.integer else "Number"
         label = f"{kind} from {spec.low:.15g} to {spec.high:.15g}"

@@ -45,7 +45,7 @@ Round 3
 - Target: 13.3333
 - Won by: Player #1
 
-Now choose your number for round 4. On the first line give your reasoning in one sentence. \
+Now choose your number for round 4. On the first line give your reasoning in at most 60 words. \
 On the second line write a number from 0 to 100 and nothing else."""
 
 

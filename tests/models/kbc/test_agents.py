@@ -148,7 +148,7 @@ def test_the_scenario_tells_the_rules_and_who_one_is() -> None:
     assert "two thirds of the average" in system
     assert "when there are several winners, nobody receives anything" in system
     assert question.endswith(
-        "On the first line give your reasoning in one sentence. "
+        "On the first line give your reasoning in at most 30 words. "
         "On the second line write an integer from 0 to 100 and nothing else."
     )
     assert asked[1, "communicate", 2][1].endswith(

@@ -54,7 +54,7 @@ def test_the_rules_stand_in_the_text_that_never_changes() -> None:
     assert "This is done 6 times, always with the same other players." in system
     assert asked[0, 1][1].startswith("You now play with 3 other players.")
     assert asked[0, 1][1].endswith(
-        "On the first line give your reasoning in one sentence. "
+        "On the first line give your reasoning in at most 60 words. "
         "On the second line write a number from 0 to 20 and nothing else."
     )
 
