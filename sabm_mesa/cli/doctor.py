@@ -28,7 +28,7 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Check Python, Mesa, packages, folder, browser, isolation, key, endpoint; say what to do."""
-    from sabm_mesa.cli.checks import State, check_all, check_recording, is_asked
+    from sabm_mesa.cli.doctor_checks import State, check_all, check_recording, is_asked
     from sabm_mesa.recording import export
 
     if recording is None and is_asked(base_url, model) and not as_json:

@@ -90,6 +90,20 @@ ScenarioFile = Annotated[
         help="The file of a scenario of your own that was recorded: FILE.py, FILE.py:CLASS.",
     ),
 ]
+FirstSeed = Annotated[
+    int, typer.Option(min=0, help="Seed S of the first run; run i has the seed S + i.")
+]
+RunsOn = Annotated[
+    str,
+    typer.Option(
+        metavar="here|processes|ray",
+        help="Where free runs are played: one after another, on processes, or on Ray. Runs with "
+        "language models are played here, all at the same time.",
+    ),
+]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Processes; as many as there are cores by default.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Minds = Annotated[
     str | None,

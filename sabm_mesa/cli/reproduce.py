@@ -12,6 +12,7 @@ from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     AsJson,
     FileMindOptions,
+    FirstSeed,
     LLMOptions,
     isolation_of,
     with_options,
@@ -62,9 +63,7 @@ def reproduce(
     runs: Annotated[
         int | None, typer.Option(min=1, help="Runs a condition; those of the scale by default.")
     ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Seed S of the first run; run i of a condition has S + i.")
-    ] = 1,
+    seed: FirstSeed = 1,
     out: Annotated[
         Path, typer.Option(help="Folder in which each experiment gets a folder of its own.")
     ] = Path("out/reproduce"),

@@ -14,6 +14,7 @@ from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     AsJson,
     FileMindOptions,
+    FirstSeed,
     LLMOptions,
     isolation_of,
     with_options,
@@ -51,7 +52,7 @@ def screen(
         typer.Option(min=1, help="Problems of each kind; as published by default."),
     ] = None,
     runs: Annotated[int, typer.Option(min=1, help="Runs of each test and mind.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Seed S of the first run; run i has S + i.")] = 1,
+    seed: FirstSeed = 1,
     out: Annotated[Path, typer.Option(help="Folder for the recordings and the report.")] = Path(
         "out/screening"
     ),

@@ -14,9 +14,12 @@ from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     AsJson,
     FileMindOptions,
+    FirstSeed,
     LLMOptions,
+    RunsOn,
     ScenarioName,
     SettingOptions,
+    Workers,
     isolation_of,
     with_options,
 )
@@ -49,21 +52,10 @@ def sweep(
         typer.Option("--minds", help="Who decides; repeated: to be varied. classical by default."),
     ] = None,
     setting: SettingOptions,
-    runs: Annotated[
-        int, typer.Option(min=1, help="Runs a combination; run i of each has the seed S + i.")
-    ] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Seed S of the first run.")] = 1,
-    on: Annotated[
-        str,
-        typer.Option(
-            metavar="here|processes|ray",
-            help="Where free runs are played: one after another, on processes, or on Ray. Runs "
-            "with language models are played here, all at the same time.",
-        ),
-    ] = "here",
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes; as many as there are cores by default.")
-    ] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each combination.")] = 1,
+    seed: FirstSeed = 1,
+    on: RunsOn = "here",
+    workers: Workers = None,
     address: Annotated[
         str | None,
         typer.Option(help="A Ray cluster: HOST:PORT, or auto; by default Ray is started here."),

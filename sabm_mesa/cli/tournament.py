@@ -13,9 +13,12 @@ from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     AsJson,
     FileMindOptions,
+    FirstSeed,
     LLMOptions,
+    RunsOn,
     ScenarioName,
     SettingOptions,
+    Workers,
     isolation_of,
     with_options,
 )
@@ -46,17 +49,11 @@ def tournament(
         list[str] | None,
         typer.Option(help="A mind that plays too, such as classical; may be repeated."),
     ] = None,
-    runs: Annotated[
-        int, typer.Option(min=1, help="Runs of each seating; run i of each has the seed S + i.")
-    ] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Seed S of the first run.")] = 1,
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each seating.")] = 10,
+    seed: FirstSeed = 1,
     setting: SettingOptions,
-    on: Annotated[
-        str, typer.Option(metavar="here|processes|ray", help="Where free runs are played.")
-    ] = "here",
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes; as many as there are cores by default.")
-    ] = None,
+    on: RunsOn = "here",
+    workers: Workers = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder; out/tournament-SCENARIO by default.")
     ] = None,

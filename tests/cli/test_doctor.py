@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sabm_mesa.cli import checks
-from sabm_mesa.cli.checks import State
+from sabm_mesa.cli import doctor_checks as checks
+from sabm_mesa.cli.doctor_checks import State
 from sabm_mesa.errors import KEY_VARIABLE
 from sabm_mesa.llm.endpoints import URL_VARIABLE
 from sabm_mesa.minds.files.isolation import bubblewrap_problem

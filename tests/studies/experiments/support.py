@@ -1,4 +1,8 @@
-"""A small experiment, as its file says it."""
+"""A small experiment as a file, and the facts that hold for every published one."""
+
+from collections.abc import Collection
+
+from sabm_mesa.studies.experiments.design import Experiment
 
 SMALL = """
 title = "Small"
@@ -47,3 +51,19 @@ set = { condition = "cooperative" }
 fork_of = "baseline"
 at = { quick = 1, paper = 2 }
 """
+
+
+def assert_complete(found: Experiment, unclaimed: Collection[tuple[str, str]]) -> None:
+    """Each measure is claimed or published, or listed as not, and each number has its source.
+
+    Args:
+        found: the experiment.
+        unclaimed: (experiment, measure) of which nothing is claimed or published.
+    """
+    used = {each.measure for each in [*found.claims, *found.published]}
+    for measure in found.measures:
+        assert (measure.name in used) != ((found.name, measure.name) in unclaimed)
+    assert all(each.source for each in [*found.claims, *found.published])
+    assert found.notes
+    for each in found.published:
+        assert bool(each.measure) != bool(each.column)

@@ -24,7 +24,7 @@ from sabm_mesa.studies.experiments.design import (
 from sabm_mesa.studies.experiments.figures import theory_marks
 from sabm_mesa.studies.experiments.plan import plan
 from sabm_mesa.studies.experiments.running import Outcome, run
-from tests.studies.experiments.support import SMALL
+from tests.studies.experiments.support import SMALL, assert_complete
 
 TINY: dict[str, dict[str, Any]] = {
     "kbc": {"n_players": 3},
@@ -104,13 +104,8 @@ def test_the_plots_that_a_report_shows_exist(scenario: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("name", STUDY)
 def test_what_is_said_is_complete(name: str) -> None:
     found = load_experiment(name)
-    used = {each.measure for each in [*found.claims, *found.published]}
-    for measure in found.measures:
-        assert (measure.name in used) != ((name, measure.name) in UNCLAIMED)
-    assert all(each.source for each in [*found.claims, *found.published])
-    assert found.notes
+    assert_complete(found, UNCLAIMED)
     for each in found.published:
-        assert bool(each.measure) != bool(each.column)
         assert len(each.rounds) == (len(each.numbers) if each.column else 0)
     if found.scales["quick"].set:
         assert any("quick scale" in note for note in found.notes)

@@ -32,6 +32,7 @@ from sabm_mesa.studies.experiments.report import content, template
 from sabm_mesa.studies.experiments.results import results
 from sabm_mesa.studies.experiments.running import Outcome, check, run
 from sabm_mesa.studies.page import markdown
+from tests.studies.experiments.support import assert_complete
 
 MONTHS = {"n_rounds": 4, "max_entries": 3}
 TINY: dict[str, dict[str, Any]] = {
@@ -143,13 +144,8 @@ def test_one_of_each_study_runs_to_its_report(name: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_what_is_said_is_complete(name: str) -> None:
     found = load_experiment(name)
-    used = {each.measure for each in [*found.claims, *found.published]}
-    for measure in found.measures:
-        assert (measure.name in used) != ((name, measure.name) in UNCLAIMED)
-    assert all(each.source for each in [*found.claims, *found.published])
-    assert found.notes
+    assert_complete(found, UNCLAIMED)
     for each in found.published:
-        assert bool(each.measure) != bool(each.column)
         assert len(each.rounds) == (len(each.numbers) if each.column else 0)
         assert each.condition or each.measure  # a course of people stands beside a condition
     for scale in found.scales.values():
