@@ -50,7 +50,7 @@ LONG: dict[str, Callable[[str], list[Result]]] = {
     "bertrand-runs-200ms": bertrand.five_runs_at_200_ms,
     "recording": recording.hundred_thousand_asks,
 }
-"""What takes minutes: only measured when it is named."""
+"""Benchmarks that take minutes: only measured when named."""
 
 
 def main(names: list[str]) -> int:

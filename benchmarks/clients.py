@@ -26,7 +26,7 @@ SAMPLING = {"temperature": 0.7, "max_tokens": 256, "top_p": 1.0}
 
 
 def questions(players: int) -> list[Question]:
-    """What so many players of a contest are asked in its first round: it is played to see.
+    """The questions to players in the first round of a contest, which is played to get them.
 
     Args:
         players: how many.
@@ -47,7 +47,7 @@ def questions(players: int) -> list[Question]:
 
 
 def by(kind: str, url: str, asked: list[Question], repeats: int) -> list[Took]:
-    """What a kind of client took for each repeat."""
+    """The time and CPU of a kind of client for each repeat."""
     if kind in ("sabm", "sabm-recorded"):
         return by_sabm(url, asked, repeats, recorded=kind == "sabm-recorded")
     return {"openai": by_openai, "aiohttp": by_aiohttp}[kind](url, asked, repeats)

@@ -1,4 +1,4 @@
-"""What more agents, more rounds and more runs cost, as curves: `docs/images/benchmarks`."""
+"""Curves of time by agents, rounds and runs: `docs/images/benchmarks`."""
 
 from __future__ import annotations
 

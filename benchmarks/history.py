@@ -1,4 +1,4 @@
-"""What recording adds to a run, how long a replay takes, and how large a recording is."""
+"""The time that recording adds to a run, the time of a replay, and the size of a recording."""
 
 from __future__ import annotations
 

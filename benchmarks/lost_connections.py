@@ -135,7 +135,7 @@ class Player:
 
 
 def _said(log: Path, pattern: str) -> list[str]:
-    """What the server has printed in lines of a kind."""
+    """The server's printed lines of a kind."""
     return re.findall(pattern, log.read_text(errors="replace"), re.MULTILINE)
 
 

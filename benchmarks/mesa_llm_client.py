@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 url, path, repeats = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-# Where litellm finds the server and a key; it has its list of models with it and loads none.
+# Server and key for litellm; it brings its list of models and loads none.
 os.environ |= {
     "OPENAI_API_KEY": "none",
     "OPENAI_BASE_URL": url,

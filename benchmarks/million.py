@@ -31,7 +31,7 @@ ROW = [
 ]
 """A row of asks as the contest has it; the fourth value is the agent, the last one its turn."""
 CELLS = ["Sleeper", PICK, True, 100.0, 1, 0, 0, 0, 0, 0]
-"""What the data of a player hold besides its number."""
+"""The data of a player besides its number."""
 AGENT, POSITION = 3, 25
 
 
@@ -135,7 +135,7 @@ def _measure(kind: str, players: int, path: str) -> dict[str, float]:
 
 
 def _gib(entry: str) -> float:
-    """What Linux says of this process: ``VmRSS``, its memory now, or ``VmHWM``, at most.
+    """A number of this process from Linux: ``VmRSS``, its memory now, or ``VmHWM``, its peak.
 
     `resource` would count the memory of the process that started this one.
     """

@@ -1,4 +1,4 @@
-"""What a benchmark found, as tables and as JSON: each keeps its own date and load."""
+"""Results of a benchmark, as tables and as JSON: each keeps its own date and load."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Result:
 
 
 def machine() -> dict[str, Any]:
-    """What the numbers depend on: machine, versions, date, and how busy the machine is.
+    """Conditions of the numbers: machine, versions, date, and load of the machine.
 
     ``load`` is its load average over the last minute: processes that run or want to.
     """

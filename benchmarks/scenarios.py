@@ -30,7 +30,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "public-goods": {"n_rounds": 20},
     "sentence-making": {"n_rounds": 1, "n_sentences": 2, "max_turns": 6},
 }
-"""What makes a scenario short enough for a benchmark; all else, the agents too, is its default."""
+"""Parameters that make a scenario short enough for a benchmark; all others are its defaults."""
 
 
 def critical_paths(folder: str) -> list[Result]:

@@ -77,7 +77,7 @@ def clients(folder: str) -> list[Result]:
 
 
 def _measured(kind: str, path: Path) -> dict[str, Any]:
-    """What one client took with a server that has just started."""
+    """The time and CPU of one client with a server that has just started."""
     with latency_server(LATENCY_S) as url:
         if kind == "mesa-llm":
             command = [str(MESA_LLM), str(ROOT / "benchmarks" / "mesa_llm_client.py")]

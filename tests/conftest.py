@@ -70,7 +70,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def group_of(file: str) -> str:
-    """What one process runs: a file, or those that share a server and a Chromium."""
+    """The tests of one process: a file, or those that share a server and a Chromium."""
     in_browser = file.startswith("tests/visualization/browser/") and file not in LONG
     return "browser" if in_browser else file
 

@@ -1,4 +1,4 @@
-"""Who may import and write what: the house rules, read from the source without importing it."""
+"""The house rules on imports, files and names, read from the source without importing it."""
 
 import ast
 import re
@@ -425,7 +425,7 @@ parsed = cache(Package)
 
 
 def breaches(check: Rule, source: Path) -> list[str]:
-    """What breaks the rule, one `file:line` each."""
+    """The breaches of the rule, one `file:line` each."""
     package = parsed(source)
     return [
         f"{package.paths[deed.module].relative_to(source.parent)}:{deed.line} {deed.text}"

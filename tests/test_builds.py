@@ -1,4 +1,4 @@
-"""What a build of the repository contains."""
+"""The content of a build of the repository."""
 
 import tarfile
 import zipfile

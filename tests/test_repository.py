@@ -1,4 +1,4 @@
-"""What every file of the repository keeps to."""
+"""Rules for every file of the repository."""
 
 import ast
 import re
@@ -125,14 +125,15 @@ def docstrings_with_a_question_word(text: str) -> list[int]:
         if isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, str)
-        and re.match(r"\s*(?:What|Whatever|Who|Whoever|Where)\b", node.value.value)
+        and re.match(r"\s*(?:What|Whatever|Who|Whoever|Where|Which)\b", node.value.value)
     ]
 
 
 def test_no_docstring_begins_with_a_question_word() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}"
-        for path in sorted((ROOT / "sabm_mesa").rglob("*.py"))
+        for folder in ("sabm_mesa", "tests", "benchmarks", "docs/_ext")
+        for path in sorted((ROOT / folder).rglob("*.py"))
         for line in docstrings_with_a_question_word(text_of(path))
     ]
 
@@ -177,7 +178,7 @@ def test_the_locked_packages_are_those_that_the_package_needs(python: str) -> No
     locked = locked_for(python)
     needed = [Requirement(each) for each in project["dependencies"]]
     extras = {canonicalize_name(each.name): each.extras for each in needed}
-    # What these need in turn, as far as the same versions are installed here.
+    # Their own requirements, as far as the same versions are installed here.
     for name, version in locked.items():
         with suppress(PackageNotFoundError):
             if metadata.version(name) == version:

@@ -107,7 +107,7 @@ def _contents(names: Iterable[str], **options: str) -> str:
 
 
 def _commands() -> str:
-    """What ``--help`` says of each command."""
+    """The ``--help`` of each command."""
     group = typer.main.get_command(app)
     commands = {f"sabm {name}": each for name, each in group.commands.items() if not each.hidden}
     parts = ["# Commands", "What `sabm` and each of its commands say with `--help`."]

@@ -1,4 +1,4 @@
-"""What this site adds to Sphinx: pages made from the package, and links to the sources."""
+"""Additions to Sphinx: pages made from the package, and links to the sources."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Work:
 
 
 def _where(fields: dict[str, str]) -> str:
-    """Where a work was published, in Markdown."""
+    """The place of publication of a work, in Markdown."""
     if "booktitle" in fields:
         where = f"In: *{fields['booktitle']}*"
     elif "journal" in fields:

@@ -459,7 +459,7 @@ class Text(AnswerSpec):
 
     @property
     def kind(self) -> str:  # type: ignore[override]  # of the class in the other specs
-        """Which entries say how the text is to be written."""
+        """The entries that say how the text is to be written."""
         return "text" if self.numbers else "text_without_numbers"
 
     def __post_init__(self) -> None:

@@ -140,7 +140,7 @@ def _patterns(tier: str) -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(pattern, re.IGNORECASE) for pattern in _GIVEN[tier])
 
 
-# What may follow a value that is given: nothing, an end, or the reason for it.
+# Words that may follow a value: nothing, an end, or the reason for it.
 _NOTHING = re.compile(rf"{_PUT}", re.IGNORECASE)
 _POLITE = re.compile(
     rf"{_PUT}(?:it is|it's|please|thanks|thank you|final(?: answer)?|for me|for now|for this round"

@@ -145,7 +145,7 @@ def noun_of(model: SmartModel) -> str:
 
 
 def who_decides(model: SmartModel) -> tuple[str, str]:
-    """Which minds decide, in a sentence, and whether answers cost money.
+    """The minds that decide, in a sentence, and whether answers cost money.
 
     Args:
         model: the model.
@@ -158,7 +158,7 @@ def who_decides(model: SmartModel) -> tuple[str, str]:
 
 
 def who_would_decide(minds: str | Mapping[str, int], noun: str) -> tuple[str, str]:
-    """Which minds would decide in a model that is still to be made.
+    """The minds that would decide in a model that is still to be made.
 
     Args:
         minds: one for all, or a mapping → count.

@@ -224,7 +224,7 @@ def Guard(active: bool, words: str) -> None:
 
 
 def banner(page_state: PageState) -> None:
-    """Which minds decide: in the model on show, or before it is played in that of the controls.
+    """The minds that decide: in the model on show, or before it is played in that of the controls.
 
     Args:
         page_state: the page's model.
@@ -309,7 +309,7 @@ def charts(model: SmartModel, shown: Shown) -> None:
 
 
 def drawn(model: SmartModel, shown: Shown) -> str:
-    """Which round the charts are of, and which one is still to be drawn.
+    """The round of the charts, and the one that is still to be drawn.
 
     Args:
         model: the model.
@@ -371,7 +371,7 @@ def Talk(controller: RunController | GameView, by_round: Mapping[int, Sequence[S
 
 @solara.component
 def _RoundChoice(noun: str, chosen: str, choose: Callable[[str], None]) -> None:
-    """Which round is shown."""
+    """The round that is shown."""
     solara.v.Combobox(
         label=f"{noun.capitalize()}: latest, all, or its number", items=[LATEST, ALL],
         v_model=chosen, on_v_model=lambda text: choose(str(text or LATEST).strip()),

@@ -214,7 +214,7 @@ class Heard:
 
 
 def subtitle_of(model: SmartModel) -> str:
-    """Which condition, minds and seed are on show, in a few words."""
+    """The condition, minds and seed on show, in a few words."""
     minds = describe_minds(model.minds_in_use())
     return f"{model.condition} · {minds} · seed {'-'.join(map(str, model.entropy))}"
 

@@ -61,7 +61,7 @@ def word(*numbers):
     return base64.b64encode(pack(f"<{len(numbers)}f", *numbers)).decode()
 
 
-# What the vectors say.
+# The choice of memories by their vectors.
 
 
 def test_relevance_is_the_cosine_of_the_vectors() -> None:

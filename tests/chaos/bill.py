@@ -1,4 +1,4 @@
-"""What was paid for: one line an answer, in a file that outlives the process that wrote it."""
+"""Paid answers, one a line, in a file that outlives the process that wrote it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PAID, USED, DIED = "paid", "used", "died"
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What a bill adds up to.
+    """The sum of a bill.
 
     Attributes:
         paid: answers that were paid for.

@@ -63,7 +63,7 @@ class Block:
                 yield outcome
 
     def _prepare(self) -> list[tuple[str, int]]:
-        """What a death begins with, what has to come out, and how often each point is reached."""
+        """The start of a death, the expected outcome, and the times that each point is reached."""
         self._template.mkdir(parents=True)
         reached = self._uninterrupted(RUN)
         if self.kind == FORK:

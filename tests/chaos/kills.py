@@ -98,7 +98,7 @@ class Trial:
         self._in_flight = 0
 
     def into(self, results: Path) -> None:
-        """Do it, and write what came of it."""
+        """Do it, and write the outcome."""
         self._folder.mkdir()
         with serving(self._folder, self.seed) as server:
             write([self._outcome(server)], results)

@@ -1,4 +1,4 @@
-"""What came of a death, and how the processes tell it to each other."""
+"""The outcome of a death, and the form in which processes report it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one death, or of several in a row.
+    """The outcome of one death, or of several in a row.
 
     Attributes:
         scenario: the case study.

@@ -30,7 +30,7 @@ POINTS = (ENTERING, SENDING, ANSWERED, HANDED, COMMITTING, TORN, DURABLE, IN_USE
 
 
 class Fate:
-    """Where a process dies: when it has come to a point for the so-manieth time.
+    """The death of a process: at a point, when it has reached it a number of times.
 
     Args:
         point: the point; None: nowhere.

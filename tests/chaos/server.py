@@ -35,7 +35,7 @@ class Server:
     stats_url: str
 
     def settled(self, what: str = "requests") -> int:
-        """The requests so far, when it has noticed that whoever asked is dead.
+        """The requests so far, when it has noticed that the process that asked is dead.
 
         Args:
             what: which of its counters; ``"status_200"`` counts the answers.

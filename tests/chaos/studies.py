@@ -90,7 +90,7 @@ def entered(folder: Path) -> bool:
 
 
 def rows(path: Path, query: str, *values: Any) -> list[tuple[Any, ...]]:
-    """What a query finds in a recording; it changes nothing in the folder."""
+    """The rows of a query of a recording; nothing in the folder is changed."""
     with closing(sqlite3.connect(path.as_uri() + "?mode=ro", uri=True)) as connection:
         return connection.execute(query, values).fetchall()
 
@@ -114,7 +114,7 @@ def data_of(runs: Runs, path: Path) -> Data:
 
 
 def difference(expected: Data, found: Data) -> str:
-    """Where runs came out otherwise; ``""`` when they did not."""
+    """The first difference between runs; ``""`` without one."""
     for seed, parts in found.items():
         for number, (one, other) in enumerate(zip(expected[seed], parts, strict=True)):
             frames = isinstance(one, pd.DataFrame)

@@ -12,7 +12,7 @@ from sabm_mesa.llm.endpoints import WAYS
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command did: exit status, standard output, standard error."""
+    """The outcome of a command: exit status, standard output, standard error."""
 
     status: int
     out: str

@@ -1,4 +1,4 @@
-"""What `sabm doctor` finds, against a real server and a real machine."""
+"""Findings of `sabm doctor`, against a real server and a real machine."""
 
 import json
 import socket
@@ -29,7 +29,7 @@ def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def lines(outcome: Outcome) -> dict[str, str]:
-    """What is said of each thing, by its name: state and words."""
+    """The state and the words of each check, by its name."""
     found = {}
     for line in outcome.out.splitlines():
         state, _, rest = line.partition(" ")

@@ -1,4 +1,4 @@
-"""What somebody meets who is new: no arguments, no key, a wrong word, the Tab key; and how fast."""
+"""First steps of a new user: no arguments, no key, a wrong word, the Tab key; and their speed."""
 
 import json
 import os

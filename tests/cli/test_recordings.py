@@ -258,7 +258,7 @@ def test_tables_that_a_kill_after_the_last_round_left_out_are_written(
 def test_answers_are_counted_though_all_descriptors_are_taken(
     tmp_path: Path, connected: bool
 ) -> None:
-    """Connections that nobody needs any more hold some; without them no number is made up."""
+    """Idle connections hold some; without them no number is made up."""
     path = tmp_path / "recording.sqlite"
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with LLMServer(brain=first_question) as server, ExitStack() as taken:
@@ -323,7 +323,7 @@ def test_a_run_without_a_whole_round_is_replayed_as_far_as_it_goes(
     assert not (tmp_path / "x").exists()
 
 
-# What goes wrong.
+# Failures.
 
 
 @pytest.fixture(scope="module")

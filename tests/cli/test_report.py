@@ -1,4 +1,4 @@
-"""What the command line says at the end of a run: measures without a value, and cautions."""
+"""The report at the end of a run: measures without a value, and cautions."""
 
 from __future__ import annotations
 

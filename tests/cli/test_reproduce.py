@@ -99,7 +99,7 @@ def test_the_cost_of_what_is_missing_is_said_and_nothing_is_sent(
     assert words.out.splitlines()[0].startswith("small: 4 runs of up to 2 rounds")
     assert "baseline" not in words.out
     assert words.out.splitlines()[-1].startswith("With 2 runs a condition no claim can be told")
-    # What is there costs nothing any more.
+    # Finished runs cost nothing any more.
     assert sabm("reproduce", small.name, "--out", "out").status == 0
     assert "nothing to pay" in sabm(*command).out
 

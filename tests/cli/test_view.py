@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def served(monkeypatch):
-    """What the server is told; it says at once that it listens."""
+    """The arguments of the server; it says at once that it listens."""
     calls = []
 
     def serve(*args, ready, **options):

@@ -20,7 +20,7 @@ PICK = Number(0, 100, integer=True)
 
 @dataclass(frozen=True, slots=True)
 class Seen(Observation):
-    """What an agent sees: its number, and the values within its sight."""
+    """The observation of an agent: its number, and the values within its sight."""
 
     me: int
     seen: str
@@ -163,6 +163,6 @@ def question(
 
 
 def rows(path: str | Path, query: str, *values: Any) -> list[tuple[Any, ...]]:
-    """What a query finds in a recording."""
+    """The rows of a query of a recording."""
     with closing(sqlite3.connect(path)) as connection:
         return connection.execute(query, values).fetchall()

@@ -339,7 +339,7 @@ def test_small_tools() -> None:
     assert replace_surrogates("a\ud83db 😀") == "a?b 😀"
 
 
-# What holds for all values and all texts.
+# Properties of all values and all texts.
 
 formats = st.sampled_from(["paper", "json"])
 reasonings = st.sampled_from([None, words(30), free])

@@ -163,7 +163,7 @@ def test_halves_of_characters_do_no_harm() -> None:
     assert done.ask.rejected == (("?", '"?" is not a number.'),)
 
 
-# What an answer costs, and when it is recorded.
+# The cost of an answer, and the moment of its recording.
 
 
 def test_what_attempts_cost_is_counted_for_each() -> None:

@@ -227,7 +227,7 @@ def test_values_within_their_limits_are_legal(annotation, legal, illegal) -> Non
 
 
 class Farm(SmartModel):
-    """What a scenario of one's own may declare."""
+    """Declarations of a scenario of your own."""
 
     scenario_name = "farm"
     title = "Farm"

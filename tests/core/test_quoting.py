@@ -1,4 +1,4 @@
-"""What a mind says cannot pose as another speaker, a role or a part of the prompt."""
+"""A mind's words cannot pose as another speaker, a role or a part of the prompt."""
 
 import re
 from dataclasses import replace
@@ -167,7 +167,7 @@ def rendered(scenario, texts):
 
 
 def without_accents(text):
-    """Where a word ends must not depend on accents: to `re` one that stands alone is no letter."""
+    """The end of a word must not depend on accents: to `re` one that stands alone is no letter."""
     return "".join(c for c in normalize("NFD", text) if not combining(c))
 
 

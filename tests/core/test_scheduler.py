@@ -73,7 +73,7 @@ def test_a_position_is_the_place_in_the_order() -> None:
     assert [cell.position for cell in model.cells] == [2, 1, 0]
 
 
-# Who is next depends on what was decided.
+# The next agent depends on decisions.
 
 
 def named_next(model, agents):
@@ -151,7 +151,7 @@ def test_when_a_mind_fails_nobody_is_next() -> None:
     assert model.log == [(1, 2)]
 
 
-# What an agent sees.
+# Observations.
 
 
 def seen_by(order, mind):
@@ -182,7 +182,7 @@ def test_all_at_once_see_the_same_and_are_applied_by_id(mind) -> None:
     assert log == [(1, 10), (2, 20), (3, 30)]
 
 
-# Who takes part, when, how often.
+# Participants, rounds, turns.
 
 
 def test_a_phase_takes_place_when_its_condition_holds() -> None:

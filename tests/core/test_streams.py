@@ -1,4 +1,4 @@
-"""What a run keeps so that it can be repeated: seeds, streams and versions."""
+"""Seeds, streams and versions, by which a run can be repeated."""
 
 import platform
 
@@ -14,7 +14,7 @@ from tests.core.support import rows, tiny
 
 
 def draws(model):
-    """What the model and its agents draw."""
+    """The numbers that the model and its agents draw."""
     return [
         *model.rng.integers(10**9, size=3).tolist(),
         model.random.random(),

@@ -1,4 +1,4 @@
-"""What asks cost and what goes wrong with them: by round, by agent, in total, and at the end."""
+"""Cost and failures of asks: by round, by agent, in total, and at the end."""
 
 import math
 
@@ -97,7 +97,7 @@ def test_a_model_counts_by_round_and_in_total() -> None:
     assert (model.total.prompt_tokens, model.total.cost_usd) == (100, 2.5)
 
 
-# What goes wrong.
+# Failures.
 
 
 def answer(ask):

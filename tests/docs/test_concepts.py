@@ -1,4 +1,4 @@
-"""What the pages of the concepts say of the program."""
+"""Statements of the pages of concepts on the program."""
 
 import re
 from pathlib import Path

@@ -170,7 +170,7 @@ def commands(page: Path) -> list[str]:
 
 
 def parse(line: str) -> dict[str, Any]:
-    """What the command line makes of a command, which is not run.
+    """The parsed form of a command, which is not run.
 
     Raises:
         TyperException: for what the command line would refuse.

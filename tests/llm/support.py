@@ -1,4 +1,4 @@
-"""What the tests of language-model access share."""
+"""Helpers of the tests of language-model access."""
 
 import asyncio
 import selectors

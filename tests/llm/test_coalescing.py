@@ -94,7 +94,7 @@ def played(server: LLMServer, share: bool = True, **given: Any) -> PublicGoods:
 
 
 def found(model: PublicGoods) -> list[pd.DataFrame]:
-    """What a run finds, without what its answers cost."""
+    """The results of a run without the cost of its answers."""
     agents = model.agent_frame().drop(columns=["mind", *Failures._fields])
     return [model.model_frame().drop(columns=COSTS), agents]
 
@@ -113,7 +113,7 @@ def amount(text: str) -> float:
     return float(text.splitlines()[-1])
 
 
-# What is sent, and who gets what
+# Requests, and the answer for each agent
 
 
 def test_the_prompt_of_identical_questions_is_sent_once(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_the_prompt_of_identical_questions_is_sent_once(tmp_path: Path) -> None:
         assert sizes(server) == [MANY]
     assert alone.total.prompt_tokens == apart == MANY * stats["prompt_tokens"]
     assert alone.total.asks == together.total.asks == MANY
-    # What the answers are said to have cost is what the server counted, to the token.
+    # The recorded tokens are those that the server counted.
     total = together.total
     assert total.prompt_tokens == stats["prompt_tokens"]
     assert total.completion_tokens == stats["completion_tokens"]

@@ -1,4 +1,4 @@
-"""What a model does not take is mended by what its server says, once, and recorded as sent."""
+"""A parameter that a model refuses is mended as its server says, once, and recorded as sent."""
 
 import json
 import logging

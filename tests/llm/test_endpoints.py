@@ -1,4 +1,4 @@
-"""Which key goes to which endpoint, and what a file of endpoints may say."""
+"""The key of each endpoint, and the entries of a file of endpoints."""
 
 import json
 import logging

@@ -33,7 +33,7 @@ def clean() -> list[pd.DataFrame]:
 
 
 def frames(server: LLMServer, **parameters: Any) -> list[pd.DataFrame]:
-    """What a run finds, without what its asks cost."""
+    """The results of a run without the cost of its asks."""
     model = contest(server, **parameters)
     model.run_model()
     assert model.total.invalid == 0
@@ -193,7 +193,7 @@ Path(f"{sys.argv[3]}-wal").write_bytes(wal.read_bytes() if wal.exists() else b""
 
 
 def small_disk(disk: Path) -> tuple[list[str], str]:
-    """What runs a command whose disk has half a megabyte, and what SQLite then says.
+    """The start of a command whose disk has half a megabyte, and the error of SQLite there.
 
     It is a real file system in a name space of its own; where that is not allowed, a limit that
     the system sets to each file.
@@ -224,7 +224,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     assert done.stdout.startswith(f"Cannot write the recording {disk}/run.sqlite: {problem}.")
     assert "Is the disk full?" in done.stdout
     assert done.stdout.count("\n") == 1
-    # What was used is kept: all answers but those under way when the disk was full.
+    # Used answers are kept: all but those under way when the disk was full.
     ((kept,),) = rows(copy, "SELECT count(*) FROM asks")
     assert 10 < kept <= answered <= kept + 4
     assert rows(copy, "PRAGMA integrity_check") == [("ok",)]

@@ -23,7 +23,7 @@ Outcome = Any
 
 
 def answered(fault: Fault | str, times: int = 1, **options: Any) -> tuple[Outcome, int]:
-    """What comes of one ask when the first requests meet a fault, and how many were sent."""
+    """The outcome of one ask when the first requests meet a fault, and the number of requests."""
     faults = [fault] * times
     with LLMServer(brain=lambda _m, _b: "42", faults=faults) as server:
         with Chain(server.url, **options) as client:

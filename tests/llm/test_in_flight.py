@@ -1,4 +1,4 @@
-"""What is sent is noted before it leaves, and awaited when a run is stopped, for a while."""
+"""Requests are noted before they leave, and awaited for a while when a run is stopped."""
 
 import asyncio
 import logging

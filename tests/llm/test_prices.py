@@ -1,4 +1,4 @@
-"""What tokens cost; a price that is not known is never zero."""
+"""Prices of tokens; a price that is not known is never zero."""
 
 import json
 import math

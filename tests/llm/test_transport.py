@@ -1,4 +1,4 @@
-"""What may come over the wire: bodies up to a limit, and no redirect to another server."""
+"""Bodies are taken up to a limit, and no redirect leads to another server."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ IN_BUFFERS = 32 * 2**20
 
 
 def asked(server: LLMServer, max_bytes: int = MAX_BYTES) -> Any:
-    """What comes of one question to a server, with retries that hardly wait."""
+    """The outcome of one question to a server, with retries that hardly wait."""
     endpoint = OpenAIClient(server.url, max_bytes=max_bytes)
     try:
         return outcomes(RetryClient(endpoint, 2, first_wait_s=0.001), [ask()])[0]

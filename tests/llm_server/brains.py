@@ -64,7 +64,7 @@ def script(answers: Sequence[Answer], name: str = "the script") -> Brain:
 
     Args:
         answers: Texts, replies, or faults to commit in place of an answer.
-        name: What to call it in the error when it runs out.
+        name: Its name in the error when it runs out.
 
     Returns:
         A brain that raises ScriptExhaustedError (the client sees a 500) after the last answer.

@@ -1,4 +1,4 @@
-"""What the server embeds texts as."""
+"""Vectors that the server gives for texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the server saw: the requests, the counters, and waiting for them from another thread."""
+"""Record of the server: requests, counters, and waiting for them from another thread."""
 
 from __future__ import annotations
 

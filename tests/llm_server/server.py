@@ -28,7 +28,7 @@ class LLMServer:
     Args:
         brain: `(messages, body)` → text, Reply or Fault (or a list with one for each of `n`
             choices); may be `async`; runs in the server's loop, so it must not block. Default:
-            the `stub` brain. What it raises goes to `errors`, and to the client as a 500.
+            the `stub` brain. Its exceptions go to `errors`, and to the client as a 500.
         latency: Seconds until an answer, or a function `(number, body)` → seconds. A Reply's own
             latency and a request header `x-latency` (in this order) override it.
         jitter: Added to the latency: uniform on 0..jitter seconds.
@@ -41,12 +41,12 @@ class LLMServer:
             in it is served under itself, or with `strict_models` answered with 404.
         strict_models: Whether only the names in `models` exist.
         cache: Whether to report the longest prefix shared with an earlier prompt as cached.
-        cached_as: How the cached tokens are told: a key of `wire.CACHED`.
+        cached_as: The form in which cached tokens are reported: a key of `wire.CACHED`.
         most_choices: Choices of an answer at most, whatever `n` asks for.
         record: Whether to keep the requests; turn it off for benchmarks.
         seed: Of the jitter.
         held: Whether answers wait for `release()` from the start.
-        dialect: What the model refuses of a request; see `dialects`.
+        dialect: The parts of a request that the model refuses; see `dialects`.
         refuses: A content filter: the body → (status, body) of its refusal, or None.
         embed: Text → the vector that the endpoint for embeddings answers; default: `words`.
         port: 0 takes a free one, and keeps it over a restart.
@@ -68,7 +68,7 @@ class LLMServer:
 
     @property
     def stats_url(self) -> str:
-        """Where the counters can be read as JSON."""
+        """The address of the counters as JSON."""
         return f"http://{HOST}:{self.port}/_stats"
 
     @property
@@ -78,7 +78,7 @@ class LLMServer:
 
     @property
     def errors(self) -> list[BaseException]:
-        """What the brain or the plan raised."""
+        """Exceptions of the brain or the plan."""
         return self._log.errors
 
     @property

@@ -27,7 +27,7 @@ _MAX_BODY = 64 * 2**20
 
 @dataclass(slots=True, kw_only=True)
 class Settings:
-    """What LLMServer takes; it documents each of them."""
+    """The arguments of LLMServer, which documents each of them."""
 
     brain: Brain = stub
     latency: float | Callable[[int, dict[str, Any]], float] = 0.0

@@ -19,7 +19,7 @@ NUMBER_RANGE = re.compile(
     rf"(?:from|between)\s+(?P<low>{_NUMERAL})\s+(?:to|and)\s+(?P<high>{_NUMERAL})",
     re.IGNORECASE,
 )
-#: What is answered when a number is wanted and no range is told.
+#: The answer when a number is wanted and no range is given.
 ANY_RANGE = ("2.0", "10.0")
 #: The message wants the number and nothing else.
 NUMBER_ALONE = re.compile(

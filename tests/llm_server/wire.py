@@ -51,7 +51,7 @@ def completion(
         model: The served model's name.
         replies: One a choice; may be empty.
         usage: Prompt tokens and the cached ones among them, or None to leave usage out.
-        cached_as: How the cached ones are told: a key of `CACHED`.
+        cached_as: The form in which cached tokens are reported: a key of `CACHED`.
     """
     payload: dict[str, Any] = {
         "id": f"chatcmpl-{number}",

@@ -1,4 +1,4 @@
-"""Minds that attack whoever runs them: each function is a mind, and answers with its spoils.
+"""Minds that attack their host: each function is a mind, and answers with its spoils.
 
 The file is copied into the folder of a class, and knows of this package only what is installed.
 """
@@ -14,7 +14,7 @@ from functools import wraps
 from pathlib import Path
 
 FACTS = json.loads(os.environ["FACTS"])
-"""What a mind of the class could find out or guess: paths, a port, the number of a process."""
+"""Facts that a mind could find out or guess: paths, a port, the number of a process."""
 MANY, MEGABYTES = 300, 180
 
 

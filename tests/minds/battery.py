@@ -1,4 +1,4 @@
-"""Have every mind of `attacks.py` attack this process; print what came of it, then the last line.
+"""Have every mind of `attacks.py` attack this process; print the outcome, then the last line.
 
 Run as ``python -m tests.minds.battery FOLDER BUBBLEWRAP NAMESPACES``, with 0 or 1 for each means.
 """

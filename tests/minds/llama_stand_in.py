@@ -1,4 +1,4 @@
-"""What llama-cpp-python gives, as far as the package uses it, for where it is not installed.
+"""A stand-in for llama-cpp-python, as far as the package uses it, where it is not installed.
 
 It says what it is asked: answers follow from the seed, so that who got which answer can be told.
 The same things are shown with the real library in tests/integration.

@@ -70,7 +70,7 @@ def reason(path):
     return found.loc[found["agent"] == 1, "reason"].tolist()
 
 
-# What a file may hold.
+# The content of a file.
 
 
 def test_a_class_is_made_once_for_each_agent_and_may_learn(mind, tmp_path) -> None:

@@ -104,7 +104,7 @@ def test_nothing_outlives_the_run(attacked) -> None:
     assert "sabm-orphan" not in names
 
 
-# What is asked for.
+# The isolation that is asked for.
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_minds_get_the_variables_that_are_named(monkeypatch) -> None:
         names_passed()
 
 
-# What is seen.
+# The files that a mind sees.
 
 
 def test_the_files_beside_a_mind(tmp_path, monkeypatch) -> None:

@@ -1,4 +1,4 @@
-"""What the tests of several scenarios share: data frames, talks, late answers, batches."""
+"""Helpers of the tests of several scenarios: data frames, talks, late answers, batches."""
 
 from __future__ import annotations
 

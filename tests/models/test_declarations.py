@@ -1,4 +1,4 @@
-"""What a scenario declares: the page that the viewer shows of it."""
+"""Declarations of a scenario: its page in the viewer."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def sabm(
 
 
 def in_a_process(site: Path, folder: Path, *arguments: object) -> tuple[str, str]:
-    """What the command line says, and its errors, in a process of its own."""
+    """Output and errors of the command line, in a process of its own."""
     places = {"PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "sabm_mesa", *map(str, arguments)],

@@ -1,4 +1,4 @@
-"""Every fact that a mind reads is told in the prompt of that question.
+"""Every fact that a mind reads is in the prompt of that question.
 
 Classical minds decide over a few seeded rounds. Their observations note each field that is read,
 inside of nested values too. Then the value of each field is changed, and the prompt has to change
@@ -263,7 +263,7 @@ class Watched(Mind):
 
 
 class Notes:
-    """What was seen of one mind in the runs of a scenario."""
+    """The prompts and reads of one mind in the runs of a scenario."""
 
     def __init__(self) -> None:
         self.phases: set[str] = set()

@@ -70,7 +70,7 @@ def test_reading_leaves_no_log_behind_and_what_stands_in_one_where_it_is(played,
     assert (left / "r.sqlite").read_bytes() == before
 
 
-# What the columns say.
+# The content of the columns.
 
 
 def test_a_run(played) -> None:
@@ -318,7 +318,7 @@ def test_what_was_never_sent_has_no_messages(tmp_path) -> None:
         Recorded(path).messages(0, 0, "act", 1, attempt=1)
 
 
-# What cannot be read.
+# Recordings that cannot be read.
 
 
 def refused(path: Path) -> str:

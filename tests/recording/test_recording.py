@@ -26,7 +26,7 @@ def script(code: str, *arguments: object) -> list[str]:
     return [sys.executable, "-W", "error", "-c", code, *map(str, arguments)]
 
 
-# What stands in the file.
+# The content of the file.
 
 
 @pytest.fixture
@@ -235,7 +235,7 @@ def test_mind_objects_are_recorded_by_their_specs(tmp_path) -> None:
     assert json.loads(parameters)["minds"] == json.loads(used) == {"mine": 1, "fixed:2": 2}
 
 
-# Which runs are recorded, and where.
+# The runs that are recorded, and their files.
 
 
 def test_runs_share_a_file_one_after_another_and_at_the_same_time(tmp_path) -> None:
@@ -502,7 +502,7 @@ def test_a_row_that_does_not_fit_is_an_error_and_not_a_silence(tmp_path) -> None
     assert not model.running
 
 
-# What is refused.
+# Refusals.
 
 
 def recording_refused(path, kind=RecordingError):

@@ -1,4 +1,4 @@
-"""What the tests of replay, resume and fork share: small runs, and a mind that can be cut off."""
+"""Helpers of the tests of replay, resume and fork: small runs, and a mind that can be cut off."""
 
 import asyncio
 import sqlite3

@@ -11,7 +11,7 @@ import pandas as pd
 from tests.core.support import Tiny
 
 FIXED = {"minds": "fixed:7"}
-"""What the tiny scenario needs: it has no classical mind."""
+"""Parameters of the tiny scenario, which has no classical mind."""
 
 
 class Mortal(Tiny):

@@ -1,4 +1,4 @@
-"""What an estimate says before anything is spent, against what is then spent."""
+"""Estimates before anything is spent, against the cost of the runs."""
 
 import json
 import math
@@ -51,7 +51,7 @@ def asks(found: Estimate) -> dict[str, Range]:
     return {line.question: line.cost.asks for line in found.lines}
 
 
-# What a language model says
+# Answers of a language model
 
 
 def usual(messages: Any, body: Any) -> str:
@@ -181,7 +181,7 @@ def test_prompts_go_on_growing_in_rounds_beyond_those_played() -> None:
         found = estimate(KBC, {**LLM, "n_rounds": n_rounds, "n_players": n}).total
         return found.prompt_tokens.likely / found.asks.likely
 
-    # What was said is shown: twice the players, and twice the rounds, make longer prompts.
+    # Prompts show the talk: twice the players, and twice the rounds, make longer prompts.
     assert per_ask(4, 12) < per_ask(4, 24)
     assert per_ask(400, 12) > 10 * per_ask(4, 12)
 
@@ -282,7 +282,7 @@ def test_an_unknown_price_is_not_zero() -> None:
     assert found.notes[-1].startswith("The price of nobody is not known")
 
 
-# What is then spent
+# The cost of the runs
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -384,7 +384,7 @@ def test_runs_of_others_in_the_recording_make_no_difference(tmp_path: Path) -> N
     assert repr(found[0]) == repr(found[1])
 
 
-# Who is paid
+# Paid minds
 
 
 def test_only_those_who_are_paid_are_counted() -> None:

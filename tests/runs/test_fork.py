@@ -217,7 +217,7 @@ def test_a_run_that_was_cut_off_can_be_forked(tmp_path) -> None:
     assert count(into, "copied") == count(path, f"round < {rounds}")
 
 
-# What cannot be.
+# Refusals.
 
 
 @pytest.mark.parametrize(

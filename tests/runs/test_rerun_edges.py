@@ -1,4 +1,4 @@
-"""Where a continued run could silently become another one."""
+"""Cases in which a continued run could silently become another one."""
 
 import os
 import sqlite3

@@ -277,7 +277,7 @@ def test_a_second_failure_and_a_second_resume(tmp_path) -> None:
     assert sum(part.answered for part in parts) == once.answered
 
 
-# Who may go on with what.
+# Runs that may be resumed, and with which minds.
 
 WAITS = """
 import sys

@@ -267,7 +267,7 @@ def test_nothing_is_paid_for_twice_and_no_cap_is_passed(
     assert np.all(whole.runs["cost_usd"][whole.runs["minds"] != "classical"] > 0)
 
 
-# What is refused.
+# Refusals.
 
 
 @pytest.mark.parametrize(

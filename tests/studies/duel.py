@@ -7,7 +7,7 @@ from tests.core.support import Tiny
 
 
 class Duel(Tiny):
-    """What one gives the other receives: payoff = received − given / 2."""
+    """One gives, the other receives: payoff = received − given / 2."""
 
     scenario_name = "duel"
     agent_columns: ClassVar[dict[str, str]] = {"value": "value", "payoff": "payoff"}

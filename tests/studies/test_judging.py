@@ -172,7 +172,7 @@ def test_messages_that_a_judge_did_not_code_are_in_no_share() -> None:
     assert found["messages"].tolist() == [3, 1]
 
 
-# What was said in a recording.
+# The messages of a recording.
 
 
 def test_the_talk_of_the_beauty_contest(tmp_path: Path) -> None:

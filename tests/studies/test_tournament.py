@@ -49,7 +49,7 @@ def ranking(played):
     return played.ranking[["rank", "entrant", "score"]].to_numpy().tolist()
 
 
-# Who wins.
+# Winners.
 
 
 def test_in_pairs_everybody_meets_everybody_on_both_seats(pairs) -> None:
@@ -185,7 +185,7 @@ def test_all_runs_are_in_one_recording_that_can_be_replayed(pairs) -> None:
     assert len(summary["entrants"][0]["version"]) == 64
 
 
-# Who may enter.
+# Entrants.
 
 
 def test_entrants_are_files_or_specs(mind) -> None:

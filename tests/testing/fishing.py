@@ -155,7 +155,7 @@ class Shortsighted(Fishing):
 
 
 class Restless(Fisher):
-    """Is told something else each time."""
+    """A different prompt each time."""
 
     def lake(self) -> Lake:
         return Lake(len(self.model.fishers) - 1, f"{next(REQUESTS)}", persona=self.persona)

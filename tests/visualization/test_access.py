@@ -1,4 +1,4 @@
-"""Who may use the pages of the host of a server that others can reach."""
+"""Rights to the pages of the host, on a server that others can reach."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What fails behind a page is a line on it; what is under way is never lost."""
+"""A failure behind a page is a line on it, and a run under way is never lost."""
 
 import math
 import threading

@@ -1,4 +1,4 @@
-"""What columns, numbers and those who decide are called."""
+"""Names of columns, numbers and minds."""
 
 import numpy as np
 import pytest

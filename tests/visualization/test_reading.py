@@ -1,4 +1,4 @@
-"""What people read on pages: how rounds are called, what is wrong at once, what is read anew."""
+"""Texts on pages: names of rounds, errors of input at once, recordings read anew."""
 
 import pandas as pd
 

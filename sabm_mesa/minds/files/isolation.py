@@ -43,7 +43,7 @@ KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PATH", "PYTHONHOME", "
 """The variables of the environment that every mind gets."""
 
 
-# What is asked for, and what there is.
+# The isolation that is asked for, and that of the machine.
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class DistanceAndCrowd(ClassicalMind):
             self._crowds = seen.glance.crowds
         else:
             self._target = seen.choices[-1] if seen.choices else None
-        # What others say is told in the talk and at the choice alone.
+        # The words of others are in the prompts of the talk and of the choice alone.
         costs = self.costs(
             seen, self._crowds, () if ask.name == "evaluate" else seen.heard, self._target
         )

@@ -1,4 +1,4 @@
-"""What the tests of the repeated beauty contest share: picks computed by hand, and the script."""
+"""Helpers of the tests of the repeated beauty contest: picks computed by hand, and the script."""
 
 from sabm_mesa import (
     RepeatedBeautyContest,

@@ -1,4 +1,4 @@
-"""What the players of the repeated beauty contest know and are told."""
+"""The observations and prompts of the players of the repeated beauty contest."""
 
 import math
 import re
@@ -13,7 +13,7 @@ from sabm_mesa.models.beauty_contest.agents import PlayedRound, shown
 from tests.models.beauty_contest.support import MEAN, contest, follow, played
 
 
-# What is known of earlier rounds.
+# Knowledge of earlier rounds.
 def asked_in(answer=follow, **more):
     """Round, question and player → the observation, the system text and the question."""
     asked = {}
@@ -250,7 +250,7 @@ def test_full_elicitation_asks_for_rules_once_and_for_a_goal_in_each_round() -> 
     assert places == {(0, "understand"), *others}
 
     for (k, name, _), (game, _, question) in asked.items():
-        # What it said cannot pass for a line of the history.
+        # Its words cannot pass for a line of the history.
         rules = "The rules in your own words: The closest one wins. - Average - 0"
         goal = f"Your goal in this round, in your own words: To win round {k + 1}."
         assert (rules in question) == (name != "understand")

@@ -1,4 +1,4 @@
-"""What the plots of the repeated beauty contest draw."""
+"""Plots of the repeated beauty contest."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""What the tests of the Bertrand competition share: prices computed by hand, and the script."""
+"""Helpers of the tests of the Bertrand competition: prices computed by hand, and the script."""
 
 from sabm_mesa import BertrandCompetition, ScriptedMind
 from sabm_mesa.models.bertrand.theory import (

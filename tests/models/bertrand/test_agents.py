@@ -1,4 +1,4 @@
-"""The firms of the Bertrand competition: what they remember and are told."""
+"""The firms of the Bertrand competition: their memories and prompts."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What the plots of the Bertrand competition draw."""
+"""Plots of the Bertrand competition."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""What the guests of the cocktail party know, and what their prompts say."""
+"""The knowledge of the guests of the cocktail party, and their prompts."""
 
 import re
 

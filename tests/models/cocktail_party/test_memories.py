@@ -1,4 +1,4 @@
-"""What is remembered of a recorded party."""
+"""Memories of a recorded party."""
 
 import pickle
 

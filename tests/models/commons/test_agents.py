@@ -1,4 +1,4 @@
-"""What the harvesters hear and remember, and what their prompts say."""
+"""The messages and memories of harvesters, and their prompts."""
 
 import re
 from datetime import date

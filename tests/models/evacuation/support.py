@@ -1,4 +1,4 @@
-"""What the tests of the evacuation share."""
+"""Helpers of the tests of the evacuation."""
 
 from sabm_mesa import EmergencyEvacuation, ScriptedMind
 from sabm_mesa.models.evacuation.agents import LETTERS

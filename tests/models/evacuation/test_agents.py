@@ -1,4 +1,4 @@
-"""What evacuees hear, see and are told."""
+"""The observations and prompts of evacuees."""
 
 import math
 import re

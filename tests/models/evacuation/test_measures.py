@@ -1,4 +1,4 @@
-"""What evacuees' messages do, and how even counts are."""
+"""Effects of evacuees' messages, and the evenness of counts."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What the plots of the evacuation draw."""
+"""Plots of the evacuation."""
 
 import pandas as pd
 import pytest

@@ -1,4 +1,4 @@
-"""What the players of the Keynesian beauty contest hear, and what their prompts say."""
+"""The messages that players of the Keynesian beauty contest hear, and their prompts."""
 
 import re
 from itertools import product
@@ -100,7 +100,7 @@ def test_a_long_speech_is_cut_and_stays_on_one_line() -> None:
     assert isinstance(model.said[0], Message)
 
 
-# What the prompts say.
+# Prompts.
 def prompts_of(**given):
     """Round, question and player → the system text and the question."""
     asked = {}

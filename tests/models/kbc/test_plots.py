@@ -1,4 +1,4 @@
-"""What the plots of the Keynesian beauty contest draw."""
+"""Plots of the Keynesian beauty contest."""
 
 import math
 from itertools import pairwise

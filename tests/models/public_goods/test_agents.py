@@ -1,4 +1,4 @@
-"""What the players are told."""
+"""Prompts of the players."""
 
 import re
 
@@ -29,7 +29,7 @@ def test_what_an_infected_player_remembers_is_its_own_game() -> None:
     assert (first.number, first.contribution, first.others_mean) == (1, 80, 34)
 
 
-# What is said to the players.
+# Prompts.
 def sent(**given):
     """Round and player → the system text and the question."""
     asked = {}

@@ -138,7 +138,7 @@ def test_minds_have_to_add_up_to_all_players() -> None:
         PublicGoods(n_players=4, malicious=1, minds={"classical": 3})
 
 
-# Who plays with whom.
+# Groups.
 def partners(model_class_arguments):
     """The groups of each round, as sets of ids."""
     model = game(lambda _: "10", **model_class_arguments)

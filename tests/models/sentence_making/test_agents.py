@@ -1,4 +1,4 @@
-"""What a sentence has to be, and what a writer sees."""
+"""Legal sentences, and the observations of a writer."""
 
 import pytest
 

@@ -89,11 +89,11 @@ def test_the_number_of_claims_is_corrected_for() -> None:
 
 
 NOISE = [3.0, 40, 22, 31, 7, 55, 18, 26, 49, 12]
-"""What runs of one seed have in common."""
+"""The common part of the values of runs of one seed."""
 
 
 def test_runs_with_the_same_seed_are_compared_pair_by_pair() -> None:
-    """What all runs of a seed share hides the difference from tests that ignore the seeds."""
+    """The common part hides the difference from tests that ignore the seeds."""
     less = [x - 1 - i / 10 for i, x in enumerate(NOISE)]
     found = word(LESS, baseline=NOISE, cooperative=less)
     assert (found.word, found.p, found.test.paired) == ("agrees", 2 / 2**10, True)

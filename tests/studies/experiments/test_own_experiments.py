@@ -1,4 +1,4 @@
-"""The page on experiments of one's own: its example runs, it has every key, mistakes are named."""
+"""The page on your own experiments: its example runs, it has every key, mistakes are named."""
 
 import re
 from pathlib import Path

@@ -58,7 +58,7 @@ def tiny(name: str) -> Experiment:
 
 
 def played(name: str, folder: Path) -> Outcome:
-    """What comes of it with classical minds."""
+    """The outcome of an experiment with classical minds."""
     return run(plan(tiny(name)), folder)
 
 

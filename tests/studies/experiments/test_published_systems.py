@@ -63,7 +63,7 @@ def tiny(name: str) -> Experiment:
 
 
 def played(name: str, folder: Path, minds: Any = "classical") -> Outcome:
-    """What comes of it."""
+    """The outcome of an experiment."""
     return run(plan(tiny(name), minds=minds), folder)
 
 

@@ -106,7 +106,7 @@ def found(folder: Path) -> Results:
 
 
 class Page(HTMLParser):
-    """What an HTML page holds."""
+    """The content of an HTML page."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()

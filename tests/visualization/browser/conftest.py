@@ -44,7 +44,7 @@ signal.signal(signal.SIGUSR1, lambda *_: print("WATCHING", len(connections.watch
 
 
 def chromium_path() -> str:
-    """Where Chromium is: in the variable CHROMIUM, or on the path."""
+    """The path of Chromium: from the variable CHROMIUM, or on the path."""
     found = os.environ.get("CHROMIUM") or shutil.which("chromium")
     assert found, "The tests of the viewer need the package chromium, or its path in CHROMIUM."
     return found
@@ -94,7 +94,7 @@ class Server:
         return self._process.pid
 
     def log(self) -> str:
-        """What the server has said so far."""
+        """The server's output so far."""
         return self._log.read_text(errors="replace")
 
     def _ready(self) -> bool:

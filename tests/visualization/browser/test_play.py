@@ -24,7 +24,7 @@ INTEGER, NUMBER, WORDS = "Integer from 0 to 100", "Number from 0 to 100", "Your 
 
 
 def shown(text: str) -> str:
-    """What the others read of a text: in a prompt it can be no mark of one."""
+    """A text as the others read it: in a prompt it can be no mark of one."""
     return PromptBook(KeynesianBeautyContest.prompt_file).quote(text)
 
 

@@ -1,4 +1,4 @@
-"""What people read on pages; on every Python, since the pages use Mesa's own viewer."""
+"""Texts on pages; on every Python, since the pages use Mesa's own viewer."""
 
 from playwright.sync_api import expect
 

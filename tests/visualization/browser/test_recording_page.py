@@ -89,7 +89,7 @@ def test_the_list_and_a_round(files: Path, browse: Browse) -> None:
     page = browse("/recording")
     names = page.locator(".rec-list strong")
     expect(names.filter(has_text="parent.sqlite")).to_be_visible()
-    # No text file is among them. What the pages of other tests have recorded is in a folder.
+    # No text file is among them. Recordings of other tests are in a folder.
     listed = {name for name in names.all_inner_texts() if not name.startswith("sabm_recordings")}
     assert listed == set(FILES)
     expect(page.locator(".rec-list li", has_text="branches/fork.sqlite")).to_contain_text(
