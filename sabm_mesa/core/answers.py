@@ -113,7 +113,7 @@ class Reasoning:
 
     @property
     def kind(self) -> str:
-        """Which entries say how the reasoning is to be written."""
+        """The entries that say how the reasoning is to be written."""
         return "free" if self.max_words is None else "words"
 
 
