@@ -32,7 +32,7 @@ from sabm_mesa.studies.experiments.design import (
     Measure,
     check_columns,
 )
-from sabm_mesa.studies.experiments.plan import Plan, asks_language_model, described
+from sabm_mesa.studies.experiments.plan import Plan, described, only_language_models
 from sabm_mesa.studies.experiments.running import Outcome, alike
 
 Floats = npt.NDArray[np.float64]
@@ -294,7 +294,7 @@ def enough_pairs(runs: int, tests: int) -> bool:
     return 2 * max(1, tests) <= ALPHA * 2.0**runs
 
 
-def sample(values: pd.DataFrame, measure: str, names: Sequence[str], tests: int) -> Sample:
+def sample(values: pd.DataFrame, places: Sequence[tuple[str, str]], tests: int) -> Sample:
     """The runs of one condition, or of two in pairs where that is possible.
 
     Whether pairs are used depends on the seeds, on the runs that have a value and on the number of
@@ -302,14 +302,14 @@ def sample(values: pd.DataFrame, measure: str, names: Sequence[str], tests: int)
 
     Args:
         values: the measures, from `measured`.
-        measure: the measure.
-        names: the conditions, one or two.
+        places: (measure, condition), one or two.
         tests: the number of tests that are corrected for.
     """
-    mine = [values[(values["measure"] == measure) & (values["condition"] == n)] for n in names]
-    found = [samples(each, measure, name) for each, name in zip(mine, names, strict=True)]
-    if len(names) < 2:
+    found = [samples(values, *place) for place in places]
+    if len(places) < 2:
         return Sample(found)
+    keys = values["measure"], values["condition"]
+    mine = [values[(keys[0] == measure) & (keys[1] == name)] for measure, name in places]
     seeds = [sorted(each["seed"]) for each in mine]
     missing = sum(int(np.isnan(each).sum()) for each in found)
     if seeds[0] != seeds[1]:
@@ -335,7 +335,7 @@ def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
     """
     plan = outcome.plan
     claims, tested = plan.experiment.claims, len(judged(plan))
-    data = [sample(values, each.measure, concerned(each), tested) for each in claims]
+    data = [sample(values, _places(each), tested) for each in claims]
     apart = [replace(each, complete=False) for each in data]
     tests, unpaired = (
         [_test(claim, each) for claim, each in zip(claims, given, strict=True)]
@@ -383,7 +383,7 @@ def compare(
         other: the condition it is compared with.
         tests: the number of tests that are corrected for.
     """
-    found = sample(values, measure, (one, other), tests)
+    found = sample(values, [(measure, one), (measure, other)], tests)
     order = inference.paired if found.paired else inference.two_sample
     return order(found.runs[0], found.runs[1], "less")
 
@@ -394,7 +394,14 @@ def concerned(claim: Claim) -> list[str]:
     Args:
         claim: the claim.
     """
-    return [claim.condition, *([claim.than] if claim.kind in COMPARED else [])]
+    return [condition for _, condition in _places(claim)]
+
+
+def _places(claim: Claim) -> list[tuple[str, str]]:
+    """The measure and condition of a claim, and those that it compares them with."""
+    place = claim.measure, claim.condition
+    other = claim.than_measure or claim.measure, claim.than or claim.condition
+    return [place, other] if claim.kind in COMPARED else [place]
 
 
 def judged(plan: Plan) -> list[Claim]:
@@ -492,11 +499,11 @@ def _verdict(
 
 
 def _stand_in(claim: Claim, plan: Plan) -> str:
-    """The minds that stand in for the language models of a claim; ``""`` when none does."""
+    """The minds that stand in for language models of a claim; ``""`` when all are some."""
     here: dict[str, None] = {}
     for name in concerned(claim):
         published = plan.experiment.condition(name).minds
-        if "llm:" in published and not asks_language_model(plan.minds[name]):
+        if "llm:" in published and not only_language_models(plan.minds[name]):
             here[f"{described(plan.minds[name])} minds stand in for {published}"] = None
     return ", and ".join(here).replace("llm:", "")
 
@@ -511,7 +518,7 @@ def _uninformative(claim: Claim, outcome: Outcome) -> str:
             "that any difference between them is chance"
         )
     data = {name: _numbers(outcome, name) for name in names}
-    if len(names) == 2 and data[names[0]].equals(data[names[1]]):
+    if len(data) == 2 and data[names[0]].equals(data[names[1]]):
         return (
             f"the runs of {of[names[0]]} and {of[names[1]]} are the same, number for number: these "
             "minds do not notice the difference, and more runs would not help"

@@ -8,6 +8,7 @@ and of the scenario. All mistakes that can be told at once are told at once.
 from __future__ import annotations
 
 import copy
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -160,6 +161,8 @@ class Claim(Entry):
             `high`; ``less`` or ``more`` than that of `than`; ``like`` it, up to `margin`.
         condition: the condition it is about.
         than: the condition it is compared with.
+        than_measure: the measure it is compared with, when that is another one, such as the same
+            number of another player; without `than` it is that of the same runs.
         value: see `kind`.
         low: see `kind`.
         high: see `kind`.
@@ -173,6 +176,7 @@ class Claim(Entry):
     kind: Kind
     condition: str
     than: str = ""
+    than_measure: str = ""
     value: float = 0.0
     low: float = float("-inf")
     high: float = float("inf")
@@ -578,9 +582,11 @@ def _named(found: Experiment) -> Iterator[tuple[str, str, str]]:
     for number, claim in enumerate(found.claims, 1):
         yield f"claims {number}", "measure", claim.measure
         yield f"claims {number}", "condition", claim.condition
-        if claim.kind in COMPARED and not claim.than:
+        if claim.than_measure:
+            yield f"claims {number}", "measure", claim.than_measure
+        if claim.kind in COMPARED and not (claim.than or claim.than_measure):
             yield f"claims {number}", "condition", "(none: than is missing)"
-        elif claim.kind in COMPARED:
+        elif claim.kind in COMPARED and claim.than:
             yield f"claims {number}", "condition", claim.than
     for number, each in enumerate(found.published, 1):
         yield f"published {number}", "measure", each.measure
@@ -609,6 +615,40 @@ def human_distributions() -> dict[str, tuple[str, list[Bin]]]:
         for text in texts
         for name, each in tomllib.loads(text).items()
     }
+
+
+class PublishedModel(Entry):
+    """A language model of published runs, and what became of it.
+
+    Attributes:
+        provider: who offers it, or made it.
+        withdrawn: the day from which it cannot be had from its provider, as ``YYYY-MM-DD``, or a
+            few words; ``""``: it can be had.
+        successors: models that can take its place, with the day of their version.
+        source: where these facts stand.
+    """
+
+    provider: str
+    withdrawn: str
+    successors: Texts = ()
+    source: str
+
+
+@cache
+def published_models() -> dict[str, PublishedModel]:
+    """Name of a language model of published runs → what became of it (``models.toml``)."""
+    text = files("sabm_mesa.studies.experiments").joinpath("models.toml").read_text("utf-8")
+    return {name: PublishedModel.model_validate(each) for name, each in tomllib.loads(text).items()}
+
+
+def models_of(experiment: Experiment) -> list[str]:
+    """The names of the language models that decided in the published runs.
+
+    Args:
+        experiment: the experiment.
+    """
+    named = [experiment.minds, *(each.minds for each in experiment.conditions)]
+    return list(dict.fromkeys(re.findall(r"llm:([^\s,]+)", " ".join(named))))
 
 
 def _models_folder() -> Path:

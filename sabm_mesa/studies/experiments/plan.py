@@ -74,6 +74,16 @@ def asks_language_model(minds: Minds) -> bool:
     return any(language_model(spec) for spec in ([given] if isinstance(given, str) else given))
 
 
+def only_language_models(minds: Minds) -> bool:
+    """Whether all of the minds are language models.
+
+    Args:
+        minds: one for all; spec → number of agents; or one an agent.
+    """
+    given = by_spec(minds)
+    return all(language_model(spec) for spec in ([given] if isinstance(given, str) else given))
+
+
 def _mixed(
     experiment: Experiment, condition: Condition, by_slot: Mapping[str, Minds], for_all: Minds
 ) -> Minds:

@@ -22,7 +22,13 @@ from sabm_mesa.minds.specs import Minds, by_spec
 from sabm_mesa.recording import RecordedRun, load_runs
 from sabm_mesa.recording.export import make_folder, readable_json, write_file, write_text_file
 from sabm_mesa.studies.experiments.claims import MOST_RUNS, WORDS, Verdict
-from sabm_mesa.studies.experiments.design import Claim, Experiment, experiment_names
+from sabm_mesa.studies.experiments.design import (
+    Claim,
+    Experiment,
+    experiment_names,
+    models_of,
+    published_models,
+)
 from sabm_mesa.studies.experiments.figures import (
     SOURCES,
     ReportFigure,
@@ -183,6 +189,7 @@ def content(results: Results, drawn: Sequence[ReportFigure]) -> dict[str, Any]:
         "question": experiment.question,
         "source": experiment.source.rstrip("."),
         "published_minds": f"Published runs decided by {_list(_published_minds(experiment))}.",
+        "published_models": _published_models(experiment),
         "warnings": warnings(results),
         "verdicts": [_verdict(results, each) for each in results.verdicts],
         "figures": [each for each in drawn if not each.own],
@@ -297,6 +304,22 @@ def _published_minds(experiment: Experiment) -> dict[str, str]:
     return {each.name: each.minds or experiment.minds for each in experiment.conditions}
 
 
+def _published_models(experiment: Experiment) -> Rows:
+    """The language models of the published runs: provider, withdrawal, and successors."""
+    known = published_models()
+    return [
+        {
+            "name": name,
+            "provider": known[name].provider,
+            "withdrawn": known[name].withdrawn or "no",
+            "successors": ", ".join(known[name].successors) or NONE,
+            "source": known[name].source,
+        }
+        for name in models_of(experiment)
+        if name in known
+    ]
+
+
 def _list(minds: dict[str, str]) -> str:
     return ", ".join(dict.fromkeys(minds.values()))
 
@@ -334,15 +357,19 @@ def _unpaired(verdict: Verdict) -> str:
 def _tested(results: Results, claim: Claim) -> str:
     """The test of a claim in words."""
     called = labels(results)
-    measure = measure_name(results.outcome.plan.experiment.measure(claim.measure))
-    label, than = called[claim.condition], called.get(claim.than, "")
+    experiment = results.outcome.plan.experiment
+    measure = measure_name(experiment.measure(claim.measure))
+    label, than = called[claim.condition], f"“{called.get(claim.than, '')}”"
+    if claim.than_measure:
+        other = f"“{measure_name(experiment.measure(claim.than_measure))}”"
+        than = f"{other} of {than}" if claim.than else other
     words = {
         "below": f"below {exact(claim.value)}",
         "above": f"above {exact(claim.value)}",
         "within": f"from {exact(claim.low)} to {exact(claim.high)}",
-        "less": f"less than “{than}”",
-        "more": f"more than “{than}”",
-        "like": f"like “{than}”, up to {exact(claim.margin)}",
+        "less": f"less than {than}",
+        "more": f"more than {than}",
+        "like": f"like {than}, up to {exact(claim.margin)}",
     }[claim.kind]
     return f"{measure}: “{label}” {words}"
 

@@ -61,6 +61,7 @@ def assert_complete(found: Experiment, unclaimed: Collection[tuple[str, str]]) -
         unclaimed: (experiment, measure) of which nothing is claimed or published.
     """
     used = {each.measure for each in [*found.claims, *found.published]}
+    used |= {each.than_measure for each in found.claims}
     for measure in found.measures:
         assert (measure.name in used) != ((found.name, measure.name) in unclaimed)
     assert all(each.source for each in [*found.claims, *found.published])

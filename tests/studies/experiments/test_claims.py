@@ -123,6 +123,24 @@ def test_pairs_that_can_never_tell_are_not_used(n: int, claims: int, why: str) -
         assert {each.runs_needed for each in found} == {5 + claims}
 
 
+def test_two_measures_of_the_same_runs_are_compared() -> None:
+    claim = LESS.replace('than = "baseline"', 'than_measure = "first"')
+    more = """
+[[measures]]
+name = "first"
+label = "Variance in the first round"
+columns = "variance"
+rounds = [0, 0]
+"""
+    head = SMALL.partition("[[claims]]")[0]
+    experiment = parse_experiment("made", head + more + CLAIM + claim)
+    made, data = outcome(baseline=HIGH, cooperative=LOW)
+    first = data.assign(measure="first", value=data["value"] + 1 + data["seed"] / 10)
+    values = pd.concat([data, first], ignore_index=True)
+    (found,) = verdicts(replace(made, plan=plan(experiment, runs=8)), values)
+    assert (found.word, found.test.paired, found.p) == ("agrees", True, 2 / 2**8)
+
+
 def test_a_run_without_a_value_unties_the_pairs() -> None:
     less = [math.nan, *(x - 1 for x in NOISE[1:])]
     found = word(LESS, baseline=NOISE, cooperative=less)
@@ -166,15 +184,17 @@ def test_a_claim_about_a_language_model_is_not_told_when_others_decide() -> None
     head = SMALL.partition("[[claims]]")[0].replace('name = "cooperative"', named)
     experiment = parse_experiment("made", head + of_cooperative + of_baseline)
     made, data = outcome(baseline=LOW, cooperative=LOW[::-1])
-    for minds, expected in {
-        "classical": ("not told", "classical minds stand in for gpt-4"),
-        "llm:gpt-4o": ("agrees", ""),
-    }.items():
+    some: Any = {"llm:gpt-4o": 2, "fixed:0": 1}
+    for minds, expected in (
+        ("classical", ("not told", "classical minds stand in for gpt-4")),
+        (some, ("not told", "2 × gpt-4o, 1 × fixed:0 minds stand in for gpt-4")),
+        ("llm:gpt-4o", ("agrees", "")),
+    ):
         planned = plan(experiment, runs=8, minds={"cooperative": minds})
         first, second = verdicts(replace(made, plan=planned), data)
         assert (first.word, first.why) == expected
         assert first.test.estimate == 4.5
-        told = 1 if minds == "classical" else 2
+        told = 2 if minds == "llm:gpt-4o" else 1
         assert (second.word, second.p) == ("agrees", told * 2 / 2**8)
         assert len(judged(planned)) == told
 

@@ -38,6 +38,10 @@ UNCLAIMED = {
     ("evacuation-figure-9", "left"), ("evacuation-figure-9", "bottom"),
     ("evacuation-figure-9", "right"), ("evacuation-figure-14", "left_inside"),
     ("evacuation-figure-14", "cleared"), ("evacuation-figure-16", "evenness"),
+    ("evacuation-constraints", "time_inside"), ("bertrand-starting-prices", "collusive"),
+    *(("kbc-50-players", name) for name in ("variance_change", "variance_talked")),
+    *(("kbc-agreeableness", name) for name in ("variance_change", "variance_talked")),
+    ("kbc-agreeableness", "agreement_late"),
     *((f"bertrand-figure-{n}", "collusive") for n in ("6a", "6b", "6c", "7", "13", "18")),
     *((f"bertrand-figure-{n}", "index") for n in ("6b", "6c", "7", "11", "18")),
 }  # fmt: skip
@@ -146,7 +150,7 @@ def test_the_published_sizes() -> None:
     for name in STUDY:
         found = load_experiment(name)
         runs = {"kbc": 15, "bertrand": 5, "evacuation": 5}[found.scenario]
-        other = {"kbc-figure-10": 10, "evacuation-figure-14": 1}
+        other = {"kbc-figure-10": 10, "evacuation-figure-14": 1, "kbc-50-players": 1}
         assert found.scales["paper"].runs == other.get(name, runs), name
     assert load_experiment("evacuation-figure-14").scales["paper"].set == {"n_people": 400}
     stopped = load_experiment("bertrand-figure-6c")

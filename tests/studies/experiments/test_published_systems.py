@@ -2,6 +2,7 @@
 
 import math
 import re
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from sabm_mesa.studies.experiments.design import (
     experiment_names,
     human_distributions,
     load_experiment,
+    models_of,
+    published_models,
 )
 from sabm_mesa.studies.experiments.figures import drawings
 from sabm_mesa.studies.experiments.plan import plan
@@ -46,12 +49,22 @@ TINY: dict[str, dict[str, Any]] = {
 }
 SYSTEMS = [name for name in experiment_names() if load_experiment(name).scenario in TINY]
 COMMONS = ("fishery", "pasture", "pollution")
-VARIED = ("universalization", "newcomer", "no-communication")
-UNCLAIMED = {("cocktail-party", "slope_distance")} | {
-    (name, "over_usage")
-    for name in SYSTEMS
-    if name.startswith("govsim") and "no-communication" not in name
-}
+VARIED = (
+    "universalization", "newcomer", "no-communication", "universalization-models",
+    "newcomer-universalization",
+)  # fmt: skip
+UNCLAIMED = (
+    {("cocktail-party", "slope_distance")}
+    | {
+        ("lu-mixed-sessions", f"payoff_{name}")
+        for name in ("chatglm3", "llama2", "baichuan2", "claude1")
+    }
+    | {
+        (name, "over_usage")
+        for name in SYSTEMS
+        if name.startswith("govsim") and "no-communication" not in name
+    }
+)
 """Measures of which nothing is claimed or published; the notes say why."""
 
 
@@ -91,9 +104,10 @@ def test_the_list() -> None:
     govsim += [f"govsim-{varied}-{scenario}" for varied in VARIED for scenario in COMMONS]
     assert sorted(
         [
-            "cocktail-party", "lu-fixed-opponents", "lu-mixed-types", "lu-one-shot", "nagel-1995",
-            "public-goods-infection", "public-goods-norm", "public-goods-people",
-            "sentence-making", *govsim,
+            "cocktail-party", "lu-fixed-opponents", "lu-fixed-opponents-palm",
+            "lu-mixed-sessions", "lu-mixed-types", "lu-one-shot", "lu-repeated", "nagel-1995",
+            "public-goods-infection", "public-goods-infection-others", "public-goods-norm",
+            "public-goods-people", "sentence-making", "sentence-making-claude-3", *govsim,
         ]
     ) == SYSTEMS  # fmt: skip
     for name in SYSTEMS:
@@ -191,6 +205,7 @@ def test_the_published_sizes() -> None:
     runs = {
         "cocktail-party": 1, "nagel-1995": 4, "lu-one-shot": 17, "public-goods-people": 6,
         "public-goods-norm": 20, "public-goods-infection": 20,
+        "public-goods-infection-others": 20, "lu-mixed-sessions": 150, "lu-repeated": 20,
     }  # fmt: skip
     for name in SYSTEMS:
         assert load_experiment(name).scales["paper"].runs == runs.get(name, 5), name
@@ -247,6 +262,30 @@ def test_ratios_of_groups_of_one_type(tmp_path: Path) -> None:
     assert samples(values, "ratio", "10h") == pytest.approx([2 / 3, 2 / 3])
     assert samples(values, "ratio", "10l") == pytest.approx([1, 1])
     assert said(load_experiment("lu-mixed-types"), "10h", "ratio") == 0.667
+
+
+def test_each_language_model_of_published_runs_is_known() -> None:
+    """Its provider, the day it was withdrawn, and a successor unless it can still be had."""
+    known = published_models()
+    named = {name for each in experiment_names() for name in models_of(load_experiment(each))}
+    assert named <= set(known)
+    for name, model in known.items():
+        days = re.findall(r"\d{4}-\d{2}-\d{2}", model.withdrawn)
+        assert all(date.fromisoformat(day) for day in days), name
+        assert bool(model.withdrawn) == bool(model.successors), name
+        assert all(re.search(r"\d{4}-\d{2}-\d{2}\)$", each) for each in model.successors), name
+
+
+def test_payoffs_of_a_mixed_session_are_those_of_the_slots(tmp_path: Path) -> None:
+    """The player of a slot is the one whose measures bear its name."""
+    found = load_experiment("lu-mixed-sessions")
+    numbers = {name: 10 * i for i, name in enumerate(found.slots, 1)}
+    minds: Any = {name: f"fixed:{number}" for name, number in numbers.items()}
+    data = run(plan(found, minds=minds, runs=1), tmp_path).agent_data
+    assert data.set_index("agent")["choice"].to_dict() == dict(enumerate(numbers.values(), 1))
+    assert [each.agent for each in found.measures] == list(range(1, 9))
+    for slot, measure in zip(found.slots, found.measures, strict=True):
+        assert measure.name == f"payoff_{slot.replace('-', '_').replace('.', '')}"
 
 
 @pytest.mark.parametrize("name", experiment_names())
