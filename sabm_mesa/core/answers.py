@@ -597,6 +597,13 @@ class Reply:
     note: int | None = None
 
     @property
+    def limit(self) -> int:
+        """Tokens that it may have had, its thoughts included: as sent, or as many as it has."""
+        sent = json.loads(self.parameters or "{}").get("sent", {})
+        limits = (sent.get(name) for name in ("max_completion_tokens", "max_tokens"))
+        return next((limit for limit in limits if limit), self.completion_tokens)
+
+    @property
     def final(self) -> bool:
         """Whether asking again is pointless: nobody answered in time, or the mind failed."""
         return self.finish_reason in {ABSTAINED, FAILED}

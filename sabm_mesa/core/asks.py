@@ -207,6 +207,9 @@ class Ask:
         for answer, reason in self.rejected:
             form = self.book.form(self.spec, self.answer_format)
             again = self.book.render("again", {"reason": reason, "form": form})
+            if not answer.strip():  # servers refuse an empty message, and two of one role in a row
+                chat[-1] = ("user", f"{chat[-1][1]}\n\n{again}")
+                continue
             repeated = answer if len(answer) <= REPEATED else answer[:REPEATED] + TRUNCATED
             chat += [("assistant", repeated), ("user", again)]
         return [{"role": role, "content": content} for role, content in chat]
@@ -233,7 +236,9 @@ class Ask:
             raise InvalidAnswer("refused")
         cut_off = reply.finish_reason == BY_LENGTH
         if cut_off and (empty or not self._readable_in_part(reply.answer_format)):
-            raise InvalidAnswer("cut_off_thinking" if empty and reply.thoughts else "cut_off")
+            if empty and (reply.thoughts or reply.thought_tokens):
+                raise InvalidAnswer("cut_off_thinking", limit=_in_tokens(reply.limit))
+            raise InvalidAnswer("cut_off")
         reading = self.spec.read(reply.answer, reply.answer_format, self.reading)
         if not cut_off:
             return reading
@@ -242,6 +247,10 @@ class Ask:
     def _readable_in_part(self, answer_format: Format) -> bool:
         plain_text = isinstance(self.spec, Text) and answer_format == "paper"
         return plain_text and not self.spec.reasoning
+
+
+def _in_tokens(limit: int) -> str:
+    return f"{limit} tokens" if limit else "tokens"
 
 
 class Attempt(NamedTuple):

@@ -6,6 +6,10 @@ ever gets them. A server that keeps them apart sends them in fields of their own
 may be missing: the chat template of a model may have written the first, and an answer that was cut
 short has no last one. Text in doubt counts as thought: an answer that is lost is asked for
 again, a thought that was spoken cannot be taken back.
+
+Where a template begins the thought and the answer is cut off before its end, there is no mark at
+all, and the text alone does not tell a thought from an answer. `sabm_mesa.llm.thinking` tells it by
+the earlier answers of that model; of its very first answer nothing can be known.
 """
 
 from __future__ import annotations
@@ -34,6 +38,16 @@ _LEFT_OVER = re.compile(
     r"<\|(?:end|return|(?:begin|end)_of_solution|(?:start|end)_response)\|>", re.IGNORECASE
 )
 """Marks that some models set around the answer itself."""
+
+
+def ends_thought(text: str) -> bool:
+    """Whether a text has the last mark of a thought before any first one: a template wrote that.
+
+    Args:
+        text: the text of a mind.
+    """
+    mark = _MARK.search(text) if any(each in text for each in _MAYBE) else None
+    return mark is not None and mark["end"] is not None
 
 
 class Split(NamedTuple):

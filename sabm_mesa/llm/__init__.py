@@ -2,13 +2,13 @@
 
 ::
 
-    CoalescingClient → RetryClient → LimitClient → BudgetClient → PriceClient
+    CoalescingClient → MakeRoomClient → RetryClient → LimitClient → BudgetClient → PriceClient
         → NoteSentClient → FinishInFlightClient → OpenAIClient
 
 One connection and one limiter for each endpoint, shared by all runs of the process. A model in a
 GGUF file takes the place of an endpoint; it needs neither retries nor prices::
 
-    LimitClient → BudgetClient → FinishInFlightClient → GGUFClient
+    MakeRoomClient → LimitClient → BudgetClient → FinishInFlightClient → GGUFClient
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from sabm_mesa.llm.limit import CEILING, LimitClient, Limiter
 from sabm_mesa.llm.prices import PriceClient, PriceTable
 from sabm_mesa.llm.retry import MAX_RETRIES, RetryClient
 from sabm_mesa.llm.scripted import ScriptedClient
+from sabm_mesa.llm.thinking import MakeRoomClient, ThoughtRoom
 
 if TYPE_CHECKING:
     from sabm_mesa.llm.gguf_client import GGUFClient
@@ -227,6 +228,7 @@ _clients: dict[tuple[str, float], OpenAIClient] = {}
 _files: dict[Path, GGUFClient] = {}
 _limiters: dict[str | Path, Limiter] = {}
 _supports_n: dict[tuple[str, str], SupportsN] = {}
+_rooms: dict[tuple[str, str], ThoughtRoom] = {}
 _of_parents: list[object] = []
 
 
@@ -264,16 +266,20 @@ def connect(
         sender = _clients[place]
         limiter = _limiters.setdefault(endpoint.identity, Limiter())
         supports_n = _supports_n.setdefault((endpoint.identity, model), SupportsN())
+        room = _rooms.setdefault((endpoint.identity, model), ThoughtRoom(endpoint.where, model))
     endpoint.check_key()
     if before:
         told = json.loads(before)
-        sender.dialect(model).adopt(told.get("asked", told["sent"]), told["sent"])
+        asked, sent = told.get("asked", told["sent"]), told["sent"]
+        sender.dialect(model).adopt(asked, sent)
+        room.adopt(asked, sent)
     client: Client = NoteSentClient(FinishInFlightClient(sender), prices)
     client = PriceClient(client, prices)
     if how.budget is not None:
         client = BudgetClient(client, how.budget, prices, endpoint.where)
     ceiling = min(how.max_concurrency or CEILING, endpoint.max_concurrency or CEILING)
     client = RetryClient(LimitClient(client, limiter, ceiling), how.max_retries)
+    client = MakeRoomClient(client, room)
     return CoalescingClient(client, supports_n) if how.share_requests else client
 
 
@@ -299,10 +305,11 @@ def connect_file(path: Path, connection: Connection | None = None) -> tuple[Clie
             _files[path] = GGUFClient(path)
         model = _files[path]
         limiter = _limiters.setdefault(path, Limiter())
+        room = _rooms.setdefault((str(path), ""), ThoughtRoom(path.name, path.name))
     client: Client = FinishInFlightClient(model)
     if how.budget is not None:
         client = BudgetClient(client, how.budget, PriceTable(how.prices), path.name)
-    return LimitClient(client, limiter, 1), model.file
+    return MakeRoomClient(LimitClient(client, limiter, 1), room), model.file
 
 
 def close_all() -> None:
@@ -316,6 +323,7 @@ def close_all() -> None:
         _files.clear()
         _limiters.clear()
         _supports_n.clear()
+        _rooms.clear()
 
     async def close() -> None:
         for client in clients:
@@ -334,6 +342,7 @@ def _leave_to_parent() -> None:
     _files.clear()
     _limiters.clear()
     _supports_n.clear()
+    _rooms.clear()
 
 
 atexit.register(close_all)

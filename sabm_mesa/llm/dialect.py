@@ -24,6 +24,12 @@ _OTHER_NAME = {
 }
 """Names that a parameter has elsewhere: OpenAI's newer models, and Mistral's ``random_seed``."""
 _SAMPLING = ("temperature", "top_p")
+TAKEN_AS_NAMED = {*_SAMPLING, *_OTHER_NAME, _FORM, "n", "reasoning_effort"}
+"""Parameters that are renamed or left out; a user's own ``extra_body`` is not."""
+_EFFORT_VALUE = re.compile(
+    r"(?:supported|valid|allowed) (?:values|levels)|one of|should be|invalid value", re.IGNORECASE
+)
+"""Words of a refusal of an effort that lists those that there are: it is for the user to change."""
 _OTHER_WORDS = {_FORM: ("response_format", "json_schema", "json_object", "structured output")}
 _REFUSING = {400, 404, 415, 422, 500, 501}
 """Statuses with which servers refuse a parameter; llama-cpp-python sends 500 for its form."""
@@ -101,6 +107,8 @@ class Dialect:
                     self.form += 1
                     return self._change(name, _FORM)
                 continue
+            if name == "reasoning_effort" and _EFFORT_VALUE.search(said):
+                continue
             sent = self.changes.get(name, name)
             other = _OTHER_NAME.get(name)
             if other and sent == name and (name != "seed" or other in said):
@@ -116,7 +124,7 @@ class Dialect:
             asked: parameters as they were asked for.
             sent: the same as they were sent.
         """
-        for name in asked:
+        for name in set(asked) & TAKEN_AS_NAMED:
             if name == _FORM:
                 self.form = max(self.form, _KINDS.index(str(sent.get(_FORM, "none"))))
             elif name not in sent and name not in self.changes:

@@ -140,7 +140,7 @@ def _received(usage: dict[str, Any], prompt_tokens: int) -> tuple[int, int]:
     details = _table(usage.get("completion_tokens_details"))
     thoughts = max(_count(details.get("reasoning_tokens")), _count(usage.get("reasoning_tokens")))
     beyond = max(0, _count(usage.get("total_tokens")) - prompt_tokens - told)
-    if beyond and told:
+    if beyond and isinstance(usage.get("completion_tokens"), int):
         return told + beyond, max(thoughts, beyond)
     return told, min(thoughts, told)
 

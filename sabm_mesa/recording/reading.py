@@ -131,6 +131,13 @@ class RecordedRun(RunHeader):
         with reporting_damage(self.path):
             return self._content.lines.by_id[row["provenance"]]
 
+    def limit(self, row: sqlite3.Row) -> int | None:
+        """Tokens that an answer and its thoughts could have at most; None without a limit."""
+        sent = json.loads(self.provenance(row) or "{}").get("sent", {})
+        limits = (sent.get(name) for name in ("max_completion_tokens", "max_tokens"))
+        known: int | None = self.parameters.get("max_tokens")
+        return next((limit for limit in limits if limit), known)
+
     def _origin(self, row: sqlite3.Row) -> dict[str, Any]:
         """The fields of a reply that the provenance of an answer gives."""
         if not (stored := self.provenance(row)):

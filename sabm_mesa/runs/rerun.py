@@ -343,7 +343,7 @@ def spent_before(found: Sequence[RecordedRun], prices: str | Path | None) -> Usa
             if not name or row["copied"] or not (unreported or row["cost_usd"] is None):
                 continue
             contents = [content for _, content in run.messages(row)]
-            limit = 0 if embeds else run.parameters.get("max_tokens")
+            limit = 0 if embeds else run.limit(row)
             assumed = most_of(contents, limit, table.of(name))
             spent.add(
                 Usage(

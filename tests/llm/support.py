@@ -18,6 +18,8 @@ from tests.llm_server import LLMServer, writer
 
 T = TypeVar("T")
 ROOT = Path(__file__).parents[2]
+AGAIN = "\n\nThat answer could not be used"
+"""Begins what follows a question when its answer was empty."""
 
 
 class _NoWaiting(selectors.DefaultSelector):
@@ -96,7 +98,9 @@ class Chain:
 
 def first_question(messages: list[dict[str, Any]], body: dict[str, Any]) -> str | list[str]:
     """A brain that answers a question that is asked again as it did the first time."""
-    return writer(messages[:2], body)
+    system, question = messages[:2]
+    first = question["content"].partition(AGAIN)[0]
+    return writer([system, {**question, "content": first}], body)
 
 
 def contest(server: LLMServer, **parameters: Any) -> KeynesianBeautyContest:

@@ -14,7 +14,7 @@ import pytest
 from sabm_mesa import Connection
 from sabm_mesa.errors import AccessDenied, BadRequest, LLMError, ServerUnavailable
 from sabm_mesa.llm.retry import RetryClient
-from tests.llm.support import ROOT, contest, first_question, rows
+from tests.llm.support import AGAIN, ROOT, contest, first_question, rows
 from tests.llm_server import Fault, LLMServer
 from tests.llm_server import stub as stub_brain
 
@@ -73,7 +73,8 @@ def test_an_answer_without_text_is_asked_for_again(fault: str, clean: list[pd.Da
 )  # fmt: skip
 def test_json_of_another_schema_is_asked_for_again(answer: str) -> None:
     def brain(messages: list[dict[str, Any]], body: dict[str, Any]) -> Any:
-        return answer if len(messages) == 2 else stub_brain(messages, body)
+        is_first = len(messages) == 2 and AGAIN not in messages[1]["content"]
+        return answer if is_first else stub_brain(messages, body)
 
     with LLMServer(brain=brain) as server:
         model = contest(server, n_rounds=1, answer_format="json")

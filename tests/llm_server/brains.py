@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,8 @@ class Reply:
         refusal: The text of a refusal, beside `content=None`.
         latency: Seconds to wait instead of the server's own latency.
         completion_tokens: Reported instead of an estimate from the text.
+        message: More fields of the message, such as `reasoning`.
+        thought_tokens: Tokens of thoughts, in addition to those of the text.
     """
 
     content: str | None
@@ -43,6 +45,8 @@ class Reply:
     refusal: str | None = None
     latency: float | None = None
     completion_tokens: int | None = None
+    message: Mapping[str, Any] = field(default_factory=dict)
+    thought_tokens: int = 0
 
 
 Answer = str | Reply | Fault

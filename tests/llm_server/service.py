@@ -40,6 +40,8 @@ class Settings:
     strict_models: bool = False
     cache: bool = False
     cached_as: str = "openai"
+    thoughts_as: str = "openai"
+    more: Mapping[str, Any] = field(default_factory=dict)
     most_choices: int | None = None
     seed: int = 0
     held: bool = False
@@ -189,7 +191,10 @@ class Service:
         replies = replies[: settings.most_choices]
         model = settings.models.get(body["model"], body["model"])
         usage = self._usage(body, replies, fault)
-        payload = wire.completion(seen.number, model, replies, usage, settings.cached_as)
+        payload = wire.completion(
+            seen.number, model, replies, usage, settings.cached_as, settings.thoughts_as,
+            settings.more,
+        )  # fmt: skip
         return await deliver(request, payload, fault, seen)
 
     async def _embed(

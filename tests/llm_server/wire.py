@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,6 +15,15 @@ CACHED: dict[str, Callable[[int], dict[str, Any]]] = {
     "openai": lambda cached: {"prompt_tokens_details": {"cached_tokens": cached}},
     "deepseek": lambda cached: {"prompt_cache_hit_tokens": cached},
     "moonshot": lambda cached: {"cached_tokens": cached},
+}
+#: How servers tell the tokens of thoughts: (answered, thought) → what is told of both.
+THOUGHTS: dict[str, Callable[[int, int], dict[str, Any]]] = {
+    "openai": lambda said, thought: {
+        "completion_tokens": said + thought,
+        "completion_tokens_details": {"reasoning_tokens": thought},
+    },
+    "total": lambda said, _thought: {"completion_tokens": said},
+    "not": lambda said, thought: {"completion_tokens": said + thought},
 }
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -43,6 +52,8 @@ def completion(
     replies: Sequence[Reply],
     usage: tuple[int, int] | None,
     cached_as: str = "openai",
+    thoughts_as: str = "openai",
+    more: Mapping[str, Any] | None = None,
 ) -> bytes:
     """The body of a 200.
 
@@ -52,12 +63,15 @@ def completion(
         replies: One a choice; may be empty.
         usage: Prompt tokens and the cached ones among them, or None to leave usage out.
         cached_as: The form in which cached tokens are reported: a key of `CACHED`.
+        thoughts_as: The form in which tokens of thoughts are reported: a key of `THOUGHTS`.
+        more: More fields of the body.
     """
     payload: dict[str, Any] = {
         "id": f"chatcmpl-{number}",
         "object": "chat.completion",
         "created": int(time.time()),
         "model": model,
+        **(more or {}),
         "choices": [
             {
                 "index": index,
@@ -65,6 +79,7 @@ def completion(
                     "role": "assistant",
                     "content": reply.content,
                     "refusal": reply.refusal,
+                    **reply.message,
                 },
                 "logprobs": None,
                 "finish_reason": reply.finish_reason,
@@ -74,11 +89,13 @@ def completion(
     }
     if usage is not None:
         prompt, cached = usage
-        answered = completion_tokens(replies)
+        answered, thought = completion_tokens(replies), sum(r.thought_tokens for r in replies)
+        told = THOUGHTS[thoughts_as](answered, thought) if thought else {}
         payload["usage"] = {
             "prompt_tokens": prompt,
             "completion_tokens": answered,
-            "total_tokens": prompt + answered,
+            "total_tokens": prompt + answered + thought,
+            **told,
             **CACHED[cached_as](cached),
         }
     return _encode(payload).encode()

@@ -1,0 +1,223 @@
+"""Room for thoughts: the limit of an answer holds for the answer of a model that thinks, too.
+
+A server counts thoughts in the limit that it is sent, so a limit made for answers is used up before
+there is one: the answer is empty, and ends by its length. Thoughts have an allowance of their own,
+and the limit that is sent is the sum of both: ``max_tokens + max_thought_tokens``. Where a run does
+not set the second number, it is 0 until the model turns out to think, and `THOUGHTS` from then on.
+A model turns out to think by an answer with thoughts, with tokens of thoughts, or with nothing but
+its end at the limit. An answer that was cut off before there was room is asked for again, with the
+same messages; both are paid for, and counted as one that was sent again.
+
+Where a template begins the thought, an answer that is cut off inside has no mark of it. So when
+the first answers of a model are cut off, it is asked again with room: if it thinks, that shows, and
+what came before is a thought; if it does not, the first answer stands.
+
+Sources: OpenAI counts thoughts in ``max_completion_tokens`` and advises to leave them 25,000 tokens
+at first (its guide "Reasoning models"); Gemini counts them in the limit too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sabm_mesa.core.answers import BY_LENGTH
+from sabm_mesa.core.thoughts import ends_thought, split_thoughts
+from sabm_mesa.errors import BadRequest, BudgetExceeded, LLMError
+from sabm_mesa.llm.client import Client, Completion, Request
+
+THOUGHTS = 16_384
+"""Tokens that a model is allowed for its thoughts, once it turns out to think."""
+LEAST = 256
+"""Fewer tokens are no room: where a server takes no more, it is left at its limit."""
+_TOO_LARGE = re.compile(
+    r"max(?:imum)?_?(?: ?completion_?)?(?: ?output)?_? ?tokens|context|n_predict", re.IGNORECASE
+)
+"""Words of a server that does not take so large a limit."""
+_LIMITS = ("max_completion_tokens", "max_tokens")
+_log = logging.getLogger(__name__)
+
+
+class ThoughtRoom:
+    """The tokens that one model at one endpoint is allowed for thoughts, as far as it is known.
+
+    Args:
+        where: the endpoint in words.
+        model: the name of the model.
+
+    Attributes:
+        tokens: those tokens; 0 as long as it is not known to think.
+        most: the most that the server takes.
+        opened: whether its template begins a thought, so that the answer has only its end.
+        known: whether it is known if it thinks.
+    """
+
+    def __init__(self, where: str, model: str) -> None:
+        self._where, self._model = where, model
+        self.tokens, self.most, self.opened, self.known = 0, THOUGHTS, False, False
+
+    def notice(self, done: Completion, max_tokens: int) -> None:
+        """Learn from an answer.
+
+        Args:
+            done: the answer.
+            max_tokens: the limit of the answer.
+        """
+        texts = [each.text for each in done.parts or (done,)]
+        self.opened = self.opened or any(map(ends_thought, texts))
+        self.known = self.known or is_thoughtful(done) or not is_cut_off(done)
+        if not self.tokens and self.most and is_thoughtful(done):
+            self.tokens = self.most
+            _log.warning(
+                "The model %r at %s thinks: from now on it is allowed %d tokens for its thoughts, "
+                "besides the %d of an answer (max_thought_tokens sets them).",
+                self._model, self._where, self.tokens, max_tokens,
+            )  # fmt: skip
+
+    def adopt(self, asked: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
+        """Take over what a recorded run learned.
+
+        Args:
+            asked: the parameters of a request as they were asked for.
+            sent: the same as they were sent.
+        """
+        before, after = (_limit(each) for each in (asked, sent))
+        if before and after and after > before and "max_thought_tokens" not in asked:
+            self.tokens = self.most = after - before
+            self.known = True
+
+    def halve(self) -> None:
+        """Allow fewer tokens, since the server does not take so many."""
+        self.most //= 2
+        if self.most < LEAST:
+            self.most = 0
+        self.tokens = min(self.tokens, self.most)
+
+
+class MakeRoomClient:
+    """Makes room for the thoughts of a model that thinks, where a run limits answers alone.
+
+    Args:
+        client: the client that sends.
+        room: the room of the model.
+    """
+
+    def __init__(self, client: Client, room: ThoughtRoom) -> None:
+        self._client, self._room = client, room
+
+    async def complete(self, request: Request) -> Completion:
+        """Complete a chat; once more when thoughts used up a limit that can be raised.
+
+        Args:
+            request: the request.
+
+        Raises:
+            LLMError: raised by the client.
+            BudgetExceeded: raised by the client.
+        """
+        if not request.max_tokens:
+            return await self._client.complete(request)
+        if request.max_thought_tokens is not None:
+            return self._without_thought(await self._client.complete(request))
+        room = self._room
+        given, done = await self._complete(request, room.tokens)
+        room.notice(done, request.max_tokens)
+        if done.stopped or not is_cut_off(done) or (room.known and room.tokens <= given):
+            return done
+        try:
+            _, again = await self._complete(request, room.tokens or room.most)
+        except (LLMError, BudgetExceeded):  # what came is paid for, and recorded
+            return done
+        except asyncio.CancelledError:
+            return replace(done, stopped=True)
+        room.notice(again, request.max_tokens)
+        room.known = True
+        thinks = room.tokens > given or is_out_of_room(done)
+        kept, other = (again, done) if thinks else (done, again)
+        notes = [each.note for each in other.parts or (other,) if each.note is not None]
+        if request.sent is not None and notes:
+            request.sent.take_back(notes)
+        return _together(kept, other)
+
+    async def _complete(self, request: Request, given: int) -> tuple[int, Completion]:
+        """The room that was given in the end, and the completion."""
+        while True:
+            try:
+                done = await self._client.complete(replace(request, room=given))
+            except BadRequest as error:
+                if not given or not _TOO_LARGE.search(str(error)):
+                    raise
+                if given >= self._room.most:
+                    self._room.halve()
+                given = self._room.most
+            else:
+                return given, self._without_thought(done)
+
+    def _without_thought(self, done: Completion) -> Completion:
+        """The completion, with a text that was cut off before its thought ended as a thought."""
+        parts = tuple(map(self._without_thought, done.parts))
+        cut_off = self._room.opened and done.finish_reason == BY_LENGTH
+        if not cut_off or ends_thought(done.text):
+            return replace(done, parts=parts) if parts else done
+        return replace(done, text="", thoughts=f"{done.thoughts}{done.text}", parts=parts)
+
+
+def is_thoughtful(done: Completion) -> bool:
+    """Whether an answer shows that its model thinks.
+
+    Args:
+        done: the answer.
+    """
+    return any(
+        each.thoughts or each.thought_tokens or split_thoughts(each.text).thoughts
+        for each in (done, *done.parts)
+    ) or is_out_of_room(done)
+
+
+def is_cut_off(done: Completion) -> bool:
+    """Whether an answer ended at the limit of tokens.
+
+    Args:
+        done: the answer; of several, all have to.
+    """
+    return all(each.finish_reason == BY_LENGTH for each in done.parts or (done,))
+
+
+def is_out_of_room(done: Completion) -> bool:
+    """Whether an answer ended at the limit of tokens before it began.
+
+    Args:
+        done: the answer; of several, all have to.
+    """
+    return all(
+        each.finish_reason == BY_LENGTH and not split_thoughts(each.text).answer.strip()
+        for each in done.parts or (done,)
+    )
+
+
+def _together(kept: Completion, other: Completion) -> Completion:
+    """A completion with the cost of another one."""
+    parts = [_together(*both) for both in zip(kept.parts, other.parts, strict=False)]
+    counts = (
+        "prompt_tokens", "cached_tokens", "cache_write_tokens", "completion_tokens",
+        "thought_tokens",
+    )  # fmt: skip
+    summed: dict[str, Any] = {n: getattr(kept, n) + getattr(other, n) for n in counts}
+    return replace(
+        kept,
+        **summed,
+        cost_usd=kept.cost_usd + other.cost_usd,
+        latency_s=kept.latency_s + other.latency_s,
+        retries=kept.retries + other.retries + 1,
+        stopped=kept.stopped or other.stopped,
+        parts=(*parts, *kept.parts[len(parts) :]),
+    )
+
+
+def _limit(parameters: Mapping[str, Any]) -> int:
+    found = (parameters.get(name) for name in _LIMITS)
+    return next((value for value in found if isinstance(value, int)), 0)
