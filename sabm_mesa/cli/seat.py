@@ -112,7 +112,7 @@ def _answer(seat: Seat, question: Question, say: Say, listen: Listen) -> None:
 def _form(spec: AnswerSpec) -> str:
     if isinstance(spec, Number):
         kind = "Integer" if spec.integer else "Number"
-        return f"{kind} from {spec.low:.15g} to {spec.high:.15g}"
+        return f"{kind} from {spec.low:.15g} to {spec.high:.15g}" if spec.told else kind
     if isinstance(spec, Choice):
         return " / ".join(spec.options)
     most = f", at most {spec.max_words}" if isinstance(spec, Text) else ""

@@ -73,7 +73,7 @@ _NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)"
 _NUMBER_ALONE = re.compile(rf"{_NUMBER}\Z")
 _NUMBER_ANYWHERE = re.compile(_NUMBER)
 _CUT = " […]"
-_SAID = {"empty", "out_of_range", "not_an_integer", "has_numbers"}
+_SAID = {"empty", "out_of_range", "not_possible", "not_an_integer", "has_numbers"}
 """Reasons that say of a text that it is an answer, and not a legal one."""
 FARTHEST = 1e9
 """Stands for an infinite end of a range when a number is drawn."""
@@ -307,6 +307,8 @@ class Number(AnswerSpec):
         low: the smallest legal value.
         high: the largest legal value.
         integer: whether only integers are legal.
+        told: whether the ends are told: in the form of the answer, in its schema, on the page of a
+            person, and when an answer is refused.
 
     Raises:
         ParameterError: when the interval is empty.
@@ -315,6 +317,7 @@ class Number(AnswerSpec):
     low: float
     high: float
     integer: bool = False
+    told: bool = field(default=True, kw_only=True)
 
     kind = "number"
     json_type = (int, float)
@@ -333,6 +336,8 @@ class Number(AnswerSpec):
         if self.integer and number != math.floor(number):
             raise InvalidAnswer("not_an_integer", found=shorten(str(value)))
         if not self.low <= number <= self.high:
+            if not self.told:
+                raise InvalidAnswer("not_possible", found=shorten(str(value)))
             raise InvalidAnswer("out_of_range", found=shorten(str(value)), **self._range())
         return int(number) if self.integer else float(number)
 
@@ -342,7 +347,8 @@ class Number(AnswerSpec):
 
     def placeholders(self) -> dict[str, Any]:
         """The entry that names the kind of number, and its range."""
-        return {"number": "integer" if self.integer else "real", **self._range()}
+        kind = "integer" if self.integer else "real"
+        return {"number": kind if self.told else f"{kind}_untold", **self._range()}
 
     @property
     def finite(self) -> tuple[float, float]:
@@ -377,7 +383,7 @@ class Number(AnswerSpec):
     def _value_schema(self) -> dict[str, Any]:
         low, high = (int(self.low), int(self.high)) if self.integer else (self.low, self.high)
         kind = "integer" if self.integer else "number"
-        return {"type": kind, "minimum": low, "maximum": high}
+        return {"type": kind, **({"minimum": low, "maximum": high} if self.told else {})}
 
 
 @dataclass(frozen=True, slots=True)

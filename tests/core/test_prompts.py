@@ -59,7 +59,9 @@ def test_the_names_that_exist_start_with_the_defaults() -> None:
     book = PromptBook(KBC)
 
     assert book.conditions == ("baseline", "cooperative", "uncooperative")
-    assert book.variants == ("default", "paraphrased", "screening")
+    assert book.variants == (
+        "default", "paraphrased", "reworded_1", "reworded_2", "reworded_3", "screening",
+    )  # fmt: skip
     assert next(iter(book.personas)) == "none"
     assert {"selfish", "agreeable", "calm"} <= set(book.personas)
 

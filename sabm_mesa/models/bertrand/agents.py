@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.agents.base import SmartAgent
-from sabm_mesa.core.answers import Decision, Text
+from sabm_mesa.core.answers import Decision, InvalidAnswer, Number, Text, shorten
 from sabm_mesa.core.asks import Observation
 from sabm_mesa.core.messages import Message
 from sabm_mesa.models.bertrand.theory import Market
@@ -98,6 +98,27 @@ class PriceHistory:
 
 
 @dataclass(frozen=True, slots=True)
+class Price(Number):
+    """A price: a number from the cost to the highest price.
+
+    Where the range is told, it is told as from 0 on, as in the authors' program. A price below the
+    cost is refused for that: the cost is told to all firms.
+    """
+
+    def check(self, value: Any) -> int | float:
+        """Return the price as a float."""
+        try:
+            return Number.check(self, value)
+        except InvalidAnswer as problem:
+            if problem.code in {"out_of_range", "not_possible"} and float(value) < self.low:
+                raise InvalidAnswer("below_cost", found=shorten(str(value))) from None
+            raise
+
+    def _range(self) -> dict[str, str]:
+        return {"low": "0", "high": f"{self.high:.15g}"}
+
+
+@dataclass(frozen=True, slots=True)
 class Strategy:
     """A strategy that a firm wrote down.
 
@@ -129,6 +150,7 @@ class FirmView(Observation):
         condition: the condition of the run.
         communication: whether the firms talk.
         plans_first: whether the firms plan before they talk.
+        plans_always: whether they plan in every round.
         periods: averages of older rounds by period, oldest first.
         recent: the last rounds, oldest first.
         said: the messages of this round so far; none when it plans.
@@ -145,6 +167,7 @@ class FirmView(Observation):
     condition: str
     communication: bool
     plans_first: bool
+    plans_always: bool
     periods: tuple[PeriodSummary, ...]
     recent: tuple[PeriodSummary, ...]
     said: tuple[Message, ...]
@@ -174,6 +197,9 @@ class FirmView(Observation):
         others = "one" if len(self.rivals) == 1 else "several"
         talk = "plan_first" if self.plans_first else "talk"
         structure = f"structure_{talk}" if self.communication else "structure_no_talk"
+        often = "always" if self.plans_always else "sometimes"
+        common["plans"] = book.render(f"plans_{often}", common)
+        common["ahead"] = book.render(f"ahead_{often}", common)
         return common | {
             "others": book.render(f"others_{others}", common),
             "structure": book.render(structure, common),
@@ -276,6 +302,7 @@ class Firm(SmartAgent):
             condition=model.condition,
             communication=model.communication,
             plans_first=model.plans_first,
+            plans_always=model.plan_every == 1,
             periods=tuple(self.memory.periods),
             recent=tuple(self.memory.recent),
             said=tuple(model.said),

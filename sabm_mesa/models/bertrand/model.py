@@ -16,8 +16,8 @@ Demand
 Round
     0: the prices are the initial prices; nobody is asked. From round 1 on: communication (when it
     is on), 3 turns each in an order shuffled every round, hearing this round's talk so far;
-    planning, every 20 rounds from round 20 on: each firm writes down its strategy; action: all set
-    their prices at the same moment; update.
+    planning, in every round that is a multiple of `plan_every` (20): each firm writes down its
+    strategy; action: all set their prices at the same moment; update.
 
 Memory
     A firm is told the last 20 rounds (own price, demand and profit, the others' prices) one by
@@ -32,9 +32,13 @@ Stop
 Parameters (sources: Wu et al. 2024, section 5; Calvano et al. 2020, section II, for logit)
     See the class. Prices are in money, quantities in units of the good (linear) or shares of the
     consumers (logit). The default of `tolerance` is ours: the paper says "very close".
-    Conditions: ``baseline``, ``cooperative`` (encouraged, figure 7), ``uncooperative``. Personas:
+    Conditions: ``baseline``, ``cooperative`` (encouraged, figure 7), ``uncooperative``, and
+    ``greedy``. As in the authors' ablation, ``uncooperative`` tells a firm to lower its price: that
+    treatment dictates the direction of its result. ``greedy`` (greedy, dishonest and aggressive for
+    profit, another persona of theirs) names no direction. Personas:
     ``explorer``, ``aggressive``, ``greedy``, ``uncooperative``, ``cooperative``, and the general
-    ones. Variants: ``default``, ``told_range``.
+    ones. Variants: ``default``, and ``reworded_1`` to ``reworded_3``: the same
+    facts in other words.
 
 Measures
     By round: prices, demands and profits, collusion, ``spell`` (rounds of collusion in a row; one
@@ -57,11 +61,13 @@ Unreadable answers
 Deviations
     The paper's text speaks of homogeneous goods, its program has differentiated linear demand, and
     so have we. Its figure 2 has planning before communication, its procedure after: see
-    `phase_order`. The prompts are in our own words. As published they do not tell the range of
-    legal prices (its middle is the default cartel price); the variant ``told_range`` does. Not
-    repeated from the authors' program: the first number in a text was the price, an unreadable
-    answer became the cost, profits were cut to integers, firm 2 could get the persona of firm 1,
-    shuffles were not seeded.
+    `phase_order`. Its text has firms plan in every round, its program every 20 rounds: see
+    `plan_every`. Its printed prompt of a price names no range, its program "between 0 and a": see
+    `told_range`; without it no refusal names the range either. The prompts are in our own words.
+    More than published: silent firms are told the parts of a round, too, so that talk and silence
+    differ by talk alone. Not repeated from the authors' program: the first number in a text was the
+    price, an unreadable answer became the cost, profits were cut to integers, firm 2 could get the
+    persona of firm 1, shuffles were not seeded.
 
 Source
     Wu et al. 2024, "Shall We Team Up: Exploring Spontaneous Cooperation of Competing LLM Agents",
@@ -100,6 +106,7 @@ from sabm_mesa.models.bertrand.agents import (
     STRATEGY,
     Firm,
     PeriodSummary,
+    Price,
     Strategy,
 )
 from sabm_mesa.models.bertrand.measures import first_price_agreement, price_messages, run_measures
@@ -146,12 +153,12 @@ def talk(model: BertrandCompetition) -> bool:
 
 def plan_first(model: BertrandCompetition) -> bool:
     """Whether the firms plan in this round, before they talk."""
-    return model.plans_first and model.round > 0 and model.round % PERIOD == 0
+    return model.plans_first and model.round > 0 and model.round % model.plan_every == 0
 
 
 def plan_second(model: BertrandCompetition) -> bool:
     """Whether the firms plan in this round, after they have talked."""
-    return not model.plans_first and model.round > 0 and model.round % PERIOD == 0
+    return not model.plans_first and model.round > 0 and model.round % model.plan_every == 0
 
 
 def set_prices(model: BertrandCompetition) -> bool:
@@ -172,11 +179,13 @@ class BertrandCompetition(SmartModel):
         communication: whether the firms talk.
         demand: the demand system.
         initial_prices: one price for all firms, or a sequence with one a firm; None: the cost.
-        condition: ``"baseline"``, ``"cooperative"`` or ``"uncooperative"``.
+        condition: ``"baseline"``, ``"cooperative"``, ``"uncooperative"`` or ``"greedy"``.
         minds: see `SmartModel`; classical minds are ``best_response`` (the default),
             ``win_continue_lose_reverse``, ``tit_for_tat``, ``q_learning``, ``q_learning_fast``.
         n_firms: number of firms.
         phase_order: the phases of a round in their order, as a sequence or a text with commas.
+        plan_every: firms plan in every round that is a multiple of it; 1: in every round.
+        told_range: whether firms are told that a price is a number from 0 to the highest price.
         tolerance: by how much prices may differ under collusion; None: a quarter of the distance
             between the reference prices (0.5 with linear demand).
         stop_after: rounds of collusion in a row that end the run; None: no such end.
@@ -261,6 +270,8 @@ class BertrandCompetition(SmartModel):
         rng: Seed = None,
         n_firms: Annotated[int, Ge(2), Le(MOST_FIRMS)] = 2,
         phase_order: PhaseOrder | Sequence[str] = PHASE_ORDERS[0],
+        plan_every: Annotated[int, Ge(1)] = PERIOD,
+        told_range: bool = False,
         tolerance: Money | None = None,
         stop_after: Annotated[int, Ge(1)] | None = 200,
         firm_names: str | Sequence[str] | None = None,
@@ -282,6 +293,7 @@ class BertrandCompetition(SmartModel):
             n_rounds=n_rounds, condition=condition, personas=personas, minds=minds, rng=rng,
             temperature=temperature, max_tokens=max_tokens, **settings,
         )  # fmt: skip
+        self.plan_every, self.told_range = plan_every, told_range
         self._set(market_parameters)
         self._changes = changes or {}
         self._planned = market_parameters.planned(changes)
@@ -381,7 +393,7 @@ class BertrandCompetition(SmartModel):
         self.communication = new.communication
         self.benchmarks = Benchmarks.of(self.market)
         highest = self.benchmarks.highest_price(self.market)
-        self.legal_price = Number(self.market.cost, highest)
+        self.legal_price = Price(self.market.cost, highest, told=self.told_range)
         self.tolerance = (
             self.benchmarks.default_tolerance if new.tolerance is None else new.tolerance
         )

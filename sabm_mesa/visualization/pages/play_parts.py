@@ -120,8 +120,8 @@ def AllLinks(links: list[list[str]], open_: bool, machine: str) -> None:
 def _AnswerForm(
     kind: str = "text",
     label: str = "",
-    low: float = 0,
-    high: float = 0,
+    low: float | None = None,
+    high: float | None = None,
     step: int | str = "any",
     options: list[str] | None = None,
     max_words: int = 0,
@@ -142,9 +142,11 @@ def _form(spec: AnswerSpec) -> dict[str, Any]:
     form: dict[str, Any] = {"reasoning": spec.reasoning is not None}
     if isinstance(spec, Number):
         kind = "Integer" if spec.integer else "Number"
-        label = f"{kind} from {spec.low:.15g} to {spec.high:.15g}"
         step: int | str = 1 if spec.integer else "any"
-        form |= {"kind": "number", "label": label, "low": spec.low, "high": spec.high, "step": step}
+        form |= {"kind": "number", "label": kind, "step": step}
+        if spec.told:
+            label = f"{kind} from {spec.low:.15g} to {spec.high:.15g}"
+            form |= {"label": label, "low": spec.low, "high": spec.high}
     elif isinstance(spec, Choice):
         form |= {"kind": "choice", "label": "Your choice", "options": list(spec.options)}
     elif isinstance(spec, Text):

@@ -18,11 +18,43 @@ def test_the_scenario_tells_the_order_of_the_phases(order: str, communication: b
     for ask in asks:
         text = ask.messages()[0]["content"]
         places = [text.find(words) for words in ("talk with one another", "writes down a strategy")]
-        if not communication:
-            assert places == [-1, -1]
-        else:
-            assert 0 < min(places) < text.find("set their prices at the same")
+        assert 0 < places[1] < text.find("set their prices at the same")
+        if communication:
             assert (places[0] > places[1]) == order.startswith("planning")
+        else:
+            assert places[0] == -1
+
+
+def test_talk_and_silence_differ_by_talk_alone() -> None:
+    def told(communication):
+        asks = recorded(2, communication=communication)[1]
+        return next(ask.messages() for ask in asks if ask.name == "act")
+
+    talk, silence = told(True), told(False)
+    said = talk[0]["content"].replace("three parts", "two parts")
+    said = said.replace("1. The players talk with one another.\n2. ", "1. ").replace(
+        "3. All", "2. All"
+    )
+    assert said == silence[0]["content"]
+    heard = (
+        "What has been said in this round:\n"
+        + talk[1]["content"].split("round:\n")[1].split("\n\n")[0]
+    )
+    assert talk[1]["content"].replace(f"{heard}\n\n", "") == silence[1]["content"]
+
+
+def test_firms_plan_every_twenty_rounds_or_in_every_round() -> None:
+    often, seldom = (
+        [ask for ask in recorded(22, plan_every=every)[1] if ask.name == "plan"]
+        for every in (1, 20)
+    )
+
+    assert [ask.key.round for ask in often] == sorted([*range(1, 22)] * 2)
+    assert [ask.key.round for ask in seldom] == [20, 20]
+    assert "strategy for this round?" in prompt(often[0])
+    assert "strategy for the coming rounds?" in prompt(seldom[0])
+    assert "1. The players talk with one another.\n2. Each player writes down" in prompt(often[0])
+    assert "2. From time to time each player writes down" in prompt(seldom[0])
 
 
 @pytest.mark.parametrize("order", PHASE_ORDERS)
@@ -45,11 +77,12 @@ def test_who_plans_is_told_statistics_and_strategies_but_no_talk(order: str) -> 
     assert all(prompt(ask).count("Good morning") == 6 for ask in acting)
 
 
-def test_nobody_is_led_to_talk_about_prices_or_profit() -> None:
+def test_firms_are_encouraged_to_ask_and_not_led_to_talk_about_prices() -> None:
     question = PromptBook(BertrandCompetition.prompt_file).entries["communicate"]
 
-    assert "whatever you like" in question
-    assert not [word for word in ("profit", "price", "agree") if word in question.lower()]
+    assert "any subject that might help to make your profit as large as possible" in question
+    assert "Asking questions is encouraged." in question
+    assert not [word for word in ("price", "agree", "both") if word in question.lower()]
 
 
 def test_strategies_are_told_to_their_author_alone() -> None:
@@ -154,7 +187,7 @@ def test_only_the_minds_of_theory_know_the_demand_system() -> None:
 FORBIDDEN = ("collusion", "collude", "cartel", "price war", "bertrand", "oligopol", "nash")
 
 
-@pytest.mark.parametrize("condition", ["baseline", "cooperative", "uncooperative"])
+@pytest.mark.parametrize("condition", ["baseline", "cooperative", "uncooperative", "greedy"])
 def test_no_prompt_names_what_is_studied(condition: str) -> None:
     book = PromptBook(BertrandCompetition.prompt_file, condition)
     for text in (*book.entries.values(), *book.personas.values()):
@@ -203,13 +236,35 @@ def test_firms_have_names() -> None:
     )
 
 
-def test_the_range_of_prices_is_told_or_not() -> None:
-    def first(variant):
-        return next(prompt(a) for a in recorded(2, variant=variant)[1] if a.name == "act")
+@pytest.mark.parametrize("answer_format", ["paper", "json"])
+def test_the_range_of_prices_is_told_in_every_attempt_or_in_none(answer_format) -> None:
+    def attempts(told_range, answer):
+        asks = recorded(
+            2, lambda ask: answer if ask.name == "act" else "Hello.", told_range=told_range,
+            answer_format=answer_format,
+        )[1]  # fmt: skip
+        return [ask for ask in asks if ask.name == "act"]
 
-    assert "Answer with nothing but a number:" in first("default")
-    assert "14" not in first("default")
-    assert "Answer with nothing but a number from 2 to 14:" in first("told_range")
+    for answer in ("99", "1"):
+        for ask in attempts(False, answer):
+            schema = ask.spec.schema()["properties"]["answer"]
+            assert not re.findall(r"\b14\b", prompt(ask)), prompt(ask)
+            assert schema == {"type": "number"}
+    told = attempts(True, "99")
+    assert all("a number from 0 to 14" in prompt(ask) for ask in told)
+    assert told[-1].rejected[0][1] != ""
+    below = attempts(True, "1")[-1].rejected
+    assert (
+        "is less than a unit of your product costs you." in below[0][1] or answer_format == "json"
+    )
+
+
+def test_the_two_treatments_without_scruples() -> None:
+    def attitude(condition):
+        return PromptBook(BertrandCompetition.prompt_file, condition).entries["attitude"]
+
+    assert "lower your price" in attitude("uncooperative")
+    assert not [w for w in ("lower", "raise", "price", "demand") if w in attitude("greedy")]
 
 
 @pytest.mark.parametrize(

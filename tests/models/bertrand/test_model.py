@@ -246,9 +246,9 @@ def test_a_change_leaves_the_rounds_before_it_alone() -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        ("1.99", '1.99" is outside the range from 2 to 14'),
-        ("14.01", "outside the range from 2 to 14"),
-        ("-7", "outside the range"),
+        ("1.99", "is less than a unit of your product costs you."),
+        ("14.01", '"14.01" is not possible.'),
+        ("-7", "is less than a unit of your product costs you."),
         ("about seven", "is not a number"),
         ("$7 each?", "is not a number"),
         ("between 6 and 8", "holds more than one number"),
@@ -256,7 +256,7 @@ def test_a_change_leaves_the_rounds_before_it_alone() -> None:
         ("", "empty"),
         ("nan", "not a number"),
         ("inf", "not a number"),
-        (1.5, "outside the range"),
+        (1.5, "is less than a unit"),
         (True, "not a number"),
         (float("inf"), '"inf" is not a number'),
     ],

@@ -115,7 +115,9 @@ def prompts_of(**given):
 
 
 MAY = "You may talk about anything, and you do not have to follow the ideas of others."
-COOPERATE = "Use this talk to bring about cooperation among the players."
+COOPERATE = (
+    "You may talk about anything. Use this talk to bring about cooperation among the players."
+)
 MUST = "You must cooperate with the other players."
 DISLIKE = "You do not like to cooperate with the other players."
 
