@@ -44,7 +44,7 @@ OWN = {
     "bertrand": {
         "communication": False, "cost": 3, "a": 11.0, "beta": 0.008, "d": 0.001, "mu": 0.5,
         "a_0": 0.1, "tolerance": 0.4, "stop_after": 1,
-        "phase_order": "planning,communication,action", "told_range": True,
+        "phase_order": "planning,communication,action", "told_range": True, "plan_every": 1,
     },
     "evacuation": {"communication": False, "movement": "simultaneous", "variant": "no_diagonals"},
     "beauty-contest": {

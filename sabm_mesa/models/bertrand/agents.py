@@ -98,7 +98,7 @@ class PriceHistory:
 
 
 @dataclass(frozen=True, slots=True)
-class Price(Number):
+class LegalPrice(Number):
     """A price: a number from the cost to the highest price.
 
     Where the range is told, it is told as from 0 on, as in the authors' program. A price below the

@@ -105,8 +105,8 @@ from sabm_mesa.models.bertrand.agents import (
     PERIOD,
     STRATEGY,
     Firm,
+    LegalPrice,
     PeriodSummary,
-    Price,
     Strategy,
 )
 from sabm_mesa.models.bertrand.measures import first_price_agreement, price_messages, run_measures
@@ -255,7 +255,7 @@ class BertrandCompetition(SmartModel):
         ),
     }
     screener = "sabm_mesa.models.bertrand.screening:PriceScreener"
-    changeable = frozenset({*CHANGEABLE, "phase_order"})
+    changeable = frozenset({*CHANGEABLE, "phase_order", "plan_every", "told_range"})
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = CLASSICAL_MINDS
 
     def __init__(
@@ -329,6 +329,7 @@ class BertrandCompetition(SmartModel):
         """
         super().apply_fork(clone, changed - self.changeable)
         self.plans_first = clone.plans_first
+        self.plan_every, self.told_range = clone.plan_every, clone.told_range
         new = {name: getattr(clone.market_parameters, name) for name in changed & set(CHANGEABLE)}
         now = self.round + 1
         self._set(self._planned.get(now, self.market_parameters).changed(**new))
@@ -393,7 +394,7 @@ class BertrandCompetition(SmartModel):
         self.communication = new.communication
         self.benchmarks = Benchmarks.of(self.market)
         highest = self.benchmarks.highest_price(self.market)
-        self.legal_price = Price(self.market.cost, highest, told=self.told_range)
+        self.legal_price = LegalPrice(self.market.cost, highest, told=self.told_range)
         self.tolerance = (
             self.benchmarks.default_tolerance if new.tolerance is None else new.tolerance
         )

@@ -64,7 +64,9 @@ Deviations from the authors' program
     repeated here. The number of people in view is told beside that in the eight neighbouring
     cells. The step names all cells of the exit, not only the nearest. Classical persons know the
     room, the way around obstacles and their own cell at all times (`DistanceAndCrowd.informed`).
-    The prompts are in our own words.
+    The prompts are in our own words. As in the program the right exit has one cell and the others
+    have three; the paper gives no widths. It is probably a slip, and it shapes figure 9. The order
+    of steps is by exit, nearest first, and not by cell of an exit. Trampling is left out.
 
 Source
     Wu et al. 2024, "Shall We Team Up: Exploring Spontaneous Cooperation of Competing LLM Agents",
