@@ -44,6 +44,7 @@ BENCHMARKS: dict[str, Callable[[str], list[Result]]] = {
     "sweep": sweep.two_workers,
     "recording-overhead": history.recording_overhead,
     "replay": history.replays,
+    "note-sent": llm.notes,
     "import-time": imports.import_time,
 }
 LONG: dict[str, Callable[[str], list[Result]]] = {

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from benchmarks.results import Result
 from benchmarks.server import latency_server
-from sabm_mesa import Connection, KeynesianBeautyContest, Recording
+from sabm_mesa import Connection, KeynesianBeautyContest, Recording, llm
 from sabm_mesa.llm import close_all
 from sabm_mesa.runs.run import run_all
 
 LATENCY_S = 0.2
+REPEATS = 7
 
 
 def critical_path(folder: str) -> list[Result]:
@@ -55,6 +61,58 @@ def jitter(_folder: str) -> list[Result]:
         frames.append((model.model_frame(), model.agent_frame()))
     same = [a.equals(b) for other in frames[1:] for a, b in zip(frames[0], other, strict=True)]
     return [Result("identical frames with and without jitter", statistics.mean(same), ">= 1")]
+
+
+def notes(folder: str) -> list[Result]:
+    """Recorded asks with and without the note *was sent*, in turn: at once, and in a chain.
+
+    The server answers at once, so that the share of the note is as large as it can be.
+    """
+    results = []
+    with latency_server(0.0) as url:
+        connection = Connection(base_url=url)
+        contest_of_one_round(connection)
+        for name, asks, parameters in (
+            ("400 asks at once", 400, {"n_players": 400, "n_rounds": 1}),
+            ("168 asks, most in a chain", 168, {"n_players": 24, "n_rounds": 4}),
+        ):
+            took: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+            for repeat, noted in itertools.product(range(REPEATS), (True, False)):
+                with noting(noted):
+                    model = KeynesianBeautyContest(
+                        minds="llm:stub", rng=1, connection=connection, **parameters,
+                        recording=Path(folder, f"{asks}-{repeat}-{noted}.sqlite"),
+                    )  # fmt: skip
+                    wall, cpu = time.perf_counter(), time.process_time()
+                    model.run_model()
+                    took[noted].append((time.perf_counter() - wall, time.process_time() - cpu))
+                assert model.total.asks == asks
+            for kind, what in enumerate(("time", "CPU")):
+                with_, without = (
+                    statistics.median(each[kind] for each in took[noted]) / asks * 1000
+                    for noted in (True, False)
+                )
+                results.append(
+                    Result(
+                        f"{name}: {what} with the note that a request was sent / without",
+                        with_ / without, "",
+                        f"{with_:.2f} ms and {without:.2f} ms an ask; median of {REPEATS}",
+                    )
+                )  # fmt: skip
+    close_all()
+    return results
+
+
+@contextmanager
+def noting(noted: bool) -> Iterator[None]:
+    """Have requests noted before they leave, or not."""
+    client = llm.NoteSentClient
+    if not noted:
+        llm.NoteSentClient = lambda client, _prices: client  # type: ignore[assignment,misc]
+    try:
+        yield
+    finally:
+        llm.NoteSentClient = client  # type: ignore[misc]
 
 
 def contest_of_one_round(connection: Connection) -> None:

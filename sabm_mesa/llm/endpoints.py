@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from sabm_mesa.core.parameters import check_int
 from sabm_mesa.core.toml_io import read_toml
@@ -55,7 +55,7 @@ NAME = re.compile(r"[A-Za-z][\w-]*\Z")
 _VARIABLE = re.compile(r"[A-Z_a-z][0-9A-Z_a-z]*\Z")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _VALUE = re.compile(r"[!-~]([ -~]*[!-~])?\Z")
-_SECRET_HEADER = re.compile(r"key|token|secret|auth|password|cookie", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"key|token|secret|auth|password|cookie", re.IGNORECASE)
 _OWN_HEADERS = {
     "authorization", "host", "content-length", "content-type", "content-encoding",
     "transfer-encoding", "connection", "accept-encoding",
@@ -203,7 +203,7 @@ def _headers(headers: Any, where: str) -> dict[str, str]:
                 f"{where}: {name!r} is no header: its name has letters, digits and -, its value is "
                 "a text of ASCII characters on one line."
             )
-        if _SECRET_HEADER.search(name):
+        if _SECRET_NAME.search(name):
             hide_words(value)
     return headers
 
@@ -263,7 +263,7 @@ def endpoint_url(url: str | None) -> str | None:
         url: an address, or None.
 
     Raises:
-        ParameterError: when it is no address, or holds a password.
+        ParameterError: when it is no address, or holds a password or key.
     """
     url = url or os.environ.get(URL_VARIABLE)
     return check_url(url) if url else None
@@ -274,7 +274,7 @@ def check_url(url: str) -> str:
     """Check an address and leave out the slash at its end.
 
     Raises:
-        ParameterError: when it is no address, or holds a password: that would be recorded.
+        ParameterError: when it is no address, or holds a password or key: that would be recorded.
     """
     try:
         parts = urlsplit(url)
@@ -286,10 +286,11 @@ def check_url(url: str) -> str:
             "The address of a server has to look like http://127.0.0.1:8000/v1 "
             f"(got {url.rpartition('@')[2]!r})."
         )
-    if "@" in parts.netloc:
+    if "@" in parts.netloc or any(map(_SECRET_NAME.search, parse_qs(parts.query))):
         raise ParameterError(
-            "The address of a server must not hold a password, since addresses are recorded: "
-            f"set {KEY_VARIABLE} in the environment, or name a key in a file (--endpoints)."
+            "The address of a server must not hold a password or key, since addresses are "
+            f"recorded: set {KEY_VARIABLE} in the environment, or name a key in a file "
+            "(--endpoints)."
         )
     return url.rstrip("/")
 

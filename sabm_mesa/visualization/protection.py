@@ -26,6 +26,7 @@ from solara.server import kernel_context, settings
 from solara.server import server as solara_server
 from solara.server import starlette as solara_starlette
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 
@@ -54,6 +55,8 @@ LONGEST_KEY = 1000
 """Bytes of it that are read."""
 SESSION_S = 365 * 24 * 3600
 """Seconds that a browser keeps its identity, to which its seats and games belong."""
+MOST_LOGGED, LOGGED_S = 5, 3600.0
+"""Lines that one place of the code logs at most in so many seconds."""
 NOT_FOUND = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not found · sabm</title>
 <meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
 <body style="font: 1.1rem sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem">
@@ -72,6 +75,7 @@ def protect() -> None:
     if "SOLARA_KERNEL_CULL_TIMEOUT" not in os.environ:
         settings.kernel.cull_timeout = f"{KEEP_S}s"
     raise_file_limit()
+    limit_logs()
     app = solara_starlette.app
     if not getattr(app.state, "protected", False):
         app.state.protected = True
@@ -81,6 +85,43 @@ def protect() -> None:
         app.middleware_stack = Gate(app.build_middleware_stack())
         if LISTENS not in os.environ:  # else sabm view says it
             _log.warning("%s: %s", KEY_STANDS_HERE, host_key())  # shown wherever logs are shown
+
+
+class LogLimit(logging.Filter):
+    """Filter of a log: a place of the code that reports again and again is silent for a while.
+
+    Whatever a stranger sends may be reported, with a traceback, and the log is not to fill a disk.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: dict[tuple[str | int, ...], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is logged."""
+        place: tuple[str | int, ...] = (record.pathname, record.lineno)
+        if record.exc_info and (trace := record.exc_info[2]) is not None:
+            while trace.tb_next is not None:
+                trace = trace.tb_next
+            place += (trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+        since, n = self._seen.get(place, (-LOGGED_S, 0))
+        if record.created - since >= LOGGED_S:
+            since, n = record.created, 0
+        self._seen[place] = since, n + 1
+        if n + 1 == MOST_LOGGED:
+            said = record.getMessage()
+            record.msg = f"{said} (more of this kind is not logged for {LOGGED_S / 60:.0f} minutes)"
+            record.args = None
+        return n < MOST_LOGGED
+
+
+def limit_logs() -> None:
+    """Limit all logs of this process by `LogLimit`, wherever they go."""
+    loggers = [logging.getLogger(name) for name in (None, *logging.root.manager.loggerDict)]
+    handlers = {handler for logger in loggers for handler in logger.handlers}
+    for handler in {*handlers, logging.lastResort}:
+        if handler and not any(isinstance(each, LogLimit) for each in handler.filters):
+            handler.addFilter(LogLimit())
 
 
 class Gate:
@@ -219,10 +260,13 @@ async def _page(request: Request) -> Response:
 async def _key(request: Request) -> Response:
     """Take the key that somebody has typed on a page: 204 when it was right."""
     given = b""
-    async for part in request.stream():
-        given += part
-        if len(given) > LONGEST_KEY:
-            return Response(status_code=413)
+    try:
+        async for part in request.stream():
+            given += part
+            if len(given) > LONGEST_KEY:
+                return Response(status_code=413)
+    except ClientDisconnect:
+        return Response(status_code=400)
     answer = Response(status_code=204)
     return answer if _admit(request, answer, given.decode(errors="replace")) else Response("", 403)
 

@@ -27,6 +27,8 @@ REQUEST_S = 20
 MOST_OPEN, MOST_OPEN_OF_ADDRESS = 1200, 400
 """Connections that are open at most: in all, and from one address. A browser
 opens up to seven while it loads a page, and a class can share one address."""
+LONGEST_MESSAGE = 2**20
+"""Bytes of a message of a page at most; what is typed and pressed takes a few hundred."""
 EVERYWHERE = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}
 """Addresses that stand for all of a machine's → one of documentation, for which it has a route."""
 
@@ -59,6 +61,7 @@ def serve(
     from solara.server.starlette import app
 
     from sabm_mesa.visualization.pages.home import draw_all
+    from sabm_mesa.visualization.protection import limit_logs
 
     address = f"{address_of(host, port)}{path}?key="
 
@@ -71,8 +74,9 @@ def serve(
 
     config = uvicorn.Config(
         app, host=host, port=port, log_level="warning", proxy_headers=False,
-        timeout_graceful_shutdown=WIND_UP_S, http=BoundedProtocol,
+        timeout_graceful_shutdown=WIND_UP_S, http=BoundedProtocol, ws_max_size=LONGEST_MESSAGE,
     )  # fmt: skip
+    limit_logs()
     try:
         with suppress(KeyboardInterrupt):
             _Server(config, listens).run()

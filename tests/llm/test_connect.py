@@ -89,7 +89,10 @@ def test_what_is_no_address_is_refused_at_once(url: str, monkeypatch: pytest.Mon
         connect()
 
 
-@pytest.mark.parametrize("url", ["http://me:secret@127.0.0.1/v1", "me:secret@127.0.0.1"])
+@pytest.mark.parametrize(
+    "url",
+    ["http://me:secret@127.0.0.1/v1", "me:secret@127.0.0.1", "http://127.0.0.1/v1?api_key=secret"],
+)
 def test_a_password_in_an_address_is_refused_and_not_shown(url: str) -> None:
     with pytest.raises(ParameterError) as caught:
         connect(url)

@@ -1,11 +1,14 @@
 """Strangers: other sites, other users of the computer and of the network."""
 
 import http.client
+import json
 import re
 import shutil
+import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import files
@@ -13,6 +16,8 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
 from tests.llm_server import LLMServer
 from tests.visualization.browser.conftest import START_S, VIEW, WAIT_MS, Server
@@ -350,6 +355,51 @@ def test_a_host_is_known_again_by_the_address_on_the_terminal(
         page.goto(f"{viewer.server.url}/host?key={viewer.server.key}")
         page.get_by_role("button", name="Open the game").wait_for()
         assert page.url == f"{viewer.server.url}/host"
+
+
+@pytest.mark.parametrize("code", [VIEW, SOLARA_RUN], ids=["sabm view", "solara run"])
+def test_a_stranger_fills_no_log(code: str, tmp_path: Path) -> None:
+    server = Server(tmp_path, code)
+    control = {"comm_id": "control", "target_name": "solara.control", "data": {}}
+    wrong = ["{", "[]", message("comm_msg", {}), message("comm_open", control), message("none", {})]
+    try:
+        for n in range(100):
+            with socket.create_connection(("127.0.0.1", server.port)) as raw:
+                raw.sendall(b"no request\r\n\r\n" if n % 2 else
+                            b"POST /_sabm/key HTTP/1.1\r\nhost: localhost\r\n"
+                            b"content-length: 9\r\n\r\na")  # fmt: skip
+                raw.shutdown(socket.SHUT_WR)
+                raw.recv(1000)
+            url = f"{server.url.replace('http', 'ws')}/jupyter/api/kernels/{n}/channels"
+            with connect(f"{url}?session_id=a", additional_headers=SESSION) as page:
+                page.send(wrong[n % len(wrong)])
+                page.send(message("comm_msg", {"comm_id": "control", "data": {}}))
+                with suppress(ConnectionClosed, TimeoutError):
+                    while True:
+                        page.recv(timeout=1)
+        assert "more of this kind is not logged for 60 minutes" in server.log()
+        assert len(server.log()) < 100_000
+    finally:
+        server.close()
+
+
+SESSION = {"cookie": "solara-session-id=any"}
+
+
+def message(kind: str, content: dict[str, object]) -> str:
+    """A message of a page."""
+    header = {"msg_id": "1", "msg_type": kind, "session": "a", "username": "", "version": "5.3",
+              "date": "2026-01-01T00:00:00Z"}  # fmt: skip
+    return json.dumps({"header": header, "parent_header": {}, "metadata": {}, "content": content,
+                       "buffers": [], "channel": "shell"})  # fmt: skip
+
+
+def test_a_message_of_a_page_has_a_limit(viewer: Viewer) -> None:
+    url = f"ws://127.0.0.1:{viewer.server.port}/jupyter/api/kernels/any/channels?session_id=a"
+    with connect(url, additional_headers=SESSION) as page:
+        page.send(json.dumps("x" * 2**24))
+        with pytest.raises(ConnectionClosed, match="1009"):
+            page.recv(timeout=WAIT_MS / 1000)
 
 
 def test_the_browser_is_opened_with_a_key_that_works_once(tmp_path: Path) -> None:
