@@ -16,6 +16,7 @@ from sabm_mesa.core.asks import Ask, Key, Observation
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.streams import Entropy, agent_random, agent_rng, attempt_rng
 from sabm_mesa.core.usage import Usage
+from sabm_mesa.errors import RunError
 from sabm_mesa.minds.base import Mind, SupportsRecord, ask_until_valid
 
 
@@ -141,7 +142,16 @@ class SmartAgent(mesa.Agent):
 
         Returns:
             The decision; its value is None when no usable answer came.
+
+        Raises:
+            RunError: for an observation of another type; when the mind fails or a cap is reached.
         """
+        if not isinstance(observation, Observation):
+            raise RunError(
+                f"{type(self).__name__}.{self._phase}: what an agent sees is given as an "
+                f"Observation (a frozen dataclass derived from it), not as a "
+                f"{type(observation).__name__}."
+            )
         model: AskingModel = self.model
         mind = mind or self.mind
         key = Key(self._round, self._phase, self.unique_id, self._asked.count(self._phase))

@@ -24,6 +24,7 @@ from sabm_mesa.errors import (
     one_line,
 )
 from sabm_mesa.llm import close_all
+from sabm_mesa.models.registry import option_for
 from sabm_mesa.recording.statistics import answers_in
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Progress:
     """
 
     def __init__(self, name: str, runs: int) -> None:
-        self.asks = 0
+        self.name, self.asks = name, 0
         self._bar = bar_counting("rounds · {task.fields[spent]}")
         label = one_line(f"{name}, {runs} runs" if runs > 1 else name)
         self._task = self._bar.add_task(label, total=None, spent="0 asks")
@@ -112,7 +113,7 @@ def guarded(work: Callable[[], Runs], progress: Progress, recording: Path) -> Ru
         said += "" if said.endswith((".", "!", "?")) else "."
         if not recording.exists():
             raise RunError(said) from error
-        go_on = f"sabm resume {shlex.quote(str(recording))}"
+        go_on = f"sabm resume {shlex.quote(str(recording))}{option_for(progress.name)}"
         raise RunError(
             f"{said} {answers_are([recording])} in {recording}; go on with: {go_on}"
         ) from error

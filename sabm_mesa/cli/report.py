@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
@@ -13,9 +14,13 @@ from sabm_mesa.cli.progress import in_words
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.minds.specs import describe_minds
 from sabm_mesa.recording import export, load_runs
+from sabm_mesa.recording.statistics import FrequentReason
 from sabm_mesa.recording.store import log_is_cut
 from sabm_mesa.runs.rerun import lost_before
 from sabm_mesa.runs.run import Runs
+
+SAMPLE = 120
+"""Characters of an unusable answer that are printed at most."""
 
 
 def deliver(
@@ -81,7 +86,7 @@ def report(runs: Runs, files: Sequence[Path]) -> str:
         worth = ", of unknown price" if math.isnan(dollars) else f", worth ${dollars:.4f}"
         worth = worth if dollars else ""
         lines.append(f"Of that, {_count(repeated, 'answer')} came from the recording{worth}")
-    lines += _cautions(ends) + warnings(total)
+    lines += _cautions(ends) + warnings(total, runs.frequent_reason())
     if math.isnan(total.cost_usd):
         lines.append("The price of a model is not known: list it in a price file (--prices).")
     folder = files[0].parent
@@ -133,11 +138,12 @@ def _lost(lost: Usage) -> list[str]:
     ]
 
 
-def warnings(total: Usage) -> list[str]:
+def warnings(total: Usage, reason: FrequentReason | None = None) -> list[str]:
     """Return one line for each kind of failure of the asks, with its count; none without failures.
 
     Args:
         total: the sums over all asks.
+        reason: the most frequent reason of invalid decisions.
     """
     said = []
     if n := total.invalid:
@@ -145,6 +151,12 @@ def warnings(total: Usage) -> list[str]:
         said.append(
             f"{n:,} of {_count(total.asks, 'question')} got no usable answer; {they} recorded as "
             f"invalid, and nothing was put in {their} place."
+        )
+    if reason is not None:
+        answer = textwrap.shorten(repr(reason.answer or ""), SAMPLE, placeholder="…'")
+        said.append(
+            f"most often ({reason.times:,}) the reason was: {reason.reason} Agent {reason.agent} "
+            f"in round {reason.round} of run {reason.run} answered {reason.name!r} with {answer}."
         )
     answers = _count(total.asks + total.reasks, "answer")
     kinds = (

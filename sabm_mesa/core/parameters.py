@@ -208,13 +208,14 @@ def parameters_of(model: type) -> dict[str, Parameter]:
     return dict(_parameters_of(model))
 
 
-def checking(constructor: F) -> F:
+def checking(constructor: F, in_the_end: Callable[[Any], None] | None = None) -> F:
     """Let the constructor of a class check its arguments against the limits of its parameters.
 
     `SmartModel` applies it to the constructor of each scenario.
 
     Args:
         constructor: the constructor.
+        in_the_end: called with the object that was made, once, after the constructor of its class.
     """
     signature = inspect.signature(constructor)
 
@@ -226,6 +227,10 @@ def checking(constructor: F) -> F:
             if name in bound.arguments:
                 bound.arguments[name] = parameter.limits.check(name, bound.arguments[name])
         constructor(*bound.args, **bound.kwargs)
+        if in_the_end is not None and owner is next(
+            c for c in type(self).__mro__ if "__init__" in vars(c)
+        ):
+            in_the_end(self)
 
     return checked  # type: ignore[return-value]  # the same signature
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.parameters import check_choice
-from sabm_mesa.errors import ParameterError
+from sabm_mesa.errors import ParameterError, RunError
 
 Order = str | Callable[[Any, list[Any]], Iterable[Any]]
 Who = Callable[[Any], Iterable[Any]]
@@ -175,8 +175,25 @@ def _in_order(
 async def _turn(agent: Deciding, name: str, position: int) -> tuple[Decision, int]:
     """One agent's part of a phase, and how many attempts it took."""
     agent.begin(name, position)
-    decision = await getattr(agent, name)()
-    return decision, agent.attempts
+    return _decided(agent, name, await getattr(agent, name)()), agent.attempts
+
+
+def _decided(agent: Deciding, name: str, decision: Any) -> Any:
+    """The decision of an agent.
+
+    Raises:
+        RunError: when its part of the phase returned nothing, or a coroutine.
+    """
+    if decision is None or asyncio.iscoroutine(decision):
+        found = "nothing"
+        if decision is not None:
+            decision.close()  # it is never awaited
+            found = "a coroutine"
+        raise RunError(
+            f"{type(agent).__name__}.{name} returned {found}: it has to return the decision, as in "
+            "`return await self.ask(…)`."
+        )
+    return decision
 
 
 async def _simultaneous(agents: list[Deciding], name: str, apply: Callable[..., None]) -> int:
@@ -187,7 +204,7 @@ async def _simultaneous(agents: list[Deciding], name: str, apply: Callable[..., 
     else:
         decided = await _all([getattr(agent, name)() for agent in agents])
     for agent, decision in zip(agents, decided, strict=True):
-        apply(agent, decision)
+        apply(agent, _decided(agent, name, decision))
     return max((agent.attempts for agent in agents), default=0)
 
 

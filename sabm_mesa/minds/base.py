@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
+from inspect import iscoroutinefunction
 from itertools import count
 from typing import Any, Protocol
 
@@ -186,9 +187,10 @@ async def ask_until_valid(
         except SabmError:
             raise
         except (Exception, SystemExit) as error:  # a mind that exits ends no process
-            raise MindError(
-                f"The mind {mind.spec!r} failed at {ask.key}: {type(error).__name__}: {error}"
-            ) from error
+            why = f"{type(error).__name__}: {error}"
+            if isinstance(error, TypeError) and not iscoroutinefunction(mind.answer):
+                why = f"{type(mind).__name__}.answer has to be written as `async def`"
+            raise MindError(f"The mind {mind.spec!r} failed at {ask.key}: {why}") from error
         reply = _as_reply(answer, ask, mind, started)
         attempt = _attempt(ask, number, mind, reply, last=number + 1 == max_attempts)
         usage.add_reply(attempt.reply, ask.key.agent)

@@ -368,6 +368,11 @@ def _shared(mind: Mind) -> MindMaker:
 
 def _classical(name: str, context: MindContext) -> MindMaker:
     if name not in context.classical:
+        if not context.classical:
+            raise MindSpecError(
+                f"The scenario {context.scenario} has no classical mind (class attribute "
+                "`classical_minds`): name other minds, such as --minds llm:MODEL or fixed:VALUE."
+            )
         raise UnknownName(f"classical mind of {context.scenario}", name, context.classical)
     make = context.classical[name]
     spec = "classical" if name == "default" else f"classical:{name}"

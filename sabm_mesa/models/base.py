@@ -31,6 +31,7 @@ from sabm_mesa.errors import (
     RunError,
     SabmError,
     UnknownName,
+    UsageError,
     error_message,
     format_user_error,
 )
@@ -73,6 +74,11 @@ COLUMNS_OF_ASKS = (
     "asks", *Failures._fields, "prompt_tokens", "completion_tokens", "cost_usd",
 )  # fmt: skip
 """Model columns of every scenario, after its own."""
+_ITS_OWN = frozenset({
+    "book", "critical_path_asks", "datacollector", "entropy", "in_flight", "llm_settings",
+    "playing", "population", "recorder", "rng", "round", "total", "usage",
+})  # fmt: skip
+"""Attributes of a model that its run needs, and that no scenario sets."""
 
 
 class SmartModel(mesa.Model):
@@ -170,10 +176,11 @@ class SmartModel(mesa.Model):
     parameters: dict[str, Any]
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Let the constructor of a scenario check its arguments."""
+        """Let the constructor of a scenario check its arguments, and what it made of them."""
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
-            setattr(cls, "__init__", checking(vars(cls)["__init__"]))  # noqa: B010 - for mypy
+            own = checking(vars(cls)["__init__"], in_the_end=SmartModel.check_made)
+            setattr(cls, "__init__", own)  # noqa: B010 - for mypy
 
     def __new__(cls, *args: Any, **given: Any) -> SmartModel:
         """Keep the parameters of the run, with their defaults, before the model is built."""
@@ -231,6 +238,7 @@ class SmartModel(mesa.Model):
         self._minds, self._personas = minds, NO_PERSONA if personas is None else personas
         self._begun, self._scope = False, engine.Scope()
         self.datacollector = RoundCollector(self.columns(), self.agent_columns)
+        self._made = {name: vars(self).get(name) for name in (*_ITS_OWN, *vars(self))}
 
     def populate(self, agent_class: type[A], n: int, *args: Any) -> list[A]:
         """Make agents and give each its mind and persona.
@@ -251,6 +259,10 @@ class SmartModel(mesa.Model):
             MindSpecError: when the counts of minds or personas do not add up to `n`.
             UnknownName: for a classical mind or persona that does not exist.
         """
+        if "_made" not in vars(self):
+            raise UsageError(
+                f"{type(self).__name__}.__init__ has to call super().__init__(**settings) first."
+            )
         n = check_int("the number of agents", n, 1)
         makers = mind_makers(assign("minds", self._minds, n), self.mind_context)
         personas = assign("personas", self._personas, n)
@@ -318,6 +330,57 @@ class SmartModel(mesa.Model):
             raise
         self._begun = True
         self._apply_due_forks()
+
+    def check_made(self) -> None:
+        """Check that the constructor did what that of a scenario has to do; it is called after it.
+
+        Raises:
+            UsageError: when it set an attribute that the base class needs, made an agent without
+                `populate`, or a phase lacks a method.
+        """
+        name = type(self).__name__
+        if "_made" not in vars(self):
+            raise UsageError(f"{name}.__init__ has to call super().__init__(**settings) first.")
+        taken = [
+            each
+            for each, value in vars(self).items()
+            if (each in _ITS_OWN and value is not self._made[each])
+            or (each not in self._made and callable(getattr(SmartModel, each, None)))
+        ]
+        if taken:
+            raise UsageError(
+                f"{name}.__init__ sets self.{taken[0]}, which SmartModel needs: choose another "
+                "name."
+            )
+        if not self.population:
+            raise UsageError(f"{name} has no agents: make them with self.populate(…).")
+        if alone := [a for a in self.agents if isinstance(a, SmartAgent) and "mind" not in vars(a)]:
+            raise UsageError(
+                f"An agent of the class {type(alone[0]).__name__} has no mind: make it with "
+                "self.populate(…)."
+            )
+        for agent in self.population:
+            own = agent.position or agent.attempts or not hasattr(agent.mind, "answer")
+            if own:
+                raise UsageError(
+                    f"{name}.__init__ sets the mind, position or attempts of a "
+                    f"{type(agent).__name__}, which SmartAgent needs: choose another name."
+                )
+        self._check_phases()
+
+    def _check_phases(self) -> None:
+        name, kinds = type(self).__name__, set(map(type, self.population))
+        for phase in self.phases:
+            if not callable(getattr(self, f"after_{phase.name}", None)):
+                raise UsageError(
+                    f"{name} needs the method after_{phase.name}(self, agent, decision), which "
+                    f"applies the decisions of the phase {phase.name!r}."
+                )
+            if not any(hasattr(kind, phase.name) for kind in kinds):
+                raise UsageError(
+                    f"No agent of {name} has a part in the phase {phase.name!r}: it is the method "
+                    f"async def {phase.name}(self)."
+                )
 
     async def _play(self) -> None:
         try:
@@ -572,7 +635,10 @@ class RoundCollector(mesa.DataCollector):
         Args:
             model: the model.
         """
-        super().collect(model)  # type: ignore[no-untyped-call]  # Mesa does not annotate it
+        try:
+            super().collect(model)  # type: ignore[no-untyped-call]  # Mesa does not annotate it
+        except AttributeError as error:
+            raise _no_column(model) or error from error
         if not hasattr(self, "_collection_steps") and model.steps in self._agent_records:
             self._agent_records[model.steps - 1] = self._agent_records.pop(model.steps)
         if model.usage.by_agent:
@@ -620,6 +686,23 @@ class RoundCollector(mesa.DataCollector):
             for record in records
         ]
         return pd.DataFrame(rows, columns=["run", "round", "agent", *self.agent_reporters])
+
+
+def _no_column(model: SmartModel) -> RunError | None:
+    """The error for the first column whose attribute a model or an agent lacks, if there is one."""
+    holders = [
+        *((model, "model", *each) for each in model.columns().items()),
+        *((a, "agent", *each) for each in model.agent_columns.items() for a in model.agents),
+    ]
+    for holder, kind, column, name in holders:
+        try:
+            attrgetter(name)(holder)
+        except AttributeError:
+            return RunError(
+                f"The {kind} column {column!r} is the attribute {name!r}, which "
+                f"{type(holder).__name__} does not have."
+            )
+    return None
 
 
 def _of_usage(name: str, model: Any) -> Any:

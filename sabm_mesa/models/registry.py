@@ -63,6 +63,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<cls>\w+))?")
 _loaded: dict[str, type[SmartModel]] = {}
 """Name → scenario of a file that was loaded."""
+_given: dict[str, str] = {}
+"""Name → file of such a scenario, as it was given."""
 _log = logging.getLogger(__name__)
 
 
@@ -176,8 +178,17 @@ def load(name: str) -> type[SmartModel]:
             f"{path}: the scenario_name {own!r} of {model.__name__} is that of a scenario of this "
             "package: choose another."
         )
-    _loaded[own] = model
+    _loaded[own], _given[own] = model, name
     return model
+
+
+def option_for(name: str) -> str:
+    """The option with which a recording of a scenario is used: ``""`` unless it is in a file.
+
+    Args:
+        name: the name of the scenario.
+    """
+    return f" --scenario {quote(_given[name])}" if name in _loaded else ""
 
 
 def _imported(path: Path) -> ModuleType:

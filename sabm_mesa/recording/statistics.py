@@ -8,7 +8,9 @@ only grows, then the question. `repeated_prefixes` measures how much of what was
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -33,6 +35,8 @@ _WHOLE = f"CASE WHEN latency_s > 0 THEN sum({{}}) {_SHARED} ELSE {{}} END"
 _STARTED_WITH = "SELECT run FROM runs WHERE command IN (SELECT command FROM runs WHERE run IN ({}))"
 _SENT = _WHOLE.format("prompt_tokens", "prompt_tokens")
 _CACHED = _WHOLE.format("cached_tokens", "cached_tokens")
+
+_QUOTED = re.compile(r'".*"', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +236,55 @@ class Repeated:
     def __add__(self, more: Repeated) -> Repeated:
         """The sum of both."""
         return Repeated(self.characters + more.characters, self.repeated + more.repeated)
+
+
+class FrequentReason(NamedTuple):
+    """The reason for which most decisions of some runs are invalid, with one sample.
+
+    Attributes:
+        reason: the reason, with … in the place of what it quotes.
+        times: the invalid decisions with it.
+        run: the run of the first of them.
+        round: its round, from 0.
+        name: its question.
+        agent: its agent.
+        answer: its last answer as it came, or None.
+    """
+
+    reason: str
+    times: int
+    run: int
+    round: int
+    name: str
+    agent: int
+    answer: str | None
+
+
+def frequent_reason(path: str | Path, runs: Sequence[int]) -> FrequentReason | None:
+    """The most frequent reason of invalid decisions; None when all are valid.
+
+    Args:
+        path: the recording.
+        runs: the numbers of the runs.
+
+    Raises:
+        RecordingError: when it cannot be read.
+    """
+    query = (
+        "SELECT reason, run, round, name, agent, raw FROM asks WHERE final AND NOT valid "
+        f"AND run IN ({', '.join(map(str, runs))}) ORDER BY run, round, phase, agent, call"
+    )
+    times: Counter[str] = Counter()
+    first: dict[str, Sequence[Any]] = {}
+    with reporting_damage(Path(path)), open_for_reading(path) as connection:
+        for reason, *place in connection.execute(query):
+            plain = _QUOTED.sub('"…"', reason)
+            times[plain] += 1
+            first.setdefault(plain, place)
+    if not times:
+        return None
+    ((reason, n),) = times.most_common(1)
+    return FrequentReason(reason, n, *first[reason])
 
 
 def mended_requests(path: str | Path, runs: Sequence[int]) -> dict[str, Any]:

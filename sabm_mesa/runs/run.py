@@ -23,7 +23,13 @@ from sabm_mesa.errors import ParameterError
 from sabm_mesa.minds.specs import describe_deciders, describe_minds
 from sabm_mesa.recording import Recording
 from sabm_mesa.recording.replaying import ReplayRecorder
-from sabm_mesa.recording.statistics import Repeated, mended_requests, repeated_prefixes
+from sabm_mesa.recording.statistics import (
+    FrequentReason,
+    Repeated,
+    frequent_reason,
+    mended_requests,
+    repeated_prefixes,
+)
 from sabm_mesa.recording.store import versions
 
 if TYPE_CHECKING:
@@ -90,6 +96,11 @@ class Runs:
         path = self.models[0].recording_path
         return {} if path is None else mended_requests(path, self.numbers)
 
+    def frequent_reason(self) -> FrequentReason | None:
+        """The most frequent reason of invalid decisions; None without any, or without recording."""
+        path = self.models[0].recording_path
+        return None if path is None else frequent_reason(path, self.numbers)
+
     def repeated_prefix(self) -> float | None:
         """The share of all characters sent that repeat the beginning of the agent's last request.
 
@@ -135,7 +146,7 @@ class Runs:
 
     def summary(self) -> dict[str, Any]:
         """The summary of the runs: their parameters, their costs, and how each ended."""
-        first = self.models[0]
+        first, reason = self.models[0], self.frequent_reason()
         return {
             "scenario": first.scenario_name,
             "parameters": {k: v for k, v in first.parameters.items() if k != "rng"},
@@ -145,6 +156,7 @@ class Runs:
             "prompts": first.book.digest({agent.persona for agent in first.population}),
             "wall_s": round(self.wall_s, 3),
             **dict(self.total()),
+            "frequent_reason": None if reason is None else reason._asdict(),
             "mended_requests": self.mended_requests(),
             "repeated_prefix": self.repeated_prefix(),
             "critical_path_asks": max(m.critical_path_asks for m in self.models),

@@ -96,16 +96,12 @@ def _page(model: type[SmartModel], parameters: Collection[str]) -> Iterator[str]
 
 
 def methods(case: Case) -> Iterator[str]:
-    """Whether each phase has its methods, and the model its agents."""
+    """Whether the model can be made, and each phase has its method."""
     model = case.made(minds=DrawingMind())
-    if not model.population:
-        yield "the model has no agents: make them with populate"
     for phase in model.phases:
         parts = [getattr(type(agent), phase.name, None) for agent in model.population]
         if not any(map(inspect.iscoroutinefunction, parts)):
             yield f"no agent has the method async def {phase.name}(self)"
-        if not callable(getattr(model, f"after_{phase.name}", None)):
-            yield f"the model needs the method after_{phase.name}(agent, decision)"
 
 
 def same_seed(case: Case) -> Iterator[str]:

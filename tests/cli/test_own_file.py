@@ -217,6 +217,77 @@ def test_what_cannot_be_used_is_told_in_one_line(
     assert re.search(told, one_line(outcome)), outcome.err
 
 
+ASK = 'return await self.ask("act", Number(0, 10, integer=True),'
+MADE = "self.mean = 0.0"
+MISTAKES = {
+    "no return": (ASK, ASK.removeprefix("return "), r"^Person\.act returned nothing: it has"),
+    "no await": (ASK, ASK.replace("await ", ""), r"^Person\.act returned a coroutine: it"),
+    "a dict": ("Heard(str(self.opinion), heard, persona=self.persona)", '{"own": 3}',
+               r"^Person\.act: what an agent sees is given as an Observation .*, not as a dict\."),
+    "round": (MADE, f"{MADE}; self.round = 1", r"^Ring\.__init__ sets self\.round, which Smart"),
+    "total": (MADE, f"{MADE}; self.total = 0", r"^Ring\.__init__ sets self\.total, which Smart"),
+    "update": (MADE, f"{MADE}; self.update = 0", r"^Ring\.__init__ sets self\.update, which Sma"),
+    "mind": ("person.opinion = int", "person.mind = 'glad'; person.opinion = int",
+             r"^Ring\.__init__ sets the mind, position or attempts of a Person, which SmartAgent "),
+    "position": ("person.opinion = int", "person.position = 3; person.opinion = int",
+                 r"^Ring\.__init__ sets the mind, position or attempts of a Person, which Smart"),
+    "no super": ("super().__init__(n_rounds=n_rounds, **settings)", "pass",
+                 r"^Ring\.__init__ has to call super\(\)\.__init__\(\*\*settings\) first\."),
+    "no populate": ("self.populate(Person, n_people)", "[Person(self) for _ in range(n_people)]",
+                    r"^Ring has no agents: make them with self\.populate\("),
+    "a stray agent": (MADE, f"{MADE}; Person(self)",
+                      r"^An agent of the class Person has no mind: make it with self\.populate"),
+    "no after": ("def after_act", "def after_acting",
+                 r"^Ring needs the method after_act\(self, agent, decision\), which applies the "),
+    "no part": ("async def act", "async def acts",
+                r"^No agent of Ring has a part in the phase 'act': it is the method async def act"),
+    "no async mind": ("async def answer", "def answer",
+                      r"^The mind 'classical' failed at .*: Follower\.answer has to be writt"),
+    "no classical mind": ('classical_minds = {"default": Follower}', "",
+                          r"^The scenario ring has no classical mind \(class attribute `classical"),
+    "agent column": ('"opinion": "opinion"', '"opinion": "opnion"',
+                     r"^The agent column 'opinion' is the attribute 'opnion', which Person does "),
+    "model column": ('"mean": "mean"', '"mean": "avg"',
+                     r"^The model column 'mean' is the attribute 'avg', which Ring does not have"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_beginners_mistake_ends_in_one_line(sabm: Sabm, folder: Path, mistake: str) -> None:
+    before, after, told = MISTAKES[mistake]
+    assert before in CODE
+    written(folder, CODE.replace(before, after))
+
+    outcome = sabm("run", "own_ring.py", "--out", "out")
+    assert re.search(told, one_line(outcome)), outcome.err
+    if (folder / "out").exists():
+        assert outcome.status == 1
+        advice = "go on with: sabm resume out/recording.sqlite --scenario own_ring.py"
+        assert one_line(outcome).endswith(advice)
+    else:
+        assert outcome.status == 2
+
+
+def test_the_most_frequent_reason_of_unusable_answers_is_told_with_a_sample(
+    sabm: Sabm, folder: Path
+) -> None:
+    answers = 'return "12" if ask.key.agent == 1 else f"about {ask.key.agent * 3}, or so"'
+    start = CODE.index("        return round(sum")
+    code = CODE[:start] + f"        {answers}\n" + CODE[CODE.index("\n", start) :]
+    written(folder, code.replace("order, 6", "6"))
+
+    outcome = sabm("run", "own_ring.py", "--out", "out", "--seed", 1, "--rounds", 2)
+    assert outcome.status == 0
+    found = json.loads((folder / "out" / "summary.json").read_text())["frequent_reason"]
+    told = [line for line in outcome.out.splitlines() if "most often" in line]
+    (line,) = told
+    assert line == (
+        f"Warning: most often ({found['times']}) the reason was: {found['reason']} Agent "
+        f"{found['agent']} in round 0 of run 0 answered 'act' with {found['answer']!r}."
+    )
+    assert (found["times"], found["agent"], found["answer"]) == (10, 2, "about 6, or so")
+
+
 def test_a_scenario_that_does_not_conform_ends_with_status_1(sabm: Sabm, folder: Path) -> None:
     written(folder, CODE.replace("reach=neighbours", "reach=lambda *_: []"))
 

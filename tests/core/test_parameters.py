@@ -13,6 +13,7 @@ from sabm_mesa import (
     Fishery,
     KeynesianBeautyContest,
     RepeatedBeautyContest,
+    SmartAgent,
 )
 from sabm_mesa.core.parameters import (
     Limits,
@@ -246,7 +247,9 @@ class Farm(SmartModel):
         max_tokens=7,
         **settings: Any,
     ) -> None:
+        settings = {"minds": "fixed:1", **settings}
         super().__init__(n_rounds=n_rounds, max_tokens=max_tokens, **settings)
+        self.populate(SmartAgent, 1)
         self.n_fields, self.seed, self.rain = n_fields, seed, rain
         self.walls, self.plan = walls, plan
 

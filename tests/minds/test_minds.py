@@ -147,7 +147,7 @@ def test_a_classical_mind_that_the_scenario_does_not_have() -> None:
         KeynesianBeautyContest(minds="classical:level-k")
 
     assert "classical mind of kbc 'level-k'. Did you mean 'level_k'?" in str(unknown.value)
-    with pytest.raises(UnknownName, match="Unknown classical mind of tiny 'default'"):
+    with pytest.raises(MindSpecError, match=r"^The scenario tiny has no classical mind \(class "):
         tiny(minds="classical")
 
 

@@ -87,7 +87,11 @@ def points(model: Any, **parameters: Any) -> dict[str, str]:
         (fishing.Paged, "form", "fishing_page names 'n_boats', which is no parameter"),
         (fishing.Closed, "form", "is missing: take **settings and pass them on"),
         (fishing.Ranked, "form", "the score names 'n_boats', which is no parameter"),
-        (fishing.Planned, "form", "the model needs the method after_plan(agent, decision)"),
+        (
+            fishing.Planned,
+            "form",
+            "UsageError: Planned needs the method after_plan(self, agent, d",
+        ),
         (fishing.Lucky, "same seed", "two runs with one seed (drawing) differ: 'stock' in round 0"),
         (fishing.Racing, "latency", "and the same answers late differ: 'stock' in round 0"),
         (fishing.Racing, "latency", "(only after_… and update may change the world)"),
