@@ -26,7 +26,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from pandas.api.types import is_numeric_dtype
 
-from sabm_mesa.analysis.statistics import CONFIDENCE
+from sabm_mesa.analysis.statistics import CONFIDENCE, bootstrap_mean_by_round
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -250,8 +250,10 @@ def line_charts(
 ) -> dict[str, Figure]:
     """One plain chart by round for each column with numbers, for scenarios without own plots.
 
+    Of several runs it shows each, their mean, and the interval of the mean.
+
     Args:
-        model_data: one row a round of one run, with ``round`` and the columns.
+        model_data: one row a run and round, with ``run``, ``round`` and the columns.
         columns: the columns; those without numbers are left out.
         subtitle: which minds and condition were run.
 
@@ -266,16 +268,26 @@ def line_charts(
 
 def _line_chart(model_data: pd.DataFrame, column: str, subtitle: str) -> Figure:
     words = column.replace("_", " ")
-    figure = new_figure(f"{words.capitalize()} by round", subtitle, height=3.0)
+    data = model_data[["run", "round"]].assign(value=model_data[column].astype(float))
+    rounds, several = sorted(set(data["round"])), len(set(data["run"])) > 1
+    subtitle = with_runs(subtitle, data) if several else subtitle
+    figure = new_figure(f"{words.capitalize()} by round", subtitle, height=3.4 if several else 3.0)
     ax = figure.add_subplot()
-    few = len(model_data) <= FEW
-    marker = "o" if few else ""
+    marker = "o" if len(rounds) <= FEW else ""
+    shown = bootstrap_mean_by_round(data, "value").rename(columns={"mean": "value"})
+    if several:
+        thin_lines(ax, data, "value", "run", "single runs", marker="." if marker else "")
+        interval_band(ax, shown)
     ax.plot(
-        model_data["round"], model_data[column].astype(float),
-        color=BLUE, linewidth=1.8, marker=marker, markersize=5,
+        shown["round"], shown["value"], label="mean of the runs",
+        color=BLUE, linewidth=1.8, marker=marker, markersize=5, zorder=4,
     )  # fmt: skip
     plain_axes(ax, "Round", words.capitalize())
-    integer_ticks(ax.xaxis, model_data["round"].tolist())
+    integer_ticks(ax.xaxis, rounds)
+    if several:
+        figure.legend(
+            *legend_entries(ax), loc="outside lower center", ncols=3, frameon=False, fontsize=NOTE
+        )
     return figure
 
 

@@ -114,10 +114,15 @@ class Runs:
         return sum(repeated_prefixes(path, self.numbers, phases).values(), Repeated()).share
 
     def figures(self) -> Mapping[str, Any]:
-        """The scenario's plots by name, as figures of matplotlib."""
-        if not self.models[0].plots:
-            return {}
-        figures: Mapping[str, Any] = self._draw("figures")
+        """The scenario's plots by name, as figures of matplotlib; else one for each column."""
+        first = self.models[0]
+        figures: Mapping[str, Any]
+        if first.plots:
+            figures = self._draw("figures")
+        else:
+            from sabm_mesa.analysis.plot_style import line_charts  # slow, as all of matplotlib
+
+            figures = line_charts(self.model_frame(), list(first.columns()), self._subtitle())
         return figures
 
     def pictures(self) -> dict[str, bytes]:
@@ -139,10 +144,13 @@ class Runs:
 
     def _draw(self, kind: str) -> Any:
         first = self.models[0]
-        parts = [first.condition, _deciders(first), *_changed(first)]
-        subtitle = " · ".join(parts)
         draw = getattr(import_module(first.plots), kind)
-        return draw(self.model_frame(), self.agent_frame(), subtitle, **first.plot_options())
+        data = self.model_frame(), self.agent_frame()
+        return draw(*data, self._subtitle(), **first.plot_options())
+
+    def _subtitle(self) -> str:
+        first = self.models[0]
+        return " · ".join([first.condition, _deciders(first), *_changed(first)])
 
     def summary(self) -> dict[str, Any]:
         """The summary of the runs: their parameters, their costs, and how each ended."""

@@ -8,7 +8,7 @@ from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sabm_mesa import Fishery
+from sabm_mesa import Fishery, KeynesianBeautyContest
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.runs.run import run_all
@@ -52,6 +52,26 @@ def test_legends_of_little_data_name_what_is_drawn(name: str, little: str) -> No
                 named = [text.get_text() for text in legend.get_texts()]
                 assert named
                 assert all(can_be_seen(artists[each]) for each in named)
+
+
+def test_a_scenario_without_plots_has_a_chart_of_each_column_with_numbers() -> None:
+    class Plain(KeynesianBeautyContest):
+        plots = ""
+
+    one = run_all(Plain, {"n_players": 3, "n_rounds": 2}, seed=1).figures()
+    assert list(one)[:2] == ["mean", "target"]
+    assert [len(line.get_xdata()) for line in one["mean"].axes[0].lines] == [2]
+    assert not one["mean"].legends
+
+    runs = run_all(Plain, {"n_players": 3, "n_rounds": 2}, runs=3, seed=1)
+    figure = runs.figures()["mean"]
+    mean = runs.model_frame().groupby("round")["mean"].mean()
+    *single, drawn = figure.axes[0].lines
+    assert len(single) == 3
+    assert list(drawn.get_ydata()) == pytest.approx(mean.tolist())
+    (legend,) = figure.legends
+    named = [text.get_text() for text in legend.get_texts()]
+    assert named == ["single runs", "95 % bootstrap interval of the mean", "mean of the runs"]
 
 
 def test_gains_that_nobody_had_are_said_to_be_none() -> None:

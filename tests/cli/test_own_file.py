@@ -115,6 +115,7 @@ def test_it_is_checked_run_replayed_resumed_forked_and_described(sabm: Sabm, fol
     assert checked.out.startswith("Ring conforms: form, same seed, latency, replay, ")
     assert sabm("run", "own_ring.py", "--seed", 1, "--out", "out").status == 0
     assert json.loads((folder / "out" / "summary.json").read_text())["scenario"] == "ring"
+    assert (folder / "out" / "mean.png").is_file()
     assert "identical" in sabm("replay", record, "--scenario", "own_ring.py").out
     assert sabm("resume", record, "--scenario", "own_ring.py").status == 0
     forked = sabm(
