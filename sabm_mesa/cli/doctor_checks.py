@@ -58,6 +58,8 @@ OPENAI_MODEL = "gpt-4o-mini"
 SMALL_DISK = 100 * 2**20
 """Bytes that should be free where recordings are written."""
 EXTRAS = {
+    "anthropic": ("anthropic", "endpoints with api = anthropic"),
+    "google": ("google-genai", "endpoints with api = google"),
     "local": ("llama-cpp-python", "language models in GGUF files"),
     "parquet": ("pyarrow", "exports as Parquet"),
     "ray": ("ray", "sweeps on a Ray cluster"),

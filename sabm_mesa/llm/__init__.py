@@ -3,7 +3,7 @@
 ::
 
     CoalescingClient → MakeRoomClient → RetryClient → LimitClient → BudgetClient → PriceClient
-        → NoteSentClient → FinishInFlightClient → OpenAIClient
+        → NoteSentClient → FinishInFlightClient → OpenAIClient (or AnthropicClient, GoogleClient)
 
 One connection and one limiter for each endpoint, shared by all runs of the process. A model in a
 GGUF file takes the place of an endpoint; it needs neither retries nor prices::
@@ -30,6 +30,7 @@ from sabm_mesa.llm.budget import CAPS, Budget, BudgetClient, check_price
 from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.llm.coalescing import CoalescingClient, SupportsN
 from sabm_mesa.llm.endpoints import (
+    APIS,
     NAME,
     OPENAI_URL,
     Endpoint,
@@ -252,8 +253,6 @@ def connect(
         UsageError: when the price file cannot be read, the model has no price for a budget in
             dollars, or the endpoint cannot be used (see `Connection.endpoint`).
     """
-    from sabm_mesa.llm.openai_client import OpenAIClient
-
     how = connection or Connection()
     endpoint = how.endpoint(named)
     prices = PriceTable(how.prices, endpoint.url or OPENAI_URL)
@@ -262,7 +261,7 @@ def connect(
     with _lock:
         place = (endpoint.identity, how.timeout_s)
         if place not in _clients:
-            _clients[place] = OpenAIClient(endpoint, how.timeout_s)
+            _clients[place] = _client(endpoint, how.timeout_s)
         sender = _clients[place]
         limiter = _limiters.setdefault(endpoint.identity, Limiter())
         supports_n = _supports_n.setdefault((endpoint.identity, model), SupportsN())
@@ -281,6 +280,16 @@ def connect(
     client = RetryClient(LimitClient(client, limiter, ceiling), how.max_retries)
     client = MakeRoomClient(client, room)
     return CoalescingClient(client, supports_n) if how.share_requests else client
+
+
+def _client(endpoint: Endpoint, timeout_s: float) -> OpenAIClient:
+    from sabm_mesa.llm.openai_client import OpenAIClient
+
+    if endpoint.api == APIS[0]:
+        return OpenAIClient(endpoint, timeout_s)
+    from sabm_mesa.llm.native import native_client
+
+    return native_client(endpoint, timeout_s)
 
 
 def connect_file(path: Path, connection: Connection | None = None) -> tuple[Client, str]:

@@ -10,6 +10,11 @@
     extra_body = { safe_prompt = false }         # more fields of each request
     max_concurrency = 4                          # requests under way at once at most
 
+    [endpoints.claude]
+    api = "anthropic"                            # or "google"; by default "openai"
+    base_url = "https://api.anthropic.com"
+    key_env = "ANTHROPIC_API_KEY"
+
 and the mind ``llm:mistral-small-latest@mistral``.
 """
 
@@ -50,6 +55,8 @@ WAYS = (
     "or run without a server: --minds classical, or a model in a file, --minds gguf:FILE.",
 )
 """The most common ways on without a key, or with the wrong one."""
+APIS = ("openai", "anthropic", "google")
+"""Interfaces of servers; `sabm_mesa.llm.native` has the others than OpenAI's."""
 NAME = re.compile(r"[A-Za-z][\w-]*\Z")
 """The name of an endpoint."""
 _VARIABLE = re.compile(r"[A-Z_a-z][0-9A-Z_a-z]*\Z")
@@ -77,6 +84,7 @@ class Endpoint:
         headers: name → value of more headers of a request.
         extra_body: name → value of more fields of a request.
         max_concurrency: requests under way at once at most, or None.
+        api: the interface that it speaks: one of `APIS`.
     """
 
     url: str | None = None
@@ -85,6 +93,7 @@ class Endpoint:
     headers: Mapping[str, str] = field(default_factory=dict)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     max_concurrency: int | None = None
+    api: str = "openai"
 
     @property
     def is_openai(self) -> bool:
@@ -99,7 +108,7 @@ class Endpoint:
     @property
     def identity(self) -> str:
         """A text that two endpoints share when they can share connections."""
-        same = self.url, self.key_env, dict(self.headers), dict(self.extra_body)
+        same = self.api, self.url, self.key_env, dict(self.headers), dict(self.extra_body)
         return json.dumps(same, sort_keys=True)
 
     def key(self) -> str:
@@ -165,12 +174,15 @@ def _endpoint(name: str, entry: Any, where: str) -> Endpoint:
             f"{where}: the name of an endpoint has letters, digits, - and _, and begins with a "
             "letter."
         )
-    known = {"base_url", "key_env", "headers", "extra_body", "max_concurrency"}
+    known = {"base_url", "key_env", "headers", "extra_body", "max_concurrency", "api"}
     if not isinstance(entry, dict) or not {"base_url"} <= set(entry) <= known:
         raise ParameterError(
-            f"{where} needs a base_url, and may have key_env, headers, extra_body and "
-            "max_concurrency."
+            f"{where} needs a base_url, and may have key_env, headers, extra_body, max_concurrency "
+            "and api."
         )
+    api = entry.get("api", APIS[0])
+    if api not in APIS:
+        raise ParameterError(f"{where}: api is one of {', '.join(APIS)} (got {api!r}).")
     try:
         url = check_url(str(entry["base_url"]))
         most = entry.get("max_concurrency")
@@ -187,7 +199,7 @@ def _endpoint(name: str, entry: Any, where: str) -> Endpoint:
     hide_variable(variable)
     headers = _headers(entry.get("headers", {}), where)
     extra = check_extra_body(entry.get("extra_body", {}), f"{where}: extra_body")
-    return Endpoint(url, name, variable, headers, extra, most)
+    return Endpoint(url, name, variable, headers, extra, most, api)
 
 
 def _headers(headers: Any, where: str) -> dict[str, str]:

@@ -107,7 +107,6 @@ class OpenAIClient:
         return self._dialects.setdefault(model, Dialect(self.endpoint.where, model))
 
     async def _complete(self, request: Request) -> Completion:
-        client = self._open()
         dialect, asked = self.dialect(request.model), self._asked(request)
         version, params = dialect.version, dialect.mend(asked)
         if missing := dropped(asked, params, request.needed):
@@ -120,13 +119,8 @@ class OpenAIClient:
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self._timeout_s):
-                response = await client.post(
-                    "/embeddings" if embeds else "/chat/completions",
-                    cast_to=HttpxBinaryResponseContent,
-                    body=_texts(request) if embeds else self._body(request, params),
-                    options={"security": {"bearer_auth": True}},
-                )
-            done = read(response.json(), request, time.perf_counter() - started)
+                body = await self._send(request, params)
+            done = read(body, request, time.perf_counter() - started)
             return without_key(self._with_origin(done, request, params))
         except _FAILURES as error:
             if isinstance(error, openai.APIStatusError) and not embeds:
@@ -140,6 +134,17 @@ class OpenAIClient:
             wanted = _EMBEDDINGS if embeds else _CHAT
             raise self._translated(error, request.model, wanted) from None
 
+    async def _send(self, request: Request, parameters: Mapping[str, Any]) -> Any:
+        """Send a request, and return the body of the answer, from JSON."""
+        embeds = isinstance(request, EmbeddingRequest)
+        response = await self._open().post(
+            "/embeddings" if embeds else "/chat/completions",
+            cast_to=HttpxBinaryResponseContent,
+            body=_texts(request) if embeds else self._body(request, parameters),
+            options={"security": {"bearer_auth": True}},
+        )
+        return response.json()
+
     async def models(self) -> list[str]:
         """The names of the models that the endpoint says it has.
 
@@ -148,14 +153,19 @@ class OpenAIClient:
         """
         try:
             async with asyncio.timeout(self._timeout_s):
-                response = await self._open().get(
-                    "/models",
-                    cast_to=HttpxBinaryResponseContent,
-                    options={"security": {"bearer_auth": True}},
-                )
-            return [errors.without_key(name) for name in read_models(response.json())]
+                body = await self._list()
+            return [errors.without_key(name) for name in read_models(body)]
         except _FAILURES as error:
             raise self._translated(error, "", _MODELS) from None
+
+    async def _list(self) -> Any:
+        """The body of the endpoint's list of models, from JSON."""
+        response = await self._open().get(
+            "/models",
+            cast_to=HttpxBinaryResponseContent,
+            options={"security": {"bearer_auth": True}},
+        )
+        return response.json()
 
     def _translated(self, error: Exception, model: str, wanted: str) -> LLMError:
         match error:
@@ -208,7 +218,7 @@ class OpenAIClient:
         }
         return {name: value for name, value in optional.items() if value is not None}
 
-    def _body(self, request: Request, parameters: dict[str, Any]) -> dict[str, Any]:
+    def _body(self, request: Request, parameters: Mapping[str, Any]) -> dict[str, Any]:
         messages = [{"role": role, "content": content} for role, content in request.messages]
         extra = {**self.endpoint.extra_body, **(request.extra_body or {})}
         return {"model": request.model, "messages": messages, **parameters, **extra}

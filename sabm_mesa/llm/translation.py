@@ -37,6 +37,8 @@ _UNCONNECTED = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 _KEY_LIKE = re.compile(r"\b(sk|key|pk)-[\w*-]{6,}")
 _LONGEST_DETAIL = 300
 _QUOTA = "insufficient_quota"
+_KEY_REFUSED = "API_KEY_INVALID"
+"""Google's reason, which comes with status 400."""
 
 
 _FROM_SERVER = (
@@ -73,7 +75,7 @@ class Translator:
         status = error.status_code
         name = repr(_clean(model))
         said = f"{self._where} answered {status} ({_clean(_detail(error))})"
-        if status in {401, 403}:
+        if status in {401, 403} or error.code == _KEY_REFUSED:
             return AccessDenied(f"{said}: {self._refused_key()}")
         if status == 429 and _QUOTA in {error.code, error.type}:
             return BadRequest(f"{said}: the account's quota is used up; raise it at the provider.")

@@ -35,6 +35,7 @@ STATUS_FAULTS: dict[str, tuple[int, str, str | None, str]] = {
     "500": (500, "server_error", None, "The server had an error."),
     "502": (502, "server_error", None, "Bad gateway."),
     "503": (503, "server_error", None, "The engine is currently overloaded."),
+    "529": (529, "overloaded_error", None, "Overloaded"),
 }
 #: The brain's answer is sent, but spoilt.
 SPOILT = {

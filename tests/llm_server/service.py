@@ -8,11 +8,13 @@ import json
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from aiohttp import web
 
 from . import wire
+from .apis import Anthropic, Api, Google
 from .brains import Brain, Reply, ScriptExhaustedError
 from .cache import PrefixCache
 from .delivery import deliver, spoil, status_response
@@ -79,6 +81,9 @@ class Service:
         app = web.Application(client_max_size=_MAX_BODY)
         app.router.add_post("/v1/chat/completions", self.chat)
         app.router.add_post("/v1/embeddings", self.embeddings)
+        app.router.add_post("/v1/messages", partial(self.native, Anthropic))
+        generate = "/v1beta/models/{model:[^:]+}:generateContent"
+        app.router.add_post(generate, partial(self.native, Google))
         app.router.add_get("/v1/models", self.models)
         app.router.add_get("/_stats", self.stats)
         return app
@@ -111,6 +116,18 @@ class Service:
     async def chat(self, request: web.Request) -> web.StreamResponse:
         return await self._serve(request, "messages", self._answer)
 
+    async def native(self, api: Api, request: web.Request) -> web.StreamResponse:
+        """Answer in the form of another interface than OpenAI's."""
+        request["api"] = api
+        response = await self._serve(request, "messages", self._answer)
+        if not isinstance(response, web.Response) or response.status < 400:
+            return response
+        error = json.loads(response.body or b"{}")["error"]
+        body = api.error(response.status, error["message"], error["code"])
+        status = body["error"].get("code", response.status)
+        headers = {k: v for k, v in response.headers.items() if k.lower().startswith("retry")}
+        return web.json_response(body, status=status, headers=headers)
+
     async def embeddings(self, request: web.Request) -> web.StreamResponse:
         return await self._serve(request, "input", self._embed)
 
@@ -132,6 +149,8 @@ class Service:
     def _check_key(self, request: web.Request) -> None:
         key = self.settings.api_key
         given = request.headers.get("Authorization", "")
+        if api := request.get("api"):
+            given = f"Bearer {api.key(request.headers)}"
         if key is not None and given != f"Bearer {key}":
             message = "Incorrect API key provided." if given else "You didn't provide an API key."
             raise _RefusedError(
@@ -143,8 +162,8 @@ class Service:
         if self.log.keep:
             seen.headers = request.headers
         self._check_key(request)
-        body = _parse(raw, wanted)
-        if self.log.keep:
+        body = _native(request, raw, seen) if "api" in request else _parse(raw, wanted)
+        if self.log.keep and not seen.body:
             seen.body = body
         if settings.strict_models and body["model"] not in settings.models:
             message = f"The model `{body['model']}` does not exist."
@@ -195,6 +214,9 @@ class Service:
             seen.number, model, replies, usage, settings.cached_as, settings.thoughts_as,
             settings.more,
         )  # fmt: skip
+        if api := request.get("api"):
+            thoughts = "".join(reply.message.get("reasoning", "") for reply in replies)
+            payload = json.dumps(api.answer(json.loads(payload), thoughts)).encode()
         return await deliver(request, payload, fault, seen)
 
     async def _embed(
@@ -278,6 +300,15 @@ class Service:
             body=wire.error(message, "server_error", code),
             content_type="application/json",
         )
+
+
+def _native(request: web.Request, raw: bytes, seen: Seen) -> dict[str, Any]:
+    """The request of another interface as that of a chat."""
+    api, body = request["api"], json.loads(raw)
+    seen.body = body
+    if problem := api.unknown(body):
+        raise _RefusedError(400, wire.error(problem, "invalid_request_error"))
+    return api.chat(body, request.match_info.get("model", ""))
 
 
 def _parse(raw: bytes, wanted: str) -> dict[str, Any]:

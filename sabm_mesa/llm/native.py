@@ -1,0 +1,436 @@
+"""Clients for the interfaces of Anthropic and Google, through their own libraries.
+
+They are `OpenAIClient` but for the wire: a request is put in the form of the other interface, and
+its answer back into that of a chat completion. So dialects, filters, thoughts, limits, errors and
+records are the same. The libraries are optional parts of the package; they send through the same
+HTTP client, so that the size of an answer is bounded and no redirect leaves the server, and they
+get the key of the endpoint and nothing else of the environment.
+
+Sources: platform.claude.com/docs/en/api/messages and docs.claude.com/en/api/errors;
+ai.google.dev/api/generate-content and ai.google.dev/gemini-api/docs/thinking; the types of the
+libraries `anthropic` 2.12 and `google-genai` 3.4.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+import openai
+
+from sabm_mesa.core.answers import BY_FILTER
+from sabm_mesa.errors import BadRequest, ParameterError
+from sabm_mesa.llm.budget import ANSWER_TOKENS
+from sabm_mesa.llm.client import EmbeddingRequest, Request
+from sabm_mesa.llm.dialect import Dialect
+from sabm_mesa.llm.endpoints import Endpoint
+from sabm_mesa.llm.openai_client import CONNECT_S, OpenAIClient
+from sabm_mesa.llm.transport import BoundedHTTPClient, ResponseTooLarge
+
+_NO_KEY = "none"
+_TIMEOUT = openai.Timeout(None, connect=CONNECT_S)
+_UNKNOWN = ("n", "seed")
+"""Parameters that Anthropic does not have; Google's models mostly refuse several answers."""
+_STOPPED = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": BY_FILTER,
+}
+"""Anthropic's reasons to stop, in the words of a chat completion."""
+_FINISHED = {
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    **dict.fromkeys(
+        ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"),
+        BY_FILTER,
+    ),
+}
+"""Google's."""
+_VERSION = re.compile(r"/v1(beta)?\Z")
+_DELAY = re.compile(r"(\d+(?:\.\d+)?)s\Z")
+
+
+def native_client(endpoint: Endpoint, timeout_s: float) -> OpenAIClient:
+    """The client of an endpoint that speaks another interface than OpenAI's.
+
+    Args:
+        endpoint: the endpoint.
+        timeout_s: seconds after which a request is given up.
+
+    Raises:
+        ParameterError: when the library for it is not installed.
+    """
+    kinds = {"anthropic": AnthropicClient, "google": GoogleClient}
+    client = kinds[endpoint.api](endpoint, timeout_s)
+    try:
+        client.check_library()
+    except ImportError:
+        raise ParameterError(
+            f'The endpoint {endpoint.name!r} has api = "{endpoint.api}", which needs a library: '
+            f"pip install 'sabm-mesa[{endpoint.api}]'."
+        ) from None
+    return client
+
+
+class _NativeClient(OpenAIClient):
+    """The common part of both: one answer a request, and no embeddings."""
+
+    def dialect(self, model: str) -> Dialect:
+        """The dialect of a model, as far as it is known.
+
+        Args:
+            model: its name.
+        """
+        if model not in self._dialects:
+            dialect = super().dialect(model)
+            dialect.changes |= dict.fromkeys(self.unknown, None)
+        return super().dialect(model)
+
+    unknown: Sequence[str] = ()
+
+    def check_library(self) -> None:
+        """Import the library.
+
+        Raises:
+            ImportError: when it is not installed.
+        """
+        raise NotImplementedError
+
+    async def _send(self, request: Request, parameters: Mapping[str, Any]) -> Any:
+        if isinstance(request, EmbeddingRequest):
+            raise BadRequest(
+                f"The endpoint {self.endpoint.name!r} has api = {self.endpoint.api!r}, by which "
+                "nothing is embedded here: name an OpenAI-compatible one."
+            )
+        extra = {**self.endpoint.extra_body, **(request.extra_body or {})}
+        body = self._native_body(request, parameters)
+        return await self._post(request.model, _merged(body, extra))
+
+    def _native_body(self, request: Request, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        raise NotImplementedError
+
+    async def _post(self, model: str, body: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+    @property
+    def _base_url(self) -> str:
+        """The address without the version of the interface, which the library adds."""
+        return _VERSION.sub("", self.endpoint.url or "")
+
+
+class AnthropicClient(_NativeClient):
+    """Asks Anthropic's Messages interface through the library `anthropic`."""
+
+    unknown = _UNKNOWN
+    _library: Any = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may hold connections."""
+        return self._library is not None
+
+    def check_library(self) -> None:
+        """Import the library.
+
+        Raises:
+            ImportError: when it is not installed.
+        """
+        import anthropic  # noqa: F401
+
+    async def close(self) -> None:
+        """Close the connections."""
+        library, self._library = self._library, None
+        if library is not None:
+            await library.close()
+
+    def _asked(self, request: Request) -> dict[str, Any]:
+        # The interface demands a limit.
+        return {self._limit: ANSWER_TOKENS + (request.max_thought_tokens or 0)} | super()._asked(
+            request
+        )
+
+    def _native_body(self, request: Request, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        names = ("max_tokens", "temperature", "top_p")
+        body: dict[str, Any] = {
+            "messages": [{"role": r, "content": c} for r, c in request.messages if r != "system"],
+            **{name: parameters[name] for name in names if name in parameters},
+        }
+        if system := _system(request):
+            body["system"] = system
+        config: dict[str, Any] = {}
+        effort = parameters.get("reasoning_effort")
+        if request.max_thought_tokens:
+            budget = request.max_thought_tokens
+            body["thinking"] = {"type": "enabled", "budget_tokens": budget}
+        elif effort == "none":
+            body["thinking"] = {"type": "disabled"}
+        elif effort:
+            body["thinking"] = {"type": "adaptive", "display": "summarized"}
+        if effort and effort != "none":
+            config["effort"] = effort
+        if schema := _schema(parameters):
+            config["format"] = {"type": "json_schema", "schema": schema}
+        return {**body, "output_config": config} if config else body
+
+    async def _post(self, model: str, body: dict[str, Any]) -> Any:
+        whole = {"model": model, **body}
+        with _as_of_openai():
+            done = await self._opened().post("/v1/messages", cast_to=object, body=whole)
+        # The library reads JSON only where the server calls it so.
+        return _from_anthropic(json.loads(done) if isinstance(done, str) else done)
+
+    async def _list(self) -> Any:
+        with _as_of_openai():
+            return await self._opened().get("/v1/models", cast_to=object)
+
+    def _opened(self) -> Any:
+        if self._library is None:
+            from anthropic import AsyncAnthropic
+
+            self._library = AsyncAnthropic(
+                api_key=_NO_KEY,
+                base_url=self._base_url,
+                max_retries=0,
+                timeout=_TIMEOUT,
+                http_client=BoundedHTTPClient(self._max_bytes, _TIMEOUT),
+                open_telemetry=False,
+            )
+            # In place of those of ANTHROPIC_CUSTOM_HEADERS, which belong to no endpoint here.
+            self._library._custom_headers = self.endpoint.headers  # noqa: SLF001
+        self._library.api_key = self.endpoint.key() or _NO_KEY
+        return self._library
+
+
+class GoogleClient(_NativeClient):
+    """Asks Google's Gemini interface through the library `google-genai`."""
+
+    unknown = ("n",)
+    _library: Any = None
+    _key = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may hold connections."""
+        return self._library is not None
+
+    def check_library(self) -> None:
+        """Import the library.
+
+        Raises:
+            ImportError: when it is not installed.
+        """
+        import google.genai  # noqa: F401
+
+    async def close(self) -> None:
+        """Close the connections."""
+        library, self._library = self._library, None
+        if library is not None:
+            await self._http.aclose()
+
+    def _native_body(self, request: Request, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        names = {
+            "max_tokens": "maxOutputTokens",
+            "temperature": "temperature",
+            "top_p": "topP",
+            "seed": "seed",
+        }
+        config: dict[str, Any] = {
+            new: parameters[name] for name, new in names.items() if name in parameters
+        }
+        if schema := _schema(parameters):
+            config |= {"responseMimeType": "application/json", "responseJsonSchema": schema}
+        thinking: dict[str, Any] = {}
+        if request.max_thought_tokens:
+            thinking["thinkingBudget"] = request.max_thought_tokens
+        elif effort := parameters.get("reasoning_effort"):
+            thinking["thinkingLevel"] = effort
+        if thinking:
+            config["thinkingConfig"] = {"includeThoughts": True, **thinking}
+        roles = {"assistant": "model"}
+        body: dict[str, Any] = {
+            "contents": [
+                {"role": roles.get(role, role), "parts": [{"text": content}]}
+                for role, content in request.messages
+                if role != "system"
+            ],
+            "generationConfig": config,
+        }
+        if system := _system(request):
+            body["systemInstruction"] = {"parts": [{"text": system}]}
+        return body
+
+    async def _post(self, model: str, body: dict[str, Any]) -> Any:
+        from google.genai import types
+
+        contents = body.pop("contents")
+        options = types.HttpOptions(extra_body=body)
+        config = types.GenerateContentConfig(http_options=options, should_return_http_response=True)
+        with _as_of_openai():
+            done = await self._opened().aio.models.generate_content(
+                model=model, contents=contents, config=config
+            )
+        sent = done.sdk_http_response
+        return _from_google(json.loads((sent and sent.body) or ""))
+
+    async def _list(self) -> Any:
+        with _as_of_openai():
+            there = await self._opened().aio.models.list()
+        names = (str(each.name or "").removeprefix("models/") for each in there.page)
+        return {"data": [{"id": name} for name in names]}
+
+    def _opened(self) -> Any:
+        key = self.endpoint.key() or _NO_KEY
+        if self._library is None or key != self._key:
+            from google.genai import Client, types
+
+            if self._library is None:
+                self._http = BoundedHTTPClient(self._max_bytes, _TIMEOUT)
+            self._key = key
+            self._library = Client(
+                api_key=key,
+                vertexai=False,
+                http_options=types.HttpOptions(
+                    base_url=self._base_url,
+                    api_version="v1beta",
+                    headers=dict(self.endpoint.headers),
+                    httpx_async_client=self._http,
+                    retry_options=types.HttpRetryOptions(attempts=1),
+                ),
+            )
+        return self._library
+
+
+def _system(request: Request) -> str:
+    return "\n\n".join(content for role, content in request.messages if role == "system")
+
+
+def _schema(parameters: Mapping[str, Any]) -> Any:
+    """The schema of an answer; None for a model that turned out to take none."""
+    form = parameters.get("response_format") or {}
+    return form.get("json_schema", {}).get("schema")
+
+
+def _merged(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """A body with more fields; those of tables that both have are put together."""
+    merged = dict(body)
+    for name, value in extra.items():
+        old = merged.get(name)
+        if isinstance(old, dict) and isinstance(value, Mapping):
+            merged[name] = _merged(old, value)
+        else:
+            merged[name] = value
+    return merged
+
+
+def _from_anthropic(body: Any) -> Any:
+    """The body of a message as that of a chat completion; of something else as it is."""
+    if not isinstance(body, dict) or not isinstance(body.get("content"), list):
+        return body
+    usage = _table(body.get("usage"))
+    read, written = (usage.get(f"cache_{kind}_input_tokens") or 0 for kind in ("read", "creation"))
+    reason = body.get("stop_reason")
+    details = _table(usage.get("output_tokens_details"))
+    return {
+        "id": body.get("id"),
+        "model": body.get("model"),
+        "choices": [
+            {
+                "message": {"content": body["content"]},
+                "finish_reason": _STOPPED.get(str(reason), reason),
+            }
+        ],
+        "usage": {
+            "prompt_tokens": (usage.get("input_tokens") or 0) + read + written,
+            "completion_tokens": usage.get("output_tokens"),
+            "prompt_tokens_details": {"cached_tokens": read, "cache_write_tokens": written},
+            "completion_tokens_details": {"reasoning_tokens": details.get("thinking_tokens")},
+        },
+    }
+
+
+def _from_google(body: Any) -> Any:
+    """The body of generated content as that of a chat completion; of something else as it is.
+
+    A prompt that was blocked has no candidates: it is a refused answer.
+    """
+    blocked = isinstance(body, dict) and _table(body.get("promptFeedback")).get("blockReason")
+    if not isinstance(body, dict) or not (blocked or isinstance(body.get("candidates"), list)):
+        return body
+    usage = _table(body.get("usageMetadata"))
+    thoughts = usage.get("thoughtsTokenCount") or 0
+    refused = [{"finishReason": "SAFETY"}] if blocked else []
+    return {
+        "id": body.get("responseId"),
+        "model": body.get("modelVersion"),
+        "choices": [_choice(each) for each in body.get("candidates") or refused],
+        "usage": {
+            "prompt_tokens": usage.get("promptTokenCount"),
+            "completion_tokens": (usage.get("candidatesTokenCount") or 0) + thoughts,
+            "prompt_tokens_details": {"cached_tokens": usage.get("cachedContentTokenCount")},
+            "completion_tokens_details": {"reasoning_tokens": thoughts},
+        },
+    }
+
+
+def _choice(candidate: Any) -> dict[str, Any]:
+    candidate = _table(candidate)
+    reason = candidate.get("finishReason")
+    return {
+        "message": {"content": _table(candidate.get("content")).get("parts")},
+        "finish_reason": _FINISHED.get(str(reason), reason),
+    }
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+@contextmanager
+def _as_of_openai() -> Iterator[None]:
+    """Raise the errors of the libraries as those of `openai`, which are translated elsewhere.
+
+    All three send through `httpx2`, whose responses they keep.
+    """
+    try:
+        yield
+    except (ResponseTooLarge, TimeoutError):
+        raise
+    except Exception as error:
+        cause = error.__cause__
+        if isinstance(cause, ResponseTooLarge):
+            raise cause from None
+        response = getattr(error, "response", None)
+        if isinstance(response, httpx2.Response):
+            raise _refusal(response) from None
+        request = getattr(error, "request", None)
+        if isinstance(error, httpx2.TransportError):
+            raise openai.APIConnectionError(request=error.request) from error
+        if isinstance(request, httpx2.Request):
+            raise openai.APIConnectionError(request=request) from cause
+        raise
+
+
+def _refusal(response: httpx2.Response) -> openai.APIStatusError:
+    """The error of a response; Google tells how long to wait in its body."""
+    try:
+        body = response.json()
+    except ValueError:
+        body = None
+    body = _table(body).get("error", body)
+    details = _table(body).get("details")
+    told = [each for each in details if isinstance(each, dict)] if isinstance(details, list) else []
+    for each in told:
+        delay = _DELAY.match(str(each.get("retryDelay", "")))
+        if delay and "retry-after" not in response.headers:
+            response.headers["retry-after"] = delay[1]
+    error = openai.APIStatusError("", response=response, body=body)
+    reasons = [each["reason"] for each in told if isinstance(each.get("reason"), str)]
+    if reasons:
+        error.code = reasons[0]
+    return error

@@ -1,0 +1,190 @@
+"""The interfaces of Anthropic and Google: requests and answers, from and to those of a chat.
+
+Written from platform.claude.com/docs/en/api/messages and docs.claude.com/en/api/errors, and from
+ai.google.dev/api/generate-content, ai.google.dev/gemini-api/docs/thinking and the errors of
+google.rpc.Status. Only what a chat of texts needs is here; an unknown field is refused, as both do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+ANTHROPIC_KINDS = {
+    400: "invalid_request_error", 401: "authentication_error", 403: "permission_error",
+    404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 500: "api_error",
+    529: "overloaded_error",
+}  # fmt: skip
+GOOGLE_STATUSES = {
+    400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
+}  # fmt: skip
+ANTHROPIC_FIELDS = {
+    "model", "messages", "system", "max_tokens", "temperature", "top_p", "top_k", "thinking",
+    "output_config", "stop_sequences", "metadata", "cache_control", "service_tier", "stream",
+}  # fmt: skip
+GOOGLE_FIELDS = {
+    "temperature", "topP", "topK", "seed", "maxOutputTokens", "responseMimeType",
+    "responseJsonSchema", "thinkingConfig", "candidateCount", "stopSequences",
+}  # fmt: skip
+STOPPED = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}
+FINISHED = {"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}
+
+
+class Anthropic:
+    """The Messages interface."""
+
+    name = "anthropic"
+
+    @staticmethod
+    def key(headers: Mapping[str, str]) -> str:
+        bearer = headers.get("Authorization", "").removeprefix("Bearer ")
+        return headers.get("x-api-key") or bearer
+
+    @staticmethod
+    def unknown(body: Mapping[str, Any]) -> str:
+        if extra := sorted({*body} - ANTHROPIC_FIELDS):
+            return f"{extra[0]}: Extra inputs are not permitted"
+        if "max_tokens" not in body:
+            return "max_tokens: Field required"
+        thinking = body.get("thinking", {})
+        if thinking.get("type") == "enabled" and thinking["budget_tokens"] < 1024:
+            least = "Input should be greater than or equal to 1024"
+            return f"thinking.enabled.budget_tokens: {least}"
+        return ""
+
+    @staticmethod
+    def chat(body: dict[str, Any], _model: str) -> dict[str, Any]:
+        system = [{"role": "system", "content": body["system"]}] if "system" in body else []
+        form = body.get("output_config", {}).get("format")
+        schema = {"response_format": {"type": "json_schema", "json_schema": form}} if form else {}
+        names = ("model", "max_tokens", "temperature", "top_p")
+        kept = {name: body[name] for name in names if name in body}
+        return {**kept, **schema, "messages": [*system, *body["messages"]]}
+
+    @staticmethod
+    def answer(chat: dict[str, Any], thoughts: str) -> dict[str, Any]:
+        (choice,) = chat["choices"] or [{"message": {"content": ""}, "finish_reason": "stop"}]
+        usage = chat.get("usage")
+        content: list[dict[str, Any]] = []
+        if thoughts:
+            content.append({"type": "thinking", "thinking": thoughts, "signature": "c2ln"})
+        if choice["message"]["content"] and chat["choices"]:
+            content.append({"type": "text", "text": choice["message"]["content"]})
+        body = {
+            "id": chat["id"].replace("chatcmpl-", "msg_"),
+            "type": "message",
+            "role": "assistant",
+            "model": chat["model"],
+            "content": content,
+            "stop_reason": "refusal"
+            if choice["message"].get("refusal")
+            else STOPPED[choice["finish_reason"]],
+            "stop_sequence": None,
+        }
+        if usage is not None:
+            cached = usage["prompt_tokens_details"]["cached_tokens"]
+            thinking = (len(thoughts) + 3) // 4
+            body["usage"] = {
+                "input_tokens": usage["prompt_tokens"] - cached,
+                "cache_creation_input_tokens": 0,
+                "cache_read_input_tokens": cached,
+                "output_tokens": usage["completion_tokens"] + thinking,
+                "output_tokens_details": {"thinking_tokens": thinking},
+                "service_tier": "standard",
+            }
+        return body
+
+    @staticmethod
+    def error(status: int, message: str, _code: str | None) -> dict[str, Any]:
+        kind = ANTHROPIC_KINDS.get(status, "api_error")
+        error = {"type": kind, "message": message}
+        return {"type": "error", "error": error, "request_id": "req_011"}
+
+
+class Google:
+    """The Gemini interface: generateContent."""
+
+    name = "google"
+
+    @staticmethod
+    def key(headers: Mapping[str, str]) -> str:
+        return headers.get("x-goog-api-key", "")
+
+    @staticmethod
+    def unknown(body: Mapping[str, Any]) -> str:
+        known = {"contents", "systemInstruction", "generationConfig", "safetySettings"}
+        extra = [*({*body} - known), *({*body.get("generationConfig", {})} - GOOGLE_FIELDS)]
+        if extra:
+            return f'Invalid JSON payload received. Unknown name "{extra[0]}": Cannot find field.'
+        return ""
+
+    @staticmethod
+    def chat(body: dict[str, Any], model: str) -> dict[str, Any]:
+        def text(content: dict[str, Any]) -> str:
+            return "".join(part["text"] for part in content["parts"])
+
+        system = body.get("systemInstruction")
+        messages = [{"role": "system", "content": text(system)}] if system else []
+        roles = {"model": "assistant"}
+        messages += [
+            {"role": roles.get(each["role"], each["role"]), "content": text(each)}
+            for each in body["contents"]
+        ]
+        config = body.get("generationConfig", {})
+        names = {"maxOutputTokens": "max_tokens", "temperature": "temperature", "topP": "top_p"}
+        kept = {new: config[name] for name, new in names.items() if name in config}
+        if schema := config.get("responseJsonSchema"):
+            form = {"type": "json_schema", "json_schema": {"schema": schema}}
+            kept["response_format"] = form
+        return {"model": model, "messages": messages, **kept}
+
+    @staticmethod
+    def answer(chat: dict[str, Any], thoughts: str) -> dict[str, Any]:
+        choices = chat["choices"]
+        body: dict[str, Any] = {"modelVersion": chat["model"], "responseId": chat["id"]}
+        if choices and choices[0]["message"].get("refusal"):
+            body["promptFeedback"] = {"blockReason": "PROHIBITED_CONTENT"}
+            choices = []
+        else:
+            body["candidates"] = []
+        for choice in choices:
+            parts = [{"text": thoughts, "thought": True}] if thoughts else []
+            content = choice["message"]["content"]
+            candidate: dict[str, Any] = {
+                "index": 0,
+                "finishReason": FINISHED[choice["finish_reason"]],
+            }
+            if content is not None:
+                candidate["content"] = {"role": "model", "parts": [*parts, {"text": content}]}
+            body["candidates"].append(candidate)
+        if (usage := chat.get("usage")) is not None:
+            thinking = (len(thoughts) + 3) // 4
+            body["usageMetadata"] = {
+                "promptTokenCount": usage["prompt_tokens"],
+                "candidatesTokenCount": usage["completion_tokens"],
+                "totalTokenCount": usage["total_tokens"] + thinking,
+                "cachedContentTokenCount": usage["prompt_tokens_details"]["cached_tokens"],
+            }
+            if thinking:
+                body["usageMetadata"]["thoughtsTokenCount"] = thinking
+        return body
+
+    @staticmethod
+    def error(status: int, message: str, code: str | None) -> dict[str, Any]:
+        details: list[dict[str, Any]] = []
+        if code == "invalid_api_key":  # ai.google.dev/gemini-api/docs/troubleshooting
+            status, message = 400, "API key not valid. Please pass a valid API key."
+            details.append({
+                "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID",
+                "domain": "googleapis.com",
+            })  # fmt: skip
+        if status == 429:
+            details.append({
+                "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.02s",
+            })  # fmt: skip
+        name = GOOGLE_STATUSES.get(status, "UNKNOWN")
+        return {"error": {"code": status, "message": message, "status": name, "details": details}}
+
+
+Api = type[Anthropic] | type[Google]
