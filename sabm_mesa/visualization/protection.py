@@ -12,10 +12,12 @@ This module imports Solara's server, which changes ipywidgets: import it in a se
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import re
 import secrets
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import files
 from pathlib import Path
@@ -306,7 +308,9 @@ async def _connect(socket: WebSocket) -> None:
         await socket.close(1013)
         return
     connection = solara_starlette.kernel_connection(socket)
-    await _connections.hold(connection, socket.path_params["kernel_id"], address, host=host)
+    # The end of the server cancels connections of pages that are busy: that is no fault to report.
+    with suppress(asyncio.CancelledError):
+        await _connections.hold(connection, socket.path_params["kernel_id"], address, host=host)
 
 
 def _not_found(_request: Request, _error: Exception) -> Response:

@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from uuid import uuid4
 
 import psutil
@@ -55,21 +56,23 @@ def open_page(server: Server, stack: ExitStack, path: str = "/play/nobody") -> C
     )  # fmt: skip
     socket = stack.enter_context(opening)
 
-    def send(kind: str, **content: object) -> None:
-        header = {"msg_id": uuid4().hex, "msg_type": kind, "session": session, "username": "",
-                  "version": "5.3", "date": "2026-01-01T00:00:00Z"}  # fmt: skip
-        message = {"header": header, "parent_header": {}, "metadata": {}, "content": content,
-                   "buffers": [], "channel": "shell"}  # fmt: skip
-        socket.send(json.dumps(message))
-
-    send("comm_open", comm_id="control", target_name="solara.control", data={})
     run = {"method": "run", "args": {"path": path, "dark": False}}
-    send("comm_msg", comm_id="control", data=run)
+    opened = {"comm_id": "control", "target_name": "solara.control", "data": {}}
+    socket.send(message("comm_open", session, **opened))
+    socket.send(message("comm_msg", session, comm_id="control", data=run))
     drawn = b""
     while b"No game here" not in drawn:
         said = socket.recv(timeout=WAIT_S)
         drawn = said.encode() if isinstance(said, str) else said
     return socket
+
+
+def message(kind: str, session: str, **content: object) -> str:
+    """A message of a page."""
+    header = {"msg_id": uuid4().hex, "msg_type": kind, "session": session, "username": "",
+              "version": "5.3", "date": "2026-01-01T00:00:00Z"}  # fmt: skip
+    return json.dumps({"header": header, "parent_header": {}, "metadata": {}, "content": content,
+                       "buffers": [], "channel": "shell"})  # fmt: skip
 
 
 def lose(socket: ClientConnection) -> None:
@@ -128,6 +131,18 @@ def test_a_stranger_who_comes_in_numbers_shuts_nobody_out(
             page.get_by_role("button", name="Open the game").wait_for(timeout=WAIT_MS)
     assert len(server.log()) - before < 1000
     wait_for(lambda: pages(server), 1)
+
+
+def test_a_server_that_ends_while_pages_are_busy_ends_in_silence(tmp_path: Path) -> None:
+    server = Server(tmp_path, VIEW)
+    asked = message("comm_msg", "a", comm_id="control", data={"method": "app-status"})
+    with ExitStack() as stack:
+        pages = [open_page(server, stack) for _ in range(3)]
+        for page in pages:
+            for _ in range(5000):
+                page.send(asked)
+        server.close()
+    assert "Traceback" not in server.log(), server.log()[:5000]
 
 
 def test_a_player_whose_connection_was_lost_goes_on(server: Server, chromium: Browser) -> None:
