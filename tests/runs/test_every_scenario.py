@@ -48,7 +48,8 @@ OWN = {
     },
     "evacuation": {"communication": False, "movement": "simultaneous", "variant": "no_diagonals"},
     "beauty-contest": {
-        "p": 0.5, "prize": 6.0, "window": 1, "revealed": "mean,own", "notice": "none",
+        "p": 0.5, "prize": 6.0, "window": 1, "revealed": "mean,own", "notice": False,
+        "told_number": False, "told_count": True,
         "elicitation": "full", "condition": "baseline",
     },
     "public-goods": {

@@ -62,6 +62,19 @@ class PlayedRound:
 
 
 @dataclass(frozen=True, slots=True)
+class Notice:
+    """The facts that a player is told of others with a fixed strategy; None for what is not told.
+
+    Attributes:
+        numbers: the numbers that they choose, ascending.
+        count: how many they are.
+    """
+
+    numbers: tuple[float, ...] | None
+    count: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class GuessingView(Observation):
     """The observation of a player: the rules, and the revealed part of the last rounds.
 
@@ -74,8 +87,7 @@ class GuessingView(Observation):
         high: the largest legal pick; the smallest is 0.
         integer: whether picks are whole numbers.
         prize: the points that the winners share.
-        told_fixed: whether the prompt mentions opponents with a fixed strategy.
-        n_fixed: their number; None when it is not told.
+        notice: the facts on opponents with a fixed strategy; None when nothing is told of them.
         past: the last rounds, oldest first, without hidden values.
         own: its own (pick, payoff) in each of them; empty when they are hidden.
         understanding: the rules in its own words, ``""`` without them.
@@ -90,8 +102,7 @@ class GuessingView(Observation):
     high: float
     integer: bool
     prize: float
-    told_fixed: bool
-    n_fixed: int | None
+    notice: Notice | None
     past: tuple[PlayedRound, ...]
     own: tuple[tuple[float | None, float], ...]
     understanding: str
@@ -109,7 +120,6 @@ class GuessingView(Observation):
         Args:
             book: the prompts of the run.
         """
-        notice = "" if not self.told_fixed else "some" if self.n_fixed is None else "count"
         length = {"n_rounds": self.n_rounds}
         own_words = {"understanding": self.understanding, "goal": self.goal}
         return {
@@ -120,7 +130,7 @@ class GuessingView(Observation):
             "high": shown(self.high),
             "factor": _factor(self.p, book),
             "prize": _points(self.prize, book),
-            "notice": notice and book.render(f"notice_{notice}", {"n_fixed": self.n_fixed}),
+            "notice": self._notice(book),
             "persona": book.persona(self.persona),
             "round_number": self.round + 1,
             "past": "\n".join(self._rounds(book)) or book.render("past_nothing", {}),
@@ -129,6 +139,18 @@ class GuessingView(Observation):
                 for name, text in own_words.items()
             },
         }
+
+    def _notice(self, book: PromptBook) -> str:
+        """The line on opponents with a fixed strategy."""
+        if self.notice is None:
+            return ""
+        numbers, count = self.notice.numbers, self.notice.count
+        which = "untold" if numbers is None else "one" if len(numbers) == 1 else "several"
+        told = {"numbers": ", ".join(map(shown, numbers or ()))}
+        return book.render(
+            "notice_some" if count is None else "notice_count",
+            {"count": count, "choosing": book.render(f"choosing_{which}", told)},
+        )
 
     def _rounds(self, book: PromptBook) -> list[str]:
         """One paragraph per round."""
@@ -222,7 +244,6 @@ class Player(SmartAgent):
         """
         model = self.model
         past, own = model.revealed_to(self)
-        told, n_fixed = model.notice_to(self)
         return GuessingView(
             player=self.unique_id,
             n_players=model.n_players,
@@ -232,8 +253,7 @@ class Player(SmartAgent):
             high=model.high,
             integer=model.integer,
             prize=model.prize,
-            told_fixed=told,
-            n_fixed=n_fixed,
+            notice=model.notice_to(self),
             past=past,
             own=own,
             understanding=self.understanding,

@@ -58,9 +58,11 @@ Deviations from the authors' program
     not. It played single rounds; here the history that the papers describe is told. Lu's agents
     restate rules and goal in one conversation; here each is a question of its own, and what was
     said is shown again. Prompts are in our own words, and the range is told in each question.
+    That some players follow a fixed strategy is told as in the paper. Its prompt names the strategy
+    in the heading, and its sentence is lost in the text at hand: that their number is told
+    (``told_number``) and not how many they are (``told_count``) is our choice.
     Where the sources say nothing it is our choice [choice]: an upper bound that is drawn is a whole
-    number, uniform between the two that are given, once a run; the notice does not say how many
-    fixed players there are (``"count"`` does); ``max_tokens`` 256 (``temperature`` is the server's
+    number, uniform between the two that are given, once a run; ``max_tokens`` 256 (``temperature`` is the server's
     own, as published); the constants of the classical minds that are marked so in their file.
 
 Source
@@ -96,7 +98,7 @@ from sabm_mesa.errors import ParameterError, about
 from sabm_mesa.minds.scripted import FixedMind
 from sabm_mesa.minds.specs import Minds
 from sabm_mesa.models.base import Personas, Score, SmartModel
-from sabm_mesa.models.beauty_contest.agents import GOAL, RULES, PlayedRound, Player
+from sabm_mesa.models.beauty_contest.agents import GOAL, RULES, Notice, PlayedRound, Player
 from sabm_mesa.models.beauty_contest.measures import is_fixed, session_measures
 from sabm_mesa.models.beauty_contest.minds import CLASSICAL_MINDS
 from sabm_mesa.models.beauty_contest.theory import strategic_level
@@ -128,8 +130,10 @@ class RepeatedBeautyContest(SmartModel):
         revealed: facts they see of each, as a sequence or a text with commas: choices, mean,
             target, winners, own (their own pick and payoff).
         n_fixed: how many of the players, the last ones, always pick 0.
-        notice: the notice to players when others have minds ``fixed:VALUE``: that some of the
-            others follow a fixed strategy, how many do, or none.
+        notice: whether players are told that others, those with minds ``fixed:VALUE``, follow a
+            fixed strategy.
+        told_number: whether that notice names the number that these choose.
+        told_count: whether it says how many they are.
         elicitation: the reasoning that is asked for: none, a reason with each pick, or in full
             (also the rules in their own words at the start, and the goal in each round).
         condition: ``"baseline"`` is the only one.
@@ -179,7 +183,9 @@ class RepeatedBeautyContest(SmartModel):
     }
     score = Score("Payoff in a run (points)", "n_players")
     theory_marks: ClassVar[Mapping[str, Mapping[str, str | float]]] = {"levels": level_k_labels()}
-    changeable = frozenset({"p", "prize", "window", "revealed", "notice", "elicitation"})
+    changeable = frozenset(
+        {"p", "prize", "window", "revealed", "notice", "told_number", "told_count", "elicitation"}
+    )
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = CLASSICAL_MINDS
 
     def __init__(
@@ -193,7 +199,9 @@ class RepeatedBeautyContest(SmartModel):
         window: Annotated[int, Ge(0)] | None = None,
         revealed: str | Sequence[str] = "choices,mean,target,winners",
         n_fixed: Annotated[int, Ge(0)] = 0,
-        notice: Literal["some", "count", "none"] = "some",
+        notice: bool = True,
+        told_number: bool = True,
+        told_count: bool = False,
         elicitation: Literal["none", "reason", "full"] = "reason",
         condition: str = "baseline",
         personas: Personas = "none",
@@ -208,6 +216,7 @@ class RepeatedBeautyContest(SmartModel):
         )  # fmt: skip
         self.n_players, self.integer, self.prize, self.window = n_players, integer, prize, window
         self.notice, self.elicitation = notice, elicitation
+        self.told_number, self.told_count = told_number, told_count
         self.p = _read_p(p)
         self.high = _read_high(high, integer, self.rng)
         self.revealed = _read_revealed(revealed)
@@ -243,15 +252,20 @@ class RepeatedBeautyContest(SmartModel):
         own = (((each.choices or ())[place], (each.payoffs or ())[place]) for each in recent)
         return shown, tuple(own)
 
-    def notice_to(self, player: Player) -> tuple[bool, int | None]:
-        """Return whether a prompt mentions opponents with a fixed strategy, and their number.
+    def notice_to(self, player: Player) -> Notice | None:
+        """Return the facts on opponents with a fixed strategy; None when nothing is told.
 
         Args:
             player: the player.
         """
-        n = sum(is_fixed(other.mind.spec) for other in self.players if other is not player)
-        told = n > 0 and self.notice != "none"
-        return told, n if told and self.notice == "count" else None
+        specs = [other.mind.spec for other in self.players if other is not player]
+        fixed = [spec for spec in specs if is_fixed(spec)]
+        if not fixed or not self.notice:
+            return None
+        numbers = tuple(sorted({float(spec.partition(":")[2]) for spec in fixed}))
+        return Notice(
+            numbers if self.told_number else None, len(fixed) if self.told_count else None
+        )
 
     def after_understand(self, player: Player, rules: Decision) -> None:
         """Keep the rules in the words of a player."""

@@ -9,7 +9,7 @@ from sabm_mesa import (
     Reply,
     ScriptedMind,
 )
-from sabm_mesa.models.beauty_contest.agents import PlayedRound, shown
+from sabm_mesa.models.beauty_contest.agents import Notice, PlayedRound, shown
 from tests.models.beauty_contest.support import MEAN, contest, follow, played
 
 
@@ -175,36 +175,57 @@ def test_the_kind_of_numbers_and_the_range_are_told() -> None:
     assert "an integer from 0 to 60" in whole[2]
 
 
+SOME = "- Some of the other players follow a fixed strategy: they choose"
+
+
 @pytest.mark.parametrize("variant", ["default", "paraphrased"])
-@pytest.mark.parametrize("notice", ["some", "count", "none"])
-def test_the_notice_of_fixed_opponents(notice, variant) -> None:
+@pytest.mark.parametrize(
+    ("told", "line"),
+    [
+        ({}, f"{SOME} 0 in every round."),
+        ({"told_number": False}, f"{SOME} the same number in every round."),
+        ({"told_count": True}, SOME.replace("players", "players, 3 in number,") + " 0 in"),
+        (
+            {"told_count": True, "told_number": False},
+            SOME.replace("players", "players, 3 in number,") + " the same number in every round.",
+        ),
+        ({"notice": False, "told_count": True}, ""),
+    ],
+)
+def test_the_notice_of_fixed_opponents(told, line, variant) -> None:
     systems = {}
 
     def answer(ask):
-        game = ask.observation
-        systems[ask.key.agent] = ask.messages()[0]["content"], game.told_fixed, game.n_fixed
+        systems[ask.key.agent] = ask.messages()[0]["content"]
         return "10"
 
     def prompts(minds):
         systems.clear()
-        played(n_players=5, n_rounds=1, minds=minds, notice=notice, variant=variant)
+        played(n_players=5, n_rounds=1, minds=minds, variant=variant, **told)
         return dict(systems)
 
     one = ScriptedMind(answer)
     mixed = prompts({one: 2, "fixed:0": 3})
-    for text, told, n_fixed in mixed.values():
-        assert ("fixed strategy" in text) == told == (notice != "none")
-        assert n_fixed == (3 if notice == "count" else None)
-        assert ("same number in every round: 3." in text) == (notice == "count")
-    alone = prompts({one: 5})
-    assert not any("fixed strategy" in text or told for text, told, _ in alone.values())
+    for text in mixed.values():
+        assert line in text
+        assert ("fixed strategy" in text) == bool(line)
+    assert not any("fixed strategy" in text for text in prompts({one: 5}).values())
+
+
+def test_fixed_opponents_with_different_numbers() -> None:
+    model = contest(minds={"classical": 1, "fixed:50": 1, "fixed:0": 2})
+    system = model.players[0].observe().placeholders(model.book)["notice"]
+
+    assert system.endswith(
+        "each of them chooses the same one of these numbers in every round: 0, 50."
+    )
 
 
 def test_nobody_is_told_of_oneself_as_fixed() -> None:
-    model = contest(minds={"classical": 2, "fixed:0": 1}, notice="count")
+    model = contest(minds={"classical": 2, "fixed:0": 1}, told_count=True)
 
     assert [model.notice_to(player) for player in model.players] == [
-        (True, 1), (True, 1), (False, None),
+        Notice((0,), 1), Notice((0,), 1), None,
     ]  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from sabm_mesa import (
 )
 from sabm_mesa.core.usage import Failures
 from sabm_mesa.errors import ParameterError, UnknownName
+from sabm_mesa.models.beauty_contest.agents import Notice
 from sabm_mesa.models.beauty_contest.minds import (
     CLASSICAL_MINDS,
 )
@@ -298,7 +299,7 @@ def test_a_parameter_that_cannot_be_used(parameters, words) -> None:
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"notice": "sume"}, "Unknown notice 'sume'. Did you mean 'some'"),
+        ({"notice": "some"}, "notice has to be true or false"),
         ({"elicitation": "ful"}, "Unknown elicitation 'ful'"),
         ({"revealed": "mean,winer"}, "Unknown revealed 'winer'"),
         ({"condition": "cooperative"}, "Unknown condition"),
@@ -347,7 +348,7 @@ def test_the_last_players_always_pick_zero_whoever_decides() -> None:
     # Level 1 picks 2/3 of 50, then of the mean of 33.3, 0, 0 and 0.
     picks = model.agent_frame().query("agent == 1")["choice"].tolist()
     assert picks == pytest.approx([100 / 3, 100 / 3 / 4 * 2 / 3])
-    assert model.notice_to(model.players[0]) == (True, None)
+    assert model.notice_to(model.players[0]) == Notice((0,), None)
     with pytest.raises(ParameterError, match="n_fixed has to be a whole number from 0 to 4"):
         contest(n_players=4, n_fixed=5)
 
@@ -357,7 +358,7 @@ ALL_MINDS = ["classical" if m == "default" else f"classical:{m}" for m in CLASSI
 
 
 FORKS = {
-    "p": 0.5, "prize": 12, "window": 1, "revealed": "mean", "notice": "count",
+    "p": 0.5, "prize": 12, "window": 1, "revealed": "mean", "notice": False, "told_number": False, "told_count": True,
     "elicitation": "full", "variant": "paraphrased", "n_rounds": 6, "minds": "classical",
 }  # fmt: skip
 
