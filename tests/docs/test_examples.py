@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 
 import sabm_mesa
-from sabm_mesa.models.registry import SCENARIOS, scenario
+from sabm_mesa.models.registry import SCENARIOS, load, scenario
+from sabm_mesa.testing import check_scenario
 from sabm_mesa.visualization.pages.scenario import View
 
 pytestmark = pytest.mark.check_once
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FOLDERS = sorted(app.parent for app in EXAMPLES.glob("*/app.py"))
+OWN = [path for folder in FOLDERS if (path := folder / f"{folder.name}.py").exists()]
+"""Files with a scenario of their own."""
 SCRIPTS = [f for f in FOLDERS if f.name != "mixed_study"]
 """Those whose ``run.py`` shows all at once; the mixed study has tests of its own."""
 
@@ -57,6 +60,7 @@ def test_an_example_runs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(folder)  # as Python does for a script
 
     runpy.run_path(str(folder / "run.py"), run_name="__main__")
 
@@ -67,9 +71,20 @@ def test_an_example_runs(
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_the_app_of_an_example_is_the_page_of_its_scenario(folder: Path) -> None:
-    (model,) = imported(folder / "app.py")
-
     page = runpy.run_path(str(folder / "app.py"))["page"]
 
     assert page.component is View
-    assert page.args == (getattr(sabm_mesa, model),)
+    if (file := folder / f"{folder.name}.py").exists():
+        assert page.args == (load(str(file)),)
+    else:
+        (model,) = imported(folder / "app.py")
+        assert page.args == (getattr(sabm_mesa, model),)
+
+
+@pytest.mark.parametrize("file", OWN, ids=lambda file: file.stem)
+def test_a_scenario_in_a_file_conforms_and_is_short(file: Path) -> None:
+    check_scenario(load(str(file)))
+    lines = [
+        path.read_text("utf-8").count("\n") for path in file.parent.iterdir() if path.is_file()
+    ]
+    assert sum(lines) < 200
