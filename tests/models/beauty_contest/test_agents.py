@@ -213,12 +213,10 @@ def test_the_notice_of_fixed_opponents(told, line, variant) -> None:
 
 
 def test_fixed_opponents_with_different_numbers() -> None:
-    model = contest(minds={"classical": 1, "fixed:50": 1, "fixed:0": 2})
-    system = model.players[0].observe().placeholders(model.book)["notice"]
+    model = contest(n_players=4, minds={"classical": 1, "fixed:50": 1, "fixed:0": 2})
+    notice = str(model.players[0].observe().placeholders(model.book)["notice"])
 
-    assert system.endswith(
-        "each of them chooses the same one of these numbers in every round: 0, 50."
-    )
+    assert notice.endswith("chooses the same one of these numbers in every round: 0, 50.")
 
 
 def test_nobody_is_told_of_oneself_as_fixed() -> None:

@@ -299,7 +299,6 @@ def test_a_parameter_that_cannot_be_used(parameters, words) -> None:
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"notice": "some"}, "notice has to be true or false"),
         ({"elicitation": "ful"}, "Unknown elicitation 'ful'"),
         ({"revealed": "mean,winer"}, "Unknown revealed 'winer'"),
         ({"condition": "cooperative"}, "Unknown condition"),
@@ -358,7 +357,8 @@ ALL_MINDS = ["classical" if m == "default" else f"classical:{m}" for m in CLASSI
 
 
 FORKS = {
-    "p": 0.5, "prize": 12, "window": 1, "revealed": "mean", "notice": False, "told_number": False, "told_count": True,
+    "p": 0.5, "prize": 12, "window": 1, "revealed": "mean", "notice": False,
+    "told_number": False, "told_count": True,
     "elicitation": "full", "variant": "paraphrased", "n_rounds": 6, "minds": "classical",
 }  # fmt: skip
 
