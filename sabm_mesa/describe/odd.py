@@ -40,6 +40,7 @@ from sabm_mesa.describe.subject import NOT_GIVEN, Subject
 from sabm_mesa.describe.texts import CONCEPTS, filled, in_figures, read_texts
 from sabm_mesa.minds.specs import by_spec
 from sabm_mesa.models.base import COLUMNS_OF_ASKS, SmartModel
+from sabm_mesa.recording.statistics import in_words
 from sabm_mesa.studies.experiments.design import experiments_of
 
 Block = str | list[str] | dict[str, str] | list[list[str]]
@@ -101,6 +102,11 @@ _SAMPLING = {
     "temperature": "temperature {}",
     "top_p": "top_p {}",
     "max_tokens": "at most {} tokens an answer",
+}
+_THINKING = {
+    "reasoning_effort": "effort of thinking {}",
+    "max_thought_tokens": "at most {} tokens of thoughts",
+    "extra_body": "further fields {}",
 }
 _COLUMNS = {
     "run": "number of the run.",
@@ -430,11 +436,10 @@ def _as_sent(mended: Mapping[str, Any] | None) -> str:
     """The parameters that the model did not take as they were asked for."""
     if mended is None:
         return ""
-    asked, sent = (
-        ", ".join(f"`{name}` = {value}" for name, value in mended[kind].items()) or "nothing"
-        for kind in ("asked", "sent")
+    asked, sent = (in_words(mended[kind], "`") for kind in ("asked", "sent"))
+    return (
+        f" Its requests were asked for with {asked}, and sent with {sent}, as the model takes them."
     )
-    return f" Asked for with {asked}; sent with {sent}, since the model takes no other."
 
 
 def _sampled(text: str, subject: Subject) -> str:
@@ -448,6 +453,8 @@ def _sampled(text: str, subject: Subject) -> str:
     sampling = f"Sampling: {', '.join(told)}" if told else "Sampling is left to the server"
     if 0 < len(told) < len(_SAMPLING):
         sampling += " (the rest is left to the server)"
+    more = [said.format(given[name]) for name, said in _THINKING.items() if given.get(name)]
+    sampling = "; ".join([sampling, *more])
     return text.format(sampling=sampling, answer_format=given.get("answer_format"))
 
 

@@ -305,6 +305,17 @@ def mended_requests(path: str | Path, runs: Sequence[int]) -> dict[str, Any]:
     return {mind: {"asked": each["asked"], "sent": each["sent"]} for mind, each in told}
 
 
+def in_words(parameters: Mapping[str, Any], mark: str = "") -> str:
+    """The parameters of a request in words.
+
+    Args:
+        parameters: name → value, as they are recorded.
+        mark: stands around each name.
+    """
+    told = (f"{mark}{name}{mark} = {value}" for name, value in parameters.items())
+    return ", ".join(told) or "none"
+
+
 def origins(path: str | Path, runs: Sequence[int]) -> list[dict[str, Any]]:
     """The provenance of the answers of language models.
 

@@ -7,6 +7,7 @@ runs go one after another, since each keeps one core busy.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
@@ -28,6 +29,7 @@ from sabm_mesa.recording.statistics import (
     Repeated,
     frequent_reason,
     mended_requests,
+    origins,
     repeated_prefixes,
 )
 from sabm_mesa.recording.store import versions
@@ -101,6 +103,15 @@ class Runs:
         path = self.models[0].recording_path
         return None if path is None else frequent_reason(path, self.numbers)
 
+    def served(self) -> list[dict[str, Any]]:
+        """Each model that answered: as asked for and as served, provider, fingerprint, answers."""
+        path = self.models[0].recording_path
+        counts: Counter[tuple[tuple[str, str], ...]] = Counter()
+        for each in [] if path is None else origins(path, self.numbers):
+            n = each.pop("answers")
+            counts[tuple((k, v) for k, v in each.items() if k not in {"asked", "sent"})] += n
+        return [{**dict(each), "answers": n} for each, n in counts.items()]
+
     def repeated_prefix(self) -> float | None:
         """The share of all characters sent that repeat the beginning of the agent's last request.
 
@@ -166,6 +177,7 @@ class Runs:
             **dict(self.total()),
             "frequent_reason": None if reason is None else reason._asdict(),
             "mended_requests": self.mended_requests(),
+            "served": self.served(),
             "repeated_prefix": self.repeated_prefix(),
             "critical_path_asks": max(m.critical_path_asks for m in self.models),
             "runs": [

@@ -11,6 +11,7 @@ import pandas as pd
 from sabm_mesa.errors import UsageError
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.recording.statistics import in_words
 from sabm_mesa.studies.judging import messages_in
 from sabm_mesa.visualization.labels import number
 from sabm_mesa.visualization.records.store import RunData
@@ -187,10 +188,24 @@ def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
         "Requests sent again": str(row["retries"]),
         "Form": str(row["form"]),
         "Reading": text(row["read_as"]),
+        **_origin(row["provenance"], text(row["response_id"])),
     }
     if row["copied"]:
         found["Paid for"] = "in the run it was forked from"
     return [(name, value) for name, value in found.items() if value]
+
+
+def _origin(provenance: object, response_id: str) -> dict[str, str]:
+    """The provenance of an answer as facts: what it was asked with, and who answered."""
+    if not isinstance(provenance, str):
+        return {}
+    told = json.loads(provenance)
+    named = {
+        "Model asked": "model", "Provider": "provider", "System fingerprint": "system_fingerprint",
+    }  # fmt: skip
+    found = {title: str(told.get(name, "")) for title, name in named.items()}
+    found |= {"Response": response_id, "Sent with": in_words(told["sent"])}
+    return found | ({"Asked for with": in_words(told["asked"])} if "asked" in told else {})
 
 
 def _of_thoughts(tokens: int) -> str:
