@@ -283,7 +283,7 @@ async def _ask(client: OpenAIClient, model: str | None) -> str:
             raise BadRequest(f"{error}{await _other_models(client, model)}") from None
     finally:
         await client.close()
-    return _in_words(done)
+    return in_words(done)
 
 
 async def _other_models(client: OpenAIClient, model: str | None) -> str:
@@ -306,7 +306,12 @@ async def _some_model(client: OpenAIClient) -> str:
     return there[0]
 
 
-def _in_words(done: Completion) -> str:
+def in_words(done: Completion) -> str:
+    """The model that answered, its time, tokens and cost.
+
+    Args:
+        done: its answer.
+    """
     tokens = f"{done.prompt_tokens} tokens sent, {done.completion_tokens} received"
     price = PriceTable().of(done.model)
     cost = "price unknown"

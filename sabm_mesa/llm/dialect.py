@@ -17,14 +17,14 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 _FORM = "response_format"
-_OTHER_NAME = {
+OTHER_NAME = {
     "max_tokens": "max_completion_tokens",
     "max_completion_tokens": "max_tokens",
     "seed": "random_seed",
 }
 """Names that a parameter has elsewhere: OpenAI's newer models, and Mistral's ``random_seed``."""
 _SAMPLING = ("temperature", "top_p")
-TAKEN_AS_NAMED = {*_SAMPLING, *_OTHER_NAME, _FORM, "n", "reasoning_effort"}
+TAKEN_AS_NAMED = {*_SAMPLING, *OTHER_NAME, _FORM, "n", "reasoning_effort"}
 """Parameters that are renamed or left out; a user's own ``extra_body`` is not."""
 _EFFORT_VALUE = re.compile(
     r"(?:supported|valid|allowed) (?:values|levels)|one of|should be|invalid value", re.IGNORECASE
@@ -110,7 +110,7 @@ class Dialect:
             if name == "reasoning_effort" and _EFFORT_VALUE.search(said):
                 continue
             sent = self.changes.get(name, name)
-            other = _OTHER_NAME.get(name)
+            other = OTHER_NAME.get(name)
             if other and sent == name and (name != "seed" or other in said):
                 return self._change(name, other)
             if sent is not None and status != 500:
@@ -128,7 +128,7 @@ class Dialect:
             if name == _FORM:
                 self.form = max(self.form, _KINDS.index(str(sent.get(_FORM, "none"))))
             elif name not in sent and name not in self.changes:
-                other = _OTHER_NAME.get(name)
+                other = OTHER_NAME.get(name)
                 self.changes[name] = other if other in sent else None
 
     def _is_named(self, name: str, said: str, body: Any) -> bool:
@@ -180,7 +180,7 @@ def dropped(asked: Mapping[str, Any], sent: Mapping[str, Any], needed: Collectio
         needed: the parameters that the study depends on.
     """
     for name in needed:
-        missing = name not in sent and _OTHER_NAME.get(name) not in sent
+        missing = name not in sent and OTHER_NAME.get(name) not in sent
         if name in asked and missing:
             return name
     return ""
