@@ -334,6 +334,7 @@ def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
         values: its measures, as `measured` returns them.
     """
     plan = outcome.plan
+    values = _with_groups(plan.experiment, values)
     claims, tested = plan.experiment.claims, len(judged(plan))
     data = [sample(values, _places(each), tested) for each in claims]
     apart = [replace(each, complete=False) for each in data]
@@ -388,8 +389,20 @@ def compare(
     return order(found.runs[0], found.runs[1], "less")
 
 
+def _with_groups(experiment: Experiment, values: pd.DataFrame) -> pd.DataFrame:
+    """The measures with those of groups: the mean of their conditions by seed; NaN without one."""
+    tables = [values]
+    for group in experiment.groups:
+        mine = values[values["condition"].isin(group.conditions)]
+        whole = mine.pivot_table(
+            index=["measure", "seed"], columns="condition", values="value", dropna=False
+        ).mean(axis=1, skipna=False)  # fmt: skip
+        tables.append(whole.rename("value").reset_index().assign(condition=group.name))
+    return pd.concat(tables, ignore_index=True) if experiment.groups else values
+
+
 def concerned(claim: Claim) -> list[str]:
-    """The conditions that a claim is about: one, or the two that it compares.
+    """The conditions or groups that a claim is about: one, or the two that it compares.
 
     Args:
         claim: the claim.
@@ -501,7 +514,8 @@ def _verdict(
 def _stand_in(claim: Claim, plan: Plan) -> str:
     """The minds that stand in for language models of a claim; ``""`` when all are some."""
     here: dict[str, None] = {}
-    for name in concerned(claim):
+    members = [name for each in concerned(claim) for name in plan.experiment.members(each)]
+    for name in members:
         published = plan.experiment.condition(name).minds
         if "llm:" in published and not only_language_models(plan.minds[name]):
             here[f"{described(plan.minds[name])} minds stand in for {published}"] = None
@@ -511,7 +525,9 @@ def _stand_in(claim: Claim, plan: Plan) -> str:
 def _uninformative(claim: Claim, outcome: Outcome) -> str:
     """Why the runs say nothing of a claim, however many there are; ``""`` when they may."""
     names = concerned(claim)
-    of = {each.name: each.label for each in outcome.plan.experiment.conditions}
+    experiment = outcome.plan.experiment
+    of = {each.name: each.label for each in experiment.conditions}
+    of |= {each.name: each.label for each in experiment.groups}
     if _one_request(claim, outcome.plan):
         return (
             f"{of[names[0]]} and {of[names[1]]} are one and the same request with these minds, so "
@@ -545,5 +561,6 @@ def _same(one: Any, other: Any) -> bool:
 
 def _numbers(outcome: Outcome, condition: str) -> pd.DataFrame:
     data = outcome.model_data
-    mine = data[data["condition"] == condition].sort_values(["seed", "round"])
+    mine = data[data["condition"].isin(outcome.plan.experiment.members(condition))]
+    mine = mine.sort_values(["seed", "condition", "round"])
     return mine.drop(columns=["condition", "run"]).reset_index(drop=True)

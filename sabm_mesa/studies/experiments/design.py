@@ -99,16 +99,33 @@ class Condition(Entry):
         builds_on: ``EXPERIMENT/CONDITION``: an earlier run that all runs of the condition build on
             (see `SmartModel.builds_on`); or ``""``. It is played once, by the language model of
             the condition, or by classical minds where no language model decides.
+        scenario: a scenario of its own with the same columns, such as another commons; ``""``: that
+            of the experiment.
     """
 
     name: str
     label: str
+    scenario: str = ""
     set: Mapping[str, Any] = Field(default_factory=dict)
     minds: str = ""
     mix: Mapping[str, int] = Field(default_factory=dict)
     fork_of: str = ""
     at: Mapping[str, int] = Field(default_factory=dict)
     builds_on: str = ""
+
+
+class Group(Entry):
+    """Several conditions that a claim takes together: the mean of their runs of the same seed.
+
+    Attributes:
+        name: its name, which claims can give in the place of a condition.
+        label: its name in reports.
+        conditions: the names of its conditions.
+    """
+
+    name: str
+    label: str
+    conditions: Texts
 
 
 class Measure(Entry):
@@ -159,8 +176,8 @@ class Claim(Entry):
         measure: the name of the measure.
         kind: the measure of `condition` is ``below`` or ``above`` `value`; ``within`` `low` and
             `high`; ``less`` or ``more`` than that of `than`; ``like`` it, up to `margin`.
-        condition: the condition it is about.
-        than: the condition it is compared with.
+        condition: the condition, or the group of conditions, it is about.
+        than: the one it is compared with.
         than_measure: the measure it is compared with, when that is another one, such as the same
             number of another player; without `than` it is that of the same runs.
         value: see `kind`.
@@ -266,6 +283,7 @@ class Experiment(Entry):
         cost: how many questions a run at paper scale asks (see `COSTS`).
         scales: ``quick`` and ``paper``.
         conditions: the conditions.
+        groups: conditions that claims take together.
         measures: the measures.
         claims: the published claims.
         published: the published numbers.
@@ -287,6 +305,7 @@ class Experiment(Entry):
     cost: Cost
     scales: Mapping[str, Scale]
     conditions: Annotated[tuple[Condition, ...], BeforeValidator(_as_tables)] = ()
+    groups: Annotated[tuple[Group, ...], BeforeValidator(_as_tables)] = ()
     measures: Annotated[tuple[Measure, ...], BeforeValidator(_as_tables)] = ()
     claims: Annotated[tuple[Claim, ...], BeforeValidator(_as_tables)] = ()
     published: Annotated[tuple[Figures, ...], BeforeValidator(_as_tables)] = ()
@@ -301,14 +320,19 @@ class Experiment(Entry):
         """The condition of a name."""
         return next(each for each in self.conditions if each.name == name)
 
+    def members(self, name: str) -> tuple[str, ...]:
+        """The conditions of a group, or the one condition, of a name."""
+        found = [each.conditions for each in self.groups if each.name == name]
+        return found[0] if found else (name,)
+
     def measure(self, name: str) -> Measure:
         """The measure of a name."""
         return next(each for each in self.measures if each.name == name)
 
 
 TABLES: Mapping[str, type[Entry]] = {
-    "conditions": Condition, "measures": Measure, "claims": Claim, "published": Figures,
-    "ratios": Ratio, "plots": Plot,
+    "conditions": Condition, "groups": Group, "measures": Measure, "claims": Claim,
+    "published": Figures, "ratios": Ratio, "plots": Plot,
 }  # fmt: skip
 """Key of a list of tables → what each of its tables is."""
 
@@ -485,6 +509,7 @@ def _mistakes(found: Experiment) -> list[str]:
         wrong += _of_parameters(found, list(parameters_of(model)))
         wrong += _of_declarations(found, model)
         wrong += _of_earlier_runs(found, model)
+        wrong += _of_other_scenarios(found, model)
     return wrong
 
 
@@ -494,6 +519,9 @@ def _of_names(found: Experiment) -> Iterator[str]:
     for kind, given in (("condition", conditions), ("measure", measures)):
         if not given or len(set(given)) < len(given):
             yield f"it needs one {kind} or more, each with its own name."
+    groups = [each.name for each in found.groups]
+    for name in sorted(name for name in groups if name in conditions or groups.count(name) > 1):
+        yield f"{name} is the name of a group and of something else."
     for name in sorted(set(found.slots) & set(conditions)):
         yield f"{name} is the name of a slot and of a condition."
 
@@ -502,6 +530,10 @@ def _of_references(found: Experiment) -> Iterator[str]:
     known = {
         "measure": [each.name for each in found.measures],
         "condition": [each.name for each in found.conditions],
+        "condition or group": [
+            *(each.name for each in found.conditions),
+            *(each.name for each in found.groups),
+        ],
         "condition to fork": [each.name for each in found.conditions if not each.fork_of],
     }
     for where, kind, name in _named(found):
@@ -577,17 +609,33 @@ def _of_earlier_runs(found: Experiment, model: type[SmartModel]) -> Iterator[str
                 yield str(UnknownName(f"condition of {earlier.name}", name, known))
 
 
+def _of_other_scenarios(found: Experiment, model: type[SmartModel]) -> Iterator[str]:
+    """Yield the faults of conditions with a scenario of their own."""
+    for each in found.conditions:
+        if not each.scenario:
+            continue
+        if each.fork_of or each.builds_on:
+            yield f"{each.name}: a run that continues or builds on another has its scenario."
+        try:
+            other = scenario(each.scenario)
+        except UnknownName as error:
+            yield f"{each.name}: {error}"
+            continue
+        if set(other.model_columns) != set(model.model_columns):
+            yield f"{each.name}: {each.scenario} has other columns than {found.scenario}."
+
+
 def _named(found: Experiment) -> Iterator[tuple[str, str, str]]:
     """The measures and conditions that other entries name, and where."""
     for number, claim in enumerate(found.claims, 1):
         yield f"claims {number}", "measure", claim.measure
-        yield f"claims {number}", "condition", claim.condition
+        yield f"claims {number}", "condition or group", claim.condition
         if claim.than_measure:
             yield f"claims {number}", "measure", claim.than_measure
         if claim.kind in COMPARED and not (claim.than or claim.than_measure):
             yield f"claims {number}", "condition", "(none: than is missing)"
         elif claim.kind in COMPARED and claim.than:
-            yield f"claims {number}", "condition", claim.than
+            yield f"claims {number}", "condition or group", claim.than
     for number, each in enumerate(found.published, 1):
         yield f"published {number}", "measure", each.measure
         yield f"published {number}", "condition", each.condition
@@ -595,6 +643,9 @@ def _named(found: Experiment) -> Iterator[tuple[str, str, str]]:
         yield f"ratios {number}", "measure", ratio.measure
         yield f"ratios {number}", "condition", ratio.condition
         yield f"ratios {number}", "condition", ratio.than
+    for group in found.groups:
+        for name in group.conditions:
+            yield f"group {group.name}", "condition", name
     for condition in found.conditions:
         yield condition.name, "condition to fork", condition.fork_of
 

@@ -118,7 +118,7 @@ def _estimated(
     """A condition, and the cost of its missing runs: of a fork the rounds from there on."""
     cell = cells[0]
     given = with_pending_run(plan, cell, Connection(), minds="classical") | {"rng": cell.seed}
-    found = estimate(plan.model, given, len(cells), prices=prices)
+    found = estimate(plan.model_of(cell.condition), given, len(cells), prices=prices)
     if cell.fork_of:
         share = 1.0 - cell.at / found.n_rounds
         lines = [replace(line, cost=_from(line.cost, share)) for line in found.lines]

@@ -180,12 +180,13 @@ def _of_scenario(results: Results) -> Iterator[ReportFigure]:
     plan, shown = outcome.plan, outcome.plan.experiment.show
     if not shown:
         return
-    draw = import_module(plan.model.plots).figures
     minds, names = results.minds(), labels(results)
     for number, condition in enumerate(plan.experiment.conditions, 1):
         cell = next(each for each in plan.cells if each.condition == condition.name)
         given = {**cell.parameters, **cell.changes, "minds": "classical"}
-        model: SmartModel = plan.model(**given, rng=cell.seed, recording=False)
+        model_class = plan.model_of(condition.name)
+        draw = import_module(model_class.plots).figures
+        model: SmartModel = model_class(**given, rng=cell.seed, recording=False)
         model_data, agent_data = (
             data[data["condition"] == condition.name].drop(columns=["condition", "seed"])
             for data in (outcome.model_data, outcome.agent_data)

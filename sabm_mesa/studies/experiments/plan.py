@@ -161,8 +161,12 @@ class Plan:
 
     @property
     def model(self) -> type[SmartModel]:
-        """The model class."""
+        """The model class of the experiment."""
         return scenario(self.experiment.scenario)
+
+    def model_of(self, condition: str) -> type[SmartModel]:
+        """The model class of a condition, which may have a scenario of its own."""
+        return scenario(self.experiment.condition(condition).scenario or self.experiment.scenario)
 
     @cached_property
     def specs(self) -> dict[Name, RunSpec]:
@@ -171,7 +175,8 @@ class Plan:
 
     def _spec(self, cell: ExperimentRun) -> RunSpec:
         tags = {"condition": cell.fork_of or cell.condition}
-        spec = RunSpec(self.model, cell.parameters, cell.seed, tags)
+        model = self.model_of(cell.fork_of or cell.condition)
+        spec = RunSpec(model, cell.parameters, cell.seed, tags)
         if not cell.fork_of:
             return spec
         return spec.forked(cell.at, cell.changes, {"condition": cell.condition})

@@ -356,8 +356,8 @@ def _unpaired(verdict: Verdict) -> str:
 
 def _tested(results: Results, claim: Claim) -> str:
     """The test of a claim in words."""
-    called = labels(results)
     experiment = results.outcome.plan.experiment
+    called = labels(results) | {each.name: each.label for each in experiment.groups}
     measure = measure_name(experiment.measure(claim.measure))
     label, than = called[claim.condition], f"“{called.get(claim.than, '')}”"
     if claim.than_measure:
@@ -627,7 +627,7 @@ def _facts(results: Results) -> list[tuple[str, str]]:
     tokens = int(runs["prompt_tokens"].sum()), int(runs["completion_tokens"].sum())
     paid = float(runs["paid_usd"].sum(skipna=False))
     found = [
-        ("Scenario", plan.experiment.scenario),
+        ("Scenario", ", ".join(_scenarios(plan.experiment))),
         ("Scale", f"{plan.scale}: {runs_in_words(plan.runs)}, {len(own)} in all"),
         ("Seeds", _span(plan.seeds)),
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions)),
@@ -648,6 +648,11 @@ def _facts(results: Results) -> list[tuple[str, str]]:
     started, ended = (str(time)[:16].replace("T", " ") for time in
                       (runs["started"].min(), runs["ended"].max()))  # fmt: skip
     return [*found, ("Run", f"from {started} to {ended} UTC")]
+
+
+def _scenarios(experiment: Experiment) -> list[str]:
+    own = [each.scenario or experiment.scenario for each in experiment.conditions]
+    return list(dict.fromkeys(own))
 
 
 def _conditions(results: Results) -> list[dict[str, str]]:

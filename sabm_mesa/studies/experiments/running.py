@@ -84,6 +84,7 @@ def alike(plan: Plan) -> list[list[str]]:
         if seed == plan.seeds[0]:
             fork = spec.fork
             request = [fork.of.identity, fork.at, dict(fork.changes)] if fork else [spec.identity]
+            request = [spec.scenario.scenario_name, *request]
             key = json.dumps(json_roundtrip(request), sort_keys=True)
             groups.setdefault(key, []).append(condition)
     return [names for names in groups.values() if len(names) > 1]
@@ -241,7 +242,9 @@ def check(plan: Plan, cells: Sequence[ExperimentRun], connection: Connection) ->
     for condition in dict.fromkeys(cell.condition for cell in cells):
         cell = next(each for each in cells if each.condition == condition)
         given = with_pending_run(plan, cell, connection)
-        built = plan.model(**given, rng=cell.seed, recording=False, connection=connection)
+        built = plan.model_of(condition)(
+            **given, rng=cell.seed, recording=False, connection=connection
+        )
         of_model |= dict.fromkeys(built.datacollector.model_reporters)
         of_agents |= dict.fromkeys(built.datacollector.agent_reporters)
     known: dict[Data, list[str]] = {

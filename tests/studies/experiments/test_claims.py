@@ -141,6 +141,23 @@ rounds = [0, 0]
     assert (found.word, found.test.paired, found.p) == ("agrees", True, 2 / 2**8)
 
 
+def test_conditions_are_taken_together_by_seed() -> None:
+    group = """
+[[groups]]
+name = "both"
+label = "Both"
+conditions = ["baseline", "cooperative"]
+"""
+    head, _, rest = SMALL.partition("[[claims]]")[0].partition("[[measures]]")
+    claim = CLAIM.replace("cooperative", "both") + BELOW
+    experiment = parse_experiment("made", f"{head}{group}\n[[measures]]{rest}{claim}")
+    made, data = outcome(baseline=HIGH, cooperative=[-x for x in LOW])
+    (found,) = verdicts(replace(made, plan=plan(experiment, runs=8)), data)
+    # Of each seed the mean is 5: (11 - 1) / 2, (12 - 2) / 2, and so on.
+    assert (found.word, found.test.estimate, found.test.n) == ("agrees", 5, (8,))
+    assert (found.test.low, found.test.high) == (5, 5)
+
+
 def test_a_run_without_a_value_unties_the_pairs() -> None:
     less = [math.nan, *(x - 1 for x in NOISE[1:])]
     found = word(LESS, baseline=NOISE, cooperative=less)

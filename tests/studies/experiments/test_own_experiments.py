@@ -16,10 +16,10 @@ from tests.studies.experiments.support import SMALL
 PAGE = Path(__file__).parents[3] / "docs" / "own-experiments.md"
 TABLES = {
     "At the top": design.Experiment, "`[[conditions]]`": design.Condition,
-    "`[[measures]]`": design.Measure, "`[[claims]]`": design.Claim,
+    "`[[groups]]`": design.Group, "`[[measures]]`": design.Measure, "`[[claims]]`": design.Claim,
     "`[[published]]`": design.Figures, "`[[ratios]]`": design.Ratio, "`[[plots]]`": design.Plot,
 }  # fmt: skip
-ELSEWHERE = {"name", "conditions", "measures", "claims", "published", "ratios", "plots"}
+ELSEWHERE = {"name", "conditions", "groups", "measures", "claims", "published", "ratios", "plots"}
 """Tables of their own, and the name, which is that of the file."""
 
 

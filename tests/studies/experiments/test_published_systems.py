@@ -107,11 +107,12 @@ def test_the_list() -> None:
             "cocktail-party", "lu-fixed-opponents", "lu-fixed-opponents-palm",
             "lu-mixed-sessions", "lu-mixed-types", "lu-one-shot", "lu-repeated", "nagel-1995",
             "public-goods-infection", "public-goods-infection-others", "public-goods-norm",
-            "public-goods-people", "sentence-making", "sentence-making-claude-3", *govsim,
+            "public-goods-people", "sentence-making", "sentence-making-claude-3",
+            "govsim-three-commons", *govsim,
         ]
     ) == SYSTEMS  # fmt: skip
     for name in SYSTEMS:
-        if name.startswith("govsim"):
+        if name in govsim:
             assert name.endswith(load_experiment(name).scenario)
 
 

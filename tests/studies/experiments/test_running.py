@@ -27,6 +27,43 @@ def same(one: Outcome, other: Outcome) -> None:
         )
 
 
+def test_a_condition_may_have_another_scenario_with_the_same_columns(tmp_path: Path) -> None:
+    small = """
+title = "Two commons"
+question = "Which lasts?"
+source = "nobody"
+scenario = "fishery"
+minds = "nobody"
+cost = "small"
+set = { n_rounds = 3 }
+scales = { quick = { runs = 2 }, paper = { runs = 2 } }
+
+[[conditions]]
+name = "lake"
+label = "Lake"
+
+[[conditions]]
+name = "meadow"
+label = "Meadow"
+scenario = "SCENARIO"
+
+[[measures]]
+name = "stock"
+label = "Stock"
+columns = "stock"
+"""
+    done = run(plan(parse_experiment("two", small.replace("SCENARIO", "pasture"))), tmp_path)
+    assert done.runs[["condition", "scenario"]].drop_duplicates().to_numpy().tolist() == [
+        ["lake", "fishery"], ["meadow", "pasture"],
+    ]  # fmt: skip
+    for wrong, said in {
+        "kbc": "meadow: kbc has other columns than fishery",
+        "meadow": "meadow: Unknown scenario 'meadow'",
+    }.items():
+        with pytest.raises(ParameterError, match=said):
+            parse_experiment("two", small.replace("SCENARIO", wrong))
+
+
 def test_what_is_there_is_not_run_again(tmp_path: Path) -> None:
     first = run(plan(EXPERIMENT), tmp_path)
     assert first.ran == 4
