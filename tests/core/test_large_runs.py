@@ -151,6 +151,31 @@ def test_lines_that_are_forgotten_are_found_in_the_file(tmp_path, monkeypatch) -
     assert len(set(found[0][0])) == len(found[0][0])
 
 
+def test_lines_beyond_those_remembered_are_forgotten(tmp_path, monkeypatch) -> None:
+    """They are sought in the file again."""
+    connect, queries = sqlite3.connect, []
+
+    def traced(*arguments, **options) -> sqlite3.Connection:
+        connection = connect(*arguments, **options)
+        connection.set_trace_callback(queries.append)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", traced)
+    sought = []
+    for remembered in (50_000, 1):
+        monkeypatch.setattr(writing, "CACHED_LINES", remembered)
+        queries.clear()
+        mind = ScriptedMind(lambda ask: str(ask.key.agent))
+        mind.paid = True  # each answer has a commit of its own
+        path = tmp_path / f"{remembered}.sqlite"
+        tiny(n=2, n_rounds=3, minds=mind, rng=1, recording=path).run_model()
+        sought.append(
+            sum(query.count("x'") + query.count("X'") for query in queries if "IN (" in query)
+        )
+
+    assert 0 < sought[0] < sought[1]
+
+
 def test_many_rows_are_the_same_json_as_all_at_once() -> None:
     nan = float("nan")
     many = [(i, nan if i == 12_000 else i / 3, None, "ä", True) for i in range(25_000)]
