@@ -43,8 +43,8 @@ def complete_scenarios(incomplete: str) -> list[str]:
     Args:
         incomplete: the text typed so far.
     """
-    files = _files(incomplete, ".py") if incomplete else []
-    return [*(name for name in registry.names() if name.startswith(incomplete)), *files]
+    known = [*registry.names(), *(_files(incomplete, ".py") if incomplete else [])]
+    return [name for name in known if name.startswith(incomplete)]
 
 
 def complete_minds(incomplete: str) -> list[str]:

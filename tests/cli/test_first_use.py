@@ -133,6 +133,7 @@ def test_what_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         (tmp_path / name).write_text("")
 
     assert options.complete_scenarios("be") == ["beauty-contest", "bertrand"]
+    assert options.complete_scenarios("m") == ["mine.py", "models/"]
     assert set(options.complete_scenarios("")) >= set(SCENARIOS)
     assert options.complete_minds("") == list(options.KINDS)
     assert options.complete_minds("l") == ["llm:"]

@@ -30,6 +30,7 @@ AT = 2
 OWN_PROMPTS = '[answers]\nagain = "That will not do. {reason} Again: {form}"\n'
 OTHER = {
     "condition": "uncooperative", "personas": "calm", "temperature": 0.1, "max_tokens": 77,
+    "max_thought_tokens": 99, "reasoning_effort": "low", "extra_body": {"top_k": 5},
     "top_p": 0.5, "max_attempts": 1, "n_rounds": 5, "variant": "paraphrased",
     "reading": "exact", "reasoning_effort": "low", "max_thought_tokens": 99,
     "extra_body": {"top_k": 5},
@@ -43,6 +44,7 @@ OF_COMMONS = {
 OWN = {
     "kbc": {"reward_rule": "exclusive"},
     "bertrand": {
+        "variant": "reworded_1",
         "communication": False, "cost": 3, "a": 11.0, "beta": 0.008, "d": 0.001, "mu": 0.5,
         "a_0": 0.1, "tolerance": 0.4, "stop_after": 1,
         "phase_order": "planning,communication,action", "told_range": True, "plan_every": 1,
