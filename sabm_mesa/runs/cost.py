@@ -50,7 +50,7 @@ from sabm_mesa.core.asks import Ask
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm import Connection
 from sabm_mesa.llm.budget import ANSWER_TOKENS, TOKENS_PER_MESSAGE
-from sabm_mesa.llm.endpoints import NAME, OPENAI_URL
+from sabm_mesa.llm.endpoints import NAME
 from sabm_mesa.llm.prices import Price, PriceTable
 from sabm_mesa.minds.base import Mind, name_of
 from sabm_mesa.minds.embedding import embedding_model
@@ -308,13 +308,14 @@ def _embeds(value: Any) -> bool:
 def _address(mind: Any, connection: Connection | None) -> str | None:
     """The address of the endpoint that a mind asks.
 
-    None for an object, which has its own client, and for a name without a file of endpoints.
+    None where none is given, since a run may be priced before it is known where it is to be asked,
+    and for an object, which has its own client.
     """
     how = connection or Connection()
     named = model_and_endpoint(mind.partition(":")[2])[1] if isinstance(mind, str) else ""
     if not isinstance(mind, str) or (NAME.match(named) and not how.endpoints):
         return None
-    return how.endpoint(named or None).url or OPENAI_URL
+    return how.endpoint(named or None).url
 
 
 def estimate(

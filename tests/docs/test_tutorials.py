@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from sabm_mesa import KeynesianBeautyContest
+from sabm_mesa.llm import read_endpoints
+from sabm_mesa.llm.endpoints import is_loopback
 from sabm_mesa.llm.prices import PriceTable
 
 pytestmark = pytest.mark.check_once
@@ -66,6 +68,7 @@ def test_the_tutorials_and_how_tos_are_there() -> None:
         "own-minds",
         "own-scenario",
         "prompts",
+        "providers",
         "ray",
         "recordings",
     ]
@@ -112,6 +115,37 @@ def test_the_caps_and_prices_of_the_how_to_are_read(tmp_path: Path) -> None:
 
     assert names["connection"].budget.max_usd == 5
     assert PriceTable(tmp_path / "prices.toml").of("openai/gpt-4o-mini").cached == 0.075
+
+
+#: A model of each provider whose prices are vendored.
+SOLD = {
+    "openai": "gpt-4o",
+    "azure": "gpt-4o",
+    "anthropic": "claude-3-haiku-20240307",
+    "claude": "claude-3-haiku-20240307",
+    "google": "gemini-2.5-flash",
+    "gemini": "models/gemini-2.5-flash",
+    "mistral": "mistral-small-latest",
+    "deepseek": "deepseek-chat",
+    "openrouter": "qwen/qwen3-8b",
+}
+LOCAL = {"vllm", "sglang", "ollama", "lmstudio", "llamacpp"}
+
+
+def test_the_endpoint_entries_of_the_how_to_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "endpoints.toml"
+    entries = blocks("providers", "toml")
+    found = {}
+    for entry in [*entries, "\n".join(entries)]:  # each alone, and all in one file
+        file.write_text(entry, "utf-8")
+        found |= read_endpoints(file)
+    assert set(found) == {*SOLD} | LOCAL
+    for name, endpoint in found.items():
+        assert bool(endpoint.key_env) == (name in SOLD)
+        assert is_loopback(endpoint.url) == (name in LOCAL)
+        assert endpoint.api == (name if name in {"anthropic", "google"} else "openai")
+        price = PriceTable(url=endpoint.url).of(SOLD.get(name, "gpt-oss-120b"))
+        assert (price is not None) == (name in SOLD)
 
 
 def test_the_mind_of_the_how_to_takes_two_thirds_of_what_it_hears(tmp_path: Path) -> None:

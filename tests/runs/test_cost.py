@@ -272,6 +272,30 @@ def test_what_a_model_that_thinks_costs_lies_in_the_estimate(tmp_path: Path) -> 
     assert paid.usd.likely == pytest.approx(dollars)
 
 
+@pytest.mark.slow
+def test_published_costs_of_a_run_lie_in_the_estimate() -> None:
+    """Piatti et al. 2024, appendix D.1, at the prices of April 2024: one run of 12 months."""
+    published = {  # dollars
+        "gpt-4o-2024-05-13": 5, "gpt-4-turbo-2024-04-09": 11, "gpt-4-0613": 30,
+        "claude-3-opus-20240229": 20, "claude-3-haiku-20240307": 0.3, "gpt-3.5-turbo-0125": 0.5,
+    }  # fmt: skip
+    for model, dollars in published.items():
+        found = estimate(Fishery, {"minds": f"llm:{model}", "n_rounds": 12}).total
+        assert found.prompt_tokens.low < 680_000 < found.prompt_tokens.high
+        assert found.completion_tokens.low < 124_000 < found.completion_tokens.high
+        assert found.usd.low < dollars < found.usd.high
+
+
+@pytest.mark.slow
+def test_the_published_cost_of_a_case_study_is_near_the_estimate_of_its_main_experiment() -> None:
+    """Wu et al. 2024, limitations: $900 for all work on the contest, of GPT-4 at $30 and $60.
+
+    Its figure 4(a) has three conditions of 15 runs; the sum covers further tests, too.
+    """
+    found = estimate(KBC, {"minds": "llm:gpt-4-0314"}, runs=45).total.usd
+    assert found.likely < 900 < 2 * found.high
+
+
 def test_an_unknown_price_is_not_zero() -> None:
     found = estimate(KBC, {"minds": {"llm:gpt-4o": 12, "llm:nobody": 12}})
     dollars = {(line.question, line.mind): line.cost.usd for line in found.lines}
