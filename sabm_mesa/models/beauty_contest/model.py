@@ -63,7 +63,8 @@ Deviations from the authors' program
     (``told_number``) and not how many they are (``told_count``) is our choice.
     Where the sources say nothing it is our choice [choice]: an upper bound that is drawn is a whole
     number, uniform between the two that are given, once a run; ``max_tokens`` 256
-    (``temperature`` is the server's own, as published); the constants of the classical minds that are marked so in their file.
+    (``temperature`` is the server's own, as published); the constants of the classical minds that
+    are marked so in their file.
 
 Source
     Lu 2024, "Strategic Interactions between Large Language Models-based Agents in Beauty
