@@ -51,6 +51,15 @@ def tournament(
     ] = None,
     runs: Annotated[int, typer.Option(min=1, help="Runs of each seating.")] = 10,
     seed: FirstSeed = 1,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="pairs|population",
+            help="Everybody meets everybody, or all play together; by default as is usual in the "
+            "scenario.",
+        ),
+    ] = None,
     setting: SettingOptions,
     on: RunsOn = "here",
     workers: Workers = None,
@@ -78,7 +87,7 @@ def tournament(
     entered = [tournaments.spec_of(each) for each in minds]
     with RunsDone(model.scenario_name, folder, lambda: isolation_of(entered)) as progress:
         played = tournaments.play(
-            model, minds, folder=folder, parameters=parameters,
+            model, minds, folder=folder, form=form, parameters=parameters,
             runs=runs, seed=seed, on=on, workers=workers, connection=connection,
             watch=progress.show,
         )  # fmt: skip

@@ -16,7 +16,7 @@ import pandas as pd
 
 from sabm_mesa.analysis.plot_style import to_png
 from sabm_mesa.analysis.statistics import estimate_mean
-from sabm_mesa.core.parameters import check_int, parameters_of
+from sabm_mesa.core.parameters import check_choice, check_int, parameters_of
 from sabm_mesa.errors import MindSpecError, ParameterError
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.files.mind import mind_file, path_and_name
@@ -32,6 +32,9 @@ KINDS = ("classical", "fixed", "llm", "gguf", "py", "human")
 """Kinds of specs of minds; anything else names a file."""
 DIGITS = 9
 """Decimals to which scores are compared: less is rounding error."""
+PAIRS, POPULATION = "pairs", "population"
+FORMATS = (PAIRS, POPULATION)
+"""Everybody meets everybody, in runs of two agents; or all play together."""
 RUNS = 10
 """Seeds of a tournament when nothing else is said: enough for an interval."""
 
@@ -93,25 +96,32 @@ def entrants(given: Sequence[str]) -> list[Entrant]:
     ]
 
 
-def score_of(scenario: type[SmartModel]) -> Score:
+def score_of(scenario: type[SmartModel], form: str | None = None) -> Score:
     """The score by which the minds of a scenario are ranked.
 
     Args:
         scenario: the model class.
+        form: ``"pairs"`` or ``"population"``; as the scenario declares it when None.
 
     Raises:
         ParameterError: when it declares none.
+        UnknownName: for another form.
     """
     if scenario.score is None:
         raise ParameterError(
             f"The scenario {scenario.scenario_name} declares no score by which minds could be "
             "ranked (class attribute `score`), as others do, such as kbc."
         )
-    return scenario.score
+    if form is None:
+        return scenario.score
+    return replace(scenario.score, pairs=check_choice("format", form, FORMATS) == PAIRS)
 
 
 def seatings(
-    scenario: type[SmartModel], entered: Sequence[Entrant], parameters: Mapping[str, Any]
+    scenario: type[SmartModel],
+    score: Score,
+    entered: Sequence[Entrant],
+    parameters: Mapping[str, Any],
 ) -> tuple[int, list[list[str]]]:
     """The seatings: one spec an agent in each.
 
@@ -121,6 +131,7 @@ def seatings(
 
     Args:
         scenario: the model class.
+        score: its score, with the form of the tournament.
         entered: the entrants.
         parameters: the parameters that were given.
 
@@ -130,7 +141,7 @@ def seatings(
     Raises:
         ParameterError: when the number of agents was given, and cannot be shared out equally.
     """
-    score, specs = score_of(scenario), [each.spec for each in entered]
+    specs = [each.spec for each in entered]
     given = parameters.get(score.size)
     if score.pairs:
         if given not in {None, 2}:
@@ -272,6 +283,7 @@ class Tournament:
 
     Attributes:
         scenario: the model class.
+        score: its score, with the form of the tournament.
         entered: the entrants, as they were given.
         agents: agents of a run.
         sweep: the runs.
@@ -283,6 +295,7 @@ class Tournament:
     """
 
     scenario: type[SmartModel]
+    score: Score
     entered: Sequence[Entrant]
     agents: int
     sweep: Sweep
@@ -292,18 +305,13 @@ class Tournament:
     matrix: pd.DataFrame
     files: Sequence[Path]
 
-    @property
-    def score(self) -> Score:
-        """The score of the scenario."""
-        return score_of(self.scenario)
-
     def summary(self) -> dict[str, Any]:
         """The results, as in ``tournament.json``: the same for the same seeds and files."""
         grid, score = self.sweep.grid, self.score
         return {
             "scenario": grid.model.scenario_name,
             "parameters": dict(grid.parameters),
-            "format": "pairs" if score.pairs else "population",
+            "format": PAIRS if score.pairs else POPULATION,
             "agents": self.agents,
             "score": score.label,
             "lower_is_better": score.lower_is_better,
@@ -322,6 +330,7 @@ def play(
     minds: Sequence[str],
     *,
     folder: str | Path,
+    form: str | None = None,
     parameters: Mapping[str, Any] | None = None,
     runs: int = RUNS,
     seed: int = SEED,
@@ -338,6 +347,8 @@ def play(
         folder: where everything is written: ``recording.sqlite``, ``ranking.csv``, ``games.csv``,
             ``matrix.csv``, ``reasons.csv``, ``ranking.png``, ``matrix.png``, ``tournament.json``,
             and the tables of the sweep.
+        form: ``"pairs"``: everybody meets everybody; ``"population"``: all play together; as the
+            scenario declares it when None.
         parameters: the parameters of the scenario.
         runs: runs of each seating, with the seeds ``seed``, ``seed + 1``, ….
         seed: the first seed.
@@ -351,9 +362,9 @@ def play(
         RunError: when a run fails, or the folder cannot be used; the same call goes on.
     """
     model = registered(scenario) if isinstance(scenario, str) else scenario
-    score, given = score_of(model), dict(parameters or {})
+    score, given = score_of(model, form), dict(parameters or {})
     entered = entrants(minds)
-    agents, seated = seatings(model, entered, given)
+    agents, seated = seatings(model, score, entered, given)
     given[score.size] = agents
     done = sweep(
         model, {"minds": seated}, folder=folder, parameters=given, runs=runs, seed=seed, on=on,
@@ -362,7 +373,7 @@ def play(
     games, reasons = games_of(Recorded(done.path), done.runs, score, entered)
     ranking = ranking_of(games, reasons, score, entered)
     matrix = matrix_of(games, score, list(ranking["entrant"]))
-    played = Tournament(model, entered, agents, done, ranking, games, reasons, matrix, [])
+    played = Tournament(model, score, entered, agents, done, ranking, games, reasons, matrix, [])
     return replace(played, files=_write(played, Path(folder)))
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sabm_mesa import CocktailParty, KeynesianBeautyContest, Recorded, replay
-from sabm_mesa.errors import MindSpecError, ParameterError
+from sabm_mesa.errors import MindSpecError, ParameterError, UnknownName
 from sabm_mesa.models.base import Score
 from sabm_mesa.studies import plots
 from sabm_mesa.studies.tournament import Entrant, entrants, play, ranking_of, score_of, seatings
@@ -216,15 +216,15 @@ def test_all_files_that_cannot_be_used_are_named_at_once(mind) -> None:
 def test_who_cannot_be_seated() -> None:
     two = entrants(["fixed:1", "fixed:2"])
 
-    assert seatings(Duel, two, {})[0] == 2
+    assert seatings(Duel, score_of(Duel), two, {})[0] == 2
     with pytest.raises(ParameterError, match="duel is played in pairs: n is 2 there, not 4"):
-        seatings(Duel, two, {"n": 4})
-    assert seatings(Pool, two, {})[0] == 4  # three is no multiple of two
-    assert seatings(KeynesianBeautyContest, two, {})[0] == 24
+        seatings(Duel, score_of(Duel), two, {"n": 4})
+    assert seatings(Pool, score_of(Pool), two, {})[0] == 4  # three is no multiple of two
+    assert seatings(KeynesianBeautyContest, score_of(KeynesianBeautyContest), two, {})[0] == 24
     with pytest.raises(ParameterError, match="5 agents cannot be shared out equally among 2 minds"):
-        seatings(Pool, two, {"n": 5})
+        seatings(Pool, score_of(Pool), two, {"n": 5})
     with pytest.raises(ParameterError, match="n has to be"):
-        seatings(Pool, two, {"n": 1})
+        seatings(Pool, score_of(Pool), two, {"n": 1})
     with pytest.raises(MindSpecError, match="A tournament needs two minds or more: "):
         entrants(["fixed:1"])
     with pytest.raises(MindSpecError, match="fixed:1 is entered twice"):
@@ -232,6 +232,21 @@ def test_who_cannot_be_seated() -> None:
     for scenario in (CocktailParty, Tiny):
         with pytest.raises(ParameterError, match="declares no score"):
             score_of(scenario)
+
+
+def test_the_form_can_be_chosen(tmp_path: Path) -> None:
+    two = ["fixed:1", "fixed:2"]
+    pairs = play(Pool, two, folder=tmp_path / "p", form="pairs", runs=1)
+    assert (pairs.agents, len(pairs.sweep.grid.cells)) == (2, 4)
+    assert pairs.summary()["format"] == "pairs"
+    met = pairs.games[["entrant", "opponent"]].itertuples(index=False, name=None)
+    assert sorted(met) == [(one, other) for one in two for other in two for _ in range(2)]
+
+    together = play(Duel, two, folder=tmp_path / "d", form="population", runs=1)
+    assert (together.agents, together.summary()["format"]) == (2, "population")
+    assert together.games["opponent"].isna().all()
+    with pytest.raises(UnknownName, match=r"Unknown format 'league'\. Known: pairs, population"):
+        score_of(Duel, "league")
 
 
 # Plots.
