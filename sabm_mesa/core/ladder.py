@@ -62,7 +62,7 @@ _HELLO = (
     r"|finally|ultimately|overall|personally|in (?:conclusion|summary|short|the end))\b[\s,.!:;—–-]*)*"
 )
 _NOUN = (
-    r"(?:answer|choice|number|guess|pick|decision|price|bid|offer|selection|value|response|option"
+    r"(?:answers?|choices?|number|guess|picks?|decision|price|bid|offer|selection|value|response|option"
     r"|exit|door|action|contribution|harvest|integer|conclusion|move|vote|proposal|output|result"
     r"|route|path|codes?|labels?|speaker|request|catch|quota|reply|recommendation|preference)"
 )
@@ -94,7 +94,7 @@ _VERB = (
     r"|propos(?:e|ing)|guess(?:ing)?|settl(?:e|ing)|decid(?:e|ing)|opt(?:ing)?|charg(?:e|ing)"
     r"|enter(?:ing)?|us(?:e|ing)|head(?:ing)?|mov(?:e|ing)|vot(?:e|ing)|giv(?:e|ing)|catch(?:ing)?"
     r"|invest(?:ing)?|put(?:ting)?(?: in)?|walk(?:ing)?|run(?:ning)?|leav(?:e|ing) (?:through|via|by)|follow(?:ing)?"
-    r"|prefer|ask(?:ing)?|stick(?:ing)?|price|make it|(?:keep(?:ing)?|leav(?:e|ing)|hold(?:ing)?) (?:my|the|our)(?: own)? price|assign(?:ing)?|appl(?:y|ying))"
+    r"|prefer|undercut(?:ting)?(?: (?:it|them|him|her))?|keep(?:ing)? my target|ask(?:ing)?|stick(?:ing)?|price|make it|(?:keep(?:ing)?|leav(?:e|ing)|hold(?:ing)?) (?:my|the|our)(?: own)? price|assign(?:ing)?|appl(?:y|ying))"
 )
 _I = (
     rf"(?:(?:i|we)\s+{_ADVERB}(?:(?:will|would|shall|am|want|choose|decide|have decided|plan|intend"
@@ -102,6 +102,12 @@ _I = (
     rf"|(?:i'll|i'd|i'm|we'll)\s+{_ADVERB}(?:(?:going|like|choosing)\s+to\s+|rather\s+)?|let me\s+"
     r"|let's\s+|i think i(?:'ll| will|'d| would)\s+|i(?:'ve| have) decided to\s+)"
 )
+_CHANGE = (
+    r"(?:lower|rais|reduc|increas|cut|drop|chang|switch|mov|adjust|shift)\w*"
+    r"(?:\s+(?:my|the|our)\s+(?:own\s+)?(?:price|target|bid|offer|choice|exit))?"
+    r"(?:\s+(?:from|by)\s+(?:the\s+)?⟦(?:\d+|x)⟧)?"
+)
+"""A change to a value, perhaps from another one."""
 _START = r"(?:^|(?<=[.!;:,—–(])\s*)"
 _END = r"(?P<tail>[^\n]*)"
 _GIVEN = {
@@ -122,6 +128,7 @@ _GIVEN = {
         ),
         rf"{_START}{_HELLO}{_SO}{_I}{_VERB}{_TO}\s*{_PUT}{_VALUE}{_UNIT}{_END}",
         rf"^{_HELLO}(?:{_VERB}){_TO}\s*{_PUT}{_VALUE}{_UNIT}{_END}",
+        rf"{_START}{_HELLO}{_SO}{_I}{_CHANGE}\s+to\s+(?:the\s+)?{_PUT}{_VALUE}{_UNIT}{_END}",
         (
             rf"^(?:so|therefore|thus|hence|=>|→|->|⇒|i(?:'d| would)? (?:say|think|guess|believe|suggest))"
             rf"[\s,:]*(?:the\s+)?{_PUT}{_VALUE}{_UNIT}{_END}"

@@ -155,12 +155,18 @@ class CodeList(AnswerSpec):
     def mentions(self, text: str) -> list[Mention]:
         """Find the lists of codes in a text."""
         code = "|".join(map(re.escape, sorted({*self.codes, NONE}, key=len, reverse=True)))
-        between = r"\"?\s*(?:,\s*and|,|;|&|\band)\s*\"?"
+        between = r"\"?\s*(?:,\s*and|,|;|&|\band|\n\s*\d[.)]\s)\s*\"?"
         lists = re.finditer(
-            rf"(?<![\w-])(?:{code})(?:{between}(?:{code}))*(?![\w-])", text, re.IGNORECASE
+            rf"(?<![\w-])(?:1[.)]\s+)?(?:{code})(?:{between}(?:{code}))*(?![\w-])",
+            text,
+            re.IGNORECASE,
         )
         return [
-            Mention(each.start(), each.end(), self._named(re.split(between, each[0])))
+            Mention(
+                each.start(),
+                each.end(),
+                self._named(re.split(between, re.sub(r"\A1[.)]\s+", "", each[0]))),
+            )
             for each in lists
         ]
 
