@@ -196,6 +196,14 @@ class LLMOptions:
             "answers, or not (the default).",
         ),
     ] = None
+    batch: Annotated[
+        bool | None,
+        typer.Option(
+            "--batch/--no-batch",
+            help="Send the questions of simultaneous phases of all runs in batches: half the "
+            "price, and up to a day's wait for each; or not (the default).",
+        ),
+    ] = None
     budget_usd: Annotated[
         float | None, typer.Option(min=0, help="Stop before more dollars than this are spent.")
     ] = None
@@ -222,6 +230,7 @@ class LLMOptions:
         options = {
             "max_concurrency": self.max_concurrency,
             "timeout_s": self.timeout, "share_requests": self.share_requests,
+            "batch": self.batch,
             "max_usd": self.budget_usd, "max_asks": self.max_asks, "max_tokens": self.max_tokens,
         }  # fmt: skip
         given: dict[str, Any] = {

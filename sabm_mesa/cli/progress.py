@@ -80,7 +80,8 @@ class Progress:
         self.asks = spent.asks
         done = sum(model.round + (not model.playing) for model in models if model.round >= 0)
         ahead = sum(model.n_rounds if model.running else model.round + 1 for model in models)
-        self._bar.update(self._task, completed=done, total=ahead, spent=in_words(spent))
+        said = " · ".join(filter(None, [in_words(spent), _batches(models)]))
+        self._bar.update(self._task, completed=done, total=ahead, spent=said)
 
     def __enter__(self) -> Progress:
         """Start the bar."""
@@ -90,6 +91,12 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         """Remove the bar."""
         self._bar.stop()
+
+
+def _batches(models: Sequence[SmartModel]) -> str:
+    """How far the batches of the runs are, which share them."""
+    connection = models[0].connection if models else None
+    return "" if connection is None else connection.batches.status()
 
 
 def guarded(work: Callable[[], Runs], progress: Progress, recording: Path) -> Runs:
@@ -151,18 +158,25 @@ class RunsDone:
     Args:
         name: the name of what is run.
         folder: where the runs are kept.
-        first: makes a line that is printed before the first of them begins, ``""`` for none.
+        first: makes what is printed before the first of them begins, ``""`` for nothing.
+        status: says more of those under way, ``""`` for nothing.
 
     Attributes:
         done: the runs that are done.
         total: all runs; 0 as long as none can begin.
     """
 
-    def __init__(self, name: str, folder: Path, first: Callable[[], str] = str) -> None:
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        first: Callable[[], str] = str,
+        status: Callable[[], str] = str,
+    ) -> None:
         self.done = self.total = 0
-        self._folder, self._first = folder, first
-        self._bar = bar_counting("runs")
-        self._task = self._bar.add_task(one_line(name), total=None)
+        self._folder, self._first, self._status = folder, first, status
+        self._bar = bar_counting("runs {task.fields[status]}")
+        self._task = self._bar.add_task(one_line(name), total=None, status="")
 
     def show(self, done: int, total: int) -> None:
         """Show how many runs are done.
@@ -176,7 +190,7 @@ class RunsDone:
             say(line, err=True)
             self._bar.start()
         self.done, self.total = done, total
-        self._bar.update(self._task, completed=done, total=total)
+        self._bar.update(self._task, completed=done, total=total, status=self._status())
 
     def __enter__(self) -> RunsDone:
         """Start the bar."""

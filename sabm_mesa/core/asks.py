@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -96,14 +97,79 @@ class HasStreams(Protocol):
         """The stream of one attempt at an ask."""
 
 
-class SentNotes(Protocol):
-    """Something that notes requests before they leave: a recorder."""
+class InBatch(NamedTuple):
+    """Place of a request that is sent in a batch.
 
-    async def note_sent(self, model: str, most: Sequence[Usage]) -> Sequence[int]:
+    Attributes:
+        token: the batch, see `NotedBatch`.
+        custom_id: the name of the request in it.
+        digest: SHA-256 of the exact request.
+    """
+
+    token: str
+    custom_id: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotedBatch:
+    """A batch of requests as a recording notes it before it is submitted.
+
+    Attributes:
+        token: a text that is sent along, to find a batch whose id could not be noted.
+        address: the endpoint.
+        model: the name of the language model.
+        submitted: when, in seconds since 1970.
+        file: the id of the file of its requests; ``""`` until it is uploaded.
+        batch: its id; ``""`` until it is known.
+    """
+
+    token: str
+    address: str
+    model: str
+    submitted: float
+    file: str = ""
+    batch: str = ""
+
+
+class Outstanding(NamedTuple):
+    """A request in a batch of an earlier session, whose answer is not recorded.
+
+    Attributes:
+        batch: the batch.
+        place: the request in it.
+        note: its note among the sent ones.
+    """
+
+    batch: NotedBatch
+    place: InBatch
+    note: int
+
+
+class SentNotes(Protocol):
+    """Something that notes requests before they leave: a recorder.
+
+    Attributes:
+        run: the number of the run in its recording.
+        path: the recording, or None.
+    """
+
+    run: int
+    path: Path | None
+
+    async def note_sent(
+        self, model: str, most: Sequence[Usage], place: InBatch | None = None
+    ) -> Sequence[int]:
         """Note the answers that a request asks for; return their notes when they are on disk."""
 
     def take_back(self, notes: Sequence[int]) -> None:
         """Remove the notes of answers that nobody is billed for."""
+
+    async def note_batch(self, batch: NotedBatch) -> None:
+        """Note what is known of a batch; return when it is on disk."""
+
+    def outstanding(self, custom_id: str) -> list[Outstanding]:
+        """Requests of this name in batches of earlier sessions; the caller removes those used."""
 
 
 class Ask:

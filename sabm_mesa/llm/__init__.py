@@ -5,8 +5,12 @@
     CoalescingClient → MakeRoomClient → RetryClient → LimitClient → BudgetClient → PriceClient
         → NoteSentClient → FinishInFlightClient → OpenAIClient (or AnthropicClient, GoogleClient)
 
-One connection and one limiter for each endpoint, shared by all runs of the process. A model in a
-GGUF file takes the place of an endpoint; it needs neither retries nor prices::
+One connection and one limiter for each endpoint, shared by all runs of the process. A question that
+can wait is sent in a batch when the command has them::
+
+    BatchOrDirectClient → MakeRoomClient → RetryClient → BudgetClient → PriceClient → BatchClient
+
+A model in a GGUF file takes the place of an endpoint; it needs neither retries nor prices::
 
     MakeRoomClient → LimitClient → BudgetClient → FinishInFlightClient → GGUFClient
 """
@@ -26,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from sabm_mesa.core import engine
 from sabm_mesa.core.parameters import check_int
 from sabm_mesa.errors import KEY_VARIABLE, ParameterError, UnknownName, about
+from sabm_mesa.llm.batch import BatchClient, Batches, BatchOrDirectClient
 from sabm_mesa.llm.budget import CAPS, Budget, BudgetClient, check_price
 from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.llm.coalescing import CoalescingClient, SupportsN
@@ -48,10 +53,12 @@ from sabm_mesa.llm.scripted import ScriptedClient
 from sabm_mesa.llm.thinking import MakeRoomClient, ThoughtRoom
 
 if TYPE_CHECKING:
+    from sabm_mesa.llm.batch_interface import BatchInterface
     from sabm_mesa.llm.gguf_client import GGUFClient
     from sabm_mesa.llm.openai_client import OpenAIClient
 
 __all__ = [
+    "Batches",
     "Budget",
     "Client",
     "Completion",
@@ -83,6 +90,9 @@ class Connection:
         budget: caps over all runs that share this object, or None.
         share_requests: whether identical questions that are asked at once are sent as one request
             for so many answers (`coalescing` says which).
+        batches: gathers questions that can wait, and sends them in batches; by default those of
+            before are picked up, and no new ones are sent. Runs that are to be gathered together
+            share it.
         recorded_url: when `base_url` is None, the endpoint of minds that name none, as a recording
             has it.
         agreed: addresses that minds of a recording may name besides those of this computer, of the
@@ -103,6 +113,9 @@ class Connection:
     prices: str | Path | None = None
     budget: Budget | None = field(default=None, compare=False)
     share_requests: bool = False
+    batches: Batches = field(
+        default_factory=lambda: Batches(gather=False), repr=False, compare=False
+    )
     recorded_url: str | None = None
     agreed: frozenset[str] | None = None
     needed: frozenset[str] = frozenset()
@@ -118,6 +131,11 @@ class Connection:
             )
         if self.base_url is not None:
             check_url(self.base_url)
+        if self.share_requests and self.batches.gather:
+            raise ParameterError(
+                "Questions are sent in batches or share requests, and not both: leave out "
+                "--share-requests or --batch."
+            )
 
     @classmethod
     def of_recorded(cls, said: Mapping[str, Any]) -> Connection:
@@ -142,6 +160,7 @@ class Connection:
             **{name: said[name] for name in names if name in said},
             prices=own,
             budget=Budget(**caps) if caps else None,
+            batches=Batches(gather=bool(said.get("batch"))),
             recorded_url=said.get("base_url"),
             agreed=frozenset(),
         )
@@ -215,6 +234,7 @@ class Connection:
             "timeout_s": self.timeout_s,
             "max_retries": self.max_retries,
             "share_requests": self.share_requests,
+            "batch": self.batches.gather,
             "prices": PriceTable().date
             if self.prices is None
             else str(Path(self.prices).resolve()),
@@ -227,6 +247,7 @@ class Connection:
 _lock = threading.Lock()
 _clients: dict[tuple[str, float], OpenAIClient] = {}
 _files: dict[Path, GGUFClient] = {}
+_interfaces: dict[tuple[str, float], BatchInterface] = {}
 _limiters: dict[str | Path, Limiter] = {}
 _supports_n: dict[tuple[str, str], SupportsN] = {}
 _rooms: dict[tuple[str, str], ThoughtRoom] = {}
@@ -253,6 +274,8 @@ def connect(
         UsageError: when the price file cannot be read, the model has no price for a budget in
             dollars, or the endpoint cannot be used (see `Connection.endpoint`).
     """
+    from sabm_mesa.llm.batch_interface import BatchInterface
+
     how = connection or Connection()
     endpoint = how.endpoint(named)
     prices = PriceTable(how.prices, endpoint.url or OPENAI_URL)
@@ -262,7 +285,8 @@ def connect(
         place = (endpoint.identity, how.timeout_s)
         if place not in _clients:
             _clients[place] = _client(endpoint, how.timeout_s)
-        sender = _clients[place]
+            _interfaces[place] = BatchInterface(endpoint, how.timeout_s)
+        sender, interface = _clients[place], _interfaces[place]
         limiter = _limiters.setdefault(endpoint.identity, Limiter())
         supports_n = _supports_n.setdefault((endpoint.identity, model), SupportsN())
         room = _rooms.setdefault((endpoint.identity, model), ThoughtRoom(endpoint.where, model))
@@ -279,7 +303,17 @@ def connect(
     ceiling = min(how.max_concurrency or CEILING, endpoint.max_concurrency or CEILING)
     client = RetryClient(LimitClient(client, limiter, ceiling), how.max_retries)
     client = MakeRoomClient(client, room)
-    return CoalescingClient(client, supports_n) if how.share_requests else client
+    if how.share_requests:
+        client = CoalescingClient(client, supports_n)
+    half = prices.in_batches()
+    batched: Client = BatchClient(how.batches, sender, interface, half)
+    batched = PriceClient(batched, half)
+    if how.budget is not None:
+        batched = BudgetClient(batched, how.budget, half, endpoint.where, in_batch=True)
+    if how.batches.gather:
+        how.batches.register(interface)
+    batched = MakeRoomClient(RetryClient(batched, how.max_retries), room)
+    return BatchOrDirectClient(batched, client, how.batches)
 
 
 def _client(endpoint: Endpoint, timeout_s: float) -> OpenAIClient:
@@ -326,9 +360,11 @@ def close_all() -> None:
     with _lock:
         clients: list[OpenAIClient | GGUFClient] = [
             *(client for client in _clients.values() if client.is_open),
+            *(interface for interface in _interfaces.values() if interface.is_open),
             *_files.values(),
         ]
         _clients.clear()
+        _interfaces.clear()
         _files.clear()
         _limiters.clear()
         _supports_n.clear()
@@ -346,8 +382,9 @@ def _leave_to_parent() -> None:
     """Begin anew in a forked process: its parent's connections are not its own to use or close."""
     global _lock  # noqa: PLW0603 - the parent may have forked while it was held
     _lock = threading.Lock()
-    _of_parents.extend([*_clients.values(), *_files.values()])
+    _of_parents.extend([*_clients.values(), *_interfaces.values(), *_files.values()])
     _clients.clear()
+    _interfaces.clear()
     _files.clear()
     _limiters.clear()
     _supports_n.clear()

@@ -92,7 +92,9 @@ class Budget:
         """
         return Budget(self.max_usd, self.max_asks, self.max_tokens, spent)
 
-    async def reserve(self, place: tuple[str, str], asked: Usage) -> Reservation:
+    async def reserve(
+        self, place: tuple[str, str], asked: Usage, *, in_batch: bool = False
+    ) -> Reservation:
         """Set the most that a request can cost aside.
 
         When it fits only after requests under way have cost less than was set aside for them,
@@ -102,6 +104,7 @@ class Budget:
         Args:
             place: address and model that are asked.
             asked: the highest cost of the request.
+            in_batch: whether it is sent with others, so that none can be sent alone first.
 
         Raises:
             BudgetExceeded: when it could pass a cap.
@@ -110,7 +113,7 @@ class Budget:
         while True:
             most = self._most(place, asked)
             cap = self._short_of(most)
-            if cap is None and not self._is_on_trial(place):
+            if cap is None and (in_batch or not self._is_on_trial(place)):
                 break
             if cap is not None and getattr(self.spent, cap[0]) + getattr(most, cap[0]) > cap[1]:
                 awaited = set(self.under_way) if awaited is None else awaited & self.under_way
@@ -215,13 +218,20 @@ class BudgetClient:
         budget: the caps.
         prices: the price table, for a cap in dollars.
         where: the server, in words.
+        in_batch: whether the client sends requests together.
     """
 
     def __init__(
-        self, client: Client, budget: Budget, prices: PriceTable, where: str = "The model"
+        self,
+        client: Client,
+        budget: Budget,
+        prices: PriceTable,
+        where: str = "The model",
+        *,
+        in_batch: bool = False,
     ) -> None:
         self._client, self._budget, self._prices = client, budget, prices
-        self._where = where
+        self._where, self._in_batch = where, in_batch
 
     async def complete(self, request: Request) -> Completion:
         """Complete a chat within the budget.
@@ -234,7 +244,8 @@ class BudgetClient:
             LLMError: raised by the client.
         """
         place = self._where, request.model
-        reservation = await self._budget.reserve(place, self._most(request))
+        most = self._most(request)
+        reservation = await self._budget.reserve(place, most, in_batch=self._in_batch)
         spent: Usage | None = reservation.most  # of one that is given up under way, say
         try:
             done = await self._client.complete(request)

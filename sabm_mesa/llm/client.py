@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from sabm_mesa.core.asks import SentNotes
 
-_SENDING = {"n", "place", "needed", "sent", "room"}
+_SENDING = {"n", "place", "question", "needed", "sent", "room"}
 """Fields of a request that say how it is sent, and nothing of its content."""
 _OPTIONAL = ("seed", "reasoning_effort", "max_thought_tokens", "extra_body")
 """Fields that a digest has only where they are set."""
@@ -31,6 +31,8 @@ class Request:
         place: (round, phase, position) of a question that all agents of a phase are asked at
             once: identical ones of one round and phase may be sent as one request. None for
             others.
+        question: (round, phase, agent, call, attempt) of a question in a phase in which all agents
+            are asked at once, so that it may be sent in a batch. None for others.
         seed: seed of the sampling; None leaves it to the server.
         needed: parameters that the study depends on: it fails when the model does not take them.
         sent: where it is noted before it leaves, or None.
@@ -51,6 +53,7 @@ class Request:
     schema: dict[str, Any] | None = None
     n: int = 1
     place: tuple[int, str, int] | None = None
+    question: tuple[int, str, int, int, int] | None = None
     seed: int | None = None
     needed: frozenset[str] = frozenset()
     sent: SentNotes | None = field(default=None, repr=False, compare=False)

@@ -95,7 +95,8 @@ class NoteSentClient:
         """
         if request.sent is None:
             return await self._client.complete(request)
-        notes = await request.sent.note_sent(request.model, self._most(request))
+        most = most_of_each(request, self._prices)
+        notes = await request.sent.note_sent(request.model, most)
         if not notes:
             return await self._client.complete(request)
         try:
@@ -111,14 +112,18 @@ class NoteSentClient:
             request.sent.take_back(left)
         return replace(done, note=notes[0], parts=parts)
 
-    def _most(self, request: Request) -> list[Usage]:
-        """The most that each answer can cost; the prompt is paid for once."""
-        contents = [content for _, content in request.messages]
-        price = self._prices.of(request.model)
-        found = [
-            most_of(some, request.limit, price) for some in [contents, *([[]] * (request.n - 1))]
-        ]
-        return found if price else [replace(each, cost_usd=math.nan) for each in found]
+
+def most_of_each(request: Request, prices: PriceTable) -> list[Usage]:
+    """The most that each answer to a request can cost; the prompt is paid for once.
+
+    Args:
+        request: the request.
+        prices: the price table.
+    """
+    contents = [content for _, content in request.messages]
+    price = prices.of(request.model)
+    found = [most_of(some, request.limit, price) for some in [contents, *([[]] * (request.n - 1))]]
+    return found if price else [replace(each, cost_usd=math.nan) for each in found]
 
 
 def _say(grace_s: float) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
+import httpx2
 import openai
 from openai import AsyncOpenAI, HttpxBinaryResponseContent
 
@@ -21,6 +22,8 @@ from sabm_mesa.llm.endpoints import OPENAI_URL, Endpoint
 from sabm_mesa.llm.reading import is_filtered, read_completion, read_embeddings, read_models
 from sabm_mesa.llm.translation import Translator, without_key
 from sabm_mesa.llm.transport import MAX_BYTES, BoundedHTTPClient, ResponseTooLarge
+
+T = TypeVar("T")
 
 CONNECT_S = 30.0
 """Seconds after which a server that does not even take the connection is given up."""
@@ -108,12 +111,7 @@ class OpenAIClient:
 
     async def _complete(self, request: Request) -> Completion:
         dialect, asked = self.dialect(request.model), self._asked(request)
-        version, params = dialect.version, dialect.mend(asked)
-        if missing := dropped(asked, params, request.needed):
-            raise BadRequest(
-                f"The model {request.model!r} at {self.endpoint.where} does not take {missing}, "
-                "which this study depends on: choose another model, or do not vary it."
-            )
+        version, params = dialect.version, self._params(request, dialect, asked)
         embeds = isinstance(request, EmbeddingRequest)
         read = read_embeddings if embeds else read_completion
         started = time.perf_counter()
@@ -145,18 +143,99 @@ class OpenAIClient:
         )
         return response.json()
 
+    def line(self, request: Request) -> tuple[dict[str, Any], int]:
+        """The body of a request for a chat completion that is sent in a batch.
+
+        Args:
+            request: the request.
+
+        Returns:
+            The body with the parameters that the model is known to take, and the version of its
+            dialect.
+
+        Raises:
+            BadRequest: when the model does not take a parameter that the study depends on.
+        """
+        dialect = self.dialect(request.model)
+        params = self._params(request, dialect, self._asked(request))
+        return self._body(request, params), dialect.version
+
+    def read_line(
+        self, request: Request, version: int | None, status: int, body: Any, latency_s: float
+    ) -> Completion | None:
+        """Read the response to a request that was sent in a batch.
+
+        Args:
+            request: the request.
+            version: the version of the dialect in which it was sent; None when it is not known.
+            status: the status of the response.
+            body: its body, from JSON.
+            latency_s: seconds until it came.
+
+        Returns:
+            The completion; None when the request has to be sent again, with other parameters.
+
+        Raises:
+            LLMError: translated from what the server says.
+        """
+        dialect, asked = self.dialect(request.model), self._asked(request)
+        if status == 200:
+            try:
+                done = read_completion(body, request, latency_s)
+            except _FAILURES as error:
+                raise self._translated(error, request.model, _CHAT) from None
+            return without_key(self._with_origin(done, request, dialect.mend(asked)))
+        if is_filtered(body):
+            refused = _refused(request, latency_s)
+            return without_key(self._with_origin(refused, request, dialect.mend(asked)))
+        if dialect.version != version or dialect.learn(asked, status, body):
+            return None
+        told = body.get("error", body) if isinstance(body, dict) else body
+        sent = httpx2.Request("POST", self.endpoint.url or OPENAI_URL)
+        refusal = openai.APIStatusError(
+            "", response=httpx2.Response(status, request=sent), body=told
+        )
+        raise self._translated(refusal, request.model, _CHAT)
+
+    def _params(
+        self, request: Request, dialect: Dialect, asked: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The parameters of a request as its model takes them."""
+        params = dialect.mend(asked)
+        if missing := dropped(asked, params, request.needed):
+            raise BadRequest(
+                f"The model {request.model!r} at {self.endpoint.where} does not take {missing}, "
+                "which this study depends on: choose another model, or do not vary it."
+            )
+        return params
+
     async def models(self) -> list[str]:
         """The names of the models that the endpoint says it has.
 
         Raises:
             LLMError: translated from what the library or the server says.
         """
+
+        async def names() -> list[str]:
+            return [errors.without_key(name) for name in read_models(await self._list())]
+
+        return await self.reach(names, _MODELS)
+
+    async def reach(self, call: Callable[[], Awaitable[T]], wanted: str) -> T:
+        """Call another interface of the endpoint.
+
+        Args:
+            call: the call.
+            wanted: the thing that it returns, for errors.
+
+        Raises:
+            LLMError: translated from what the library or the server says.
+        """
         try:
             async with asyncio.timeout(self._timeout_s):
-                body = await self._list()
-            return [errors.without_key(name) for name in read_models(body)]
+                return await call()
         except _FAILURES as error:
-            raise self._translated(error, "", _MODELS) from None
+            raise self._translated(error, "", wanted) from None
 
     async def _list(self) -> Any:
         """The body of the endpoint's list of models, from JSON."""

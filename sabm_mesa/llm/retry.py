@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from sabm_mesa.errors import RateLimited, ServerUnavailable
 from sabm_mesa.llm.client import Client, Completion, Request
+
+T = TypeVar("T")
 
 MAX_RETRIES = 6
 FIRST_WAIT_S = 0.5
@@ -53,5 +57,33 @@ class RetryClient:
         return replace(await self._client.complete(request), retries=self._max_retries)
 
     def _wait(self, retries: int, asked: float | None) -> float:
-        own: float = self._first_wait_s * 2**retries * (0.5 + random.random() / 2)
-        return min(max(own, asked + own / 2 if asked else 0.0), LONGEST_WAIT_S)
+        return pause_s(retries, asked, self._first_wait_s)
+
+
+def pause_s(retries: int, asked: float | None, first_wait_s: float = FIRST_WAIT_S) -> float:
+    """Seconds to wait before something is tried again.
+
+    Args:
+        retries: how often it was tried again before.
+        asked: seconds that the server asked to wait, or None.
+        first_wait_s: seconds before the first retry, at most.
+    """
+    own: float = first_wait_s * 2**retries * (0.5 + random.random() / 2)
+    return min(max(own, asked + own / 2 if asked else 0.0), LONGEST_WAIT_S)
+
+
+async def patiently(call: Callable[[], Awaitable[T]]) -> T:
+    """Call until it succeeds, as often as a request is sent.
+
+    Args:
+        call: the call.
+
+    Raises:
+        LLMError: the last one, or one that a retry cannot mend.
+    """
+    for retries in range(MAX_RETRIES):
+        try:
+            return await call()
+        except (RateLimited, ServerUnavailable) as error:
+            await asyncio.sleep(pause_s(retries, error.retry_after))
+    return await call()

@@ -90,7 +90,8 @@ class LLMMind(Mind):
         settings: how it is asked.
         spec: how the mind is named in the data; ``llm:MODEL`` by default.
         together: the names of the phases in which all agents are asked at once: identical
-            requests there may be sent as one (`Connection.share_requests`).
+            requests there may be sent as one (`Connection.share_requests`), and all in a batch
+            (`Connection.batches`).
         needed: parameters that the study depends on (`Connection.needed`).
     """
 
@@ -132,7 +133,8 @@ class LLMMind(Mind):
     def _request(self, ask: Ask) -> Request:
         key = ask.key
         # The time of a later question or attempt depends on when an answer came.
-        at_once = key.phase in self._together and not key.call and not ask.rejected
+        together = key.phase in self._together
+        at_once = together and not key.call and not ask.rejected
         return Request(
             model=self.model,
             messages=tuple((m["role"], m["content"]) for m in ask.messages()),
@@ -144,6 +146,7 @@ class LLMMind(Mind):
             extra_body=self.settings.extra_body,
             schema=ask.spec.schema() if ask.answer_format == "json" else None,
             place=(key.round, key.phase, ask.position) if at_once else None,
+            question=(*key, len(ask.rejected)) if together else None,
             needed=self._needed,
         )
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from sabm_mesa.core.asks import Attempt
+from sabm_mesa.core.asks import Attempt, InBatch, NotedBatch, Outstanding
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.usage import Usage
@@ -125,14 +125,17 @@ class ReplayRecorder(Recorder):
                     f"model, whose {kind} data have other columns ({', '.join(other)})."
                 )
 
-    async def note_sent(self, model: str, most: Sequence[Usage]) -> Sequence[int]:
+    async def note_sent(
+        self, model: str, most: Sequence[Usage], place: InBatch | None = None
+    ) -> Sequence[int]:
         """Note the answers that a request asks for, before it leaves.
 
         Args:
             model: the name of the language model.
             most: the most that each answer can cost.
+            place: where it stands in a batch, or None.
         """
-        return await self._recorder.note_sent(model, most) if self._recorder else ()
+        return await self._recorder.note_sent(model, most, place) if self._recorder else ()
 
     def take_back(self, notes: Sequence[int]) -> None:
         """Remove the notes of answers that nobody is billed for.
@@ -142,6 +145,23 @@ class ReplayRecorder(Recorder):
         """
         if self._recorder is not None:
             self._recorder.take_back(notes)
+
+    async def note_batch(self, batch: NotedBatch) -> None:
+        """Note what is known of a batch.
+
+        Args:
+            batch: the batch.
+        """
+        if self._recorder is not None:
+            await self._recorder.note_batch(batch)
+
+    def outstanding(self, custom_id: str) -> list[Outstanding]:
+        """Requests of this name in batches of earlier sessions; the caller removes those used.
+
+        Args:
+            custom_id: the name.
+        """
+        return self._recorder.outstanding(custom_id) if self._recorder else []
 
     async def record(self, attempt: Attempt, *, durable: bool) -> None:
         """Compare an attempt with the recorded one, or write it.

@@ -148,7 +148,7 @@ def lost_answers(path: str | Path, runs: Sequence[int]) -> list[Lost]:
     """The lost answers of runs and of all runs started with them.
 
     They are so when their process died, or when they did not come in time. An answer that is
-    still under way is not lost.
+    still under way is not lost, nor is one in a batch: it is counted when the run is resumed.
 
     Args:
         path: the recording.
@@ -160,7 +160,8 @@ def lost_answers(path: str | Path, runs: Sequence[int]) -> list[Lost]:
     with open_for_reading(path, check=False) as connection:
         found = connection.execute(
             "SELECT session, model, prompt_tokens, completion_tokens, cost_usd FROM sent "
-            f"WHERE run IN ({_STARTED_WITH.format(', '.join(map(str, runs)))})"
+            f"WHERE (batch IS NULL OR run NOT IN ({', '.join(map(str, runs))})) "
+            f"AND run IN ({_STARTED_WITH.format(', '.join(map(str, runs)))})"
         ).fetchall()
     sessions = {session for session, *_ in found}
     under_way = {uid for uid in sessions if session_is_open(Path(path), uid)}

@@ -19,14 +19,14 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from sabm_mesa.core.asks import Attempt
+from sabm_mesa.core.asks import Attempt, InBatch, NotedBatch
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import OutputError, RecordingError, SabmError
 
 APPLICATION_ID = 0x5AB3
 """Marks an SQLite file as a recording."""
-FORMAT = 6
+FORMAT = 7
 ASK_COLUMNS = (
     "run", "round", "phase", "agent", "call", "attempt", "name", "mind", "messages", "request",
     "raw", "thoughts", "form", "value", "read_as", "reasoning", "valid", "reason", "prompt_tokens",
@@ -35,7 +35,8 @@ ASK_COLUMNS = (
     "position", "final",
 )  # fmt: skip
 INSERT_ASK = f"INSERT INTO asks VALUES ({', '.join('?' * len(ASK_COLUMNS))})"
-INSERT_SENT = "INSERT INTO sent VALUES (?, ?, ?, ?, ?, ?, ?)"
+INSERT_SENT = "INSERT INTO sent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+NOTE_BATCH = "INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?, ?)"
 DELETE_SENT = "DELETE FROM sent WHERE session = ? AND number = ?"
 INSERT_MODEL_DATA = "INSERT INTO model_data VALUES (?, ?, ?)"
 INSERT_AGENT_DATA = "INSERT INTO agent_data VALUES (?, ?, ?)"
@@ -158,10 +159,19 @@ def _provenance(model: str, provider: str, fingerprint: str, parameters: str) ->
     return to_json({k: v for k, v in told.items() if v} | json.loads(parameters))
 
 
-def sent_row(session: str, note: int, run: int, model: str, most: Usage) -> list[Any]:
+def sent_row(
+    session: str, note: int, run: int, model: str, most: Usage, place: InBatch | None
+) -> list[Any]:
     """The row of one answer that is asked for."""
     usd = None if math.isnan(most.cost_usd) else most.cost_usd
-    return [session, note, run, model, most.prompt_tokens, most.completion_tokens, usd]
+    of_batch = place or (None, None, None)
+    return [session, note, run, model, most.prompt_tokens, most.completion_tokens, usd, *of_batch]
+
+
+def batch_row(batch: NotedBatch) -> list[Any]:
+    """The row of one batch."""
+    known = batch.file or None, batch.batch or None
+    return [batch.token, batch.address, batch.model, batch.submitted, *known]
 
 
 def as_steps(lines: Sequence[int]) -> list[int]:

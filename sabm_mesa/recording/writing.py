@@ -26,7 +26,7 @@ from os import getpid
 from pathlib import Path
 from typing import Any
 
-from sabm_mesa.core.asks import Attempt
+from sabm_mesa.core.asks import Attempt, InBatch, NotedBatch, Outstanding
 from sabm_mesa.core.jsonable import rows_to_json, to_json
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import OutputError, ParameterError, RecordingError
@@ -39,11 +39,13 @@ from sabm_mesa.recording.store import (
     INSERT_MODEL_DATA,
     INSERT_SENT,
     MESSAGES,
+    NOTE_BATCH,
     PROVENANCE,
     RunHeader,
     Session,
     as_steps,
     ask_row,
+    batch_row,
     check_kind,
     check_pages,
     create_tables,
@@ -188,6 +190,7 @@ class Recording:
         Raises:
             RecordingError: when one is being written, or they cannot be.
         """
+        left: dict[int, list[Outstanding]] = {}
         with self._transaction() as connection:
             for run in runs:
                 (session,) = connection.execute(
@@ -203,8 +206,11 @@ class Recording:
                     "ended = NULL, problem = NULL WHERE run = ?",
                     (self.session.uid, to_json(connected), run),
                 )
+                left[run] = _take_over(connection, run, self.session.uid)
         session = self.session.uid
-        return {run: RunRecorder(run, self._writer, self.path, session) for run in runs}
+        return {
+            run: RunRecorder(run, self._writer, self.path, session, left=left[run]) for run in runs
+        }
 
     def close(self) -> None:
         """Write the rest and close the file.
@@ -279,6 +285,26 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             return
 
 
+def _take_over(connection: sqlite3.Connection, run: int, session: str) -> list[Outstanding]:
+    """Make the notes of a run's requests in batches those of a session; the oldest come first."""
+    found = connection.execute(
+        "SELECT sent.session, number, custom_id, request, token, address, batches.model, "
+        "submitted, coalesce(file, ''), coalesce(batches.batch, '') "
+        "FROM sent JOIN batches ON sent.batch = token WHERE run = ? ORDER BY submitted, number",
+        (run,),
+    ).fetchall()
+    left = []
+    for old, number, custom_id, request, *batch in found:
+        note = next(_notes)
+        connection.execute(
+            "UPDATE sent SET session = ?, number = ? WHERE session = ? AND number = ?",
+            (session, note, old, number),
+        )
+        noted = NotedBatch(*batch)
+        left.append(Outstanding(noted, InBatch(noted.token, custom_id, request), note))
+    return left
+
+
 def _copied(run: int, found: sqlite3.Row, parent: RecordedRun) -> list[Any]:
     """An answer of the parent as one of the new run; what is stored once stands in it as text."""
     row = [run, *tuple(found)[1:]]
@@ -304,22 +330,33 @@ class Recorder(ABC):
     def enter(self, header: RunHeader) -> None:  # noqa: B027 - most have nothing to do
         """Begin the run."""
 
-    async def note_sent(self, model: str, most: Sequence[Usage]) -> Sequence[int]:
+    async def note_sent(
+        self, model: str, most: Sequence[Usage], place: InBatch | None = None
+    ) -> Sequence[int]:
         """Note the answers that a request asks for, before it leaves; return when it is on disk.
 
         Args:
             model: the name of the language model.
             most: the most that each answer can cost.
+            place: where it stands in a batch, or None.
 
         Returns:
             A note for each answer: the attempt that holds it names it. Nothing is noted without a
             recording.
         """
-        del model, most
+        del model, most, place
         return ()
 
     def take_back(self, notes: Sequence[int]) -> None:  # noqa: B027 - most note nothing
         """Remove the notes of answers that nobody is billed for."""
+
+    async def note_batch(self, batch: NotedBatch) -> None:  # noqa: B027 - most note nothing
+        """Note what is known of a batch; return when it is on disk."""
+
+    def outstanding(self, custom_id: str) -> list[Outstanding]:
+        """Requests of this name in batches of earlier sessions; the caller removes those used."""
+        del custom_id
+        return []
 
     @abstractmethod
     async def record(self, attempt: Attempt, *, durable: bool) -> None:
@@ -350,20 +387,33 @@ class RunRecorder(Recorder):
         path: the recording.
         session: the mark of the writer's session.
         own: the recording when it was opened for this run alone, or None.
+        left: requests of the run that are in batches of earlier sessions.
     """
 
     def __init__(
-        self, run: int, writer: BatchWriter, path: Path, session: str, own: Recording | None = None
+        self,
+        run: int,
+        writer: BatchWriter,
+        path: Path,
+        session: str,
+        own: Recording | None = None,
+        left: Iterable[Outstanding] = (),
     ) -> None:
         self.run, self.path = run, path
         self._writer, self._session, self._own = writer, session, own
+        self._left: dict[str, list[Outstanding]] = {}
+        for each in left:
+            self._left.setdefault(each.place.custom_id, []).append(each)
 
-    async def note_sent(self, model: str, most: Sequence[Usage]) -> Sequence[int]:
+    async def note_sent(
+        self, model: str, most: Sequence[Usage], place: InBatch | None = None
+    ) -> Sequence[int]:
         """Note the answers that a request asks for, before it leaves; return when it is on disk.
 
         Args:
             model: the name of the language model.
             most: the most that each answer can cost.
+            place: where it stands in a batch, or None.
 
         Raises:
             RecordingError: when it cannot be written.
@@ -371,7 +421,7 @@ class RunRecorder(Recorder):
         notes = [next(_notes) for _ in most]
         self._writer.add(
             *(
-                (INSERT_SENT, sent_row(self._session, note, self.run, model, each))
+                (INSERT_SENT, sent_row(self._session, note, self.run, model, each, place))
                 for note, each in zip(notes, most, strict=True)
             )
         )
@@ -392,6 +442,26 @@ class RunRecorder(Recorder):
             RecordingError: when an earlier commit failed.
         """
         self._writer.add(*((DELETE_SENT, [self._session, note]) for note in notes))
+
+    async def note_batch(self, batch: NotedBatch) -> None:
+        """Note what is known of a batch; return when it is on disk.
+
+        Args:
+            batch: the batch.
+
+        Raises:
+            RecordingError: when it cannot be written.
+        """
+        self._writer.add((NOTE_BATCH, batch_row(batch)))
+        await self._writer.committed()
+
+    def outstanding(self, custom_id: str) -> list[Outstanding]:
+        """Requests of this name in batches of earlier sessions; the caller removes those used.
+
+        Args:
+            custom_id: the name.
+        """
+        return self._left.get(custom_id, [])
 
     async def record(self, attempt: Attempt, *, durable: bool) -> None:
         """Write one attempt.

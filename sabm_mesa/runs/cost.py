@@ -36,8 +36,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,6 +47,7 @@ import numpy.typing as npt
 
 from sabm_mesa.core.answers import AnswerSpec, Text
 from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.scheduler import SIMULTANEOUS
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm import Connection
 from sabm_mesa.llm.budget import ANSWER_TOKENS, TOKENS_PER_MESSAGE
@@ -200,6 +201,7 @@ class StubMind(Mind):
         limit: tokens of an answer at most.
         thoughts: tokens of the thoughts before it at most.
         longer: how many times as long as here a text can be.
+        phases: phase → its questions.
     """
 
     instant, paid = True, False
@@ -218,6 +220,7 @@ class StubMind(Mind):
         self.limit, self.thoughts, self.longer = ANSWER_TOKENS, 0, 1.0
         self.asked: dict[str, list[tuple[float, ...]]] = defaultdict(list)
         self.specs: dict[str, set[AnswerSpec]] = defaultdict(set)
+        self.phases: Counter[str] = Counter()
         self._pilot = pilot
         self._classical = scenario.classical_minds.get("default")
         self.informed = self._classical("classical").informed if self._classical else ()
@@ -244,6 +247,7 @@ class StubMind(Mind):
             chars = (_n_chars(prompt), prompt.count(WORD.strip()) * len(WORD))
         self.asked[ask.name].append((ask.key.round, ask.key.agent, *chars))
         self.specs[ask.name].add(ask.spec)
+        self.phases[ask.key.phase] += 1
         if self.embeds or self._classical is None:
             decided: object = ask.spec.example(ask.rng)
         else:
@@ -291,6 +295,41 @@ def dry_run(
     while stubs and model.running and (model.round + 1 < MIN_ROUNDS or model.total.asks < MAX_ASKS):
         model.step()
     return model, list(stubs.values())
+
+
+def one_by_one(scenario: type[SmartModel], plans: Iterable[tuple[Mapping[str, Any], int]]) -> str:
+    """Say how many questions cannot be sent in batches, since each waits for the one before.
+
+    Args:
+        scenario: the model class.
+        plans: parameters, and how many runs have them.
+
+    Returns:
+        A sentence; ``""`` when all can, or when nothing is paid for.
+
+    Raises:
+        UsageError: for parameters that cannot be used.
+        RunError: when the scenario or a classical mind fails.
+    """
+    alone, asks = defaultdict[str, float](float), 0.0
+    for parameters, runs in plans:
+        model, stubs = dry_run(scenario, parameters, {})
+        together = [phase.name for phase in model.phases if phase.order == SIMULTANEOUS]
+        times = runs * (model.n_rounds / (model.round + 1) if model.running else 1)
+        for stub in stubs:
+            for phase, n in stub.phases.items():
+                asks += n * times
+                if stub.embeds or phase not in together:
+                    alone["embeddings" if stub.embeds else phase] += n * times
+        model.close()
+    if not alone:
+        return ""
+    names = " and ".join(sorted(alone))
+    goes = "go" if len(alone) > 1 or "embeddings" in alone else "goes"
+    return (
+        f"{names} {goes} one by one: about {sum(alone.values()):,.0f} of {asks:,.0f} questions "
+        "cannot be batched."
+    )
 
 
 def _is_asked(mind: Any) -> bool:

@@ -35,11 +35,13 @@ from sabm_mesa.recording.statistics import (
 from sabm_mesa.recording.store import versions
 
 if TYPE_CHECKING:
-    from sabm_mesa.llm import Connection
+    from sabm_mesa.llm import Batches, Connection
     from sabm_mesa.models.base import SmartModel
 
 CONCURRENT_RUNS = 32
 """Runs with language models that go on at the same time, at most."""
+GATHERED_RUNS = 1000
+"""The same with batches: the more runs, the fewer batches are waited for one after another."""
 NOT_IN_SUBTITLE = {"condition", "minds", "rng", "n_rounds", "prompts"}
 SUBTITLE_PART = 32
 """Characters of a parameter and its value in the subtitle of a plot, at most."""
@@ -254,7 +256,8 @@ def run_models(
     started = time.perf_counter()
     waiting = any(not agent.mind.instant for model in models for agent in model.population)
     limits = rounds or [None] * len(models)
-    _run_together(models, limits, min(len(models), CONCURRENT_RUNS) if waiting else 1, watch)
+    most = GATHERED_RUNS if any(map(_batches, models)) else CONCURRENT_RUNS
+    _run_together(models, limits, min(len(models), most) if waiting else 1, watch)
     return Runs(models, [m.entropy[0] for m in models], time.perf_counter() - started)
 
 
@@ -272,6 +275,8 @@ def _run_together(
                     entered.enter_context(each.together())
             for model in models:  # in the order of the seeds, so that they are numbered in it
                 model.begin()
+                if gathered := _batches(model):
+                    gathered.enter(id(model), at_once)
         parts = zip(models, limits, strict=True)
         _watch([pool.submit(_play, model, limit) for model, limit in parts], models, watch)
     finally:
@@ -285,8 +290,18 @@ def _run_together(
 
 
 def _play(model: SmartModel, limit: int | None) -> None:
-    while model.running and (limit is None or model.round + 1 < limit):
-        model.step()
+    try:
+        while model.running and (limit is None or model.round + 1 < limit):
+            model.step()
+    finally:
+        if gathered := _batches(model):
+            gathered.leave(id(model))
+
+
+def _batches(model: SmartModel) -> Batches | None:
+    """The batches into which the questions of a run are gathered, or None."""
+    batches = model.connection.batches if model.connection is not None else None
+    return batches if batches is not None and batches.gather else None
 
 
 def _watch(futures: list[Future[None]], models: Sequence[SmartModel], watch: Watch) -> None:

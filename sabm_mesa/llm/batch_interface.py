@@ -1,0 +1,177 @@
+"""The files and batches of an OpenAI-compatible endpoint.
+
+Source: the reference of OpenAI's batch interface (https://platform.openai.com/docs/api-reference/batch)
+and the types of the library `openai`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from sabm_mesa.core.asks import NotedBatch
+from sabm_mesa.errors import BadRequest
+from sabm_mesa.llm.endpoints import APIS, Endpoint
+from sabm_mesa.llm.openai_client import OpenAIClient
+from sabm_mesa.llm.retry import patiently
+
+LARGEST_FILE = 1_000_000_000
+"""Bytes of a file of answers that are read at most."""
+FILE_TIMEOUT_S = 600.0
+"""Seconds that the transfer of a file may take at least."""
+LISTED, DAY_S = 100, 86_400
+"""Batches of a page of the list; seconds that clocks may differ."""
+_TOKEN = "sabm"
+"""The field of a batch's metadata that holds its token."""
+
+
+class BatchInterface(OpenAIClient):
+    """The files and batches of an endpoint.
+
+    Args:
+        endpoint: the endpoint.
+        timeout_s: seconds after which a request is given up, but for files.
+    """
+
+    def __init__(self, endpoint: Endpoint, timeout_s: float) -> None:
+        super().__init__(endpoint, max(timeout_s, FILE_TIMEOUT_S), LARGEST_FILE)
+        self._checking = asyncio.Lock()
+        self._exists = False
+
+    async def check(self) -> None:
+        """Check that the endpoint has batches, before anything is paid for.
+
+        Raises:
+            LLMError: when it has none, or cannot be asked.
+        """
+        async with self._checking:
+            if self._exists:
+                return
+            if self.endpoint.api == APIS[0]:
+                with suppress(BadRequest):
+                    await patiently(partial(self.listed, 1))
+                    self._exists = True
+            if not self._exists:
+                raise BadRequest(
+                    f"{self.endpoint.where} has no interface for batches, or not for this account: "
+                    "leave out --batch."
+                )
+
+    async def upload(self, name: str, content: bytes) -> str:
+        """Upload the file of a batch.
+
+        Args:
+            name: the name of the file.
+            content: its content.
+
+        Returns:
+            Its id.
+        """
+
+        async def call() -> str:
+            files = self._open().files.with_raw_response
+            said = await files.create(file=(name, content), purpose="batch")
+            return _id(said.http_response.json())
+
+        return await self.reach(call, "file")
+
+    async def create(self, file: str, token: str) -> str:
+        """Create a batch.
+
+        Args:
+            file: the id of its file.
+            token: its token.
+
+        Returns:
+            Its id.
+        """
+
+        async def call() -> str:
+            said = await self._open().batches.with_raw_response.create(
+                completion_window="24h",
+                endpoint="/v1/chat/completions",
+                input_file_id=file,
+                metadata={_TOKEN: token},
+            )
+            return _id(said.http_response.json())
+
+        return await self.reach(call, "batch")
+
+    async def batch(self, batch: str) -> dict[str, Any]:
+        """Return what is known of a batch.
+
+        Args:
+            batch: its id.
+        """
+
+        async def call() -> dict[str, Any]:
+            said = (
+                await self._open().batches.with_raw_response.retrieve(batch)
+            ).http_response.json()
+            _id(said)
+            found: dict[str, Any] = said
+            return found
+
+        return await self.reach(call, "batch")
+
+    async def listed(self, limit: int = LISTED, after: str = "") -> list[dict[str, Any]]:
+        """Return a page of the batches of the account, the newest first.
+
+        Args:
+            limit: how many at most.
+            after: the id of the last one of the page before; ``""`` for the first page.
+        """
+
+        async def call() -> list[dict[str, Any]]:
+            batches = self._open().batches.with_raw_response
+            said = await (batches.list(limit=limit, after=after) if after else
+                          batches.list(limit=limit))  # fmt: skip
+            page = said.http_response.json()
+            if not isinstance(page, dict) or not isinstance(page.get("data"), list):
+                raise ValueError("it has no data")  # noqa: TRY004
+            return [each for each in page["data"] if isinstance(each, dict)]
+
+        return await self.reach(call, "list of batches")
+
+    async def content(self, file: str) -> bytes:
+        """Return the content of a file.
+
+        Args:
+            file: its id.
+        """
+
+        async def call() -> bytes:
+            return (await self._open().files.content(file)).content
+
+        return await self.reach(call, "file")
+
+    async def find(self, noted: NotedBatch) -> str:
+        """Find a batch that may have been created, by its file or its token.
+
+        Args:
+            noted: what is known of it.
+
+        Returns:
+            Its id; ``""`` when there is none.
+        """
+        after = ""
+        while page := await patiently(partial(self.listed, after=after)):
+            for each in page:
+                metadata = each.get("metadata")
+                token = metadata.get(_TOKEN) if isinstance(metadata, dict) else None
+                if token == noted.token or each.get("input_file_id") == noted.file:
+                    return _id(each)
+            after = _id(page[-1])
+            older = page[-1].get("created_at")
+            if len(page) < LISTED or (isinstance(older, int) and older < noted.submitted - DAY_S):
+                break
+        return ""
+
+
+def _id(said: Any) -> str:
+    found = said.get("id") if isinstance(said, dict) else None
+    if not isinstance(found, str) or not found:
+        raise ValueError("it has no id")
+    return found

@@ -1,0 +1,482 @@
+"""Questions that can wait are sent in batches, and nothing is paid for twice."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sabm_mesa import Budget, Connection, KeynesianBeautyContest, Recording, resume
+from sabm_mesa.core.asks import NotedBatch
+from sabm_mesa.errors import BadRequest, BudgetExceeded, LLMError, ParameterError, RunError
+from sabm_mesa.llm import Batches, batch, retry
+from sabm_mesa.llm.batch import name_in_batch
+from sabm_mesa.llm.prices import BATCH_SHARE, Price, PriceTable
+from sabm_mesa.recording import load_runs
+from sabm_mesa.recording.writing import NoRecording
+from sabm_mesa.runs.run import Runs, run_all
+from tests.llm.support import ask, rows
+from tests.llm_server import BatchPlan, LLMServer, stub
+from tests.llm_server.batches import OPERATIONS
+from tests.llm_server.dialects import DIALECTS
+
+RUNS, PLAYERS = 2, 3
+PRICES = '[models]\n"stub" = { input = 1000.0, output = 2000.0 }\n'
+
+
+@pytest.fixture(autouse=True)
+def hardly_any_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in (("FIRST_POLL_S", 0.001), ("LONGEST_POLL_S", 0.01), ("SETTLE_S", 0.02)):
+        monkeypatch.setattr(batch, name, seconds)
+    monkeypatch.setattr(batch, "LOOK_AGAIN_S", 0.001)
+    for module in (batch, retry):
+        monkeypatch.setattr(module, "pause_s", lambda *_: 0.001)
+
+
+def play(path: Path, server: LLMServer, *, gather: bool = True, **options: Any) -> Runs:
+    """Two rounds of some runs; the players speak one by one in the second."""
+    how = {name: options.pop(name) for name in ("budget", "prices") if name in options}
+    parameters = {"n_players": PLAYERS, "n_rounds": 2, "minds": f"llm:stub@{server.url}"} | options
+    with Recording(path) as recording:
+        return run_all(
+            KeynesianBeautyContest, parameters, runs=RUNS, seed=1, recording=recording,
+            connection=Connection(batches=Batches(gather=gather), **how),
+        )  # fmt: skip
+
+
+def data(done: Runs) -> pd.DataFrame:
+    """The data, but for how often something was sent again."""
+    return done.model_frame().drop(columns="retries")
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """The same runs without batches."""
+    with LLMServer() as server:
+        return play(tmp_path_factory.mktemp("alone") / "r", server, gather=False).model_frame()
+
+
+def bill(server: LLMServer) -> int:
+    """How often the same question was answered in batches, at most."""
+    return max(server.batches.bill.values(), default=0)
+
+
+def left(path: Path) -> int:
+    ((n,),) = rows(path, "SELECT count(*) FROM sent")
+    return int(n)
+
+
+def test_a_phase_of_all_runs_is_one_batch(tmp_path: Path, expected: pd.DataFrame) -> None:
+    with LLMServer(batches=BatchPlan(polls=2)) as server:
+        done = play(tmp_path / "r", server)
+        assert [len(each.requests) for each in server.batches.batches] == [RUNS * PLAYERS] * 2
+        assert bill(server) == 1
+    pd.testing.assert_frame_equal(done.model_frame(), expected)
+    assert left(tmp_path / "r") == 0
+
+
+def test_a_batch_is_named_by_what_is_asked(tmp_path: Path) -> None:
+    with LLMServer(batches=BatchPlan()) as server:
+        play(tmp_path / "r", server)
+        (first, *_) = server.batches.batches
+        assert first.requests[0]["custom_id"] == "0-0-act-1-0-0"
+        assert first.requests[0]["url"] == "/v1/chat/completions"
+        ((token, file, found),) = rows(
+            tmp_path / "r", "SELECT token, file, batch FROM batches WHERE batch = 'batch_0'"
+        )
+        assert (first.metadata, first.file, first.id) == ({"sabm": token}, file, found)
+
+
+def test_a_long_name_is_a_hash() -> None:
+    recorder = NoRecording()
+    name = name_in_batch(recorder, ask(question=(1, "act" * 30, 5, 0, 1)))
+    other = name_in_batch(recorder, ask(question=(1, "act" * 30, 5, 1, 1)))
+    assert len(name) == 64
+    assert name != other
+
+
+def once(what: str, at: int = 1) -> Callable[[int, int, dict[str, Any]], str | None]:
+    return lambda number, line, _body: what if (number, line) == (0, at) else None
+
+
+@pytest.mark.parametrize("fault", ["missing", "late", "twice", "429", "500", "error"])
+def test_a_line_may_go_wrong(fault: str, tmp_path: Path, expected: pd.DataFrame) -> None:
+    with LLMServer(batches=BatchPlan(lines=once(fault), shuffle=3)) as server:
+        done = play(tmp_path / "r", server)
+        assert bill(server) == 1
+        again = fault not in {"late", "twice"}
+        assert len(server.batches.batches) == 2 + again
+    pd.testing.assert_frame_equal(data(done), expected.drop(columns="retries"))
+    # A completed batch without a line may have been paid for in full.
+    assert left(tmp_path / "r") == (fault == "missing")
+
+
+@pytest.mark.parametrize("fault", ["429", "500", "lost"])
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_call_may_go_wrong(
+    operation: str, fault: str, tmp_path: Path, expected: pd.DataFrame
+) -> None:
+    plan = BatchPlan(calls=lambda op, n: fault if (op, n) == (operation, 0) else None)
+    with LLMServer(batches=plan) as server:
+        done = play(tmp_path / "r", server)
+        assert bill(server) == 1
+        assert len(server.batches.batches) == 2
+    pd.testing.assert_frame_equal(done.model_frame(), expected)
+
+
+def test_a_batch_that_cannot_be_read_is_left_to_a_resume(
+    tmp_path: Path, expected: pd.DataFrame
+) -> None:
+    plan = BatchPlan(calls=lambda operation, _n: "500" if operation == "poll" else None)
+    with LLMServer(batches=plan) as server:
+        with pytest.raises(LLMError, match=r"batch_0 at .* cannot be read: .* answered 500"):
+            play(tmp_path / "r", server)
+        plan.calls = lambda *_: None
+        done = resume(tmp_path / "r")
+        assert bill(server) == 1
+        assert len(server.batches.batches) == 2
+    pd.testing.assert_frame_equal(done.model_frame(), expected)
+
+
+def test_what_has_expired_is_asked_again(tmp_path: Path, expected: pd.DataFrame) -> None:
+    plan = BatchPlan(ends=lambda n: "expired" if n == 0 else "completed")
+    with LLMServer(batches=plan) as server:
+        done = play(tmp_path / "r", server)
+        # A run whose answers came goes on: its next questions go with those asked again.
+        assert [len(each.requests) for each in server.batches.batches] == [6, 6, 3]
+        assert bill(server) == 1
+    pd.testing.assert_frame_equal(data(done), expected.drop(columns="retries"))
+    assert done.total().retries == 3
+
+
+def test_a_queue_that_is_full_is_waited_for(tmp_path: Path, expected: pd.DataFrame) -> None:
+    with LLMServer(batches=BatchPlan(ends=lambda n: "queue" if n < 2 else "completed")) as server:
+        done = play(tmp_path / "r", server)
+    pd.testing.assert_frame_equal(data(done), expected.drop(columns="retries"))
+
+
+def test_a_batch_that_is_refused_ends_the_runs_with_its_reason(tmp_path: Path) -> None:
+    with LLMServer(batches=BatchPlan(ends=lambda _: "failed")) as server:
+        with pytest.raises(BadRequest, match=r"batch_0 at .* was refused \(The model does not e"):
+            play(tmp_path / "r", server)
+        assert bill(server) == 0
+        server.batches.plan = BatchPlan()
+        resume(tmp_path / "r")
+        assert bill(server) == 1
+    assert left(tmp_path / "r") == 0
+
+
+def test_a_batch_cancelled_from_outside_ends_the_runs_and_loses_nothing(
+    tmp_path: Path, expected: pd.DataFrame
+) -> None:
+    plan = BatchPlan(ends=lambda n: "cancelled" if n == 0 else "completed")
+    with LLMServer(batches=plan) as server:
+        with pytest.raises(LLMError, match=r"batch_0 at .* was cancelled from outside"):
+            play(tmp_path / "r", server)
+        done = resume(tmp_path / "r")
+        assert bill(server) == 1
+        assert sum(len(each.requests) for each in server.batches.batches) == 6 + 3 + 6
+    pd.testing.assert_frame_equal(data(done), expected.drop(columns="retries"))
+    assert left(tmp_path / "r") == 0
+
+
+def test_without_batches_there_is_one_line_before_anything_is_paid(tmp_path: Path) -> None:
+    with LLMServer() as server, pytest.raises(BadRequest, match="has no interface for batches"):
+        play(tmp_path / "r", server)
+    assert server.stats["requests"] == 0
+
+
+def test_one_endpoint_without_batches_is_enough(tmp_path: Path) -> None:
+    with LLMServer(batches=BatchPlan()) as server, LLMServer() as other:
+        minds = {f"llm:stub@{server.url}": 2, f"llm:stub@{other.url}": 1}
+        with pytest.raises(BadRequest, match="leave out --batch"):
+            play(tmp_path / "r", server, minds=minds)
+        assert server.stats["requests"] == other.stats["requests"] == bill(server) == 0
+
+
+def test_each_model_has_its_batch(tmp_path: Path) -> None:
+    with LLMServer(batches=BatchPlan()) as server:
+        minds = {f"llm:stub@{server.url}": 2, f"llm:other@{server.url}": 1}
+        play(tmp_path / "r", server, minds=minds)
+        found = [{line["body"]["model"] for line in b.requests} for b in server.batches.batches]
+        assert found == [{"stub"}, {"other"}] * 2
+
+
+def test_what_a_model_does_not_take_is_mended(tmp_path: Path) -> None:
+    with LLMServer(batches=BatchPlan(), dialect=DIALECTS["gpt5"]) as server:
+        done = play(tmp_path / "r", server, gather=True, max_tokens=50)
+        assert bill(server) == 1
+    assert done.total().retries == 0
+    assert done.mended_requests()[f"llm:stub@{server.url}"]["sent"] == {"max_completion_tokens": 50}
+    assert left(tmp_path / "r") == 0
+
+
+def test_a_refused_prompt_is_data(tmp_path: Path) -> None:
+    def refuses(_body: dict[str, Any]) -> tuple[int, Any]:
+        return 400, {"error": {"code": "content_filter", "message": "refused"}}
+
+    with LLMServer(batches=BatchPlan(), refuses=refuses) as server:
+        done = play(tmp_path / "r", server, n_rounds=1, max_attempts=1)
+    assert done.total().refused == done.total().invalid == RUNS * PLAYERS
+
+
+def test_a_question_that_is_asked_again_is_in_the_next_batch(tmp_path: Path) -> None:
+    def brain(messages: list[dict[str, Any]], body: dict[str, Any]) -> Any:
+        return "nothing" if len(messages) == 2 else stub(messages[:2], body)
+
+    with LLMServer(batches=BatchPlan(), brain=brain) as server:
+        done = play(tmp_path / "r", server, n_rounds=1)
+        assert [len(each.requests) for each in server.batches.batches] == [6, 6]
+    assert (done.total().reasks, done.total().invalid) == (RUNS * PLAYERS, 0)
+
+
+def test_thoughts_are_split_off(tmp_path: Path) -> None:
+    with LLMServer(batches=BatchPlan(), brain=lambda *_: "<think>secret</think>42") as server:
+        play(tmp_path / "r", server, n_rounds=1)
+    assert set(rows(tmp_path / "r", "SELECT raw, thoughts FROM asks")) == {("42", "secret")}
+
+
+def test_a_batch_costs_half(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.toml"
+    prices.write_text(PRICES)
+    with LLMServer(batches=BatchPlan()) as server:
+        alone = play(tmp_path / "a", server, gather=False, n_rounds=1, prices=prices)
+        together = play(tmp_path / "b", server, n_rounds=1, prices=prices)
+    assert together.total().cost_usd == pytest.approx(BATCH_SHARE * alone.total().cost_usd)
+
+
+def test_each_part_of_a_price_has_its_share() -> None:
+    price = Price(2.0, 8.0, cached=1.0, thoughts=4.0, over=((10, Price(20.0, 40.0)),))
+    assert price.times(0.5) == Price(
+        1.0, 4.0, cached=0.5, thoughts=2.0, over=((10, Price(10.0, 20.0)),)
+    )
+    assert PriceTable().in_batches().of("nobody") is None
+    whole, half = PriceTable().of("gpt-4o-mini"), PriceTable().in_batches().of("gpt-4o-mini")
+    assert whole is not None
+    assert half == whole.times(BATCH_SHARE)
+
+
+def test_a_cap_holds_before_a_batch_is_submitted(tmp_path: Path) -> None:
+    with LLMServer(batches=BatchPlan()) as server:
+        with pytest.raises(BudgetExceeded, match="The budget of 4 asks is used up"):
+            play(tmp_path / "r", server, budget=Budget(max_asks=4))
+        assert server.batches.bill.total() <= 4
+        done = resume(tmp_path / "r", connection=Connection(batches=Batches()))
+        assert bill(server) == 1
+    assert done.total().asks == 18
+
+
+def test_a_cap_under_which_a_batch_fits_in_parts(tmp_path: Path) -> None:
+    """The rest uses an amount that was set aside and not spent."""
+    with LLMServer(batches=BatchPlan()) as server:
+        budget = Budget(max_tokens=12_000)
+        done = play(tmp_path / "r", server, budget=budget, n_rounds=1, max_tokens=2000)
+        assert len(server.batches.batches) > 1
+        assert bill(server) == 1
+    assert done.total().asks == RUNS * PLAYERS
+
+
+def test_batches_and_shared_requests_exclude_each_other() -> None:
+    with pytest.raises(ParameterError, match="leave out --share-requests or --batch"):
+        Connection(share_requests=True, batches=Batches())
+
+
+def test_a_run_in_batches_is_recorded() -> None:
+    with LLMServer(batches=BatchPlan()) as server:
+        model = KeynesianBeautyContest(
+            n_players=3, minds=f"llm:stub@{server.url}", recording=False,
+            connection=Connection(batches=Batches()),
+        )  # fmt: skip
+        with pytest.raises(RunError, match="a run with batches is recorded"):
+            model.step()
+
+
+def test_a_large_file_is_several_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: pd.DataFrame
+) -> None:
+    monkeypatch.setattr(batch, "MOST_REQUESTS", 4)
+    with LLMServer(batches=BatchPlan()) as server:
+        done = play(tmp_path / "r", server)
+        assert [len(each.requests) for each in server.batches.batches] == [4, 2, 4, 2]
+    pd.testing.assert_frame_equal(done.model_frame(), expected)
+
+
+# Stops, and going on.
+
+
+def stopped_while(
+    path: Path, server: LLMServer, operation: str, *, when: str = "after", **options: Any
+) -> None:
+    """Play and stop as soon as the server meets an operation."""
+    reached = threading.Event()
+    plan = server.batches.plan
+    plan.met = lambda op, at: reached.set() if (op, at) == (operation, when) else None
+
+    def watch(_models: Any) -> None:
+        if reached.is_set():
+            raise KeyboardInterrupt
+
+    parameters = {"n_players": PLAYERS, "n_rounds": 2, "minds": f"llm:stub@{server.url}"}
+    with Recording(path) as recording, pytest.raises((KeyboardInterrupt, RunError)):
+        run_all(
+            KeynesianBeautyContest, parameters, runs=RUNS, seed=1, recording=recording,
+            connection=Connection(batches=Batches(), **options), watch=watch,
+        )  # fmt: skip
+    plan.met = lambda *_: None
+
+
+@pytest.fixture
+def slow() -> Iterator[LLMServer]:
+    """A server whose batches take their time."""
+    with LLMServer(batches=BatchPlan(polls=10**9)) as server:
+        yield server
+
+
+@pytest.mark.parametrize("gather", [True, False], ids=["with batches", "without"])
+@pytest.mark.parametrize("operation", ["upload", "create", "poll"])
+def test_what_a_stop_left_at_the_provider_is_picked_up(
+    operation: str, gather: bool, slow: LLMServer, tmp_path: Path, expected: pd.DataFrame
+) -> None:
+    stopped_while(tmp_path / "r", slow, operation)
+    slow.batches.plan.polls = 1
+    begun = len(slow.batches.batches)
+    done = resume(tmp_path / "r", connection=Connection(batches=Batches(gather=gather)))
+    assert bill(slow) <= 1
+    assert len(slow.batches.batches) == (max(begun, 1) + 1 if gather else begun)
+    pd.testing.assert_frame_equal(done.model_frame(), expected)
+    assert left(tmp_path / "r") == 0
+
+
+def test_a_stop_says_what_goes_on(
+    slow: LLMServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        stopped_while(tmp_path / "r", slow, "poll")
+    said = [each.message for each in caplog.records if "goes on without" in each.message]
+    assert len(said) == 1
+    assert "batch_0" in said[0]
+
+
+def test_what_is_in_a_batch_is_not_lost_and_counts_once(slow: LLMServer, tmp_path: Path) -> None:
+    from sabm_mesa.runs.rerun import lost_before
+
+    stopped_while(tmp_path / "r", slow, "poll")
+    assert left(tmp_path / "r") == RUNS * PLAYERS
+    runs = load_runs(tmp_path / "r")
+    assert lost_before(runs, None).asks == 0
+    assert lost_before(runs[:1], None).asks == PLAYERS
+    slow.batches.plan.polls = 1
+    budget = Budget(max_asks=18)
+    done = resume(tmp_path / "r", connection=Connection(budget=budget, batches=Batches()))
+    assert done.total().asks == 18
+
+
+def test_a_batch_that_the_provider_has_forgotten_is_asked_again(
+    slow: LLMServer, tmp_path: Path, expected: pd.DataFrame
+) -> None:
+    stopped_while(tmp_path / "r", slow, "poll")
+    slow.batches.batches[0].id = "another"
+    slow.batches.plan.polls = 1
+    done = resume(tmp_path / "r")
+    pd.testing.assert_frame_equal(done.model_frame(), expected)
+
+
+def test_a_batch_far_down_the_list_is_found(slow: LLMServer, tmp_path: Path) -> None:
+    from sabm_mesa.core import engine
+    from sabm_mesa.llm.batch_interface import BatchInterface
+    from sabm_mesa.llm.endpoints import Endpoint
+
+    stopped_while(tmp_path / "r", slow, "poll")
+    slow.batches.batches += [
+        type(slow.batches.batches[0])(f"other_{i}", i, "elsewhere", {}, [], "completed")
+        for i in range(250)
+    ]
+    ((token, submitted),) = rows(tmp_path / "r", "SELECT token, submitted FROM batches")
+    noted = NotedBatch(token, slow.url, "stub", submitted, file="unknown")
+    interface = BatchInterface(Endpoint(slow.url), 30.0)
+
+    async def find(noted: NotedBatch) -> str:
+        return await interface.find(noted)
+
+    assert engine.run(find(noted)) == "batch_0"
+    assert engine.run(find(NotedBatch("none", slow.url, "stub", submitted, "none"))) == ""
+    engine.run(interface.close())
+
+
+def test_the_progress_of_batches_is_a_line(slow: LLMServer, tmp_path: Path) -> None:
+    batches = Batches()
+    said: list[str] = []
+
+    def watch(_models: Any) -> None:
+        if (status := batches.status()) and "batch_0" in status:
+            said.append(status)
+            slow.batches.plan.polls = 1
+
+    parameters = {"n_players": PLAYERS, "minds": f"llm:stub@{slow.url}", "n_rounds": 1}
+    with Recording(tmp_path / "r") as recording:
+        run_all(
+            KeynesianBeautyContest, parameters, runs=RUNS, seed=1, recording=recording,
+            connection=Connection(batches=batches), watch=watch,
+        )  # fmt: skip
+    assert said[0] == "batch of 6 questions (batch_0), 0 done, waiting since 0:00:00"
+    assert batches.status() == ""
+
+
+# Any schedule.
+
+LINES = st.sampled_from([None, None, None, "late", "twice", "429", "500", "error"])
+CALLS = st.sampled_from([None, None, None, None, "429", "500", "lost"])
+SCHEDULES = st.fixed_dictionaries(
+    {
+        "polls": st.integers(0, 3),
+        "shuffle": st.none() | st.integers(0, 9),
+        "lines": st.lists(LINES, min_size=1, max_size=12),
+        "calls": st.lists(CALLS, min_size=1, max_size=12),
+        "ends": st.lists(st.sampled_from(["completed", "expired", "cancelled"]), max_size=3),
+    }
+)
+
+
+def go_on(path: Path, begin: Callable[[], Runs]) -> Runs:
+    """Play, and resume as often as somebody cancels a batch."""
+    play_on = begin
+    while True:
+        try:
+            return play_on()
+        except LLMError as error:
+            if "cancelled from outside" not in str(error):
+                raise
+        play_on = lambda: resume(path)  # noqa: E731
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
+@given(schedule=SCHEDULES)
+def test_whatever_the_server_does_nothing_is_paid_twice(
+    schedule: dict[str, Any], tmp_path_factory: pytest.TempPathFactory, expected: pd.DataFrame
+) -> None:
+    path = tmp_path_factory.mktemp("any") / "r"
+    lines, calls, ends = schedule["lines"], schedule["calls"], schedule["ends"]
+    asked = {"calls": 0}
+
+    def call(_operation: str, _number: int) -> str | None:
+        asked["calls"] += 1
+        return calls[asked["calls"]] if asked["calls"] < len(calls) else None
+
+    plan = BatchPlan(
+        polls=schedule["polls"],
+        shuffle=schedule["shuffle"],
+        lines=lambda n, line, _body: lines[line % len(lines)] if n < 2 else None,
+        calls=call,
+        ends=lambda n: ends[n] if n < len(ends) else "completed",
+    )
+    with LLMServer(batches=plan) as server:
+        done = go_on(path, lambda: play(path, server))
+        assert bill(server) == 1
+        assert server.batches.bill.total() == RUNS * PLAYERS * 2
+    pd.testing.assert_frame_equal(data(done), expected.drop(columns="retries"))
+    assert left(path) == 0
