@@ -263,9 +263,10 @@ class RepeatedBeautyContest(SmartModel):
         fixed = [spec for spec in specs if is_fixed(spec)]
         if not fixed or not self.notice:
             return None
-        numbers = tuple(sorted({float(spec.partition(":")[2]) for spec in fixed}))
+        numbers = {_number(spec.partition(":")[2]) for spec in fixed}
+        known = tuple(sorted(number for number in numbers if number is not None))
         return Notice(
-            numbers if self.told_number else None, len(fixed) if self.told_count else None
+            known if self.told_number and known else None, len(fixed) if self.told_count else None
         )
 
     def after_understand(self, player: Player, rules: Decision) -> None:
@@ -352,3 +353,11 @@ def _read_revealed(given: Any) -> tuple[str, ...]:
     names = given.split(",") if isinstance(given, str) else [str(name) for name in given]
     found = {check_choice("revealed", name.strip(), REVEALED) for name in names if name.strip()}
     return tuple(name for name in REVEALED if name in found)
+
+
+def _number(text: str) -> float | None:
+    """The number that a fixed mind chooses; None when its answer is no number."""
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -217,6 +217,8 @@ def test_fixed_opponents_with_different_numbers() -> None:
     notice = str(model.players[0].observe().placeholders(model.book)["notice"])
 
     assert notice.endswith("chooses the same one of these numbers in every round: 0, 50.")
+    unusable = contest(minds={"classical": 2, "fixed:x": 1})
+    assert unusable.notice_to(unusable.players[0]) == Notice(None, None)
 
 
 def test_nobody_is_told_of_oneself_as_fixed() -> None:
