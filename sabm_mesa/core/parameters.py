@@ -235,6 +235,26 @@ def checking(constructor: F, in_the_end: Callable[[Any], None] | None = None) ->
     return checked  # type: ignore[return-value]  # the same signature
 
 
+def whole_signature(constructor: Callable[..., None], cls: type) -> inspect.Signature:
+    """The signature of a constructor with the parameters of the base class instead of ``**…``.
+
+    Mesa's `SolaraViz` and ``help`` read it.
+
+    Args:
+        constructor: the constructor of the class.
+        cls: the class, which may not have it yet.
+    """
+    own = list(inspect.signature(inspect.unwrap(constructor)).parameters.values())
+    if own[-1].kind is not inspect.Parameter.VAR_KEYWORD:
+        return inspect.Signature(own)
+    names = {each.name for each in own}
+    base = inspect.signature(getattr(cls.__mro__[1], "__init__")).parameters.values()  # noqa: B009 - for mypy
+    more = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in base if each.name not in names
+    ]
+    return inspect.Signature([*own[:-1], *more])
+
+
 def check_values(model: type, given: Mapping[str, Any]) -> dict[str, Any]:
     """Values of parameters, checked as by the constructor of a model class.
 

@@ -22,7 +22,7 @@ from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core import engine
 from sabm_mesa.core.answers import Format, Rung
 from sabm_mesa.core.jsonable import json_roundtrip
-from sabm_mesa.core.parameters import bind, check_int, checking
+from sabm_mesa.core.parameters import bind, check_int, checking, whole_signature
 from sabm_mesa.core.prompts import NO_PERSONA, PromptBook
 from sabm_mesa.core.scheduler import SIMULTANEOUS, Phase, run_phase
 from sabm_mesa.core.streams import Seed, entropy
@@ -180,6 +180,7 @@ class SmartModel(mesa.Model):
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
             own = checking(vars(cls)["__init__"], in_the_end=SmartModel.check_made)
+            setattr(own, "__signature__", whole_signature(own, cls))  # noqa: B010 - for mypy
             setattr(cls, "__init__", own)  # noqa: B010 - for mypy
 
     def __new__(cls, *args: Any, **given: Any) -> SmartModel:

@@ -96,7 +96,7 @@ def controls_of(scenario: type[SmartModel]) -> list[Control]:
     texts = arguments(scenario)
     known = _options(scenario)
     made_by = next(cls for cls in scenario.__mro__ if "__init__" in vars(cls))
-    own = inspect.signature(vars(made_by)["__init__"]).parameters
+    own = inspect.signature(inspect.unwrap(vars(made_by)["__init__"])).parameters
     found = []
     for name, parameter in parameters_of(scenario).items():
         if name in LEFT_OUT:

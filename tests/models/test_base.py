@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import inspect
 import json
 import subprocess
 import sys
@@ -326,3 +327,26 @@ def test_a_model_that_is_gone_leaves_nothing_behind() -> None:
     del model
     gc.collect()
     assert seen() is None
+
+
+# Mesa's own page.
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Solara's, on the source of Mesa
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_mesas_own_page_shows_every_scenario(name: str) -> None:
+    import solara
+    from mesa.visualization import SolaraViz
+
+    model = scenario(name)(n_rounds=2, rng=1)
+    players = {"type": "SliderInt", "label": "Rounds", "value": 2, "min": 1, "max": 4, "step": 1}
+    page = SolaraViz(model, components=[], model_params={"n_rounds": players, "rng": 1})
+    _, rendered = solara.render(page, handle_error=False)
+    rendered.close()
+
+
+def test_the_signature_of_a_constructor_has_the_parameters_of_its_base() -> None:
+    names = inspect.signature(scenario("kbc").__init__).parameters
+
+    assert {"self", "n_players", "reward_rule", "minds", "rng", "recording"} <= set(names)
+    assert all(each.kind is not each.VAR_KEYWORD for each in names.values())
