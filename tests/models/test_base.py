@@ -334,14 +334,14 @@ def test_a_model_that_is_gone_leaves_nothing_behind() -> None:
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Solara's, on the source of Mesa
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_mesas_own_page_shows_every_scenario(name: str) -> None:
+def test_the_controls_of_mesas_own_page_take_every_scenario(name: str) -> None:
     import solara
-    from mesa.visualization import SolaraViz
+    from mesa.visualization.solara_viz import ModelCreator
 
     model = scenario(name)(n_rounds=2, rng=1)
-    players = {"type": "SliderInt", "label": "Rounds", "value": 2, "min": 1, "max": 4, "step": 1}
-    page = SolaraViz(model, components=[], model_params={"n_rounds": players, "rng": 1})
-    _, rendered = solara.render(page, handle_error=False)
+    rounds = {"type": "SliderInt", "label": "Rounds", "value": 2, "min": 1, "max": 4, "step": 1}
+    controls = ModelCreator(solara.reactive(model), {"n_rounds": rounds, "rng": 1})
+    _, rendered = solara.render(controls, handle_error=False)
     rendered.close()
 
 
