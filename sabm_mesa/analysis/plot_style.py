@@ -301,7 +301,9 @@ def to_png(figure: Figure) -> bytes:
     """
     picture = BytesIO()
     figure.set_dpi(DPI)
-    FigureCanvasAgg(figure).print_png(picture)  # type: ignore[no-untyped-call]  # of matplotlib
+    fast = {"compress_level": 1}  # a fifth of the time to draw for a sixth more bytes
+    canvas = FigureCanvasAgg(figure)
+    canvas.print_png(picture, pil_kwargs=fast)  # type: ignore[no-untyped-call]  # of matplotlib
     return picture.getvalue()
 
 
