@@ -181,3 +181,18 @@ def test_players_of_several_minds_are_told_apart_in_the_data() -> None:
     assert list(frame["mind"]) == ["classical", "classical", "fixed:0", "fixed:0"] * 2
     assert set(frame.loc[frame["mind"] == "fixed:0", "choice"]) == {0}
     assert {m.text for m in model.said if m.sender > 2} == {"0"}
+
+
+def test_language_models_are_asked_with_the_published_settings() -> None:
+    settings = KeynesianBeautyContest(n_players=2, rng=1, recording=False).parameters
+
+    assert {name: settings[name] for name in ("temperature", "max_tokens", "top_p")} == {
+        "temperature": 0.7, "max_tokens": 256, "top_p": 1.0
+    }  # fmt: skip
+
+
+def test_nobody_has_won_before_the_first_round() -> None:
+    model = KeynesianBeautyContest(n_players=2, rng=1, recording=False)
+
+    assert model.n_winners == 0
+    assert not any(player.won for player in model.players)
