@@ -6,6 +6,7 @@ says what will not work, and matters only to users that need it.
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import shlex
@@ -34,9 +35,9 @@ from sabm_mesa.errors import (
     key,
 )
 from sabm_mesa.llm.client import Completion, Request
-from sabm_mesa.llm.endpoints import URL_VARIABLE, endpoint_url
+from sabm_mesa.llm.endpoints import OPENAI_URL, URL_VARIABLE, endpoint_url
 from sabm_mesa.llm.openai_client import OpenAIClient
-from sabm_mesa.llm.prices import PriceTable
+from sabm_mesa.llm.prices import PriceClient, PriceTable
 from sabm_mesa.minds.files.client import SupervisorClient
 from sabm_mesa.minds.files.isolation import (
     DEMANDED,
@@ -275,10 +276,11 @@ def endpoint(base_url: str | None, model: str | None, timeout_s: float) -> Check
 
 async def _ask(client: OpenAIClient, model: str | None) -> str:
     """Ask one tiny question and return the outcome."""
+    prices = PriceTable(url=client.endpoint.url or OPENAI_URL)
     try:
         request = replace(TINY, model=model or await _some_model(client))
         try:
-            done = await client.complete(request)
+            done = await PriceClient(client, prices).complete(request)
         except BadRequest as error:
             raise BadRequest(f"{error}{await _other_models(client, model)}") from None
     finally:
@@ -313,11 +315,7 @@ def in_words(done: Completion) -> str:
         done: its answer.
     """
     tokens = f"{done.prompt_tokens} tokens sent, {done.completion_tokens} received"
-    price = PriceTable().of(done.model)
-    cost = "price unknown"
-    if price is not None:
-        dollars = price.cost(done.prompt_tokens, done.cached_tokens, done.completion_tokens)
-        cost = f"${dollars:.6f}"
+    cost = "price unknown" if math.isnan(done.cost_usd) else f"${done.cost_usd:.6f}"
     return f"{done.model} answered in {done.latency_s:.1f} s ({tokens}, {cost})"
 
 
