@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sabm_mesa import KeynesianBeautyContest, Recorded, replay
@@ -16,6 +16,8 @@ from sabm_mesa.llm import Completion, Request
 from sabm_mesa.llm.reading import read_completion
 from sabm_mesa.minds.llm import LLMMind
 from tests.core.support import Priced
+from tests.llm_server import writer
+from tests.runs.reruns import SMALL
 
 
 @pytest.mark.parametrize(
@@ -134,6 +136,40 @@ def test_no_byte_of_a_thought_is_ever_sent_or_said(
     sent = "".join(text for request in client.requests for _, text in request.messages)
     said = "".join(message.text for message in model.said)
     assert len(client.requests) >= 9
+    assert "zq" not in sent + said
+
+
+class Talker(Thinker):
+    """The same, with answers that are made for the question where one of 33 is drawn."""
+
+    async def complete(self, request: Request) -> Completion:
+        thought, form, answer, reason = next(self.answers)
+        if answer == "33":
+            messages = [{"role": role, "content": text} for role, text in request.messages]
+            made = writer(messages, {"messages": messages})
+            answer = made if isinstance(made, str) else made[0]
+        self.requests.append(request)
+        message = FORMS[form](f"zq{thought}zq", answer)
+        body = {"choices": [{"message": message, "finish_reason": reason}]}
+        return read_completion(body, request, 0.0)
+
+
+@pytest.mark.parametrize("name", SMALL)
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(answers=st.lists(drawn, min_size=1, max_size=20))
+def test_no_scenario_sends_or_says_a_thought(
+    name: str, answers: list[tuple[str, str, str, str]]
+) -> None:
+    kind, parameters = SMALL[name]
+    client = Talker(answers)
+    model = kind(
+        **parameters | {"n_rounds": 2}, minds=LLMMind("thinker", client), rng=1, recording=False
+    )
+    model.run_model()
+
+    sent = "".join(text for request in client.requests for _, text in request.messages)
+    said = "".join(str(message) for message in getattr(model, "said", ()))
+    assert client.requests
     assert "zq" not in sent + said
 
 
