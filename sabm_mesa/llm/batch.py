@@ -414,6 +414,7 @@ class Batches:
         batch = self._batches[noted.token] = _Batch(noted, interface, len(questions))
         for each in questions:
             each.batch.set_result(batch)
+        batch.over.add_done_callback(lambda _: self._batches.pop(noted.token, None))
         sending = self._send(batch, questions, content)
         batch.task = asyncio.create_task(self._run(batch, sending))
 

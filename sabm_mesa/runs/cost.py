@@ -315,7 +315,8 @@ def one_by_one(scenario: type[SmartModel], plans: Iterable[tuple[Mapping[str, An
     for parameters, runs in plans:
         model, stubs = dry_run(scenario, parameters, {})
         together = [phase.name for phase in model.phases if phase.order == SIMULTANEOUS]
-        times = runs * (model.n_rounds / (model.round + 1) if model.running else 1)
+        # A long run is played in part; one without paid minds not at all, and it has no stubs.
+        times = runs * (model.n_rounds / max(1, model.round + 1) if model.running else 1)
         for stub in stubs:
             for phase, n in stub.phases.items():
                 asks += n * times

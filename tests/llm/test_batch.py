@@ -34,6 +34,7 @@ def hardly_any_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, seconds in (("FIRST_POLL_S", 0.001), ("LONGEST_POLL_S", 0.01), ("SETTLE_S", 0.02)):
         monkeypatch.setattr(batch, name, seconds)
     monkeypatch.setattr(batch, "LOOK_AGAIN_S", 0.001)
+    monkeypatch.setattr(batch, "PATIENCE", 8)
     for module in (batch, retry):
         monkeypatch.setattr(module, "pause_s", lambda *_: 0.001)
 
@@ -116,8 +117,9 @@ def test_a_line_may_go_wrong(fault: str, tmp_path: Path, expected: pd.DataFrame)
     assert left(tmp_path / "r") == (fault == "missing")
 
 
-@pytest.mark.parametrize("fault", ["429", "500", "lost"])
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("fault", ["lost", "429", "500"])
 def test_a_call_may_go_wrong(
     operation: str, fault: str, tmp_path: Path, expected: pd.DataFrame
 ) -> None:
@@ -454,7 +456,8 @@ def go_on(path: Path, begin: Callable[[], Runs]) -> Runs:
         play_on = lambda: resume(path)  # noqa: E731
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
+@pytest.mark.slow
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(schedule=SCHEDULES)
 def test_whatever_the_server_does_nothing_is_paid_twice(
     schedule: dict[str, Any], tmp_path_factory: pytest.TempPathFactory, expected: pd.DataFrame

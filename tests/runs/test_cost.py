@@ -24,7 +24,15 @@ from sabm_mesa.errors import MindSpecError, ParameterError, RecordingError, Unkn
 from sabm_mesa.llm import Completion
 from sabm_mesa.llm.budget import ANSWER_TOKENS
 from sabm_mesa.models.registry import SCENARIOS, scenario
-from sabm_mesa.runs.cost import Cost, Estimate, Range, dry_run, estimate, measure_pilot
+from sabm_mesa.runs.cost import (
+    Cost,
+    Estimate,
+    Range,
+    dry_run,
+    estimate,
+    measure_pilot,
+    one_by_one,
+)
 from tests.core.support import PICK, Priced, Tiny
 from tests.llm_server import nonsense, writer
 from tests.llm_server.stub import SENTENCES
@@ -497,3 +505,12 @@ def test_examples_are_legal() -> None:
 def _specs(model: Any) -> set[Any]:
     _, (stub,) = dry_run(model, LLM, {})
     return {spec for specs in stub.specs.values() for spec in specs}
+
+
+def test_what_goes_one_by_one_is_told_as_a_share_of_all_questions() -> None:
+    llm = {"n_players": 4, "n_rounds": 3, "minds": "llm:stub"}
+    said = one_by_one(KeynesianBeautyContest, [(llm, 2), (llm | {"n_players": 5}, 1)])
+    # Talk in two of three rounds: 2 runs of 4 players, and one of 5.
+    assert said == "communicate goes one by one: about 26 of 65 questions cannot be batched."
+    assert one_by_one(KeynesianBeautyContest, [(llm | {"n_rounds": 1}, 1)]) == ""
+    assert one_by_one(KeynesianBeautyContest, [(llm | {"minds": "classical"}, 9)]) == ""
