@@ -32,6 +32,8 @@ from sabm_mesa.llm.client import Client, Completion, Request
 
 THOUGHTS = 16_384
 """Tokens that a model is allowed for its thoughts, once it turns out to think."""
+UNSURE = 4096
+"""The same for a model of which nothing but the end at the limit is known: it may not think."""
 LEAST = 256
 """Fewer tokens are no room: where a server takes no more, it is left at its limit."""
 _TOO_LARGE = re.compile(
@@ -129,7 +131,7 @@ class MakeRoomClient:
         if done.stopped or not is_cut_off(done) or (room.known and room.tokens <= given):
             return done
         try:
-            _, again = await self._complete(request, room.tokens or room.most)
+            _, again = await self._complete(request, room.tokens or min(UNSURE, room.most))
         except (LLMError, BudgetExceeded):  # what came is paid for, and recorded
             return done
         except asyncio.CancelledError:

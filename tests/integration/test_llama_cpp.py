@@ -101,14 +101,3 @@ def test_noise_as_plain_text_is_counted_and_never_a_number(endpoint: str, tmp_pa
     assert attempts == model.total.asks + model.total.reasks
     assert unread >= model.total.invalid
     assert invented == 0
-
-
-def test_the_doctor_tells_how_it_answers(endpoint: str) -> None:
-    outcome = subprocess.run(
-        [sys.executable, "-m", "sabm_mesa", "doctor", "--minds", f"llm:tiny@{endpoint}", "--json"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    (told,) = json.loads(outcome.stdout)["minds"]
-    assert (told["schema"], told["different_answers"]) == ("enforced", 1)
-    assert told["dialect"] == {"response_format": "json_object with a schema"}
-    assert told["completion_tokens"] > 0

@@ -10,7 +10,7 @@ import pytest
 from sabm_mesa import BertrandCompetition, KeynesianBeautyContest, Recorded, replay, resume
 from sabm_mesa.errors import BadRequest, BudgetExceeded, ParameterError
 from sabm_mesa.llm import Budget, Completion, Connection, ScriptedClient, close_all, connect
-from sabm_mesa.llm.thinking import THOUGHTS, MakeRoomClient, ThoughtRoom
+from sabm_mesa.llm.thinking import THOUGHTS, UNSURE, MakeRoomClient, ThoughtRoom
 from tests.llm.support import ask, complete, contest, outcomes, rows
 from tests.llm_server import LLMServer
 from tests.llm_server.dialects import openai_error
@@ -37,7 +37,7 @@ def test_a_run_with_the_limit_of_the_paper_works(
     assert (model.total.asks, model.total.reasks, model.total.retries) == (9, 0, 3)
     assert model.total.invalid == 0
     assert sent[0] == 256
-    assert set(sent[3:]) == {256 + THOUGHTS}
+    assert set(sent[6:]) == {256 + THOUGHTS}
     assert MARK not in texts + "".join(message.text for message in model.said)
     assert [record.message.count("allowed 16384 tokens") for record in caplog.records] == [1]
 
@@ -152,7 +152,7 @@ def test_a_model_that_is_cut_off_and_does_not_think_keeps_its_answer() -> None:
     first, second = (complete(makes_room, ask(max_tokens=4))[0] for _ in range(2))
     assert (first.text, first.cost_usd, first.retries) == ("A long sto", 3.0, 1)
     assert (second.text, second.retries) == ("Another lo", 0)
-    assert [request.room for request in client.requests] == [0, THOUGHTS, 0]
+    assert [request.room for request in client.requests] == [0, UNSURE, 0]
 
 
 def test_what_came_is_kept_when_a_cap_leaves_no_room_for_more() -> None:
