@@ -10,6 +10,7 @@ import pytest
 from sabm_mesa import KeynesianBeautyContest, resume
 from sabm_mesa.errors import BadRequest
 from sabm_mesa.llm import close_all
+from sabm_mesa.llm.dialect import Dialect
 from sabm_mesa.llm.retry import RetryClient
 from sabm_mesa.runs.sweep import sweep
 from tests.llm.support import Chain, ask, complete, first_question, outcomes, rows
@@ -51,6 +52,15 @@ TAKEN = {"groq", "azure_2024"}
 @pytest.fixture(autouse=True)
 def hardly_any_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RetryClient, "_wait", lambda *_: 0.001)
+
+
+def test_words_on_the_form_of_an_answer_blame_no_other_parameter() -> None:
+    refusal = {"error": {"message": "This model does not support that response format."}}
+    plain = {"temperature": 0.5, "max_tokens": 9}
+
+    assert Dialect("here", "m").learn(plain, 400, refusal) == ""
+    told = Dialect("here", "m").learn({**plain, "response_format": SCHEMA}, 400, refusal)
+    assert told == "response_format"
 
 
 def test_every_dialect_is_tested() -> None:
