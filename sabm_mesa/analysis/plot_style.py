@@ -27,6 +27,7 @@ from matplotlib.ticker import MaxNLocator
 from pandas.api.types import is_numeric_dtype
 
 from sabm_mesa.analysis.statistics import CONFIDENCE, bootstrap_mean_by_round
+from sabm_mesa.errors import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +81,7 @@ def new_figure(title: str, subtitle: str = "", *, height: float, width: float = 
     Returns:
         A figure in constrained layout, to which the caller adds axes.
     """
-    lines = textwrap.wrap(subtitle, int((width - 2 * _MARGIN) * _CHARACTERS_PER_INCH))
+    lines = textwrap.wrap(one_line(subtitle), int((width - 2 * _MARGIN) * _CHARACTERS_PER_INCH))
     title_height = 1.3 * TITLE / 72
     head = _MARGIN + title_height + len(lines) * 1.3 * SUBTITLE / 72
     total = height + head
@@ -267,7 +268,7 @@ def line_charts(
 
 
 def _line_chart(model_data: pd.DataFrame, column: str, subtitle: str) -> Figure:
-    words = column.replace("_", " ")
+    words = one_line(column.replace("_", " "))
     data = model_data[["run", "round"]].assign(value=model_data[column].astype(float))
     rounds, several = sorted(set(data["round"])), len(set(data["run"])) > 1
     subtitle = with_runs(subtitle, data) if several else subtitle
