@@ -22,6 +22,7 @@ from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import ParameterError, RecordingError
 from sabm_mesa.llm import Connection
 from sabm_mesa.llm.budget import most_of
+from sabm_mesa.llm.endpoints import OPENAI_URL
 from sabm_mesa.llm.prices import PriceTable
 from sabm_mesa.minds.embedding import embedding_model
 from sabm_mesa.minds.recorded import RecordedMind
@@ -344,7 +345,7 @@ def spent_before(found: Sequence[RecordedRun], prices: str | Path | None) -> Usa
                 continue
             contents = [content for _, content in run.messages(row)]
             limit = 0 if embeds else run.limit(row)
-            assumed = most_of(contents, limit, table.of(name))
+            assumed = most_of(contents, limit, table.at(_address(run, row["mind"])).of(name))
             spent.add(
                 Usage(
                     prompt_tokens=max(0, assumed.tokens - row["completion_tokens"])
@@ -354,6 +355,13 @@ def spent_before(found: Sequence[RecordedRun], prices: str | Path | None) -> Usa
                 )
             )
     return spent
+
+
+def _address(run: RecordedRun, spec: str) -> str:
+    """The address that a language model was asked at."""
+    named = next(iter(endpoints_in(spec)), "")
+    listed: Mapping[str, str] = run.connection.get("endpoints", {})
+    return listed.get(named, named) or run.connection.get("base_url") or OPENAI_URL
 
 
 def _continue(

@@ -1,5 +1,6 @@
 """Cases in which a continued run could silently become another one."""
 
+import json
 import os
 import sqlite3
 from contextlib import closing
@@ -136,6 +137,26 @@ def test_a_budget_of_the_caller_is_not_changed_and_what_was_assumed_is_assumed_a
         assert more.budget is not None
         assert more.budget.spent.asks == 0
         assert server.stats["status_200"] == 6
+
+
+MISTRAL = "https://api.mistral.ai/v1"
+
+
+@pytest.mark.parametrize(("named", "has_price"), [(MISTRAL, True), ("lab", True), ("home", False)])
+def test_what_was_spent_is_priced_as_where_it_was_asked(tmp_path, named, has_price) -> None:
+    path, model = tmp_path / "r.sqlite", "mistral-small-latest"
+    with LLMServer() as server:
+        run_on = Connection(server.url)
+        KeynesianBeautyContest(
+            n_players=2, n_rounds=1, minds="llm:stub", rng=1, recording=path, connection=run_on
+        ).run_model()
+    change(
+        path, f"UPDATE asks SET prompt_tokens = 0, cost_usd = NULL, mind = 'llm:{model}@{named}'"
+    )
+    listed = json.dumps({"endpoints": {"lab": MISTRAL, "home": "http://127.0.0.1:8000/v1"}})
+    change(path, f"UPDATE runs SET connection = '{listed}'")
+
+    assert (spent_before(load_runs(path), None).cost_usd > 0) == has_price
 
 
 def test_a_mind_that_learns_remembers_what_is_recorded(tmp_path) -> None:
