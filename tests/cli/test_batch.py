@@ -22,6 +22,7 @@ def table(folder: Path, name: str = "model.csv") -> pd.DataFrame:
 
 
 @pytest.mark.slow
+@pytest.mark.check_once
 def test_five_runs_in_batches_give_the_data_of_five_runs(
     sabm: Sabm, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -40,6 +41,7 @@ def test_five_runs_in_batches_give_the_data_of_five_runs(
 
 
 @pytest.mark.slow
+@pytest.mark.check_once
 def test_a_sweep_gathers_all_its_runs(sabm: Sabm, tmp_path: Path) -> None:
     with LLMServer(batches=BatchPlan()) as server:
         sweep = (
@@ -134,6 +136,7 @@ def killing(operation: str, when: str, child: list[int]) -> Callable[[str, str],
 
 
 @pytest.mark.slow
+@pytest.mark.check_once
 @pytest.mark.parametrize("boundary", BOUNDARIES, ids=" ".join)
 def test_a_process_that_is_killed_pays_nothing_twice(
     boundary: tuple[str, str], sabm: Sabm, tmp_path: Path, expected: pd.DataFrame
@@ -154,6 +157,7 @@ def test_a_process_that_is_killed_pays_nothing_twice(
 
 
 @pytest.mark.slow
+@pytest.mark.check_once
 @pytest.mark.parametrize("at", [1, 8, 15])
 def test_a_process_that_dies_before_it_has_recorded_its_answers(
     at: int, sabm: Sabm, tmp_path: Path, expected: pd.DataFrame
