@@ -23,7 +23,7 @@ from tests.llm_server import LLMServer
 
 SMALL: dict[type[SmartModel], dict[str, Any]] = {
     KeynesianBeautyContest: {"n_players": 6, "n_rounds": 4},
-    BertrandCompetition: {"n_rounds": 23},
+    BertrandCompetition: {"n_rounds": 23, "told_range": True},
     EmergencyEvacuation: {"n_people": 5, "n_rounds": 4, "width": 9, "height": 9},
     RepeatedBeautyContest: {"n_players": 6, "n_rounds": 4, "elicitation": "full"},
     PublicGoods: {"n_players": 6, "n_rounds": 9},
