@@ -151,7 +151,7 @@ class PriceTable:
         self.date = self._built_in.date
         self._own = {} if path is None else _prices(_own(path), str(path))
         self._places = self._built_in.at(url)
-        self._found: dict[str, Price | None] = {}
+        self._found: dict[tuple[str, ...], Price | None] = {}
         self._share = 1.0
 
     def at(self, url: str | None) -> PriceTable:
@@ -171,7 +171,7 @@ class PriceTable:
         return table
 
     def of(self, *models: str) -> Price | None:
-        """The price of the first of these names that the table knows.
+        """The price of the first of these names that the user's file has, or else the table.
 
         A name with a date at its end has the price of the name without it, unless the table
         lists it itself. Models in files are free.
@@ -179,21 +179,18 @@ class PriceTable:
         Args:
             models: names of one model: as served, as requested.
         """
-        for model in models:
-            if model not in self._found:
-                price = self._look_up(model)
-                self._found[model] = price.times(self._share) if price else None
-            if (price := self._found[model]) is not None:
-                return price
-        return None
+        if models not in self._found:
+            prices = (find(model) for find in (self._find_own, self._find) for model in models)
+            price = next((each for each in prices if each is not None), None)
+            self._found[models] = price.times(self._share) if price else None
+        return self._found[models]
 
-    def _look_up(self, model: str) -> Price | None:
+    def _find_own(self, model: str) -> Price | None:
         if model.startswith(IN_A_FILE):
             return _FREE
-        undated = _DATED.sub("", model)
-        own = self._own.get(model) or self._own.get(undated)
-        if own is not None:
-            return own
+        return self._own.get(model) or self._own.get(_DATED.sub("", model))
+
+    def _find(self, model: str) -> Price | None:
         name = model.lower().removeprefix("models/")
         for place in self._places:
             for each in (name, name.removeprefix(f"{place.name}/")):

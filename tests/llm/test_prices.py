@@ -192,6 +192,19 @@ def test_the_users_own_entries_replace_the_built_in_ones(tmp_path: Path) -> None
     assert PriceTable(path).of("m") == Price(1.0, 2.0, None, 3.0, 4.0)
 
 
+def test_an_own_price_of_the_name_that_was_asked_for_goes_before_a_built_in_one(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text('[models]\n"my-deployment" = { input = 9, output = 90 }\n')
+    for url in (AZURE, OWN_SERVER):
+        table = PriceTable(path, url)
+        assert table.of("gpt-4o-2024-08-06", "my-deployment") == Price(9.0, 90.0)
+        assert table.of("gpt-4o-2024-08-06", "gpt-4o") == PriceTable(None, url).of("gpt-4o")
+    done = Completion("", model="gpt-4o-2024-08-06", prompt_tokens=10**6)
+    assert cost(done, path, "my-deployment") == 9.0
+
+
 BAD = {
     "not TOML": "models = ",
     "no text": b"\xff\xfe\x00",
