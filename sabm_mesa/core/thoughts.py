@@ -50,6 +50,16 @@ def ends_thought(text: str) -> bool:
     return mark is not None and mark["end"] is not None
 
 
+def begins_thought(text: str) -> bool:
+    """Whether a text begins with the first mark of a thought.
+
+    Args:
+        text: the text of a mind.
+    """
+    mark = _MARK.match(text.lstrip())
+    return mark is not None and mark["begin"] is not None
+
+
 class Split(NamedTuple):
     """An answer and the thoughts that came with it.
 

@@ -259,6 +259,8 @@ def connect(
     connection: Connection | None = None,
     model: str = "",
     before: str = "",
+    *,
+    thought: bool = False,
 ) -> Client:
     """The chain of clients for an endpoint.
 
@@ -268,6 +270,7 @@ def connect(
         connection: how endpoints are reached; the defaults when None.
         model: the name of the model, to check that a budget in dollars can be kept.
         before: the provenance of the last answer of a recorded run that goes on, as JSON.
+        thought: whether answers of that run have thoughts.
 
     Raises:
         MissingKey: when the endpoint needs a key and the environment has none.
@@ -295,7 +298,7 @@ def connect(
         told = json.loads(before)
         asked, sent = told.get("asked", told["sent"]), told["sent"]
         sender.dialect(model).adopt(asked, sent)
-        room.adopt(asked, sent)
+        room.adopt(asked, sent, thought=thought)
     client: Client = NoteSentClient(FinishInFlightClient(sender), prices)
     client = PriceClient(client, prices)
     if how.budget is not None:

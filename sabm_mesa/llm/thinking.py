@@ -26,7 +26,7 @@ from dataclasses import replace
 from typing import Any
 
 from sabm_mesa.core.answers import BY_LENGTH
-from sabm_mesa.core.thoughts import ends_thought, split_thoughts
+from sabm_mesa.core.thoughts import begins_thought, ends_thought, split_thoughts
 from sabm_mesa.errors import BadRequest, BudgetExceeded, LLMError
 from sabm_mesa.llm.client import Client, Completion, Request
 
@@ -54,7 +54,7 @@ class ThoughtRoom:
     Attributes:
         tokens: those tokens; 0 as long as it is not known to think.
         most: the most that the server takes.
-        opened: whether its template begins a thought, so that the answer has only its end.
+        opened: whether a thought may have no first mark, since the template of the model begins it.
         known: whether it is known if it thinks.
     """
 
@@ -62,15 +62,22 @@ class ThoughtRoom:
         self._where, self._model = where, model
         self.tokens, self.most, self.opened, self.known = 0, THOUGHTS, False, False
 
+    def notice_marks(self, done: Completion) -> None:
+        """Learn from the marks in an answer.
+
+        Args:
+            done: the answer.
+        """
+        texts = [each.text for each in done.parts or (done,)]
+        self.opened = self.opened or any(map(ends_thought, texts))
+
     def notice(self, done: Completion, max_tokens: int) -> None:
-        """Learn from an answer.
+        """Learn from an answer that had a limit whether the model thinks.
 
         Args:
             done: the answer.
             max_tokens: the limit of the answer.
         """
-        texts = [each.text for each in done.parts or (done,)]
-        self.opened = self.opened or any(map(ends_thought, texts))
         self.known = self.known or is_thoughtful(done) or not is_cut_off(done)
         if not self.tokens and self.most and is_thoughtful(done):
             self.tokens = self.most
@@ -80,13 +87,18 @@ class ThoughtRoom:
                 self._model, self._where, self.tokens, max_tokens,
             )  # fmt: skip
 
-    def adopt(self, asked: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
+    def adopt(
+        self, asked: Mapping[str, Any], sent: Mapping[str, Any], *, thought: bool = False
+    ) -> None:
         """Take over what a recorded run learned.
 
         Args:
             asked: the parameters of a request as they were asked for.
             sent: the same as they were sent.
+            thought: whether answers had thoughts. The recording has no marks, so a template may
+                have begun them.
         """
+        self.opened = self.opened or thought
         before, after = (_limit(each) for each in (asked, sent))
         if before and after and after > before and "max_thought_tokens" not in asked:
             self.tokens = self.most = after - before
@@ -121,9 +133,7 @@ class MakeRoomClient:
             LLMError: raised by the client.
             BudgetExceeded: raised by the client.
         """
-        if not request.max_tokens:
-            return await self._client.complete(request)
-        if request.max_thought_tokens is not None:
+        if not request.max_tokens or request.max_thought_tokens is not None:
             return self._without_thought(await self._client.complete(request))
         room = self._room
         given, done = await self._complete(request, room.tokens)
@@ -161,11 +171,20 @@ class MakeRoomClient:
 
     def _without_thought(self, done: Completion) -> Completion:
         """The completion, with a text that was cut off before its thought ended as a thought."""
+        self._room.notice_marks(done)
         parts = tuple(map(self._without_thought, done.parts))
-        cut_off = self._room.opened and done.finish_reason == BY_LENGTH
-        if not cut_off or ends_thought(done.text):
+        if not self._room.opened or done.finish_reason != BY_LENGTH or is_apart(done):
             return replace(done, parts=parts) if parts else done
-        return replace(done, text="", thoughts=f"{done.thoughts}{done.text}", parts=parts)
+        return replace(done, text="", thoughts=done.text, parts=parts)
+
+
+def is_apart(done: Completion) -> bool:
+    """Whether thoughts are known from the answer: by a mark, or by a field of their own.
+
+    Args:
+        done: the answer.
+    """
+    return bool(done.thoughts) or begins_thought(done.text) or ends_thought(done.text)
 
 
 def is_thoughtful(done: Completion) -> bool:

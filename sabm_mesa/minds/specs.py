@@ -381,19 +381,22 @@ def _classical(name: str, context: MindContext) -> MindMaker:
 
 def _language_model(spec: str, rest: str, context: MindContext) -> LLMMind:
     name, named = model_and_endpoint(rest)
-    client: Client = (
-        ScriptedClient(())
-        if context.asks_nobody
-        else connect(named or None, context.connection, name, _as_sent_before(spec, context))
-    )
+    client: Client = ScriptedClient(())
+    if not context.asks_nobody:
+        before, thought = _known_before(spec, context)
+        client = connect(named or None, context.connection, name, before, thought=thought)
     needed = context.connection.needed if context.connection else frozenset[str]()
     return LLMMind(name, client, context.settings, spec, context.together, needed)
 
 
-def _as_sent_before(spec: str, context: MindContext) -> str:
-    """The provenance of a model's last answer in a recorded run that goes on, as JSON."""
+def _known_before(spec: str, context: MindContext) -> tuple[str, bool]:
+    """Of a model in a recorded run that goes on the provenance of its last answer, as JSON.
+
+    And whether any of its answers has thoughts.
+    """
     if context.replaying is None:
-        return ""
+        return "", False
     recorded = context.replaying.recorded
-    last = (row for row in list(recorded.asks.values())[::-1] if row["mind"] == spec)
-    return next((found for row in last if (found := recorded.provenance(row))), "")
+    last = [row for row in list(recorded.asks.values())[::-1] if row["mind"] == spec]
+    before = next((found for row in last if (found := recorded.provenance(row))), "")
+    return before, any(row["thoughts"] for row in last)

@@ -155,6 +155,70 @@ def test_a_model_that_is_cut_off_and_does_not_think_keeps_its_answer() -> None:
     assert [request.room for request in client.requests] == [0, UNSURE, 0]
 
 
+@pytest.mark.parametrize(
+    "limits",
+    [{"max_tokens": 100}, {"max_tokens": 100, "max_thought_tokens": 2000}, {}],
+    ids=["a limit of answers", "two limits", "no limit"],
+)
+def test_a_thought_that_is_cut_off_is_none_of_an_answer_whatever_limits_are_set(
+    limits: dict[str, int],
+) -> None:
+    secret = Completion("The secret price I plan is", finish_reason="length")
+    client = ScriptedClient([Completion("let me think</think>yes"), secret, secret])
+    makes_room = MakeRoomClient(client, ThoughtRoom("here", "stub"))
+    _, cut_off = (complete(makes_room, ask(**limits))[0] for _ in range(2))
+    assert (cut_off.text, cut_off.thoughts) == ("", secret.text)
+
+
+def test_one_of_several_answers_tells_what_the_others_are() -> None:
+    parts = (Completion("The secret", finish_reason="length"), Completion("so</think>yes"))
+    client = ScriptedClient([Completion("The secret", finish_reason="length", parts=parts)])
+    (done,) = complete(MakeRoomClient(client, ThoughtRoom("here", "stub")), ask(n=2))
+    assert [part.text for part in done.parts] == ["", "so</think>yes"]
+
+
+def test_a_resume_knows_that_thoughts_have_no_first_mark(tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+    thinker = THINKERS["qwen3_5"]
+    tokens = [TOKENS]
+
+    def brain(messages: list[dict[str, Any]], body: dict[str, Any]) -> Any:
+        return thinker.brain(writer, tokens[-1])(messages, body)
+
+    with LLMServer(brain=brain) as server:
+        model = BertrandCompetition(
+            n_rounds=3, communication=True, rng=1, recording=path, max_tokens=100,
+            max_thought_tokens=TOKENS, minds=f"llm:stub@{server.url}",
+        )  # fmt: skip
+        model.step()  # the initial prices
+        model.step()
+        model.close()
+        close_all()
+        tokens.append(10**5)
+        resumed = resume(path).models[0]
+    assert resumed.total.invalid > 0
+    assert MARK not in "".join(message.text for message in resumed.said)
+
+
+@pytest.mark.parametrize(
+    ("done", "text"),
+    [
+        (Completion("A long sto", finish_reason="length", thoughts="Well."), "A long sto"),
+        (Completion("<think>a</think>A long sto", finish_reason="length"), None),
+        (Completion("<think>Well", finish_reason="length"), None),
+        (Completion("Well", finish_reason="length"), ""),
+    ],
+    ids=["beside", "both marks", "first mark", "no mark"],
+)
+def test_after_a_resume_an_answer_with_its_thoughts_apart_is_one(
+    done: Completion, text: str | None
+) -> None:
+    room = ThoughtRoom("here", "stub")
+    room.adopt({}, {}, thought=True)
+    (found,) = complete(MakeRoomClient(ScriptedClient([done]), room), ask())
+    assert found.text == (done.text if text is None else text)
+
+
 def test_what_came_is_kept_when_a_cap_leaves_no_room_for_more() -> None:
     budget = Budget(max_tokens=600)
     with thinking("openai") as server:
