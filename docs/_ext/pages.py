@@ -42,7 +42,7 @@ PARTS = {
     ),
     "Language models": (
         "The way to an endpoint: clients, budget, prices.",
-        "llm llm.endpoints llm.budget llm.client llm.prices llm.scripted",
+        "llm llm.endpoints llm.batch llm.budget llm.client llm.prices llm.scripted",
     ),
     "Recordings": ("What is on disk, and how to read it.", "recording.*"),
     "Runs": (
