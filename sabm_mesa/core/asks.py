@@ -103,7 +103,7 @@ class InBatch(NamedTuple):
     Attributes:
         token: the batch, see `NotedBatch`.
         custom_id: the name of the request in it.
-        digest: SHA-256 of the exact request.
+        digest: SHA-256 of the exact request, and the limit of tokens that was sent with it.
     """
 
     token: str

@@ -315,7 +315,7 @@ def connect(
         batched = BudgetClient(batched, how.budget, half, endpoint.where, in_batch=True)
     if how.batches.gather:
         how.batches.register(interface)
-    batched = MakeRoomClient(RetryClient(batched, how.max_retries), room)
+    batched = MakeRoomClient(RetryClient(batched, how.max_retries), room, in_batch=True)
     return BatchOrDirectClient(batched, client, how.batches)
 
 

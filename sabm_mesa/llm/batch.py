@@ -5,7 +5,8 @@ phase in which all agents are asked at once can wait: those of all runs of a com
 and when no run can go on without an answer they are submitted together, one batch for each
 recording, endpoint and model. Other questions are sent alone, at the full price.
 
-A batch is paid for whether or not anybody waits for it, so nothing of it may be lost. In order:
+A batch is paid for whether or not anybody waits for it, so its answers have to be found again. In
+order:
 
 1. A note of each request and one of the batch are on disk, the latter with a token of its own.
 2. The file of the requests is uploaded, and its id noted.
@@ -16,8 +17,14 @@ A batch is paid for whether or not anybody waits for it, so nothing of it may be
 A process that dies between 2 and 3 leaves an unused file. One that dies within 3 leaves a batch
 whose id is not known: it is found in the list of batches by its file or its token, also when the
 response to its creation was lost. After 3 all answers can be read again, as long as the provider
-keeps them (30 days with OpenAI). Lines that expired or failed were not paid for: they are
-gathered anew. A batch that somebody cancelled ends the run, which can be resumed.
+keeps them (30 days with OpenAI), by a run that goes on at the same address. Lines that expired or
+failed were not paid for: they are gathered anew. A batch that somebody cancelled ends the run,
+which can be resumed.
+
+A note is removed when its answer is recorded, or when the batch says that nobody pays for it: it
+was never created, or it failed, expired or was cancelled before that line. A batch that its
+endpoint does not know any more, and a line that a completed batch does not have, may have been
+paid for: the questions are asked again, and count as lost.
 
 Sources: the guide and the reference of OpenAI's batch interface
 (https://platform.openai.com/docs/guides/batch), and the types of the library `openai`.
@@ -48,6 +55,7 @@ from sabm_mesa.llm.in_flight import most_of_each
 from sabm_mesa.llm.prices import PriceTable
 from sabm_mesa.llm.reading import is_filtered
 from sabm_mesa.llm.retry import MAX_RETRIES, patiently, pause_s
+from sabm_mesa.llm.thinking import is_cut_off
 
 if TYPE_CHECKING:
     from sabm_mesa.llm.batch_interface import BatchInterface
@@ -65,6 +73,8 @@ FIRST_POLL_S, LONGEST_POLL_S, SLOWER = 0.5, 60.0, 1.5
 """Seconds between two looks at a batch: the first ones, the last ones, and the factor between."""
 PATIENCE = 60
 """Looks in a row that may fail before a batch is left to a resume: an hour of the longest."""
+REFUSALS = 5
+"""Looks in a row that may be refused (401, 403, 404, …) before that."""
 LATE = 8
 """Times that files are read again in which answers are missing that the batch says there are."""
 LOOKS, LOOK_AGAIN_S = 2, 2.0
@@ -134,13 +144,14 @@ class _Batch:
         lines: the name of each request → its response, once it has ended.
         status: its status, as it was told last.
         done: requests of it that are answered.
+        gone: whether the endpoint does not know it any more.
         over: the end: its exception says why there are no answers.
     """
 
     def __init__(self, noted: NotedBatch, interface: BatchInterface, n: int) -> None:
         self.noted, self.interface, self.n = noted, interface, n
         self.lines: dict[str, BatchLine] = {}
-        self.status, self.done, self.waiting = "", 0, 0
+        self.status, self.done, self.waiting, self.gone = "", 0, 0, False
         self.started = time.perf_counter() - max(0.0, time.time() - noted.submitted)
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.over.add_done_callback(lambda over: over.cancelled() or over.exception())
@@ -151,6 +162,11 @@ class _Batch:
         return (
             f"The batch {self.noted.batch or self.noted.token} at {self.interface.endpoint.where}"
         )
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it is not waited for any more, or could not be read."""
+        return self.over.done() and (self.over.cancelled() or self.over.exception() is not None)
 
     async def line(self, custom_id: str) -> BatchLine | None:
         """The response to a request; None when it has none.
@@ -171,6 +187,7 @@ class _Batch:
 
     def _leave(self) -> None:
         """Wait no longer; the provider goes on."""
+        self.over.cancel()
         if self.task is not None:
             self.task.cancel()
         if self.noted.batch:
@@ -185,19 +202,23 @@ class _Batch:
         Raises:
             LLMError: when it failed, or its state cannot be had.
         """
-        wait_s, failures, late = FIRST_POLL_S, 0, 0
+        wait_s, failures, refusals, late = FIRST_POLL_S, 0, 0, 0
         while True:
             named = 0
             try:
-                found = await self.interface.batch(self.noted.batch)
+                found = await self._found()
                 self.status, told = str(found.get("status")), found.get("request_counts")
                 self.done = _count(told, "completed") + _count(told, "failed")
                 if self.status in _OVER:
                     named = await self._read(found)
-                failures = 0
-            except (RateLimited, ServerUnavailable) as error:
-                failures += 1
-                if failures > PATIENCE:
+                failures = refusals = 0
+            except LLMError as error:
+                if isinstance(error, RateLimited | ServerUnavailable):
+                    failures += 1
+                else:
+                    refusals += 1
+                if failures > PATIENCE or refusals > REFUSALS:
+                    self.gone = isinstance(error, NoSuchBatch)
                     raise LLMError(f"{self} cannot be read: {error}", billed=True) from None
             else:
                 if self.status == "failed":
@@ -208,6 +229,12 @@ class _Batch:
                     late += 1
             await asyncio.sleep(wait_s)
             wait_s = min(wait_s * SLOWER, LONGEST_POLL_S)
+
+    async def _found(self) -> Mapping[str, Any]:
+        found = await self.interface.batch(self.noted.batch)
+        if found is None:
+            raise NoSuchBatch("it is not known there.")
+        return found
 
     async def _read(self, found: Mapping[str, Any]) -> int:
         """Read the files; return how many requests they name."""
@@ -364,10 +391,10 @@ class Batches:
             interface: its endpoint.
             recorder: where it is noted.
         """
-        if noted.token not in self._batches:
+        batch = self._batches.get(noted.token)
+        if batch is None or batch.is_broken:
             batch = self._batches[noted.token] = _Batch(noted, interface, 0)
             batch.task = asyncio.create_task(self._run(batch, self._find(batch, recorder)))
-        batch = self._batches[noted.token]
         batch.n += 1
         return batch
 
@@ -394,7 +421,7 @@ class Batches:
                 self._submit()
 
     def _submit(self) -> None:
-        gathered, self._gathered = self._gathered, []
+        gathered, self._gathered = [q for q in self._gathered if not q.batch.done()], []
         groups: dict[tuple[Path | None, BatchInterface, str], list[_Question]] = {}
         for each in gathered:
             place = each.recorder.path, each.interface, each.request.model
@@ -407,7 +434,7 @@ class Batches:
         interface = questions[0].interface
         noted = NotedBatch(
             token=uuid.uuid4().hex,
-            address=interface.endpoint.url or OPENAI_URL,
+            address=_address(interface),
             model=questions[0].request.model,
             submitted=time.time(),
         )
@@ -425,9 +452,11 @@ class Batches:
             if batch.noted.batch:
                 await batch.follow()
         except Exception as error:  # noqa: BLE001 - all that wait for it get the error
-            batch.over.set_exception(error)
+            if not batch.over.done():
+                batch.over.set_exception(error)
         else:
-            batch.over.set_result(None)
+            if not batch.over.done():
+                batch.over.set_result(None)
 
     async def _send(self, batch: _Batch, questions: Sequence[_Question], content: bytes) -> None:
         """Note, upload and create a batch."""
@@ -449,7 +478,7 @@ class Batches:
         )  # fmt: skip
 
     async def _note(self, question: _Question, noted: NotedBatch) -> None:
-        place = InBatch(noted.token, question.custom_id, question.request.digest())
+        place = InBatch(noted.token, question.custom_id, _digest(question.request))
         model = question.request.model
         (question.note,) = await question.recorder.note_sent(model, question.most, place)
 
@@ -457,30 +486,36 @@ class Batches:
         """Create a batch; one whose creation was not confirmed is looked for first."""
         in_doubt = False
         for retries in count():
-            if in_doubt and (found := await batch.interface.find(batch.noted)):
-                return found
             try:
+                if in_doubt and (found := await self._listed(batch)):
+                    return found
                 return await batch.interface.create(batch.noted.file, batch.noted.token)
             except (RateLimited, ServerUnavailable) as error:
                 in_doubt = in_doubt or isinstance(error, ServerUnavailable)
                 if retries == MAX_RETRIES:
                     raise LLMError(str(error), billed=in_doubt) from None
                 await asyncio.sleep(pause_s(retries, error.retry_after))
+            except LLMError as error:
+                error.billed = error.billed or in_doubt
+                raise
         raise AssertionError
 
     async def _find(self, batch: _Batch, recorder: SentNotes) -> None:
         """Find out the id of a batch of an earlier session; without a file it was not created."""
-        noted = batch.noted
+        if batch.noted.file and not batch.noted.batch:
+            batch.noted = replace(batch.noted, batch=await self._listed(batch))
+        if batch.noted.batch:
+            await recorder.note_batch(batch.noted)
+            _log.warning("%s is waited for: it was submitted before.", batch)
+
+    async def _listed(self, batch: _Batch) -> str:
+        """The id of a batch that may have been created; ``""`` when the list does not have it."""
         for look in range(LOOKS):
-            if noted.batch or not noted.file:
-                break
             if look:
                 await asyncio.sleep(LOOK_AGAIN_S)
-            noted = replace(noted, batch=await batch.interface.find(noted))
-        if noted.batch:
-            batch.noted = noted
-            await recorder.note_batch(noted)
-            _log.warning("%s is waited for: it was submitted before.", batch)
+            if found := await batch.interface.find(batch.noted):
+                return found
+        return ""
 
 
 class BatchClient:
@@ -543,21 +578,29 @@ class BatchClient:
         self, request: Request, custom_id: str, recorder: SentNotes
     ) -> Completion | None:
         """The answer of a batch of an earlier session, or None."""
-        left = recorder.outstanding(custom_id)
-        while left:
-            found = left.pop(0)
-            if found.place.digest != request.digest():
+        left, here = recorder.outstanding(custom_id), _address(self._interface)
+        for found in left.copy():
+            sent = _as_sent(request, found.place.digest)
+            if found.batch.address != here or sent is None:
                 continue
             batch = self._batches.taken_over(found.batch, self._interface, recorder)
             try:
                 line = await batch.line(custom_id)
-            except (BadRequest, RateLimited):  # it was refused as a whole, or is not there any more
+            except LLMError:
+                if batch.status != "failed" and not batch.gone:
+                    raise  # it stays among those that are left
                 line = None
+            left.remove(found)
             if line is not None and (line.status == 200 or is_filtered(line.body)):
-                done = self._read(request, None, line, batch)
-                if done is not None:
+                done = self._read(sent, None, line, batch)
+                if done is not None and (sent is request or not is_cut_off(done)):
                     return replace(done, note=found.note)
-            # It failed, expired or was never sent, so nobody is billed for it.
+                may_be_billed = done is not None
+            else:
+                may_be_billed = batch.gone or (line is None and batch.status == "completed")
+            if may_be_billed:
+                # A note that is in no batch counts as lost.
+                await recorder.note_sent(request.model, most_of_each(request, self._prices))
             recorder.take_back([found.note])
         return None
 
@@ -566,6 +609,10 @@ class BatchClient:
     ) -> Completion | None:
         latency_s = time.perf_counter() - batch.started
         return self._chat.read_line(request, version, line.status, line.body, latency_s)
+
+
+class NoSuchBatch(LLMError):
+    """A batch that its endpoint does not know (404)."""
 
 
 class NotGathered(LLMError):
@@ -623,6 +670,25 @@ def name_in_batch(recorder: SentNotes, request: Request) -> str:
     if len(name) <= LONGEST_ID and name.isascii():
         return name
     return hashlib.sha256(name.encode()).hexdigest()
+
+
+def _digest(request: Request) -> str:
+    """The digest of a request, and its limit: with room for thoughts it is another request."""
+    return f"{request.digest()}:{request.limit}"
+
+
+def _as_sent(request: Request, digest: str) -> Request | None:
+    """The request with the room that it had in a batch; None when that was another request."""
+    content, _, limit = digest.partition(":")
+    if content != request.digest():
+        return None
+    if digest == _digest(request):
+        return request
+    return replace(request, room=int(limit) - (request.max_tokens or 0))
+
+
+def _address(interface: BatchInterface) -> str:
+    return interface.endpoint.url or OPENAI_URL
 
 
 def _files(questions: Sequence[_Question]) -> Iterator[tuple[list[_Question], bytes]]:

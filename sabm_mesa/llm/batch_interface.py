@@ -11,6 +11,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+import openai
+
 from sabm_mesa.core.asks import NotedBatch
 from sabm_mesa.errors import BadRequest
 from sabm_mesa.llm.endpoints import APIS, Endpoint
@@ -99,17 +101,22 @@ class BatchInterface(OpenAIClient):
 
         return await self.reach(call, "batch")
 
-    async def batch(self, batch: str) -> dict[str, Any]:
+    async def batch(self, batch: str) -> dict[str, Any] | None:
         """Return what is known of a batch.
 
         Args:
             batch: its id.
+
+        Returns:
+            The batch, from JSON; None when the endpoint does not know it.
         """
 
-        async def call() -> dict[str, Any]:
-            said = (
-                await self._open().batches.with_raw_response.retrieve(batch)
-            ).http_response.json()
+        async def call() -> dict[str, Any] | None:
+            try:
+                told = await self._open().batches.with_raw_response.retrieve(batch)
+            except openai.NotFoundError:
+                return None
+            said = told.http_response.json()
             _id(said)
             found: dict[str, Any] = said
             return found

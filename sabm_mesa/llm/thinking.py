@@ -118,10 +118,12 @@ class MakeRoomClient:
     Args:
         client: the client that sends.
         room: the room of the model.
+        in_batch: whether answers can be read again. Then a first one that was cut off is not
+            returned when the run ends before the second one: a resume reads both.
     """
 
-    def __init__(self, client: Client, room: ThoughtRoom) -> None:
-        self._client, self._room = client, room
+    def __init__(self, client: Client, room: ThoughtRoom, *, in_batch: bool = False) -> None:
+        self._client, self._room, self._in_batch = client, room, in_batch
 
     async def complete(self, request: Request) -> Completion:
         """Complete a chat; once more when thoughts used up a limit that can be raised.
@@ -142,9 +144,14 @@ class MakeRoomClient:
             return done
         try:
             _, again = await self._complete(request, room.tokens or min(UNSURE, room.most))
-        except (LLMError, BudgetExceeded):  # what came is paid for, and recorded
+        except (LLMError, BudgetExceeded) as error:  # what came is paid for, and recorded
+            refused = isinstance(error, BadRequest) and not error.billed
+            if self._in_batch and not refused:
+                raise
             return done
         except asyncio.CancelledError:
+            if self._in_batch:
+                raise
             return replace(done, stopped=True)
         room.notice(again, request.max_tokens)
         room.known = True

@@ -1,8 +1,11 @@
 """Questions that can wait are sent in batches, and nothing is paid for twice."""
 
 import logging
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +17,18 @@ from hypothesis import strategies as st
 from sabm_mesa import Budget, Connection, KeynesianBeautyContest, Recording, resume
 from sabm_mesa.core.asks import NotedBatch
 from sabm_mesa.errors import BadRequest, BudgetExceeded, LLMError, ParameterError, RunError
-from sabm_mesa.llm import Batches, batch, retry
+from sabm_mesa.llm import Batches, batch, close_all, retry
 from sabm_mesa.llm.batch import name_in_batch
 from sabm_mesa.llm.prices import BATCH_SHARE, Price, PriceTable
 from sabm_mesa.recording import load_runs
 from sabm_mesa.recording.writing import NoRecording
+from sabm_mesa.runs.rerun import lost_before
 from sabm_mesa.runs.run import Runs, run_all
 from tests.llm.support import ask, rows
 from tests.llm_server import BatchPlan, LLMServer, stub
 from tests.llm_server.batches import OPERATIONS
 from tests.llm_server.dialects import DIALECTS
+from tests.llm_server.thinkers import THINKERS
 
 RUNS, PLAYERS = 2, 3
 PRICES = '[models]\n"stub" = { input = 1000.0, output = 2000.0 }\n'
@@ -138,6 +143,72 @@ def test_a_batch_that_cannot_be_read_is_left_to_a_resume(
     with LLMServer(batches=plan) as server:
         with pytest.raises(LLMError, match=r"batch_0 at .* cannot be read: .* answered 500"):
             play(tmp_path / "r", server)
+        plan.calls = lambda *_: None
+        done = resume(tmp_path / "r")
+        assert bill(server) == 1
+        assert len(server.batches.batches) == 2
+    pd.testing.assert_frame_equal(done.model_frame(), expected)
+
+
+@pytest.mark.parametrize("fault", ["403", "404"])
+@pytest.mark.parametrize("operation", ["poll", "content"])
+def test_a_batch_is_looked_at_again_after_a_refusal(
+    operation: str, fault: str, tmp_path: Path, expected: pd.DataFrame
+) -> None:
+    plan = BatchPlan(calls=lambda op, n: fault if (op, n) == (operation, 0) else None)
+    with LLMServer(batches=plan) as server:
+        done = play(tmp_path / "r", server)
+        assert bill(server) == 1
+    pd.testing.assert_frame_equal(done.model_frame(), expected)
+
+
+@pytest.mark.parametrize("fault", ["403", "404"])
+def test_a_batch_whose_looks_are_refused_keeps_its_notes(
+    fault: str, tmp_path: Path, expected: pd.DataFrame
+) -> None:
+    plan = BatchPlan(calls=lambda operation, _n: fault if operation == "poll" else None)
+    with LLMServer(batches=plan) as server:
+        with pytest.raises(LLMError, match=r"batch_0 at .* cannot be read"):
+            play(tmp_path / "r", server)
+        assert left(tmp_path / "r") == RUNS * PLAYERS
+        plan.calls = lambda *_: None
+        done = resume(tmp_path / "r")
+        assert bill(server) == 1
+    pd.testing.assert_frame_equal(done.model_frame(), expected)
+
+
+@pytest.mark.parametrize("what", ["500", "empty"])
+def test_a_batch_whose_creation_was_not_confirmed_is_looked_for_again(
+    what: str, tmp_path: Path, expected: pd.DataFrame
+) -> None:
+    """The list is read once before: it says whether there are batches."""
+    fails = range(1, 2 if what == "empty" else 10)
+
+    def call(operation: str, number: int) -> str | None:
+        if operation == "list" and number in fails:
+            return what
+        return "lost" if (operation, number) == ("create", 0) else None
+
+    with LLMServer(batches=BatchPlan(calls=call)) as server:
+        done = play(tmp_path / "r", server)
+        assert bill(server) == 1
+        assert len(server.batches.batches) == 2
+    pd.testing.assert_frame_equal(done.model_frame(), expected)
+
+
+def test_a_batch_that_may_have_been_created_keeps_its_notes(
+    tmp_path: Path, expected: pd.DataFrame
+) -> None:
+    def call(operation: str, number: int) -> str | None:
+        if operation == "create":
+            return "403" if number else "lost"
+        return "empty" if operation == "list" and number else None
+
+    plan = BatchPlan(calls=call)
+    with LLMServer(batches=plan) as server:
+        with pytest.raises(LLMError, match="answered 403"):
+            play(tmp_path / "r", server)
+        assert left(tmp_path / "r") == RUNS * PLAYERS
         plan.calls = lambda *_: None
         done = resume(tmp_path / "r")
         assert bill(server) == 1
@@ -312,24 +383,44 @@ def test_a_large_file_is_several_batches(
 
 
 def stopped_while(
-    path: Path, server: LLMServer, operation: str, *, when: str = "after", **options: Any
+    path: Path,
+    server: LLMServer,
+    operation: str,
+    *,
+    when: str = "after",
+    number: int = 0,
+    **options: Any,
 ) -> None:
-    """Play and stop as soon as the server meets an operation."""
+    """Play and stop as soon as the server meets an operation for the time `number` (from 0)."""
     reached = threading.Event()
-    plan = server.batches.plan
-    plan.met = lambda op, at: reached.set() if (op, at) == (operation, when) else None
+    plan, met = server.batches.plan, count()
+    plan.met = lambda op, at: (
+        reached.set() if (op, at) == (operation, when) and next(met) == number else None
+    )
+    names = {"n_rounds", "minds", "max_tokens"} & set(options)
+    own = {name: options.pop(name) for name in names}
+    parameters = {"n_players": PLAYERS, "n_rounds": 2, "minds": f"llm:stub@{server.url}"} | own
+    connection = Connection(**{"batches": Batches()} | options)
+    with Recording(path) as recording:
+        stop_when(
+            reached,
+            lambda watch: run_all(
+                KeynesianBeautyContest, parameters, runs=RUNS, seed=1, recording=recording,
+                connection=connection, watch=watch,
+            ),
+        )  # fmt: skip
+    plan.met = lambda *_: None
+
+
+def stop_when(reached: threading.Event, play_on: Callable[[Callable[[Any], None]], Any]) -> None:
+    """Play, and stop like Ctrl-C."""
 
     def watch(_models: Any) -> None:
         if reached.is_set():
             raise KeyboardInterrupt
 
-    parameters = {"n_players": PLAYERS, "n_rounds": 2, "minds": f"llm:stub@{server.url}"}
-    with Recording(path) as recording, pytest.raises((KeyboardInterrupt, RunError)):
-        run_all(
-            KeynesianBeautyContest, parameters, runs=RUNS, seed=1, recording=recording,
-            connection=Connection(batches=Batches(), **options), watch=watch,
-        )  # fmt: skip
-    plan.met = lambda *_: None
+    with pytest.raises((KeyboardInterrupt, RunError)):
+        play_on(watch)
 
 
 @pytest.fixture
@@ -365,8 +456,6 @@ def test_a_stop_says_what_goes_on(
 
 
 def test_what_is_in_a_batch_is_not_lost_and_counts_once(slow: LLMServer, tmp_path: Path) -> None:
-    from sabm_mesa.runs.rerun import lost_before
-
     stopped_while(tmp_path / "r", slow, "poll")
     assert left(tmp_path / "r") == RUNS * PLAYERS
     runs = load_runs(tmp_path / "r")
@@ -385,6 +474,54 @@ def test_a_batch_that_the_provider_has_forgotten_is_asked_again(
     slow.batches.batches[0].id = "another"
     slow.batches.plan.polls = 1
     done = resume(tmp_path / "r")
+    pd.testing.assert_frame_equal(done.model_frame(), expected)
+    # It was paid for, perhaps: its questions count as the most that they can have cost.
+    assert lost_before(load_runs(tmp_path / "r"), None).asks == RUNS * PLAYERS
+
+
+@pytest.mark.parametrize("fault", ["429", "500"])
+def test_a_batch_is_found_though_the_list_fails_at_first(
+    fault: str, slow: LLMServer, tmp_path: Path, expected: pd.DataFrame
+) -> None:
+    stopped_while(tmp_path / "r", slow, "poll")
+    with closing(sqlite3.connect(tmp_path / "r")) as connection, connection:
+        connection.execute("UPDATE batches SET batch = ''")
+    lists = count()
+    slow.batches.plan.calls = lambda operation, _n: (
+        fault if operation == "list" and next(lists) < 10 else None
+    )
+    slow.batches.plan.polls = 1
+    done = resume(tmp_path / "r", connection=Connection(batches=Batches()))
+    assert bill(slow) == 1
+    assert len(slow.batches.batches) == 2
+    pd.testing.assert_frame_equal(data(done), expected.drop(columns="retries"))
+
+
+def test_a_batch_is_looked_for_where_it_was_submitted(slow: LLMServer, tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    stopped_while(path, slow, "poll", minds="llm:stub", base_url=slow.url)
+    with LLMServer(batches=BatchPlan(polls=10**9)) as other:
+        elsewhere = Connection(base_url=other.url, batches=Batches())
+        reached = threading.Event()
+        other.batches.plan.met = lambda op, _at: reached.set() if op == "poll" else None
+        stop_when(reached, lambda watch: resume(path, connection=elsewhere, watch=watch))
+        assert len(other.batches.batches) == 1
+    assert left(path) == 2 * RUNS * PLAYERS
+    slow.batches.plan.polls = 1
+    resume(path, connection=Connection(base_url=slow.url, batches=Batches()))
+    assert bill(slow) == 1
+    assert len(slow.batches.batches) == 2
+
+
+def test_a_run_goes_on_with_the_batches_that_it_was_stopped_with(
+    slow: LLMServer, tmp_path: Path, expected: pd.DataFrame
+) -> None:
+    batches = Batches()
+    stopped_while(tmp_path / "r", slow, "poll", batches=batches)
+    slow.batches.plan.polls = 1
+    done = resume(tmp_path / "r", connection=Connection(batches=batches))
+    assert bill(slow) == 1
+    assert len(slow.batches.batches) == 2
     pd.testing.assert_frame_equal(done.model_frame(), expected)
 
 
@@ -427,6 +564,86 @@ def test_the_progress_of_batches_is_a_line(slow: LLMServer, tmp_path: Path) -> N
         )  # fmt: skip
     assert said[0] == "batch of 6 questions (batch_0), 0 done, waiting since 0:00:00"
     assert batches.status() == ""
+
+
+# Thoughts: a question that was cut off is asked again with room for them, under the same name.
+
+
+def hold(server: LLMServer, after: int) -> None:
+    """Let no batch end from the one on that comes after so many."""
+
+    def met(operation: str, _number: int) -> None:
+        if operation == "create" and len(server.batches.batches) == after:
+            server.batches.plan.polls = 10**9
+
+    server.batches.plan.calls = met
+
+
+def thinking(**plan: Any) -> LLMServer:
+    return LLMServer(batches=BatchPlan(**plan), brain=THINKERS["openai"].brain(stub))
+
+
+@pytest.fixture(scope="module")
+def thoughtful(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """One round of a model that thinks, without batches."""
+    path = tmp_path_factory.mktemp("thoughtful") / "r"
+    with thinking() as server:
+        done = play(path, server, gather=False, n_rounds=1, max_tokens=50)
+    return data(done)
+
+
+@pytest.mark.parametrize("reason", ["stop", "cannot be read", "budget"])
+def test_a_run_that_ends_before_the_answer_with_room_records_neither(
+    reason: str, tmp_path: Path, thoughtful: pd.DataFrame
+) -> None:
+    path, options = tmp_path / "r", {"n_rounds": 1, "max_tokens": 50}
+    with thinking() as server:
+        plan = server.batches.plan
+        if reason == "stop":
+            hold(server, after=1)
+            stopped_while(path, server, "create", number=1, **options)
+        elif reason == "budget":
+            with pytest.raises(BudgetExceeded):
+                play(path, server, budget=Budget(max_asks=RUNS * PLAYERS), **options)
+        else:
+            plan.calls = lambda op, _n: (
+                "500" if op == "poll" and len(server.batches.batches) == 2 else None
+            )
+            with pytest.raises(LLMError, match="cannot be read"):
+                play(path, server, **options)
+        close_all()  # a new process does not know yet that the model thinks
+        plan.calls, plan.polls = lambda *_: None, 1
+        done = resume(path, connection=Connection(batches=Batches()))
+        assert done.total().reasks == 0
+        assert bill(server) == 2
+    pd.testing.assert_frame_equal(data(done), thoughtful)
+    assert left(path) == 0
+
+
+def test_no_answer_that_was_cut_off_stands_when_the_batch_with_room_is_cancelled(
+    tmp_path: Path,
+) -> None:
+    with thinking(ends=lambda n: "cancelled" if n == 1 else "completed") as server:
+        with pytest.raises(LLMError, match="cancelled from outside"):
+            play(tmp_path / "r", server, n_rounds=1, max_tokens=50)
+        done = resume(tmp_path / "r", connection=Connection(batches=Batches()))
+        assert len(server.batches.batches) == 3
+    assert done.total().reasks == done.total().invalid == 0
+
+
+def test_an_answer_that_was_cut_off_is_none_to_a_request_with_room(tmp_path: Path) -> None:
+    """Half of the second batch expires, and the run is stopped while the third is under way."""
+    path = tmp_path / "r"
+    with thinking(ends=lambda n: "expired" if n == 1 else "completed") as server:
+        plan = server.batches.plan
+        hold(server, after=2)
+        stopped_while(path, server, "create", number=2, n_rounds=1, max_tokens=50)
+        plan.calls, plan.polls = lambda *_: None, 1
+        done = resume(path, connection=Connection(batches=Batches()))
+        assert len(server.batches.batches) == 3
+    assert done.total().reasks == done.total().invalid == 0
+    # The answers that were cut off and not recorded count as the most that they can have cost.
+    assert lost_before(load_runs(path), None).asks == PLAYERS
 
 
 # Any schedule.

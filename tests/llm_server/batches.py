@@ -42,8 +42,8 @@ class Plan:
         lines: (batch, line, body) → a key of `LINE_FAULTS`, or None; both count from 0.
         ends: Batch → one of `ENDS`.
         shuffle: A seed: the lines of a file come in any order, and stay there.
-        calls: (operation, number) → "429", "500", "404" (nothing is done), "lost" (it is done, and
-            the connection breaks), or None.
+        calls: (operation, number) → "403", "404", "429", "500" (nothing is done), "lost" (it is
+            done, and the connection breaks), "empty" (a list names nothing), or None.
         met: Called with an operation, before it is done and when it is done: ("upload", "before").
     """
 
@@ -131,6 +131,8 @@ class Batches:
                 body = wire.error(message, kind, code)
                 return web.Response(status=status, body=body, content_type="application/json")
             response = await do(request)
+            if fault == "empty":
+                response = web.json_response({"object": "list", "data": []})
             self.plan.met(operation, "after")
             if fault == "lost" and request.transport is not None:
                 request.transport.abort()
