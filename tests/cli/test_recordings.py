@@ -225,8 +225,8 @@ def test_commands_that_go_on_tell_at_their_end_what_was_lost(
         minds = ["--minds", f"llm:gpt-4o-mini@{server.url}"]
         arguments = [*what[command], *minds, "--out", tmp_path]
         with process(["-m", "sabm_mesa", *arguments]) as killed:
-            server.wait_until(lambda s: s.in_flight >= 3)
-            n = server.in_flight
+            n = {"sweep": 3, "reproduce": 6}[command]  # all that ask at once
+            server.wait_until(lambda s: s.in_flight >= n)
             killed.kill()
             killed.wait()
         server.release()
