@@ -679,11 +679,11 @@ def _digest(request: Request) -> str:
 
 def _as_sent(request: Request, digest: str) -> Request | None:
     """The request with the room that it had in a batch; None when that was another request."""
-    content, _, limit = digest.partition(":")
-    if content != request.digest():
-        return None
     if digest == _digest(request):
         return request
+    content, _, limit = digest.partition(":")
+    if content != request.digest() or not limit.isdecimal():
+        return None
     return replace(request, room=int(limit) - (request.max_tokens or 0))
 
 

@@ -1,5 +1,6 @@
 """Questions that can wait are sent in batches, and nothing is paid for twice."""
 
+import asyncio
 import logging
 import sqlite3
 import threading
@@ -16,15 +17,25 @@ from hypothesis import strategies as st
 
 from sabm_mesa import Budget, Connection, KeynesianBeautyContest, Recording, resume
 from sabm_mesa.core.asks import NotedBatch
-from sabm_mesa.errors import BadRequest, BudgetExceeded, LLMError, ParameterError, RunError
+from sabm_mesa.errors import (
+    BadRequest,
+    BudgetExceeded,
+    LLMError,
+    ParameterError,
+    RecordingError,
+    RunError,
+)
 from sabm_mesa.llm import Batches, batch, close_all, retry
-from sabm_mesa.llm.batch import name_in_batch
+from sabm_mesa.llm.batch import BatchClient, name_in_batch
+from sabm_mesa.llm.batch_interface import BatchInterface
+from sabm_mesa.llm.endpoints import Endpoint
+from sabm_mesa.llm.openai_client import OpenAIClient
 from sabm_mesa.llm.prices import BATCH_SHARE, Price, PriceTable
 from sabm_mesa.recording import load_runs
 from sabm_mesa.recording.writing import NoRecording
 from sabm_mesa.runs.rerun import lost_before
 from sabm_mesa.runs.run import Runs, run_all
-from tests.llm.support import ask, rows
+from tests.llm.support import ask, on_virtual_time, rows
 from tests.llm_server import BatchPlan, LLMServer, stub
 from tests.llm_server.batches import OPERATIONS
 from tests.llm_server.dialects import DIALECTS
@@ -379,6 +390,29 @@ def test_a_large_file_is_several_batches(
     pd.testing.assert_frame_equal(done.model_frame(), expected)
 
 
+class FullDisk(NoRecording):
+    """A recorder that cannot note a batch."""
+
+    async def note_batch(self, batch: NotedBatch) -> None:
+        raise RecordingError(f"The disk is full: {batch.model} is not noted.")
+
+
+def test_a_question_that_is_cancelled_while_it_is_submitted_holds_up_no_other() -> None:
+    url, recorder = "http://127.0.0.1:9/v1", FullDisk()
+    interface = BatchInterface(Endpoint(url), 1.0)
+    client = BatchClient(Batches(), OpenAIClient(url), interface, PriceTable())
+    requests = [ask(question=(0, "act", agent, 0, 0), sent=recorder) for agent in (1, 2)]
+
+    async def work() -> list[Any]:
+        first, second = (asyncio.ensure_future(client.complete(each)) for each in requests)
+        asyncio.get_running_loop().call_at(batch.SETTLE_S + 1e-10, first.cancel)
+        return await asyncio.gather(first, second, return_exceptions=True)
+
+    cancelled, submitted = on_virtual_time(work())
+    assert isinstance(cancelled, asyncio.CancelledError)
+    assert isinstance(submitted, RecordingError)
+
+
 # Stops, and going on.
 
 
@@ -527,8 +561,6 @@ def test_a_run_goes_on_with_the_batches_that_it_was_stopped_with(
 
 def test_a_batch_far_down_the_list_is_found(slow: LLMServer, tmp_path: Path) -> None:
     from sabm_mesa.core import engine
-    from sabm_mesa.llm.batch_interface import BatchInterface
-    from sabm_mesa.llm.endpoints import Endpoint
 
     stopped_while(tmp_path / "r", slow, "poll")
     slow.batches.batches += [
