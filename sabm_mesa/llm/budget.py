@@ -259,7 +259,19 @@ class BudgetClient:
 
     def _most(self, request: Request) -> Usage:
         contents = [content for _, content in request.messages]
-        return most_of(contents, request.limit, self._prices.of(request.model), request.n)
+        limit = longest_answer(request)
+        return most_of(contents, limit, self._prices.of(request.model), request.n)
+
+
+def longest_answer(request: Request) -> int:
+    """Tokens of an answer and its thoughts at most, assumed where no limit is sent.
+
+    Args:
+        request: the request.
+    """
+    if request.limit is None:
+        return ANSWER_TOKENS + (request.max_thought_tokens or 0)
+    return request.limit
 
 
 def most_of(

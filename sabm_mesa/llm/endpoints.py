@@ -24,7 +24,7 @@ import json
 import os
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -70,7 +70,13 @@ _OWN_HEADERS = {
 _OWN_FIELDS = {
     "model", "messages", "input", "n", "stream", "temperature", "top_p", "seed", "max_tokens",
     "max_completion_tokens", "response_format", "reasoning_effort",
+    "system", "contents", "systemInstruction", "output_config.format",
+    *(f"generationConfig.{name}" for name in (
+        "maxOutputTokens", "candidateCount", "temperature", "topP", "seed", "responseMimeType",
+        "responseSchema", "responseJsonSchema",
+    )),
 }  # fmt: skip
+"""Fields of a request that the run sets, for all interfaces; Google's also take underscores."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +197,7 @@ def _endpoint(name: str, entry: Any, where: str) -> Endpoint:
     except ParameterError as error:
         raise ParameterError(f"{where}: {error}") from None
     variable = entry.get("key_env", KEY_VARIABLE if is_openai(url) else "")
-    if variable and not (isinstance(variable, str) and _VARIABLE.match(variable)):
+    if not isinstance(variable, str) or (variable and not _VARIABLE.match(variable)):
         raise ParameterError(
             f"{where}: key_env is the name of a variable of the environment, such as LAB_API_KEY, "
             "and not the key."
@@ -232,8 +238,9 @@ def check_extra_body(extra: Any, where: str) -> Mapping[str, Any]:
     """
     if not isinstance(extra, Mapping):
         raise ParameterError(f"{where} is a table of fields, not {extra!r}.")
-    if taken := sorted(_OWN_FIELDS & set(extra)):
-        raise ParameterError(f"{where} cannot have {taken[0]!r}, which the run sets (--set).")
+    own = {_plain(name) for name in _OWN_FIELDS}
+    if taken := sorted(name for name in _paths(extra) if _plain(name) in own):
+        raise ParameterError(f"{where} cannot have {taken[0]!r}, which the run sets.")
     try:
         json.dumps(extra, allow_nan=False)
     except (TypeError, ValueError):
@@ -241,6 +248,18 @@ def check_extra_body(extra: Any, where: str) -> Mapping[str, Any]:
             f"{where} has a value that JSON does not have, such as a date."
         ) from None
     return extra
+
+
+def _paths(table: Mapping[str, Any]) -> Iterator[str]:
+    """The names of fields, and of those of tables in them: ``TABLE.NAME``."""
+    for name, value in table.items():
+        yield str(name)
+        if isinstance(value, Mapping):
+            yield from (f"{name}.{inner}" for inner in value)
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").casefold()
 
 
 def is_openai(url: str | None) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import LLMError
-from sabm_mesa.llm.budget import most_of
+from sabm_mesa.llm.budget import longest_answer, most_of
 from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.llm.prices import PriceTable
 
@@ -122,7 +122,8 @@ def most_of_each(request: Request, prices: PriceTable) -> list[Usage]:
     """
     contents = [content for _, content in request.messages]
     price = prices.of(request.model)
-    found = [most_of(some, request.limit, price) for some in [contents, *([[]] * (request.n - 1))]]
+    limit = longest_answer(request)
+    found = [most_of(some, limit, price) for some in [contents, *([[]] * (request.n - 1))]]
     return found if price else [replace(each, cost_usd=math.nan) for each in found]
 
 

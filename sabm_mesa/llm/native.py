@@ -24,11 +24,12 @@ import openai
 
 from sabm_mesa.core.answers import BY_FILTER
 from sabm_mesa.errors import BadRequest, ParameterError
-from sabm_mesa.llm.budget import ANSWER_TOKENS
+from sabm_mesa.llm.budget import longest_answer
 from sabm_mesa.llm.client import EmbeddingRequest, Request
 from sabm_mesa.llm.dialect import Dialect
 from sabm_mesa.llm.endpoints import Endpoint
 from sabm_mesa.llm.openai_client import CONNECT_S, OpenAIClient
+from sabm_mesa.llm.reading import read_count
 from sabm_mesa.llm.transport import BoundedHTTPClient, ResponseTooLarge
 
 _NO_KEY = "none"
@@ -151,9 +152,7 @@ class AnthropicClient(_NativeClient):
 
     def _asked(self, request: Request) -> dict[str, Any]:
         # The interface demands a limit.
-        return {self._limit: ANSWER_TOKENS + (request.max_thought_tokens or 0)} | super()._asked(
-            request
-        )
+        return {self._limit: longest_answer(request)} | super()._asked(request)
 
     def _native_body(self, request: Request, parameters: Mapping[str, Any]) -> dict[str, Any]:
         names = ("max_tokens", "temperature", "top_p")
@@ -333,7 +332,10 @@ def _from_anthropic(body: Any) -> Any:
     if not isinstance(body, dict) or not isinstance(body.get("content"), list):
         return body
     usage = _table(body.get("usage"))
-    read, written = (usage.get(f"cache_{kind}_input_tokens") or 0 for kind in ("read", "creation"))
+    sent, read, written = (
+        read_count(usage.get(f"{kind}input_tokens"))
+        for kind in ("", "cache_read_", "cache_creation_")
+    )
     reason = body.get("stop_reason")
     details = _table(usage.get("output_tokens_details"))
     return {
@@ -346,7 +348,7 @@ def _from_anthropic(body: Any) -> Any:
             }
         ],
         "usage": {
-            "prompt_tokens": (usage.get("input_tokens") or 0) + read + written,
+            "prompt_tokens": sent + read + written,
             "completion_tokens": usage.get("output_tokens"),
             "prompt_tokens_details": {"cached_tokens": read, "cache_write_tokens": written},
             "completion_tokens_details": {"reasoning_tokens": details.get("thinking_tokens")},
@@ -363,7 +365,7 @@ def _from_google(body: Any) -> Any:
     if not isinstance(body, dict) or not (blocked or isinstance(body.get("candidates"), list)):
         return body
     usage = _table(body.get("usageMetadata"))
-    thoughts = usage.get("thoughtsTokenCount") or 0
+    thoughts = read_count(usage.get("thoughtsTokenCount"))
     refused = [{"finishReason": "SAFETY"}] if blocked else []
     return {
         "id": body.get("responseId"),
@@ -371,7 +373,7 @@ def _from_google(body: Any) -> Any:
         "choices": [_choice(each) for each in body.get("candidates") or refused],
         "usage": {
             "prompt_tokens": usage.get("promptTokenCount"),
-            "completion_tokens": (usage.get("candidatesTokenCount") or 0) + thoughts,
+            "completion_tokens": read_count(usage.get("candidatesTokenCount")) + thoughts,
             "prompt_tokens_details": {"cached_tokens": usage.get("cachedContentTokenCount")},
             "completion_tokens_details": {"reasoning_tokens": thoughts},
         },

@@ -62,10 +62,10 @@ def read_completion(body: Any, request: Request, latency_s: float) -> Completion
     """
     body = _table(body)
     found = [_table(choice) for choice in _list(body, "choices")[: request.n]]
-    found.sort(key=lambda choice: _count(choice.get("index")))
+    found.sort(key=lambda choice: read_count(choice.get("index")))
     answers = [_answer(choice) for choice in found or [{}]]
     usage = _table(body.get("usage"))
-    prompt_tokens = _count(usage.get("prompt_tokens"))
+    prompt_tokens = read_count(usage.get("prompt_tokens"))
     completion_tokens, thought_tokens = _received(usage, prompt_tokens)
     whole = Completion(
         answers[0].text,
@@ -136,10 +136,12 @@ def _received(usage: dict[str, Any], prompt_tokens: int) -> tuple[int, int]:
     OpenAI, DeepSeek and most others count thoughts among the tokens of the completion. Gemini and
     xAI count them in the total alone.
     """
-    told = _count(usage.get("completion_tokens"))
+    told = read_count(usage.get("completion_tokens"))
     details = _table(usage.get("completion_tokens_details"))
-    thoughts = max(_count(details.get("reasoning_tokens")), _count(usage.get("reasoning_tokens")))
-    beyond = max(0, _count(usage.get("total_tokens")) - prompt_tokens - told)
+    thoughts = max(
+        read_count(details.get("reasoning_tokens")), read_count(usage.get("reasoning_tokens"))
+    )
+    beyond = max(0, read_count(usage.get("total_tokens")) - prompt_tokens - told)
     if beyond and isinstance(usage.get("completion_tokens"), int):
         return told + beyond, max(thoughts, beyond)
     return told, min(thoughts, told)
@@ -176,12 +178,12 @@ def _cached(usage: dict[str, Any]) -> int:
     """
     details = _table(usage.get("prompt_tokens_details"))
     told = details.get("cached_tokens"), usage.get("prompt_cache_hit_tokens")
-    return max(map(_count, (*told, usage.get("cached_tokens"))))
+    return max(map(read_count, (*told, usage.get("cached_tokens"))))
 
 
 def _written(usage: dict[str, Any]) -> int:
     """The tokens put into a cache, as OpenRouter tells them."""
-    return _count(_table(usage.get("prompt_tokens_details")).get("cache_write_tokens"))
+    return read_count(_table(usage.get("prompt_tokens_details")).get("cache_write_tokens"))
 
 
 def _dollars(usage: dict[str, Any]) -> float:
@@ -250,11 +252,11 @@ def read_embeddings(body: Any, request: Request, latency_s: float) -> Completion
     body = _table(body)
     usage = _table(body.get("usage"))
     found = [_table(each) for each in _list(body, "data")]
-    in_order = sorted(found, key=lambda each: _count(each.get("index")))
+    in_order = sorted(found, key=lambda each: read_count(each.get("index")))
     return Completion(
         text="\n".join(_vector(each.get("embedding")) for each in in_order),
         model=replace_surrogates(str(body.get("model") or request.model)),
-        prompt_tokens=_count(usage.get("prompt_tokens")),
+        prompt_tokens=read_count(usage.get("prompt_tokens")),
         latency_s=latency_s,
         cost_usd=_dollars(usage),
         asked_model=request.model,
@@ -306,5 +308,10 @@ def _word(value: Any) -> str:
     return replace_surrogates(value) if isinstance(value, str) else ""
 
 
-def _count(value: Any) -> int:
+def read_count(value: Any) -> int:
+    """Read a count; 0 for what is none.
+
+    Args:
+        value: the value, from JSON.
+    """
     return int(value) if isinstance(value, int | float) and 0 <= value < _MOST_TOKENS else 0

@@ -40,6 +40,12 @@ def test_what_is_not_reported_is_taken_to_be_the_most() -> None:
     assert budget.spent.tokens == 108 + 58 + ANSWER_TOKENS
 
 
+def test_thoughts_are_set_aside_for_where_answers_have_no_limit() -> None:
+    budget = Budget(max_tokens=10**6)
+    complete(budgeted(budget, "42"), ask("x" * 100, max_thought_tokens=2000))
+    assert budget.spent.tokens == 58 + ANSWER_TOKENS + 2000
+
+
 def test_a_request_that_was_refused_costs_nothing() -> None:
     budget = Budget(max_asks=1)
     client = budgeted(budget, ServerUnavailable("no"), DONE)

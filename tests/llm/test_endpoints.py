@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,9 @@ URL = 'base_url = "http://127.0.0.1:9/v1"'
         (f"[endpoints.'2 b']\n{URL}", "the name of an endpoint has letters, digits"),
         (f"[endpoints.lab]\n{URL}\nkey_env = '{KEY}'", "key_env is the name of a variable"),
         (f"[endpoints.lab]\n{URL}\nkey_env = 3", "key_env is the name of a variable"),
+        (f"[endpoints.lab]\n{URL}\nkey_env = []", "key_env is the name of a variable"),
+        (f"[endpoints.lab]\n{URL}\nkey_env = false", "key_env is the name of a variable"),
+        (f"[endpoints.lab]\n{URL}\nkey_env = 0", "key_env is the name of a variable"),
         (f"[endpoints.lab]\n{URL}\nheaders = 3", "headers is a table of texts"),
         (f"[endpoints.lab]\n{URL}\nheaders = {{'X Y' = 'z'}}", "'X Y' is no header"),
         (f"[endpoints.lab]\n{URL}\nheaders = {{X = 3}}", "'X' is no header"),
@@ -171,6 +175,37 @@ def test_a_wrong_file_of_endpoints_is_one_line(text: str, says: str, tmp_path: P
     assert says in str(caught.value)
     assert str(tmp_path / "endpoints.toml") in str(caught.value)
     assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "named"),
+    [
+        ("system = 'x'", "system"),
+        ("contents = []", "contents"),
+        ("systemInstruction = {}", "systemInstruction"),
+        ("system_instruction = {}", "system_instruction"),
+        ("generationConfig = {maxOutputTokens = 65536}", "generationConfig.maxOutputTokens"),
+        ("generationConfig = {candidateCount = 8}", "generationConfig.candidateCount"),
+        ("generation_config = {max_output_tokens = 9}", "generation_config.max_output_tokens"),
+        ("generationConfig = {temperature = 0.1}", "generationConfig.temperature"),
+        ("generationConfig = {responseSchema = {}}", "generationConfig.responseSchema"),
+        ("output_config = {format = {}}", "output_config.format"),
+    ],
+)
+def test_no_further_field_passes_a_cap_or_replaces_the_prompt(
+    field: str, named: str, tmp_path: Path
+) -> None:
+    text = f"[endpoints.lab]\n{URL}\napi = 'google'\nextra_body = {{{field}}}"
+    with pytest.raises(ParameterError, match=f"extra_body cannot have '{re.escape(named)}'"):
+        read_endpoints(file_of(tmp_path, text))
+
+
+def test_further_fields_of_the_other_interfaces_are_taken(tmp_path: Path) -> None:
+    extra = "generationConfig = {topK = 5}, thinking = {type = 'disabled'}, safetySettings = []"
+    text = f"[endpoints.lab]\n{URL}\napi = 'google'\nextra_body = {{{extra}}}"
+    assert set(read_endpoints(file_of(tmp_path, text))["lab"].extra_body) == {
+        "generationConfig", "thinking", "safetySettings",
+    }  # fmt: skip
 
 
 def test_a_file_of_endpoints_that_is_not_there(tmp_path: Path) -> None:

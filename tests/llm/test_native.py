@@ -19,7 +19,8 @@ from sabm_mesa.llm import close_all, connect, read_endpoints
 from sabm_mesa.llm.client import EmbeddingRequest, Request
 from sabm_mesa.llm.endpoints import Endpoint
 from sabm_mesa.llm.in_flight import FinishInFlightClient
-from sabm_mesa.llm.native import native_client
+from sabm_mesa.llm.native import _from_anthropic, _from_google, native_client
+from sabm_mesa.llm.reading import read_completion
 from sabm_mesa.llm.retry import RetryClient
 from sabm_mesa.recording import load_runs
 from sabm_mesa.runs.rerun import replay
@@ -144,6 +145,21 @@ def test_what_google_is_sent() -> None:
         "thinkingConfig": {"includeThoughts": True, "thinkingLevel": "low"}, "topK": 5,
     }  # fmt: skip
     assert bodies[3]["safetySettings"] == []
+
+
+@pytest.mark.parametrize("count", ["12", [3], -1, 1e300], ids=str)
+def test_a_count_that_is_none_is_not_told(count: Any) -> None:
+    usage = {"input_tokens": count, "cache_read_input_tokens": 20, "output_tokens": count}
+    message = {"content": [{"type": "text", "text": "42"}], "usage": usage}
+    told = {
+        "usageMetadata": {"candidatesTokenCount": count, "thoughtsTokenCount": 8},
+        "candidates": [{"content": {"parts": [{"text": "42"}]}}],
+    }
+    by_anthropic, by_google = (
+        read_completion(body, ask(), 0.1) for body in (_from_anthropic(message), _from_google(told))
+    )
+    assert (by_anthropic.text, by_anthropic.prompt_tokens) == ("42", 20)
+    assert (by_google.text, by_google.completion_tokens) == ("42", 8)
 
 
 @both
