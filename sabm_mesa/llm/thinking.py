@@ -35,11 +35,13 @@ THOUGHTS = 16_384
 UNSURE = 4096
 """The same for a model of which nothing but the end at the limit is known: it may not think."""
 LEAST = 256
-"""Fewer tokens are no room: where a server takes no more, it is left at its limit."""
+"""Fewer tokens are no room: where a server takes no more, the limit of the answer alone is sent."""
 _TOO_LARGE = re.compile(
     r"max(?:imum)?_?(?: ?completion_?)?(?: ?output)?_? ?tokens|context|n_predict", re.IGNORECASE
 )
 """Words of a server that does not take so large a limit."""
+_CONTEXT = re.compile(r"context", re.IGNORECASE)
+"""Those of a limit that depends on the length of the prompt."""
 _LIMITS = ("max_completion_tokens", "max_tokens")
 _log = logging.getLogger(__name__)
 
@@ -101,15 +103,18 @@ class ThoughtRoom:
         self.opened = self.opened or thought
         before, after = (_limit(each) for each in (asked, sent))
         if before and after and after > before and "max_thought_tokens" not in asked:
-            self.tokens = self.most = after - before
-            self.known = True
+            # What was sent may have been less: the first room, or as much as a prompt left.
+            self.tokens, self.known = self.most, True
 
-    def halve(self) -> None:
-        """Allow fewer tokens, since the server does not take so many."""
-        self.most //= 2
-        if self.most < LEAST:
-            self.most = 0
-        self.tokens = min(self.tokens, self.most)
+    def lower(self, refused: int) -> None:
+        """Allow fewer tokens than the server refused.
+
+        Args:
+            refused: those tokens.
+        """
+        if refused <= self.most:
+            self.most = _half(refused)
+            self.tokens = min(self.tokens, self.most)
 
 
 class MakeRoomClient:
@@ -140,10 +145,11 @@ class MakeRoomClient:
         room = self._room
         given, done = await self._complete(request, room.tokens)
         room.notice(done, request.max_tokens)
-        if done.stopped or not is_cut_off(done) or (room.known and room.tokens <= given):
+        wanted = room.tokens if room.known else min(UNSURE, room.most)
+        if done.stopped or not is_cut_off(done) or wanted <= given:
             return done
         try:
-            _, again = await self._complete(request, room.tokens or min(UNSURE, room.most))
+            _, again = await self._complete(request, wanted, more_than=given)
         except (LLMError, BudgetExceeded) as error:  # what came is paid for, and recorded
             refused = isinstance(error, BadRequest) and not error.billed
             if self._in_batch and not refused:
@@ -162,17 +168,26 @@ class MakeRoomClient:
             request.sent.take_back(notes)
         return _together(kept, other)
 
-    async def _complete(self, request: Request, given: int) -> tuple[int, Completion]:
-        """The room that was given in the end, and the completion."""
+    async def _complete(
+        self, request: Request, given: int, *, more_than: int = -1
+    ) -> tuple[int, Completion]:
+        """The room that was given in the end, and the completion.
+
+        A request that is sent again needs more room than it had, or it would be the same.
+        """
         while True:
             try:
                 done = await self._client.complete(replace(request, room=given))
             except BadRequest as error:
                 if not given or not _TOO_LARGE.search(str(error)):
                     raise
-                if given >= self._room.most:
-                    self._room.halve()
-                given = self._room.most
+                if _CONTEXT.search(str(error)):  # holds for this prompt alone
+                    given = _half(given)
+                else:
+                    self._room.lower(given)
+                    given = min(given, self._room.most)
+                if given <= more_than:
+                    raise
             else:
                 return given, self._without_thought(done)
 
@@ -244,6 +259,11 @@ def _together(kept: Completion, other: Completion) -> Completion:
         stopped=kept.stopped or other.stopped,
         parts=(*parts, *kept.parts[len(parts) :]),
     )
+
+
+def _half(tokens: int) -> int:
+    """Half of the tokens, or none where that would be no room."""
+    return tokens // 2 if tokens // 2 >= LEAST else 0
 
 
 def _limit(parameters: Mapping[str, Any]) -> int:

@@ -135,9 +135,67 @@ def test_the_room_is_halved_until_the_server_takes_it() -> None:
         client = connect(server.url, model="stub")
         done, again = (complete(client, ask(max_tokens=100))[0] for _ in range(2))
         assert [seen.body["max_tokens"] for seen in server.requests] == [
-            100, 16484, 8292, 4196, 4196,
+            100, 16484, 8292, 4196, 16484, 8292, 4196,
         ]  # fmt: skip
-    assert (done.finish_reason, again.retries) == ("stop", 0)
+    assert (done.finish_reason, again.finish_reason, again.retries) == ("stop", "stop", 0)
+
+
+def test_a_prompt_that_fills_the_context_leaves_the_room_of_others() -> None:
+    room = ThoughtRoom("here", "stub")
+    room.adopt({"max_tokens": 100}, {"max_tokens": 100 + THOUGHTS})
+    error = BadRequest("context length exceeded")
+    client = ScriptedClient([*[error] * 8, Completion("42")])
+    makes_room = MakeRoomClient(client, room)
+    (found,) = outcomes(makes_room, [ask(max_tokens=100)])
+    assert isinstance(found, BadRequest)
+    complete(makes_room, ask(max_tokens=100))
+    assert [request.room for request in client.requests] == [
+        16384, 8192, 4096, 2048, 1024, 512, 256, 0, 16384,
+    ]  # fmt: skip
+
+
+def test_an_answer_that_is_cut_off_where_the_context_ends_is_not_asked_for_again() -> None:
+    room = ThoughtRoom("here", "stub")
+    room.adopt({"max_tokens": 100}, {"max_tokens": 100 + THOUGHTS})
+    error = BadRequest("context length exceeded")
+    client = ScriptedClient([error, Completion("", finish_reason="length"), error])
+    (done,) = complete(MakeRoomClient(client, room), ask(max_tokens=100))
+    assert (done.finish_reason, done.retries) == ("length", 0)
+    assert [request.room for request in client.requests] == [16384, 8192, 16384]
+
+
+def test_the_most_that_a_server_takes_is_learned_once() -> None:
+    thoughtful = Completion("", finish_reason="length", thoughts="Well,")
+    refused = BadRequest("max_tokens is too large: this model supports at most 5000")
+    done = Completion("42", thoughts="Well, 42.")
+    client = ScriptedClient([thoughtful, refused, refused, done, done])
+    makes_room = MakeRoomClient(client, ThoughtRoom("here", "stub"))
+    for _ in range(2):
+        complete(makes_room, ask(max_tokens=100))
+    assert [request.room for request in client.requests] == [0, 16384, 8192, 4096, 4096]
+
+
+def test_a_server_that_takes_no_larger_limit_is_sent_no_request_twice() -> None:
+    cut_off = Completion("A long sto", finish_reason="length", completion_tokens=4)
+    refused = BadRequest("max_tokens must be at most 200")
+    client = ScriptedClient([cut_off, *[refused] * 5, cut_off])
+    makes_room = MakeRoomClient(client, ThoughtRoom("here", "stub"))
+    first, second = (complete(makes_room, ask(max_tokens=100))[0] for _ in range(2))
+    assert (first.text, first.completion_tokens) == ("A long sto", 4)
+    assert second.text == "A long sto"
+    assert [request.room for request in client.requests] == [0, 4096, 2048, 1024, 512, 256, 0]
+
+
+def test_a_resume_allows_as_many_tokens_for_thoughts_as_the_run_did() -> None:
+    first = Completion("a thought", finish_reason="length")
+    client = ScriptedClient([first, *[Completion("so</think>yes")] * 2])
+    makes_room = MakeRoomClient(client, ThoughtRoom("here", "stub"))
+    for _ in range(2):
+        complete(makes_room, ask(max_tokens=100))
+    assert [request.room for request in client.requests] == [0, UNSURE, THOUGHTS]
+    room = ThoughtRoom("here", "stub")
+    room.adopt({"max_tokens": 100}, {"max_tokens": 100 + UNSURE})
+    assert (room.tokens, room.known) == (THOUGHTS, True)
 
 
 def test_a_model_that_is_cut_off_and_does_not_think_keeps_its_answer() -> None:
