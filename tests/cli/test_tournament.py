@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from sabm_mesa.llm.retry import RetryClient
 from sabm_mesa.minds.files.client import client
 from sabm_mesa.minds.files.isolation import bubblewrap_problem
 from tests.llm_server import LLMServer
@@ -141,6 +142,7 @@ def test_commands_that_go_on_say_how_minds_from_files_are_isolated(
     sabm: Sabm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SABM_ISOLATE", "0")
+    monkeypatch.setattr(RetryClient, "_wait", lambda *_: 0.001)  # nobody is at that port
     size = ("--set", "n_players=3", "--rounds", "2", "--seed", "1")
     minds = ("--minds", "py:steps.py=2,llm:m@http://127.0.0.1:9=1")
     assert sabm("run", "kbc", *minds, *size, "--out", "out", "--timeout", "1").status == 1
