@@ -261,13 +261,15 @@ def test_answers_are_counted_though_all_descriptors_are_taken(
     """Idle connections hold some; without them no number is made up."""
     path = tmp_path / "recording.sqlite"
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with LLMServer(brain=first_question) as server, ExitStack() as taken:
+    with ExitStack() as serving, ExitStack() as taken:
+        server = serving.enter_context(LLMServer(brain=first_question))
         minds = f"llm:stub@{server.url}"
         KeynesianBeautyContest(
             n_players=12, n_rounds=1, minds=minds, rng=1, recording=path
         ).run_model()
         if not connected:
             close_all()
+            serving.close()  # else the server's ends of the connections are given back any moment
         taken.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
         resource.setrlimit(resource.RLIMIT_NOFILE, (500, hard))
         with suppress(OSError):
