@@ -80,7 +80,19 @@ def native_client(endpoint: Endpoint, timeout_s: float) -> OpenAIClient:
 
 
 class _NativeClient(OpenAIClient):
-    """The common part of both: one answer a request, and no embeddings."""
+    """The common part of both: one answer a request, and no embeddings.
+
+    Attributes:
+        unknown: parameters that the interface does not have.
+    """
+
+    unknown: Sequence[str] = ()
+    _library: Any = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may hold connections."""
+        return self._library is not None
 
     def dialect(self, model: str) -> Dialect:
         """The dialect of a model, as far as it is known.
@@ -92,8 +104,6 @@ class _NativeClient(OpenAIClient):
             dialect = super().dialect(model)
             dialect.changes |= dict.fromkeys(self.unknown, None)
         return super().dialect(model)
-
-    unknown: Sequence[str] = ()
 
     def check_library(self) -> None:
         """Import the library.
@@ -129,12 +139,6 @@ class AnthropicClient(_NativeClient):
     """Asks Anthropic's Messages interface through the library `anthropic`."""
 
     unknown = _UNKNOWN
-    _library: Any = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it may hold connections."""
-        return self._library is not None
 
     def check_library(self) -> None:
         """Import the library.
@@ -210,13 +214,7 @@ class GoogleClient(_NativeClient):
     """Asks Google's Gemini interface through the library `google-genai`."""
 
     unknown = ("n",)
-    _library: Any = None
     _key = ""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it may hold connections."""
-        return self._library is not None
 
     def check_library(self) -> None:
         """Import the library.

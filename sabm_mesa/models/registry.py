@@ -61,10 +61,8 @@ GROUP = "sabm_mesa.scenarios"
 """The group of the entry points of other packages."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<cls>\w+))?")
-_loaded: dict[str, type[SmartModel]] = {}
-"""Name → scenario of a file that was loaded."""
-_given: dict[str, str] = {}
-"""Name → file of such a scenario, as it was given."""
+_loaded: dict[str, tuple[type[SmartModel], str]] = {}
+"""Name → scenario of a file that was loaded, and the file as it was given."""
 _log = logging.getLogger(__name__)
 
 
@@ -111,7 +109,7 @@ def scenario(name: str) -> type[SmartModel]:
         UsageError: when that of another package cannot be used.
     """
     if name in _loaded:
-        return _loaded[name]
+        return _loaded[name][0]
     if name in SCENARIOS:
         _warn_of_another(name)
         return _at(SCENARIOS[name])
@@ -178,7 +176,7 @@ def load(name: str) -> type[SmartModel]:
             f"{path}: the scenario_name {own!r} of {model.__name__} is that of a scenario of this "
             "package: choose another."
         )
-    _loaded[own], _given[own] = model, name
+    _loaded[own] = model, name
     return model
 
 
@@ -188,7 +186,7 @@ def option_for(name: str) -> str:
     Args:
         name: the name of the scenario.
     """
-    return f" --scenario {quote(_given[name])}" if name in _loaded else ""
+    return f" --scenario {quote(_loaded[name][1])}" if name in _loaded else ""
 
 
 def _imported(path: Path) -> ModuleType:

@@ -16,7 +16,7 @@ CACHED: dict[str, Callable[[int], dict[str, Any]]] = {
     "deepseek": lambda cached: {"prompt_cache_hit_tokens": cached},
     "moonshot": lambda cached: {"cached_tokens": cached},
 }
-#: How servers tell the tokens of thoughts: (answered, thought) → what is told of both.
+#: How servers report the tokens of thoughts: (answered, thought) → the fields of the usage.
 THOUGHTS: dict[str, Callable[[int, int], dict[str, Any]]] = {
     "openai": lambda said, thought: {
         "completion_tokens": said + thought,

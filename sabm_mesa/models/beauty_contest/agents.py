@@ -63,7 +63,7 @@ class PlayedRound:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """The facts that a player is told of others with a fixed strategy; None for what is not told.
+    """The facts on opponents with a fixed strategy; None for each that the prompt leaves out.
 
     Attributes:
         numbers: the numbers that they choose, ascending.
@@ -87,7 +87,7 @@ class GuessingView(Observation):
         high: the largest legal pick; the smallest is 0.
         integer: whether picks are whole numbers.
         prize: the points that the winners share.
-        notice: the facts on opponents with a fixed strategy; None when nothing is told of them.
+        notice: the facts on opponents with a fixed strategy; None when the prompt has none.
         past: the last rounds, oldest first, without hidden values.
         own: its own (pick, payoff) in each of them; empty when they are hidden.
         understanding: the rules in its own words, ``""`` without them.
