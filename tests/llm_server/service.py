@@ -26,6 +26,9 @@ from .faults import SPOILT, STATUS_FAULTS, Fault, PlanSpec, as_fault, as_plan
 from .record import Log, Seen
 from .stub import stub
 
+API = web.RequestKey("api", object)
+"""The native interface by which a request came."""
+
 _MAX_BODY = 64 * 2**20
 
 
@@ -124,7 +127,7 @@ class Service:
 
     async def native(self, api: Api, request: web.Request) -> web.StreamResponse:
         """Answer in the form of another interface than OpenAI's."""
-        request["api"] = api
+        request[API] = api
         response = await self._serve(request, "messages", self._answer)
         if not isinstance(response, web.Response) or response.status < 400:
             return response
@@ -170,7 +173,7 @@ class Service:
     def _check_key(self, request: web.Request) -> None:
         key = self.settings.api_key
         given = request.headers.get("Authorization", "")
-        if api := request.get("api"):
+        if api := request.get(API):
             given = f"Bearer {api.key(request.headers)}"
         if key is not None and given != f"Bearer {key}":
             message = "Incorrect API key provided." if given else "You didn't provide an API key."
@@ -183,7 +186,7 @@ class Service:
         if self.log.keep:
             seen.headers = request.headers
         self._check_key(request)
-        body = _native(request, raw, seen) if "api" in request else _parse(raw, wanted)
+        body = _native(request, raw, seen) if API in request else _parse(raw, wanted)
         if self.log.keep and not seen.body:
             seen.body = body
         if settings.strict_models and body["model"] not in settings.models:
@@ -235,7 +238,7 @@ class Service:
             seen.number, model, replies, usage, settings.cached_as, settings.thoughts_as,
             settings.more,
         )  # fmt: skip
-        if api := request.get("api"):
+        if api := request.get(API):
             thoughts = "".join(reply.message.get("reasoning", "") for reply in replies)
             payload = json.dumps(api.answer(json.loads(payload), thoughts)).encode()
         return await deliver(request, payload, fault, seen)
@@ -325,7 +328,7 @@ class Service:
 
 def _native(request: web.Request, raw: bytes, seen: Seen) -> dict[str, Any]:
     """The request of another interface as that of a chat."""
-    api, body = request["api"], json.loads(raw)
+    api, body = request[API], json.loads(raw)
     seen.body = body
     if problem := api.unknown(body):
         raise _RefusedError(400, wire.error(problem, "invalid_request_error"))
