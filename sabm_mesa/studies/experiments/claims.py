@@ -3,9 +3,8 @@
 A measure is one number a run, and the run is the unit of all tests and intervals. Runs of two
 conditions with the same seed share first positions, traits and orders: they are compared pair by
 pair, unless one of them has no value or the pairs are too few for any verdict. Ratios of
-conditions have intervals from a bootstrap over the runs of both (see
-`sabm_mesa.analysis.statistics`); where the interval of the mean below the line holds 0, a ratio
-says nothing: it is NaN.
+conditions have intervals from a bootstrap that draws the runs of one seed together; where the
+interval of the mean below the line holds 0, a ratio says nothing: it is NaN.
 """
 
 from __future__ import annotations
@@ -185,30 +184,41 @@ _OF_PATHS: Mapping[str, Callable[[Measure, pd.DataFrame], float]] = {
 def ratios(experiment: Experiment, values: pd.DataFrame) -> pd.DataFrame:
     """The ratios that an experiment names, beside the published ones.
 
+    Runs of both conditions with the same seed are drawn together, as pairs, when both have them
+    all; the interval of independent runs stands beside it.
+
     Args:
         experiment: the experiment.
         values: its measures, as `measured` returns them.
 
     Returns:
         One row a ratio: ``label``, ``measure``, ``condition``, ``than``, ``ratio`` with ``low`` and
-        ``high``, ``published`` and ``source``.
+        ``high``, ``low_unpaired`` and ``high_unpaired``, ``unpaired`` (why runs are not drawn in
+        pairs; ``""`` when they are), ``published`` and ``source``.
     """
     rows = []
     for each in experiment.ratios:
-        above, below = (samples(values, each.measure, name) for name in (each.condition, each.than))
-        found = ratio_of_means(above[~np.isnan(above)], below[~np.isnan(below)])
+        data = sample(values, [(each.measure, each.condition), (each.measure, each.than)], 0)
+        above, below = (runs[~np.isnan(runs)] for runs in data.runs)
+        ratio, *apart = ratio_of_means(above, below)
+        limits = ratio_of_means(above, below, paired=True)[1:] if data.complete else apart
         place = each.label, each.measure, each.condition, each.than
-        rows.append((*place, *found, each.number, each.source))
-    columns = ["label", "measure", "condition", "than", "ratio", "low", "high", "published"]
-    return pd.DataFrame(rows, columns=[*columns, "source"])
+        why = "" if data.complete else data.unpaired
+        rows.append((*place, ratio, *limits, *apart, why, each.number, each.source))
+    columns = ["label", "measure", "condition", "than", "ratio", "low", "high", "low_unpaired"]
+    columns += ["high_unpaired", "unpaired", "published", "source"]
+    return pd.DataFrame(rows, columns=columns)
 
 
-def ratio_of_means(above: Floats, below: Floats, *, seed: int = 0) -> tuple[float, float, float]:
+def ratio_of_means(
+    above: Floats, below: Floats, *, paired: bool = False, seed: int = 0
+) -> tuple[float, float, float]:
     """The mean of some values relative to that of others, with its 95 % interval.
 
     Args:
         above: one number a run of the condition above the line.
         below: one number a run of the one below it.
+        paired: whether run i of both has the same seed: the bootstrap then draws them together.
         seed: of the bootstrap.
 
     Returns:
@@ -220,7 +230,13 @@ def ratio_of_means(above: Floats, below: Floats, *, seed: int = 0) -> tuple[floa
     low, high = bootstrap_interval(lambda drawn: drawn.mean(axis=-1), below, rng=seed).tolist()
     if low <= 0 <= high:
         return (math.nan,) * 3
-    low, high = bootstrap_interval(_ratio, above, below, rng=seed).tolist()
+    if paired:
+        places = np.arange(above.size)
+        found = bootstrap_interval(lambda drawn: _ratio(above[drawn], below[drawn]), places,
+                                   rng=seed)  # fmt: skip
+    else:
+        found = bootstrap_interval(_ratio, above, below, rng=seed)
+    low, high = found.tolist()
     return float(above.mean() / below.mean()), low, high
 
 

@@ -233,16 +233,16 @@ class Ratio(Entry):
         measure: the name of the measure.
         condition: the condition above the line.
         than: the condition below it.
-        number: the published ratio.
-        source: where it, or the numbers it is of, are published.
+        number: the published ratio; NaN when none is published.
+        source: where it, or the numbers it is of, are published; or whose choice it is.
     """
 
     label: str
     measure: str
     condition: str
     than: str
-    number: float
     source: str
+    number: float = float("nan")
 
 
 class Plot(Entry):

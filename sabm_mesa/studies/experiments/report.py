@@ -550,6 +550,9 @@ def _ratios_rows(results: Results) -> Rows:
             "ratio": f"{experiment.measure(row['measure']).label}: {called[row['condition']]} ÷ "
             f"{called[row['than']]}",
             "found": estimate(row["ratio"], row["low"], row["high"]),
+            "unpaired": f"as found: {row['unpaired']}"
+            if row["unpaired"]
+            else estimate(row["ratio"], row["low_unpaired"], row["high_unpaired"]),
             "published": _published(row),
             "source": row["source"],
         }

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.studies.experiments.claims import measured, ratio_of_means, value_of
+from sabm_mesa.studies.experiments.claims import measured, ratio_of_means, ratios, value_of
 from sabm_mesa.studies.experiments.design import Measure, parse_experiment
 from sabm_mesa.studies.experiments.plan import plan
 from sabm_mesa.studies.experiments.results import results
@@ -153,6 +153,42 @@ def test_a_ratio_of_means_and_when_it_says_nothing() -> None:
     assert 18 / 42 <= low < ratio < high <= 22 / 38
     for below in ([5.0, -5, 1], [0.0, 0], [3.0]):
         assert all(math.isnan(each) for each in ratio_of_means(np.ones(3), np.array(below)))
+
+
+def test_the_interval_of_a_ratio_of_pairs_leaves_out_what_seeds_share() -> None:
+    """Each run has 1 % less than the one of its seed; the seeds themselves differ widely."""
+    below = np.array([100.0, 220, 150, 310, 90, 260, 180, 140, 75])
+    above = 0.99 * below
+    apart, paired = ratio_of_means(above, below), ratio_of_means(above, below, paired=True)
+    assert paired == pytest.approx((0.99, 0.99, 0.99))
+    assert apart[0] == pytest.approx(0.99)
+    assert apart[1] < 0.8 < 1.2 < apart[2]
+
+
+def test_ratios_are_of_pairs_where_both_conditions_have_the_seeds() -> None:
+    ratio = """
+[[ratios]]
+label = "r"
+measure = "last"
+condition = "cooperative"
+than = "baseline"
+source = "nobody"
+"""
+    experiment = parse_experiment("made", SMALL + ratio)
+    rows = [
+        (name, seed, seed, "last", (seed + 1) * (0.5 if name == "cooperative" else 1.0))
+        for name in ("baseline", "cooperative")
+        for seed in range(8)
+    ]
+    values = pd.DataFrame(rows, columns=["condition", "run", "seed", "measure", "value"])
+    (row,) = ratios(experiment, values).to_dict("records")
+    assert (row["ratio"], row["low"], row["high"], row["unpaired"]) == (0.5, 0.5, 0.5, "")
+    assert row["low_unpaired"] < 0.4 < 0.6 < row["high_unpaired"]
+    values.loc[3, "value"] = math.nan
+    (row,) = ratios(experiment, values).to_dict("records")
+    assert row["unpaired"] == "1 run has no value"
+    assert (row["low"], row["high"]) == (row["low_unpaired"], row["high_unpaired"])
+    assert row["low"] < 0.45
 
 
 def test_the_most_frequent_value_of_all_runs_together(tmp_path: Path) -> None:
