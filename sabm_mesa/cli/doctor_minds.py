@@ -86,6 +86,8 @@ class ProbedModel:
             lines.append(f"api = {json.dumps(self.endpoint.api)}")
         if variable and key(variable):
             lines.append(f"key_env = {json.dumps(variable)}")
+        if self.endpoint.key_header:
+            lines.append(f"key_header = {json.dumps(self.endpoint.key_header)}")
         return "\n".join(lines) + "\n"
 
 

@@ -37,7 +37,6 @@ from sabm_mesa.llm.coalescing import CoalescingClient, SupportsN
 from sabm_mesa.llm.endpoints import (
     APIS,
     NAME,
-    OPENAI_URL,
     Endpoint,
     check_url,
     endpoint_url,
@@ -281,7 +280,7 @@ def connect(
 
     how = connection or Connection()
     endpoint = how.endpoint(named)
-    prices = PriceTable(how.prices, endpoint.url or OPENAI_URL)
+    prices = PriceTable(how.prices, endpoint.base_url)
     if model:
         check_price(model, how.budget, prices)
     with _lock:

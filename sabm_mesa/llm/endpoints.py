@@ -15,6 +15,11 @@
     base_url = "https://api.anthropic.com"
     key_env = "ANTHROPIC_API_KEY"
 
+    [endpoints.azure]
+    base_url = "https://LAB.openai.azure.com/openai/deployments/NAME?api-version=2024-10-21"
+    key_env = "AZURE_OPENAI_API_KEY"
+    key_header = "api-key"                       # by default Authorization: Bearer KEY
+
 and the mind ``llm:mistral-small-latest@mistral``.
 """
 
@@ -29,7 +34,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 from sabm_mesa.core.parameters import check_int
 from sabm_mesa.core.toml_io import read_toml
@@ -62,7 +67,9 @@ NAME = re.compile(r"[A-Za-z][\w-]*\Z")
 _VARIABLE = re.compile(r"[A-Z_a-z][0-9A-Z_a-z]*\Z")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _VALUE = re.compile(r"[!-~]([ -~]*[!-~])?\Z")
-_SECRET_NAME = re.compile(r"key|token|secret|auth|password|cookie", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"key|token|secret|auth|password|cookie|\bsig", re.IGNORECASE)
+_ADDED = ("/chat/completions", "/embeddings")
+"""Ends of addresses that requests add by themselves."""
 _OWN_HEADERS = {
     "authorization", "host", "content-length", "content-type", "content-encoding",
     "transfer-encoding", "connection", "accept-encoding",
@@ -84,9 +91,10 @@ class Endpoint:
     """A server, and what is sent to it besides questions.
 
     Attributes:
-        url: the address; None for OpenAI's own.
+        url: the address, with parameters of each request behind its ``?``; None for OpenAI's own.
         name: the name of its entry in the file; ``""`` for one without.
         key_env: the variable of the environment that holds its key; ``""`` when it gets none.
+        key_header: the header that brings the key; ``""`` for ``Authorization: Bearer KEY``.
         headers: name → value of more headers of a request.
         extra_body: name → value of more fields of a request.
         max_concurrency: requests under way at once at most, or None.
@@ -100,6 +108,7 @@ class Endpoint:
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     max_concurrency: int | None = None
     api: str = "openai"
+    key_header: str = ""
 
     @property
     def is_openai(self) -> bool:
@@ -109,12 +118,23 @@ class Endpoint:
     @property
     def where(self) -> str:
         """The endpoint in words."""
-        return self.url.partition("?")[0] if self.url else "the OpenAI API"
+        return self.base_url if self.url else "the OpenAI API"
+
+    @property
+    def base_url(self) -> str:
+        """The address without the parameters behind its ``?``."""
+        return (self.url or OPENAI_URL).partition("?")[0].rstrip("/")
+
+    @property
+    def query(self) -> dict[str, str]:
+        """Its parameters: name → value, such as the version of Azure's dated interface."""
+        return dict(parse_qsl(urlsplit(self.url or "").query))
 
     @property
     def identity(self) -> str:
         """A text that two endpoints share when they can share connections."""
-        same = self.api, self.url, self.key_env, dict(self.headers), dict(self.extra_body)
+        given = dict(self.headers), dict(self.extra_body)
+        same = self.api, self.url, self.key_env, self.key_header, *given
         return json.dumps(same, sort_keys=True)
 
     def key(self) -> str:
@@ -180,11 +200,13 @@ def _endpoint(name: str, entry: Any, where: str) -> Endpoint:
             f"{where}: the name of an endpoint has letters, digits, - and _, and begins with a "
             "letter."
         )
-    known = {"base_url", "key_env", "headers", "extra_body", "max_concurrency", "api"}
+    known = {
+        "base_url", "key_env", "key_header", "headers", "extra_body", "max_concurrency", "api",
+    }  # fmt: skip
     if not isinstance(entry, dict) or not {"base_url"} <= set(entry) <= known:
         raise ParameterError(
-            f"{where} needs a base_url, and may have key_env, headers, extra_body, max_concurrency "
-            "and api."
+            f"{where} needs a base_url, and may have key_env, key_header, headers, extra_body, "
+            "max_concurrency and api."
         )
     api = entry.get("api", APIS[0])
     if api not in APIS:
@@ -205,7 +227,27 @@ def _endpoint(name: str, entry: Any, where: str) -> Endpoint:
     hide_variable(variable)
     headers = _headers(entry.get("headers", {}), where)
     extra = check_extra_body(entry.get("extra_body", {}), f"{where}: extra_body")
-    return Endpoint(url, name, variable, headers, extra, most, api)
+    found = Endpoint(url, name, variable, headers, extra, most, api, _key_header(entry, where))
+    if api != APIS[0] and (found.key_header or found.query):
+        raise ParameterError(
+            f'{where}: the library for api = "{api}" sends key and version in its own way: leave '
+            "out key_header, and what follows the ? of base_url."
+        )
+    return found
+
+
+def _key_header(entry: Mapping[str, Any], where: str) -> str:
+    name = entry.get("key_header", "")
+    if not isinstance(name, str) or (name and not _HEADER.match(name)):
+        raise ParameterError(
+            f"{where}: key_header is the name of a header, such as api-key, and not the key."
+        )
+    if name.lower() in {*_OWN_HEADERS, *map(str.lower, entry.get("headers", {}))}:
+        raise ParameterError(
+            f"{where}: the header {name!r} is set already, so it cannot bring the key: leave out "
+            "key_header for Authorization: Bearer KEY."
+        )
+    return name
 
 
 def _headers(headers: Any, where: str) -> dict[str, str]:
@@ -322,6 +364,11 @@ def check_url(url: str) -> str:
             "The address of a server must not hold a password or key, since addresses are "
             f"recorded: set {KEY_VARIABLE} in the environment, or name a key in a file "
             "(--endpoints)."
+        )
+    if (end := next(filter(parts.path.rstrip("/").endswith, _ADDED), None)) is not None:
+        raise ParameterError(
+            f"The address of a server is meant, and not that of its chats: leave out {end}, which "
+            f"is added to it (got {url!r})."
         )
     return url.rstrip("/")
 

@@ -7,7 +7,8 @@ HTTP client, so that the size of an answer is bounded and no redirect leaves the
 get the key of the endpoint and nothing else of the environment.
 
 Sources: platform.claude.com/docs/en/api/messages and docs.claude.com/en/api/errors;
-ai.google.dev/api/generate-content and ai.google.dev/gemini-api/docs/thinking; the types of the
+ai.google.dev/api/generate-content, ai.google.dev/api/embeddings and
+ai.google.dev/gemini-api/docs/thinking; the types of the
 libraries `anthropic` 2.12 and `google-genai` 3.4.
 """
 
@@ -80,7 +81,7 @@ def native_client(endpoint: Endpoint, timeout_s: float) -> OpenAIClient:
 
 
 class _NativeClient(OpenAIClient):
-    """The common part of both: one answer a request, and no embeddings.
+    """The common part of both: one answer a request.
 
     Attributes:
         unknown: parameters that the interface does not have.
@@ -115,10 +116,7 @@ class _NativeClient(OpenAIClient):
 
     async def _send(self, request: Request, parameters: Mapping[str, Any]) -> Any:
         if isinstance(request, EmbeddingRequest):
-            raise BadRequest(
-                f"The endpoint {self.endpoint.name!r} has api = {self.endpoint.api!r}, by which "
-                "nothing is embedded here: name an OpenAI-compatible one."
-            )
+            return await self._embed(request)
         extra = {**self.endpoint.extra_body, **(request.extra_body or {})}
         body = self._native_body(request, parameters)
         return await self._post(request.model, _merged(body, extra))
@@ -128,6 +126,14 @@ class _NativeClient(OpenAIClient):
 
     async def _post(self, model: str, body: dict[str, Any]) -> Any:
         raise NotImplementedError
+
+    async def _embed(self, request: EmbeddingRequest) -> Any:
+        """Embed texts, and return the body of the answer as that of OpenAI's interface."""
+        del request
+        raise BadRequest(
+            f"The endpoint {self.endpoint.name!r} has api = {self.endpoint.api!r}, which has no "
+            "embeddings: name an embedding model at another endpoint, embedding:MODEL@NAME."
+        )
 
     @property
     def _base_url(self) -> str:
@@ -275,6 +281,25 @@ class GoogleClient(_NativeClient):
         sent = done.sdk_http_response
         return _from_google(json.loads((sent and sent.body) or ""))
 
+    async def _embed(self, request: EmbeddingRequest) -> Any:
+        # The library's own method leaves out the tokens that are billed, so its connection is used.
+        model = f"models/{request.model.removeprefix('models/')}"
+        body = {
+            "requests": [
+                {"model": model, "content": {"parts": [{"text": text}]}}
+                for _, text in request.messages
+            ]
+        }
+        with _as_of_openai():
+            self._opened()
+            said = await self._http.post(
+                f"{self._base_url}/v1beta/{model}:batchEmbedContents",
+                json=body,
+                headers={**self.endpoint.headers, "x-goog-api-key": self._key},
+            )
+            said.raise_for_status()
+        return _embeddings_from_google(said.json())
+
     async def _list(self) -> Any:
         with _as_of_openai():
             there = await self._opened().aio.models.list()
@@ -375,6 +400,19 @@ def _from_google(body: Any) -> Any:
             "prompt_tokens_details": {"cached_tokens": usage.get("cachedContentTokenCount")},
             "completion_tokens_details": {"reasoning_tokens": thoughts},
         },
+    }
+
+
+def _embeddings_from_google(body: Any) -> Any:
+    """The body of embedded texts as that of OpenAI's interface; of something else as it is."""
+    if not isinstance(body, dict) or not isinstance(body.get("embeddings"), list):
+        return body
+    return {
+        "data": [
+            {"index": index, "embedding": _table(each).get("values")}
+            for index, each in enumerate(body["embeddings"])
+        ],
+        "usage": {"prompt_tokens": _table(body.get("usageMetadata")).get("promptTokenCount")},
     }
 
 

@@ -18,7 +18,7 @@ from sabm_mesa.core.answers import BY_FILTER
 from sabm_mesa.errors import KEY_VARIABLE, BadRequest, LLMError
 from sabm_mesa.llm.client import Completion, EmbeddingRequest, Request
 from sabm_mesa.llm.dialect import Dialect, dropped, recorded
-from sabm_mesa.llm.endpoints import OPENAI_URL, Endpoint
+from sabm_mesa.llm.endpoints import Endpoint
 from sabm_mesa.llm.reading import is_filtered, read_completion, read_embeddings, read_models
 from sabm_mesa.llm.translation import Translator, without_key
 from sabm_mesa.llm.transport import MAX_BYTES, BoundedHTTPClient, ResponseTooLarge
@@ -191,7 +191,7 @@ class OpenAIClient:
         if dialect.version != version or dialect.learn(asked, status, body):
             return None
         told = body.get("error", body) if isinstance(body, dict) else body
-        sent = httpx2.Request("POST", self.endpoint.url or OPENAI_URL)
+        sent = httpx2.Request("POST", self.endpoint.base_url)
         refusal = openai.APIStatusError(
             "", response=httpx2.Response(status, request=sent), body=told
         )
@@ -269,14 +269,18 @@ class OpenAIClient:
         if self._client is None:
             # Only the connection has a time limit here: that of the whole answer is `complete`'s.
             timeout = openai.Timeout(None, connect=CONNECT_S)
-            self._client = AsyncOpenAI(
+            kind = KeyInHeader if self.endpoint.key_header else AsyncOpenAI
+            self._client = kind(
                 api_key=_NO_KEY,
-                base_url=self.endpoint.url or OPENAI_URL,
+                base_url=self.endpoint.base_url,
+                default_query=self.endpoint.query,
                 default_headers=self.endpoint.headers,
                 max_retries=0,
                 timeout=timeout,
                 http_client=BoundedHTTPClient(self._max_bytes, timeout),
             )
+            if isinstance(self._client, KeyInHeader):
+                self._client.key_header = self.endpoint.key_header
             if self.endpoint.key_env != KEY_VARIABLE:
                 # OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS go where the key goes.
                 self._client.organization = self._client.project = None
@@ -317,6 +321,24 @@ class OpenAIClient:
             parameters=recorded({**asked, **extra}, {**parameters, **extra}),
             parts=parts,
         )
+
+
+class KeyInHeader(AsyncOpenAI):
+    """Sends the key in a header of its own, as the library's client for Azure does.
+
+    That one also puts the model into the address and reads more of the environment.
+
+    Attributes:
+        key_header: the name of the header.
+    """
+
+    key_header = ""
+
+    async def _prepare_options(self, options: Any) -> Any:
+        options = await super()._prepare_options(options)
+        given = options.headers if isinstance(options.headers, Mapping) else {}
+        own = {"Authorization": openai.Omit(), self.key_header: self.api_key}
+        return options.model_copy(update={"headers": {**given, **own}})
 
 
 def _refused(request: Request, latency_s: float) -> Completion:

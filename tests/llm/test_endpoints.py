@@ -12,6 +12,7 @@ from sabm_mesa import Connection, KeynesianBeautyContest
 from sabm_mesa.cli import main
 from sabm_mesa.errors import MissingKey, ParameterError, UnknownName
 from sabm_mesa.llm import connect, read_endpoints
+from sabm_mesa.llm.client import EmbeddingRequest
 from sabm_mesa.llm.endpoints import URL_VARIABLE, Endpoint, is_loopback, is_openai
 from sabm_mesa.llm.translation import KEY_VARIABLE
 from sabm_mesa.minds.specs import endpoints_in, model_and_endpoint
@@ -113,6 +114,43 @@ def test_the_key_of_a_listed_address_goes_there(
         assert "the key was refused: set LAB_API_KEY in the environment to the right" in str(error)
 
 
+def test_azures_dated_interface_is_asked_by_its_version_and_its_own_header(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAB_API_KEY", OTHER)
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    with LLMServer(
+        brain=lambda _m, _b: "42", api_key=OTHER, models={"mine": "gpt-4o-2024-08-06"},
+        strict_models=True,
+    ) as server:  # fmt: skip
+        place = f"{server.url.removesuffix('/v1')}/openai/deployments"
+        entry = 'key_env = "LAB_API_KEY"\nkey_header = "api-key"\nheaders = { X-Title = "t" }'
+        file = file_of(tmp_path, "\n".join(
+            f'[endpoints.{name}]\nbase_url = "{place}/{path}"\n{entry}'
+            for name, path in (
+                ("azure", "mine/?api-version=2024-10-21"), ("undated", "mine"),
+                ("other", "yours?api-version=2024-10-21"),
+            )
+        ))  # fmt: skip
+        how = Connection(endpoints=read_endpoints(file))
+        (done,) = complete(connect("azure", how), ask(model="mine"))
+        assert (done.text, done.model) == ("42", "gpt-4o-2024-08-06")
+        assert done.provider == f"{place}/mine"
+        (embedded,) = complete(connect("azure", how), EmbeddingRequest("mine", (("input", "a"),)))
+        assert embedded.prompt_tokens
+        for seen in server.requests:
+            assert (seen.headers["api-key"], seen.headers["X-Title"]) == (OTHER, "t")
+            assert "Authorization" not in seen.headers
+        (undated,) = outcomes(connect("undated", how), [ask(model="mine")])
+        assert "answered 404 (Resource not found)" in str(undated)
+        (missing,) = outcomes(connect("other", how), [ask(model="yours")])
+        assert "The API deployment for this resource does not exist" in str(missing)
+        monkeypatch.setenv("LAB_API_KEY", "wrong-key-of-the-lab")
+        (refused,) = outcomes(connect("azure", how), [ask(model="mine")])
+        assert "answered 401 (Access denied due to invalid subscription key" in str(refused)
+        assert "set LAB_API_KEY in the environment to the right one" in str(refused)
+
+
 def test_an_endpoint_has_its_own_limit_of_requests(tmp_path: Path) -> None:
     with LLMServer(brain=lambda _m, _b: "42", latency=0.01) as server:
         text = f'[endpoints.lab]\nbase_url = "{server.url}"\nmax_concurrency = 3'
@@ -147,11 +185,28 @@ URL = 'base_url = "http://127.0.0.1:9/v1"'
         ("[endpoints.lab]\nbase_url = 'http://a:b@c/v1'", "must not hold a password"),
         (
             f"[endpoints.lab]\n{URL}\nurl = 'x'",
-            "may have key_env, headers, extra_body",
+            "may have key_env, key_header, headers, extra_body",
         ),
         (f"[endpoints.'2 b']\n{URL}", "the name of an endpoint has letters, digits"),
         (f"[endpoints.lab]\n{URL}\nkey_env = '{KEY}'", "key_env is the name of a variable"),
         (f"[endpoints.lab]\n{URL}\nkey_env = 3", "key_env is the name of a variable"),
+        (f"[endpoints.lab]\n{URL}\nkey_header = 'a b'", "key_header is the name of a header"),
+        (f"[endpoints.lab]\n{URL}\nkey_header = 3", "key_header is the name of a header"),
+        (f"[endpoints.lab]\n{URL}\nkey_header = 'Host'", "the header 'Host' is set already"),
+        (
+            f"[endpoints.lab]\n{URL}\nkey_header = 'X-A'\nheaders = {{x-a = 'b'}}",
+            "the header 'X-A' is set already",
+        ),
+        (
+            f"[endpoints.lab]\n{URL}\nkey_header = 'X-A'\napi = 'google'",
+            'the library for api = "google" sends key and version in its own way',
+        ),
+        ("[endpoints.lab]\nbase_url = 'http://h/v1?api-key=x'", "must not hold a password"),
+        ("[endpoints.lab]\nbase_url = 'http://h/v1?sig=x'", "must not hold a password"),
+        (
+            "[endpoints.lab]\nbase_url = 'http://h/v1/chat/completions'",
+            "leave out /chat/completions, which is added to it",
+        ),
         (f"[endpoints.lab]\n{URL}\nkey_env = []", "key_env is the name of a variable"),
         (f"[endpoints.lab]\n{URL}\nkey_env = false", "key_env is the name of a variable"),
         (f"[endpoints.lab]\n{URL}\nkey_env = 0", "key_env is the name of a variable"),

@@ -334,12 +334,44 @@ def test_several_answers_are_asked_for_one_by_one(api: str) -> None:
     assert "n" not in server.requests[0].body
 
 
-@both
-def test_texts_are_not_embedded(api: str) -> None:
-    ((error,), server) = answered(api, EmbeddingRequest("m", (("input", "a"),)))
+TEXTS = EmbeddingRequest("m", (("input", "one"), ("input", "two")))
+
+
+def test_anthropic_has_no_embeddings() -> None:
+    ((error,), server) = answered("anthropic", TEXTS)
     assert isinstance(error, BadRequest)
-    assert "nothing is embedded here: name an OpenAI-compatible one" in str(error)
+    assert str(error) == (
+        "The endpoint 'lab' has api = 'anthropic', which has no embeddings: name an "
+        "embedding model at another endpoint, embedding:MODEL@NAME."
+    )
     assert not server.requests
+
+
+def test_google_embeds_as_an_openai_compatible_server_does() -> None:
+    ((done, again, *failed), server) = answered(
+        "google", TEXTS, TEXTS, TEXTS, retries=0, faults=[None, "no-usage", "400"]
+    )
+    with LLMServer() as openai_compatible:
+        (expected,) = outcomes(connect(openai_compatible.url), [TEXTS])
+    assert done.text == again.text == expected.text
+    assert done.prompt_tokens == expected.prompt_tokens > again.prompt_tokens == 0
+    assert done.asked_model == "m"
+    assert isinstance(failed[0], BadRequest)
+    assert "The request is invalid." in str(failed[0])
+    assert server.requests[0].body == {
+        "requests": [
+            {"model": "models/m", "content": {"parts": [{"text": text}]}} for text in ("one", "two")
+        ]
+    }
+
+
+def test_the_key_for_embeddings_goes_to_google_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAB_API_KEY", KEY)
+    ((done,), server) = answered("google", TEXTS, api_key=KEY)
+    assert done.text
+    assert "Authorization" not in server.requests[0].headers
+    ((refused,), _) = answered("google", TEXTS, api_key=OTHER)
+    assert isinstance(refused, AccessDenied)
 
 
 @both

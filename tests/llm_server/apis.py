@@ -1,8 +1,12 @@
-"""The interfaces of Anthropic and Google: requests and answers, from and to those of a chat.
+"""Other interfaces than OpenAI's: requests and answers, from and to those of a chat.
 
-Written from platform.claude.com/docs/en/api/messages and docs.claude.com/en/api/errors, and from
-ai.google.dev/api/generate-content, ai.google.dev/gemini-api/docs/thinking and the errors of
+Those of Anthropic and Google are written from platform.claude.com/docs/en/api/messages and
+docs.claude.com/en/api/errors, and from ai.google.dev/api/generate-content,
+ai.google.dev/api/embeddings, ai.google.dev/gemini-api/docs/thinking and the errors of
 google.rpc.Status. Only what a chat of texts needs is here; an unknown field is refused, as both do.
+
+Azure's dated one is written from learn.microsoft.com/azure/ai-services/openai/reference, from
+`AsyncAzureOpenAI` of the library `openai`, and from github.com/SciSharp/BotSharp/issues/386 (401).
 """
 
 from __future__ import annotations
@@ -112,7 +116,25 @@ class Google:
         return headers.get("x-goog-api-key", "")
 
     @staticmethod
+    def texts(body: dict[str, Any], model: str) -> dict[str, Any]:
+        requests = body["requests"]
+        assert {each["model"] for each in requests} == {f"models/{model}"}
+        parts = [each["content"]["parts"] for each in requests]
+        return {"model": model, "input": ["".join(part["text"] for part in each) for each in parts]}
+
+    @staticmethod
+    def vectors(found: dict[str, Any]) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "embeddings": [{"values": each["embedding"]} for each in found["data"]]
+        }
+        if (usage := found.get("usage")) is not None:
+            body["usageMetadata"] = {"promptTokenCount": usage["prompt_tokens"]}
+        return body
+
+    @staticmethod
     def unknown(body: Mapping[str, Any]) -> str:
+        if {*body} == {"requests"}:
+            return ""
         known = {"contents", "systemInstruction", "generationConfig", "safetySettings"}
         extra = [*({*body} - known), *({*body.get("generationConfig", {})} - GOOGLE_FIELDS)]
         if extra:
@@ -187,4 +209,47 @@ class Google:
         return {"error": {"code": status, "message": message, "status": name, "details": details}}
 
 
-Api = type[Anthropic] | type[Google]
+class Azure:
+    """The dated interface: the address names deployment and version, and a header has the key."""
+
+    name = "azure"
+
+    @staticmethod
+    def key(headers: Mapping[str, str]) -> str:
+        return headers.get("api-key", "")
+
+    @staticmethod
+    def unknown(_body: Mapping[str, Any]) -> str:
+        return ""
+
+    @staticmethod
+    def chat(body: dict[str, Any], model: str) -> dict[str, Any]:
+        return {**body, "model": model}
+
+    texts = chat
+
+    @staticmethod
+    def answer(chat: dict[str, Any], _thoughts: str) -> dict[str, Any]:
+        return chat
+
+    @staticmethod
+    def vectors(found: dict[str, Any]) -> dict[str, Any]:
+        return found
+
+    @staticmethod
+    def error(status: int, message: str, code: str | None) -> dict[str, Any]:
+        if code == "invalid_api_key":
+            code, message = "401", (
+                "Access denied due to invalid subscription key or wrong API endpoint. Make sure to "
+                "provide a valid key for an active subscription and use a correct regional API "
+                "endpoint for your resource."
+            )  # fmt: skip
+        if code == "model_not_found":
+            code, message = "DeploymentNotFound", (
+                "The API deployment for this resource does not exist. If you created the "
+                "deployment within the last 5 minutes, please wait a moment and try again."
+            )  # fmt: skip
+        return {"error": {"code": code or str(status), "message": message}}
+
+
+Api = type[Anthropic] | type[Google] | type[Azure]

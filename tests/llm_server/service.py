@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import json
 import random
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,7 +15,7 @@ from typing import Any
 from aiohttp import web
 
 from . import wire
-from .apis import Anthropic, Api, Google
+from .apis import Anthropic, Api, Azure, Google
 from .batches import Batches
 from .batches import Plan as BatchPlan
 from .brains import Brain, Reply, ScriptExhaustedError
@@ -30,6 +31,7 @@ API = web.RequestKey("api", object)
 """The native interface by which a request came."""
 
 _MAX_BODY = 64 * 2**20
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(-preview)?\Z")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,8 +91,12 @@ class Service:
         app.router.add_post("/v1/chat/completions", self.chat)
         app.router.add_post("/v1/embeddings", self.embeddings)
         app.router.add_post("/v1/messages", partial(self.native, Anthropic))
-        generate = "/v1beta/models/{model:[^:]+}:generateContent"
-        app.router.add_post(generate, partial(self.native, Google))
+        google = "/v1beta/models/{model:[^:]+}"
+        app.router.add_post(f"{google}:generateContent", partial(self.native, Google))
+        app.router.add_post(f"{google}:batchEmbedContents", partial(self.native, Google))
+        azure = "/openai/deployments/{model}"
+        app.router.add_post(f"{azure}/chat/completions", partial(self.native, Azure))
+        app.router.add_post(f"{azure}/embeddings", partial(self.native, Azure))
         app.router.add_get("/v1/models", self.models)
         app.router.add_get("/_stats", self.stats)
         if self.settings.batches is not None:
@@ -128,12 +134,16 @@ class Service:
     async def native(self, api: Api, request: web.Request) -> web.StreamResponse:
         """Answer in the form of another interface than OpenAI's."""
         request[API] = api
-        response = await self._serve(request, "messages", self._answer)
+        if api is Azure and not _DATE.match(request.query.get("api-version", "")):
+            return web.json_response(api.error(404, "Resource not found", None), status=404)
+        embeds = request.path.endswith(("/embeddings", ":batchEmbedContents"))
+        wanted, answer = ("input", self._embed) if embeds else ("messages", self._answer)
+        response = await self._serve(request, wanted, answer)
         if not isinstance(response, web.Response) or response.status < 400:
             return response
         error = json.loads(response.body or b"{}")["error"]
         body = api.error(response.status, error["message"], error["code"])
-        status = body["error"].get("code", response.status)
+        status = body["error"].get("code", response.status) if api is Google else response.status
         headers = {k: v for k, v in response.headers.items() if k.lower().startswith("retry")}
         return web.json_response(body, status=status, headers=headers)
 
@@ -186,7 +196,7 @@ class Service:
         if self.log.keep:
             seen.headers = request.headers
         self._check_key(request)
-        body = _native(request, raw, seen) if API in request else _parse(raw, wanted)
+        body = _native(request, raw, seen, wanted) if API in request else _parse(raw, wanted)
         if self.log.keep and not seen.body:
             seen.body = body
         if settings.strict_models and body["model"] not in settings.models:
@@ -262,7 +272,10 @@ class Service:
         usage = None if fault and fault.kind == "no-usage" else spent
         model = self.settings.models.get(body["model"], body["model"])
         vectors = [self.settings.embed(text) for text in body["input"]]
-        return await deliver(request, wire.embeddings(model, vectors, usage), fault, seen)
+        payload = wire.embeddings(model, vectors, usage)
+        if api := request.get(API):
+            payload = json.dumps(api.vectors(json.loads(payload))).encode()
+        return await deliver(request, payload, fault, seen)
 
     async def _think(self, body: dict[str, Any]) -> tuple[list[Reply], Fault | None]:
         """Ask the brain once, or for each choice that its answer leaves open."""
@@ -326,13 +339,14 @@ class Service:
         )
 
 
-def _native(request: web.Request, raw: bytes, seen: Seen) -> dict[str, Any]:
+def _native(request: web.Request, raw: bytes, seen: Seen, wanted: str) -> dict[str, Any]:
     """The request of another interface as that of a chat."""
     api, body = request[API], json.loads(raw)
     seen.body = body
     if problem := api.unknown(body):
         raise _RefusedError(400, wire.error(problem, "invalid_request_error"))
-    return api.chat(body, request.match_info.get("model", ""))
+    model = request.match_info.get("model", "")
+    return api.texts(body, model) if wanted == "input" else api.chat(body, model)
 
 
 def _parse(raw: bytes, wanted: str) -> dict[str, Any]:
