@@ -50,6 +50,14 @@ def cost(
             help="A recording of the scenario to learn from: the ranges get narrower.",
         ),
     ] = None,
+    batch: Annotated[
+        bool,
+        typer.Option(
+            "--batch/--no-batch",
+            help="Count half the price for the questions that --batch of sabm run sends in "
+            "batches, and say which are not; or not (the default).",
+        ),
+    ] = False,
     isolation: FileMindOptions,
     as_json: AsJson = False,
 ) -> None:
@@ -63,7 +71,7 @@ def cost(
     isolation.apply()
     if line := isolation_of([parameters.get("minds", "classical")]):
         say(line, err=True)
-    estimated = estimate(registry.load(name), parameters, runs, recording, prices)
+    estimated = estimate(registry.load(name), parameters, runs, recording, prices, batch=batch)
     say(export.readable_json(estimated.as_dict()) if as_json else in_words(estimated))
 
 

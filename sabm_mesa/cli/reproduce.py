@@ -98,7 +98,7 @@ def reproduce(
         for each in _read(chosen)
     ]
     if cost:
-        _say_costs(plans, out, llm.prices, as_json)
+        _say_costs(plans, out, llm, as_json)
         return
     connection = llm.connection()
     done: list[Results] = []
@@ -296,13 +296,13 @@ def _before(planned: Plan) -> str:
     return "\n".join(lines)
 
 
-def _say_costs(plans: Sequence[Plan], out: Path, prices: Path | None, as_json: bool) -> None:
+def _say_costs(plans: Sequence[Plan], out: Path, llm: LLMOptions, as_json: bool) -> None:
     """Say what the missing runs of experiments cost.
 
     Args:
         plans: the experiments.
         out: the folder with a folder of each.
-        prices: a price file of the user, or None.
+        llm: the options for language models: a price file of the user, and whether in batches.
         as_json: whether to say it as JSON.
     """
     from sabm_mesa.cli.cost import in_words
@@ -311,7 +311,8 @@ def _say_costs(plans: Sequence[Plan], out: Path, prices: Path | None, as_json: b
 
     found = []
     for each in plans:
-        found.append(expected_cost(each, out / each.experiment.name, prices))
+        folder = out / each.experiment.name
+        found.append(expected_cost(each, folder, llm.prices, batch=bool(llm.batch)))
         if not as_json:
             few = too_few_runs(each)
             say("\n".join([in_words(found[-1]), *([few] if few else [])]))

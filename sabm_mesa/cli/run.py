@@ -54,7 +54,6 @@ def run(
     from sabm_mesa.cli.progress import Progress, guarded
     from sabm_mesa.cli.report import deliver
     from sabm_mesa.recording import Recording
-    from sabm_mesa.runs.cost import one_by_one
     from sabm_mesa.runs.run import check_animation, run_all
 
     model = registry.load(name)
@@ -68,8 +67,6 @@ def run(
     # Wrong use ends here, before there is any file.
     model(**parameters, rng=seed, connection=connection, recording=False)
     if line := isolation_of([parameters.get("minds", "classical")]):
-        say(line, err=True)
-    if connection.batches.gather and (line := one_by_one(model, [(parameters, runs)])):
         say(line, err=True)
     with (
         Recording(out / "recording.sqlite") as recording,

@@ -74,8 +74,6 @@ def sweep(
     from sabm_mesa.cli.progress import RunsDone
     from sabm_mesa.cli.report import lost_in
     from sabm_mesa.recording import export
-    from sabm_mesa.runs.cost import one_by_one
-    from sabm_mesa.runs.sweep import grid
     from sabm_mesa.runs.sweep import sweep as run_sweep
 
     model = registry.load(name)
@@ -85,16 +83,10 @@ def sweep(
     folder = out or Path("out", f"sweep-{model.scenario_name}")
     isolation.apply()
     populations = varied.get("minds", [parameters.get("minds", "classical")])
-
-    def first() -> str:
-        lines = [isolation_of(populations)]
-        if connection.batches.gather:
-            cells = grid(model, varied, parameters, 1, seed).cells
-            lines.append(one_by_one(model, [(cell.spec.parameters, runs) for cell in cells]))
-        return "\n".join(filter(None, lines))
-
     status = connection.batches.status
-    with RunsDone(model.scenario_name, folder, first, status) as progress:
+    with RunsDone(
+        model.scenario_name, folder, lambda: isolation_of(populations), status
+    ) as progress:
         done = run_sweep(
             model, varied, folder=folder, parameters=parameters, runs=runs, seed=seed, on=on,
             workers=workers, address=address, connection=connection, watch=progress.show,

@@ -22,7 +22,8 @@ Embeddings
     it; nothing is received.
 Dollars
     By the price table of the endpoint; low: all that is sent is in the server's cache; high: all is
-    put into it. Unknown is NaN, never zero.
+    put into it. Unknown is NaN, never zero. In batches (`batch`) a question of a simultaneous phase
+    costs `BATCH_SHARE` of that.
 Pilot
     A recording gives the means by question: tokens sent for a character, tokens and texts received,
     repeated asks, cached tokens, thoughts. Another run differs by the factor ``MARGIN + 3 / n``
@@ -38,7 +39,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -48,11 +49,11 @@ import numpy.typing as npt
 from sabm_mesa.core.answers import AnswerSpec, Text
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.scheduler import SIMULTANEOUS
-from sabm_mesa.errors import ParameterError
+from sabm_mesa.errors import ParameterError, UsageError
 from sabm_mesa.llm import Connection
 from sabm_mesa.llm.budget import ANSWER_TOKENS, TOKENS_PER_MESSAGE
 from sabm_mesa.llm.endpoints import NAME
-from sabm_mesa.llm.prices import Price, PriceTable
+from sabm_mesa.llm.prices import BATCH_SHARE, Price, PriceTable
 from sabm_mesa.minds.base import Mind, name_of
 from sabm_mesa.minds.embedding import embedding_model
 from sabm_mesa.minds.specs import language_model, model_and_endpoint
@@ -201,7 +202,7 @@ class StubMind(Mind):
         limit: tokens of an answer at most.
         thoughts: tokens of the thoughts before it at most.
         longer: how many times as long as here a text can be.
-        phases: phase → its questions.
+        phases: (question, phase) → asks.
     """
 
     instant, paid = True, False
@@ -220,7 +221,7 @@ class StubMind(Mind):
         self.limit, self.thoughts, self.longer = ANSWER_TOKENS, 0, 1.0
         self.asked: dict[str, list[tuple[float, ...]]] = defaultdict(list)
         self.specs: dict[str, set[AnswerSpec]] = defaultdict(set)
-        self.phases: Counter[str] = Counter()
+        self.phases: Counter[tuple[str, str]] = Counter()
         self._pilot = pilot
         self._classical = scenario.classical_minds.get("default")
         self.informed = self._classical("classical").informed if self._classical else ()
@@ -247,7 +248,7 @@ class StubMind(Mind):
             chars = (_n_chars(prompt), prompt.count(WORD.strip()) * len(WORD))
         self.asked[ask.name].append((ask.key.round, ask.key.agent, *chars))
         self.specs[ask.name].add(ask.spec)
-        self.phases[ask.key.phase] += 1
+        self.phases[ask.name, ask.key.phase] += 1
         if self.embeds or self._classical is None:
             decided: object = ask.spec.example(ask.rng)
         else:
@@ -297,32 +298,53 @@ def dry_run(
     return model, list(stubs.values())
 
 
-def one_by_one(scenario: type[SmartModel], plans: Iterable[tuple[Mapping[str, Any], int]]) -> str:
-    """Say how many questions cannot be sent in batches, since each waits for the one before.
+def one_by_one(models: Iterable[SmartModel]) -> str:
+    """Say how many questions of runs cannot be sent in batches, since each waits for another.
 
     Args:
-        scenario: the model class.
-        plans: parameters, and how many runs have them.
+        models: the models of the runs, at their beginning; of one that repeats a recording the
+            rounds that it has are left out.
 
     Returns:
-        A sentence; ``""`` when all can, or when nothing is paid for.
+        A sentence; ``""`` when all can, when nothing is paid for, or when a mind is known to its
+        run alone.
 
     Raises:
-        UsageError: for parameters that cannot be used.
         RunError: when the scenario or a classical mind fails.
     """
-    alone, asks = defaultdict[str, float](float), 0.0
-    for parameters, runs in plans:
-        model, stubs = dry_run(scenario, parameters, {})
-        together = [phase.name for phase in model.phases if phase.order == SIMULTANEOUS]
+    runs: dict[str, tuple[SmartModel, float]] = {}
+    for model in models:
+        given = {name: value for name, value in model.parameters.items() if name != "rng"}
+        identity = repr((type(model), given))
+        before = model.replaying.recorded.rounds if model.replaying is not None else 0
+        left = max(0.0, 1.0 - before / model.n_rounds)
+        runs[identity] = model, runs.get(identity, (model, 0.0))[1] + left
+    alone, asks = Counter[str](), 0.0
+    for model, times in runs.values():
+        try:
+            played, stubs = dry_run(type(model), model.parameters | {"rng": 0}, {})
+        except UsageError:  # a mind of somebody's own, which the recording has by its name alone
+            return ""
         # A long run is played in part; one without paid minds not at all, and it has no stubs.
-        times = runs * (model.n_rounds / max(1, model.round + 1) if model.running else 1)
+        times *= played.n_rounds / max(1, played.round + 1) if played.running else 1
         for stub in stubs:
-            for phase, n in stub.phases.items():
+            for (_, phase), n in stub.phases.items():
                 asks += n * times
-                if stub.embeds or phase not in together:
+                if not _waits(stub, phase, played):
                     alone["embeddings" if stub.embeds else phase] += n * times
-        model.close()
+        played.close()
+    return _go_alone(alone, asks)
+
+
+def _waits(stub: StubMind, phase: str, model: SmartModel) -> bool:
+    """Whether the questions of a phase can wait for one another, and so be sent in a batch."""
+    return not stub.embeds and any(
+        each.name == phase and each.order == SIMULTANEOUS for each in model.phases
+    )
+
+
+def _go_alone(alone: Mapping[str, float], asks: float) -> str:
+    """The sentence on phases whose questions are sent alone."""
     if not alone:
         return ""
     names = " and ".join(sorted(alone))
@@ -364,6 +386,8 @@ def estimate(
     runs: int = 1,
     recording: str | Path | None = None,
     prices: str | Path | None = None,
+    *,
+    batch: bool = False,
 ) -> Estimate:
     """Estimate what runs of a scenario cost; the module says how.
 
@@ -373,6 +397,7 @@ def estimate(
         runs: the number of runs (at least 1).
         recording: a pilot recording of the scenario, or None.
         prices: a user's own price file, or None.
+        batch: whether questions that can wait for one another are sent in batches.
 
     Raises:
         UsageError: for parameters, prices or a recording that cannot be used.
@@ -396,6 +421,8 @@ def estimate(
             else:
                 parts = _scaled(asks, chars[1], measured)
             usd = _dollars(price, parts, measured) if price else [math.nan] * 3
+            if batch:
+                usd = [each * _share(stub, question, model) for each in usd]
             ranges = (Range(*each) for each in [*parts.tolist(), usd])
             lines.append(Line(question, stub.spec, Cost(*ranges)))
     found = Estimate(
@@ -407,8 +434,31 @@ def estimate(
         lines=lines,
         notes=_notes(model, stubs, pilot, recording, table, parameters) if lines else [],
     )
+    if batch and lines:
+        found = replace(found, notes=[*found.notes, _on_batches(stubs, model)])
     model.close()
     return found
+
+
+def _share(stub: StubMind, question: str, model: SmartModel) -> float:
+    """The share of the price that a question costs when batches are sent."""
+    asks = {phase: n for (name, phase), n in stub.phases.items() if name == question}
+    waiting = sum(n for phase, n in asks.items() if _waits(stub, phase, model))
+    return 1.0 - (1.0 - BATCH_SHARE) * waiting / sum(asks.values())
+
+
+def _on_batches(stubs: Sequence[StubMind], model: SmartModel) -> str:
+    """The price of questions in batches, and those that are not."""
+    alone = Counter[str]()
+    for stub in stubs:
+        for (_, phase), n in stub.phases.items():
+            if not _waits(stub, phase, model):
+                alone["embeddings" if stub.embeds else phase] += n
+    asks = sum(stub.phases.total() for stub in stubs)
+    said = _go_alone(alone, asks).replace("questions", "questions of a run")
+    if alone.total() == asks:
+        return f"{said} Nothing is cheaper in batches."
+    return " ".join(filter(None, [said, f"Those in batches cost {BATCH_SHARE:.0%} of the price."]))
 
 
 def _dollars(price: Price, parts: Array, measured: Measured | None) -> list[float]:

@@ -6,6 +6,7 @@ runs go one after another, since each keeps one core busy.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -42,6 +43,7 @@ CONCURRENT_RUNS = 32
 """Runs with language models that go on at the same time, at most."""
 GATHERED_RUNS = 1000
 """The same with batches: the more runs, the fewer batches are waited for one after another."""
+_log = logging.getLogger(__name__)
 NOT_IN_SUBTITLE = {"condition", "minds", "rng", "n_rounds", "prompts"}
 SUBTITLE_PART = 32
 """Characters of a parameter and its value in the subtitle of a plot, at most."""
@@ -243,7 +245,8 @@ def run_models(
 ) -> Runs:
     """Run models to their ends.
 
-    Models with a common recording are entered in it together, all of them or none.
+    Models with a common recording are entered in it together, all of them or none. Where questions
+    are sent in batches, a warning says first how many cannot be.
 
     Args:
         models: the models.
@@ -253,10 +256,15 @@ def run_models(
     Raises:
         RunError: when a run fails; the others are stopped, and what was answered is recorded.
     """
+    if gathering := [model for model in models if _batches(model)]:
+        from sabm_mesa.runs.cost import one_by_one  # slow to import, and rarely needed
+
+        if alone := one_by_one(gathering):
+            _log.warning(alone)
     started = time.perf_counter()
     waiting = any(not agent.mind.instant for model in models for agent in model.population)
     limits = rounds or [None] * len(models)
-    most = GATHERED_RUNS if any(map(_batches, models)) else CONCURRENT_RUNS
+    most = GATHERED_RUNS if gathering else CONCURRENT_RUNS
     _run_together(models, limits, min(len(models), most) if waiting else 1, watch)
     return Runs(models, [m.entropy[0] for m in models], time.perf_counter() - started)
 

@@ -57,13 +57,16 @@ def _smallest(claims: Iterable[Claim], runs: int) -> list[float]:
     return [float(p) for p in holm(min(1.0, 2 / n) for n in ways)]
 
 
-def expected_cost(plan: Plan, folder: str | Path, prices: str | Path | None = None) -> Estimate:
+def expected_cost(
+    plan: Plan, folder: str | Path, prices: str | Path | None = None, *, batch: bool = False
+) -> Estimate:
     """Estimate the cost of the missing runs of an experiment, earlier runs included.
 
     Args:
         plan: the experiment.
         folder: its folder; finished runs in it cost nothing.
         prices: a price file of the user, or None.
+        batch: whether questions that can wait for one another are sent in batches.
 
     Returns:
         An estimate with one line a condition, and all minds in one text; runs that were begun count
@@ -85,7 +88,7 @@ def expected_cost(plan: Plan, folder: str | Path, prices: str | Path | None = No
         else:
             missing = [(earlier, played), (plan, Path(folder) / "nothing that builds on it")]
     parts = [
-        _estimated(each, cells, prices)
+        _estimated(each, cells, prices, batch=batch)
         for each, place in missing
         for cells in _missing(each, place)
     ]
@@ -113,12 +116,12 @@ def _missing(plan: Plan, path: Path) -> list[list[ExperimentRun]]:
 
 
 def _estimated(
-    plan: Plan, cells: list[ExperimentRun], prices: str | Path | None
+    plan: Plan, cells: list[ExperimentRun], prices: str | Path | None, *, batch: bool
 ) -> tuple[str, Estimate]:
     """A condition, and the cost of its missing runs: of a fork the rounds from there on."""
     cell = cells[0]
     given = with_pending_run(plan, cell, Connection(), minds="classical") | {"rng": cell.seed}
-    found = estimate(plan.model_of(cell.condition), given, len(cells), prices=prices)
+    found = estimate(plan.model_of(cell.condition), given, len(cells), prices=prices, batch=batch)
     if cell.fork_of:
         share = 1.0 - cell.at / found.n_rounds
         lines = [replace(line, cost=_from(line.cost, share)) for line in found.lines]
