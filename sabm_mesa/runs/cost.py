@@ -319,19 +319,19 @@ def one_by_one(models: Iterable[SmartModel]) -> str:
         before = model.replaying.recorded.rounds if model.replaying is not None else 0
         left = max(0.0, 1.0 - before / model.n_rounds)
         runs[identity] = model, runs.get(identity, (model, 0.0))[1] + left
-    alone, asks = Counter[str](), 0.0
-    for model, times in runs.values():
+    alone, asks = defaultdict[str, float](float), 0.0
+    for model, left in runs.values():
         try:
             played, stubs = dry_run(type(model), model.parameters | {"rng": 0}, {})
         except UsageError:  # a mind of somebody's own, which the recording has by its name alone
             return ""
         # A long run is played in part; one without paid minds not at all, and it has no stubs.
-        times *= played.n_rounds / max(1, played.round + 1) if played.running else 1
+        longer = played.n_rounds / max(1, played.round + 1) if played.running else 1.0
         for stub in stubs:
             for (_, phase), n in stub.phases.items():
-                asks += n * times
+                asks += n * left * longer
                 if not _waits(stub, phase, played):
-                    alone["embeddings" if stub.embeds else phase] += n * times
+                    alone["embeddings" if stub.embeds else phase] += n * left * longer
         played.close()
     return _go_alone(alone, asks)
 
@@ -449,14 +449,14 @@ def _share(stub: StubMind, question: str, model: SmartModel) -> float:
 
 def _on_batches(stubs: Sequence[StubMind], model: SmartModel) -> str:
     """The price of questions in batches, and those that are not."""
-    alone = Counter[str]()
+    alone = defaultdict[str, float](float)
     for stub in stubs:
         for (_, phase), n in stub.phases.items():
             if not _waits(stub, phase, model):
                 alone["embeddings" if stub.embeds else phase] += n
     asks = sum(stub.phases.total() for stub in stubs)
     said = _go_alone(alone, asks).replace("questions", "questions of a run")
-    if alone.total() == asks:
+    if sum(alone.values()) == asks:
         return f"{said} Nothing is cheaper in batches."
     return " ".join(filter(None, [said, f"Those in batches cost {BATCH_SHARE:.0%} of the price."]))
 
