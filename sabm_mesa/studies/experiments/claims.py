@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from sabm_mesa.analysis import inference
+from sabm_mesa.analysis.gradualness import excess_beyond_step, largest_step
 from sabm_mesa.analysis.inference import Order, Side, SignificanceTest, runs_needed
 from sabm_mesa.analysis.statistics import bootstrap_interval, settling_round
 from sabm_mesa.models.declarations import MessageMeasure
@@ -164,6 +165,14 @@ def _settles(measure: Measure, data: pd.DataFrame) -> float:
     return settling_round(paths, measure.high)
 
 
+def _excess(measure: Measure, data: pd.DataFrame) -> float:
+    return excess_beyond_step(_by_round(measure, data).dropna(), falling=measure.falling)
+
+
+def _step(measure: Measure, data: pd.DataFrame) -> float:
+    return largest_step(_by_round(measure, data).dropna(), falling=measure.falling)
+
+
 _OF_VALUES: Mapping[str, Callable[[Measure, Floats], float]] = {
     "mean": lambda _, values: float(values.mean()),
     "sd": lambda _, values: float(values.std(ddof=0)),
@@ -178,6 +187,8 @@ _OF_PATHS: Mapping[str, Callable[[Measure, pd.DataFrame], float]] = {
     "slope": _slope,
     "first": _first,
     "settles": _settles,
+    "excess": _excess,
+    "step": _step,
 }
 
 
@@ -338,6 +349,14 @@ def sample(values: pd.DataFrame, places: Sequence[tuple[str, str]], tests: int) 
     return Sample(found, few, complete=True)
 
 
+def _sample(values: pd.DataFrame, claim: Claim, tests: int) -> Sample:
+    """The runs that a claim is about; of a gradual one its two measures of the same runs."""
+    places = _places(claim)
+    if claim.kind == "gradual":
+        return Sample([samples(values, *place) for place in places])
+    return sample(values, places, tests)
+
+
 def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
     """A verdict on each claim of an experiment.
 
@@ -352,7 +371,7 @@ def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
     plan = outcome.plan
     values = _with_groups(plan.experiment, values)
     claims, tested = plan.experiment.claims, len(judged(plan))
-    data = [sample(values, _places(each), tested) for each in claims]
+    data = [_sample(values, each, tested) for each in claims]
     apart = [replace(each, complete=False) for each in data]
     tests, unpaired = (
         [_test(claim, each) for claim, each in zip(claims, given, strict=True)]
@@ -430,7 +449,7 @@ def _places(claim: Claim) -> list[tuple[str, str]]:
     """The measure and condition of a claim, and those that it compares them with."""
     place = claim.measure, claim.condition
     other = claim.than_measure or claim.measure, claim.than or claim.condition
-    return [place, other] if claim.kind in COMPARED else [place]
+    return [place, other] if claim.kind in (*COMPARED, "gradual") else [place]
 
 
 def judged(plan: Plan) -> list[Claim]:
@@ -462,11 +481,16 @@ def _test(claim: Claim, data: Sample) -> SignificanceTest:
         case "like":
             alike = inference.paired_equivalent if data.paired else inference.equivalent
             return alike(first, others[0], claim.margin)
+        case "gradual":
+            found = inference.one_sample(first, 0.0, "above")
+            return replace(found, p_against=inference.one_sample(others[0], 0.0, "above").p_for)
 
 
 def _p_values(claim: Claim, *, of_claim: bool, paired: bool) -> Callable[..., Floats]:
     """The p-values of many samples at once, for the claim or against it; of pairs: differences."""
     match claim.kind:
+        case "gradual":
+            return partial(inference.one_sample_p, value=0.0, side="above")
         case "below" | "above":
             side: Side = "above" if (claim.kind == "above") == of_claim else "below"
             return partial(inference.one_sample_p, value=claim.value, side=side)
@@ -492,6 +516,8 @@ def _runs_needed(
 ) -> int | None:
     towards = _p_values(claim, of_claim=test.p_for <= test.p_against, paired=paired)
     drawn = [data.runs[0] - data.runs[1]] if paired else data.runs
+    if claim.kind == "gradual":
+        drawn = [data.runs[0 if test.p_for <= test.p_against else 1]]
     return runs_needed(towards, drawn, level, most=MOST_RUNS)
 
 

@@ -26,17 +26,20 @@ from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.registry import scenario
 
 Data = Literal["model", "agents", "messages"]
-Kind = Literal["below", "above", "within", "less", "more", "like"]
+Kind = Literal["below", "above", "within", "less", "more", "like", "gradual"]
 Cost = Literal["small", "medium", "large"]
 Bin = tuple[float, float, float]
 """Of a distribution: from, to (both included), and per cent of the people."""
 TAKES = (
     "mean", "change", "slope", "sd", "min", "max", "sum", "mode", "share", "first", "settles",
+    "excess", "step",
 )  # fmt: skip
 """How a measure is computed in any scenario (see `Measure.take`)."""
 SCALES = ("quick", "paper")
 COMPARED = ("less", "more", "like")
 """Kinds of claims that compare two conditions."""
+GRADUAL = ("excess", "step")
+"""The takes of the measures of a gradual claim: `measure`, and `than_measure`."""
 COSTS: Mapping[Cost, int] = {"small": 2_000, "medium": 20_000, "large": 10**9}
 """Cost class → questions to language models at paper scale, at most."""
 OF_MESSAGES = ("round", "speaker", "text", *CODES)
@@ -139,8 +142,9 @@ class Measure(Entry):
             most frequent one, the smallest of several); ``change`` from the first to the last
             round; ``slope`` a round; ``share`` of the values from `low` to `high`; ``first``
             round with all values from `low` to `high`; ``settles``: the round from which on all
-            stay within `high` of the final price (see `settling_round`); or a measure of
-            messages that the scenario declares (see `SmartModel.message_measures`).
+            stay within `high` of the final price (see `settling_round`); ``excess``: the change
+            outside the largest step of the course, less the step, and ``step``: the step less the
+            rest (see `sabm_mesa.analysis.gradualness`); or a measure of messages that the scenario declares (see `SmartModel.message_measures`).
         data: of the ``model``, of its ``agents``, or of what they said: the ``messages`` with the
             codes of the message coder as columns.
         rounds: the first and the last round that count, from 0; negative from the end of the run.
@@ -148,6 +152,7 @@ class Measure(Entry):
         agent: the number of the agent that counts, of the data of ``agents``; 0: all of them.
         low: see `take`.
         high: see `take`.
+        falling: whether lower values are the more cooperative ones, of ``excess`` and ``step``.
         never: the value of a run in which the event of ``first``, ``settles`` or a measure of
             messages does not happen; NaN: none. Without it a claim that something happens early is
             judged by the runs alone in which it happens at all.
@@ -163,6 +168,7 @@ class Measure(Entry):
     agent: int = 0
     low: float = float("-inf")
     high: float = float("inf")
+    falling: bool = False
     never: float = float("nan")
     unit: str = ""
 
@@ -175,7 +181,9 @@ class Claim(Entry):
         source: where it is made.
         measure: the name of the measure.
         kind: the measure of `condition` is ``below`` or ``above`` `value`; ``within`` `low` and
-            `high`; ``less`` or ``more`` than that of `than`; ``like`` it, up to `margin`.
+            `high`; ``less`` or ``more`` than that of `than`; ``like`` it, up to `margin`;
+            ``gradual``: more than half of the change comes outside its largest step: `measure` is
+            its ``excess`` and `than_measure` its ``step``.
         condition: the condition, or the group of conditions, it is about.
         than: the one it is compared with.
         than_measure: the measure it is compared with, when that is another one, such as the same
@@ -495,7 +503,7 @@ def _neutral(annotation: Any) -> Any:
 def _mistakes(found: Experiment) -> list[str]:
     """References of an experiment that lead nowhere, and entries that do not fit one another."""
     wrong = [f"the scale {scale!r} is missing." for scale in SCALES if scale not in found.scales]
-    wrong += [*_of_names(found), *_of_references(found)]
+    wrong += [*_of_names(found), *_of_references(found), *_of_gradual_claims(found)]
     for measure in found.measures:
         if measure.agent and measure.data != "agents":
             wrong.append(f'{measure.name}: an agent needs data = "agents".')
@@ -539,6 +547,18 @@ def _of_references(found: Experiment) -> Iterator[str]:
     for where, kind, name in _named(found):
         if name and name not in known[kind]:
             yield f"{where}: {UnknownName(kind, name, known[kind])}"
+
+
+def _of_gradual_claims(found: Experiment) -> Iterator[str]:
+    """Yield the gradual claims whose measures are no excess and step of one course."""
+    takes = {each.name: each.take for each in found.measures}
+    for number, claim in enumerate(found.claims, 1):
+        named = takes.get(claim.measure), takes.get(claim.than_measure)
+        if claim.kind == "gradual" and (named != GRADUAL or claim.than):
+            yield (
+                f'claims {number}: a gradual claim needs a measure with take = "excess", a '
+                'than_measure with take = "step", and no than.'
+            )
 
 
 def _of_condition(found: Experiment, condition: Condition) -> Iterator[str]:

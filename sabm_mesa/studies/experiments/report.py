@@ -194,6 +194,7 @@ def content(results: Results, drawn: Sequence[ReportFigure]) -> dict[str, Any]:
         "verdicts": [_verdict(results, each) for each in results.verdicts],
         "figures": [each for each in drawn if not each.own],
         "own_figures": [each for each in drawn if each.own],
+        "gradual": any(each.claim.kind == "gradual" for each in results.verdicts),
         "common_seeds": COMMON_SEEDS if len(experiment.conditions) > 1 else "",
         "outside": OUTSIDE_SAID if results.outside()[0] else "",
         "estimates": _estimates_rows(results),
@@ -370,6 +371,7 @@ def _tested(results: Results, claim: Claim) -> str:
         "less": f"less than {than}",
         "more": f"more than {than}",
         "like": f"like {than}, up to {exact(claim.margin)}",
+        "gradual": "more than half of the change outside its largest step",
     }[claim.kind]
     return f"{measure}: “{label}” {words}"
 

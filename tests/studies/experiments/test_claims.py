@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from sabm_mesa.errors import ParameterError
 from sabm_mesa.studies.experiments.claims import ALPHA, judged, measured, verdicts
 from sabm_mesa.studies.experiments.design import parse_experiment
 from sabm_mesa.studies.experiments.expecting import too_few_runs
@@ -274,3 +276,56 @@ def test_what_comes_of_a_real_experiment(tmp_path: Path) -> None:
     assert summary["minds"] == {"baseline": "classical", "cooperative": "classical"}
     assert summary["claims"][0]["verdict"] == found.verdicts[0].word
     assert summary["asks"] == 2 * 8 * (3 + 6)
+
+
+GRADUAL = 'kind = "gradual"\nthan_measure = "sudden"\n'
+COURSES = """
+[[measures]]
+name = "sudden"
+label = "Sudden"
+columns = "variance"
+take = "step"
+falling = true
+
+[[measures]]
+name = "gradually"
+label = "Gradual"
+columns = "variance"
+take = "excess"
+falling = true
+"""
+
+
+@pytest.mark.parametrize(
+    ("course", "expected"),
+    [
+        ([30.0, 20, 10, 0], "agrees"),
+        ([30.0, 0, 0, 0], "disagrees"),  # all of it after the first round
+        ([0.0, 10, 20, 30], "disagrees"),  # the other way
+    ],
+)
+def test_a_gradual_change_is_told_from_one_at_once(course: list[float], expected: str) -> None:
+    head = SMALL.partition("[[claims]]")[0]
+    claim = CLAIM.replace('measure = "last"', 'measure = "gradually"') + GRADUAL
+    experiment = parse_experiment("made", head + COURSES + claim)
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(
+        [
+            (name, seed, seed, round_, value + rng.normal())
+            for name in ("baseline", "cooperative")
+            for seed in range(8)
+            for round_, value in enumerate(course)
+        ],
+        columns=["condition", "run", "seed", "round", "variance"],
+    )
+    runs = data[["condition", "run", "seed"]].drop_duplicates()
+    data = data[["condition", "seed", "run", "round", "variance"]]
+    made = Outcome(plan(experiment, runs=8), Path("none"), runs, data, data, data)
+    (found,) = verdicts(made, measured(made))
+    assert (found.word, found.test.n, found.unpaired) == (expected, (8,), "")
+
+
+def test_a_gradual_claim_needs_the_excess_and_the_step_of_a_course() -> None:
+    head = SMALL.partition("[[claims]]")[0]
+    with pytest.raises(ParameterError, match='claims 1: a gradual claim needs .* "excess"'):
+        parse_experiment("made", head + COURSES + CLAIM + GRADUAL)
