@@ -89,14 +89,14 @@ def _fitted(path: npt.ArrayLike, *, with_line: bool) -> tuple[float, float]:
         path: see `largest_step`.
         with_line: whether the split is that at which line and step together fit best.
     """
-    y = np.asarray(path, dtype=np.float64)
+    y: Floats = np.array(path, dtype=np.float64)
     rounds = y.size
     if rounds < FEWEST_ROUNDS:
         return math.nan, math.nan
     if np.ptp(y) == 0:
         return 0.0, 0.0  # a fit would leave an error of rounding
-    time = np.arange(rounds) - (rounds - 1) / 2
-    y = y - y.mean()
+    time: Floats = np.arange(rounds, dtype=np.float64) - (rounds - 1) / 2
+    y -= float(y.mean())
     after = rounds - np.arange(1, rounds)  # rounds from the step on, by split
     step_of_y = _sums_from(y)
     step_of_time = _sums_from(time)

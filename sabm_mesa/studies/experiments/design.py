@@ -144,7 +144,8 @@ class Measure(Entry):
             round with all values from `low` to `high`; ``settles``: the round from which on all
             stay within `high` of the final price (see `settling_round`); ``excess``: the change
             outside the largest step of the course, less the step, and ``step``: the step less the
-            rest (see `sabm_mesa.analysis.gradualness`); or a measure of messages that the scenario declares (see `SmartModel.message_measures`).
+            rest (see `sabm_mesa.analysis.gradualness`); or a measure of messages that the
+            scenario declares (see `SmartModel.message_measures`).
         data: of the ``model``, of its ``agents``, or of what they said: the ``messages`` with the
             codes of the message coder as columns.
         rounds: the first and the last round that count, from 0; negative from the end of the run.

@@ -327,5 +327,5 @@ def test_a_gradual_change_is_told_from_one_at_once(course: list[float], expected
 
 def test_a_gradual_claim_needs_the_excess_and_the_step_of_a_course() -> None:
     head = SMALL.partition("[[claims]]")[0]
-    with pytest.raises(ParameterError, match='claims 1: a gradual claim needs .* "excess"'):
+    with pytest.raises(ParameterError, match=r'claims 1: a gradual claim needs .* "excess"'):
         parse_experiment("made", head + COURSES + CLAIM + GRADUAL)
