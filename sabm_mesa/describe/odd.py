@@ -38,6 +38,7 @@ from sabm_mesa.describe.docstrings import (
 )
 from sabm_mesa.describe.subject import NOT_GIVEN, Subject
 from sabm_mesa.describe.texts import CONCEPTS, filled, in_figures, read_texts
+from sabm_mesa.minds.base import assumptions_of, rule_of
 from sabm_mesa.minds.specs import by_spec
 from sabm_mesa.models.base import COLUMNS_OF_ASKS, SmartModel
 from sabm_mesa.recording.statistics import in_words
@@ -467,16 +468,16 @@ def _classical_minds(scenario: type[SmartModel]) -> Iterator[tuple[str, str]]:
             yield spec, f"The same as `{known[maker]}`."
             continue
         known[maker] = spec
-        cls, settings = (maker.func, maker.keywords) if isinstance(maker, partial) else (maker, {})
+        cls, settings = rule_of(maker), maker.keywords if isinstance(maker, partial) else {}
         given = "".join(f" With `{k}` = {in_figures(v)}." for k, v in settings.items())
-        yield spec, f"{description(cls)}{given}"
+        built_in = "".join(f" Built in: {each}." for each in assumptions_of(maker).values())
+        yield spec, f"{description(cls)}{given}{built_in}"
 
 
 def _informed(scenario: type[SmartModel]) -> Iterator[tuple[str, str]]:
     """Spec → the fields that the mind reads although the prompts do not tell them."""
     for name, maker in scenario.classical_minds.items():
-        cls = maker.func if isinstance(maker, partial) else maker
-        fields_known = getattr(cls, "informed", ())
+        fields_known = getattr(rule_of(maker), "informed", ())
         if fields_known:
             spec = "classical" if name == "default" else f"classical:{name}"
             yield spec, ", ".join(f"`{each}`" for each in fields_known)

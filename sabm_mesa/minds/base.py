@@ -11,9 +11,12 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import partial
 from inspect import iscoroutinefunction
 from itertools import count
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, ClassVar, Protocol
 
 from sabm_mesa.core.answers import Decision, Format, InvalidAnswer, Reply, replace_surrogates
 from sabm_mesa.core.asks import Ask, Attempt, SentNotes
@@ -91,13 +94,37 @@ class ClassicalMind(Mind):
 
     Args:
         spec: how the mind is named in the data.
+
+    Attributes:
+        assumes: name → sentence on what the rule has built in. A claim of an experiment that
+            names it is assumed by this mind, and no finding of its runs.
     """
 
     instant = True
     paid = False
+    assumes: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def __init__(self, spec: str = "classical") -> None:
         self.spec = spec
+
+
+def rule_of(maker: Any) -> Any:
+    """The class of a classical mind, from what a scenario lists: the class, or a part of its call.
+
+    Args:
+        maker: an entry of `classical_minds`.
+    """
+    return maker.func if isinstance(maker, partial) else maker
+
+
+def assumptions_of(maker: Any) -> Mapping[str, str]:
+    """The assumptions that a classical mind declares (`ClassicalMind.assumes`), by their names.
+
+    Args:
+        maker: an entry of `classical_minds`.
+    """
+    found: Mapping[str, str] = getattr(rule_of(maker), "assumes", {})
+    return found
 
 
 class OwnMind(Mind):

@@ -1,6 +1,8 @@
-"""Classical minds of the Keynesian beauty contest: steps of reasoning, then social learning."""
+"""Classical minds of the Keynesian beauty contest: steps of reasoning, also on what was said."""
 
 from __future__ import annotations
+
+from types import MappingProxyType
 
 from sabm_mesa.analysis.guessing import (
     TAU,
@@ -14,35 +16,51 @@ from sabm_mesa.core.asks import Ask
 from sabm_mesa.minds.base import ClassicalMind
 from sabm_mesa.models.kbc.agents import HIGH, LOW, Discussion, P
 
+MIDDLE = (LOW + HIGH) / 2
+"""The first reference of those who reason."""
 TRUST = {"baseline": 0.5, "cooperative": 0.9, "uncooperative": 0.05}
-"""Weight of the proposals of others, by condition (our choice: there is no estimate)."""
+"""Weight of the words of others, by condition (our choice: there is no estimate)."""
 PERSONA_TRUST = {"agreeable": 1.5, "disagreeable": 0.5}
 """Factor on the trust of two personas (our choice); other personas change nothing here."""
 
 
 class CognitiveHierarchy(ClassicalMind):
-    """A player of the Poisson cognitive hierarchy that learns from the messages of others.
+    """A player of the Poisson cognitive hierarchy that replies to the numbers of others.
 
     It draws its steps of reasoning k from a Poisson distribution. With k = 0 its first opinion is
     a uniform pick; otherwise it is the best reply to a population of players with fewer steps,
-    times lognormal noise. New numbers of others move its opinion towards their mean by its trust
-    (DeGroot 1974). It names its opinion when it speaks, and picks it, rounded, when it acts. What
-    its attitude to cooperation is it is told when it picks, and remembers it in the talk.
+    times lognormal noise, which it keeps. When others name numbers, it reasons again with the
+    same k: their mean takes the place of the middle of the range, so that a player of one step
+    replies with two thirds of it, and one of none takes the mean itself. Its opinion moves by its
+    trust towards that reply. Told to cooperate it does not outguess the others and replies with
+    their mean. It names its opinion when it speaks, and picks it, rounded, when it acts. What its
+    attitude to cooperation is it is told when it picks, and remembers it in the talk.
 
-    Source: Camerer, Ho & Chong 2004 (steps); Nagel 1995 (noise); DeGroot 1974 (learning).
+    Source: Camerer, Ho & Chong 2004 (steps); Nagel 1995 (noise, and steps from the mean of others:
+    there the mean of the last round); DeGroot 1974 (weight of what others say).
 
     Args:
         spec: the spec of the mind, as the data have it.
 
     Attributes:
         opinion: the number it would pick now; None before its first question.
+        factor: its reply to a mean, divided by that mean.
     """
+
+    assumes = MappingProxyType(
+        {
+            "steps": "a player of one step first picks two thirds of 50, give or take some noise",
+            "joins": "told to cooperate, a player takes over the mean of the numbers it hears",
+            "trust": "the words of others count less for a player that is told not to cooperate",
+        }
+    )
 
     def __init__(self, spec: str) -> None:
         super().__init__(spec)
         self.opinion: float | None = None
+        self.factor = 1.0
         self._heard = 0
-        self._trust = TRUST["baseline"]
+        self._condition = "baseline"
 
     async def answer(self, ask: Ask) -> object:
         """Name the opinion in a sentence, or pick it.
@@ -55,7 +73,7 @@ class CognitiveHierarchy(ClassicalMind):
         if self.opinion is None:
             self.opinion = self._first_opinion(ask)
         if ask.name == "act":
-            self._trust = TRUST.get(discussion.condition, TRUST["baseline"])
+            self._condition = discussion.condition
         self.opinion = self._listen(self.opinion, discussion)
         pick = round(min(max(self.opinion, LOW), HIGH))
         if ask.name == "communicate":
@@ -70,27 +88,32 @@ class CognitiveHierarchy(ClassicalMind):
         k = drawn_steps(ask.rng)
         if k == 0:
             return float(ask.rng.integers(LOW, HIGH + 1))
-        return noisy(self.step_choice(k), P, ask.rng)
+        first = noisy(self.step_choice(k), P, ask.rng)
+        self.factor = first / MIDDLE
+        return first
 
     def _listen(self, opinion: float, discussion: Discussion) -> float:
         new = discussion.said[self._heard :]
         self._heard = len(discussion.said)
-        proposals = {
+        named = {
             message.sender: numbers[-1]
             for message in new
             if message.sender != discussion.player and (numbers := stated_numbers(message.text))
         }
-        if not proposals:
+        if not named:
             return opinion
-        trust = min(1.0, self._trust * PERSONA_TRUST.get(discussion.persona, 1.0))
-        mean = sum(proposals.values()) / len(proposals)
-        return (1 - trust) * opinion + trust * mean
+        trust = TRUST.get(self._condition, TRUST["baseline"])
+        trust = min(1.0, trust * PERSONA_TRUST.get(discussion.persona, 1.0))
+        reply = sum(named.values()) / len(named)
+        if self._condition != "cooperative":
+            reply *= self.factor
+        return (1 - trust) * opinion + trust * reply
 
 
 class LevelK(CognitiveHierarchy):
-    """The same player with steps of the level-k model: k steps pick 50 · (2/3)^k.
+    """The same player with steps of the level-k model: k steps reply to r with r · (2/3)^k.
 
-    Source: Nagel 1995 (steps); DeGroot 1974 (learning).
+    Source: Nagel 1995 (steps); DeGroot 1974 (weight of what others say).
 
     Args:
         spec: the spec of the mind, as the data have it.

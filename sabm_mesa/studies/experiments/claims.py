@@ -23,6 +23,7 @@ from sabm_mesa.analysis import inference
 from sabm_mesa.analysis.gradualness import excess_beyond_step, largest_step
 from sabm_mesa.analysis.inference import Order, Side, SignificanceTest, runs_needed
 from sabm_mesa.analysis.statistics import bootstrap_interval, settling_round
+from sabm_mesa.minds.base import assumptions_of
 from sabm_mesa.models.declarations import MessageMeasure
 from sabm_mesa.studies.experiments.design import (
     COMPARED,
@@ -32,7 +33,7 @@ from sabm_mesa.studies.experiments.design import (
     Measure,
     check_columns,
 )
-from sabm_mesa.studies.experiments.plan import Plan, described, only_language_models
+from sabm_mesa.studies.experiments.plan import Plan, described, only_language_models, specs_of
 from sabm_mesa.studies.experiments.running import Outcome, alike
 
 Floats = npt.NDArray[np.float64]
@@ -42,8 +43,8 @@ ALPHA = 0.05
 """The chance of any wrong verdict of an experiment, if no claim were true or false."""
 MOST_RUNS = 500
 """The largest number of runs a condition that is tried to find out how many would tell."""
-Word = Literal["agrees", "disagrees", "cannot tell", "not told"]
-WORDS: tuple[Word, ...] = ("agrees", "disagrees", "cannot tell", "not told")
+Word = Literal["agrees", "assumed", "disagrees", "cannot tell", "not told"]
+WORDS: tuple[Word, ...] = ("agrees", "assumed", "disagrees", "cannot tell", "not told")
 
 
 def measured(outcome: Outcome) -> pd.DataFrame:
@@ -264,14 +265,16 @@ class Verdict:
 
     Attributes:
         claim: the claim.
-        word: ``agrees``, ``disagrees`` or ``cannot tell``; ``not told`` of a claim about language
-            models, when others decided in their place.
+        word: ``agrees``, ``disagrees`` or ``cannot tell``; ``assumed`` when it agrees because a
+            mind that decided has it built in; ``not told`` of a claim about language models, when
+            others decided in their place.
         test: the test of it.
         p: its two-sided p-value, corrected (Holm) for the number of claims; NaN without values,
             and when more runs would not tell.
         runs_needed: runs a condition with which this would tell, judged from these; None when it
             does tell, or when not even `MOST_RUNS` would.
-        why: why it cannot be told, when that is not a matter of the number of runs.
+        why: why it cannot be told, when that is not a matter of the number of runs; what the minds
+            have built in, when it is assumed.
         unpaired: why runs with the same seed are not compared pair by pair; ``""`` when they are,
             and of claims about one condition.
         p_unpaired: the p-value of a paired claim if seeds did not matter, corrected likewise; else
@@ -379,6 +382,7 @@ def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
     )
     others = [_stand_in(claim, plan) for claim in claims]
     same = [_uninformative(claim, outcome) for claim in claims]
+    assumed = [_assumed(claim, plan) for claim in claims]
     moot = [bool(other or why) for other, why in zip(others, same, strict=True)]
     raw, raw_unpaired = (
         [math.nan if no else two_sided(test) for test, no in zip(found, moot, strict=True)]
@@ -386,14 +390,18 @@ def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
     )
     level = ALPHA / (2 * max(1, sum(not math.isnan(p) for p in raw)))
     given = zip(
-        claims, tests, inference.holm(raw), data, others, same, inference.holm(raw_unpaired),
-        strict=True,
+        claims, tests, inference.holm(raw), data, others, same, assumed,
+        inference.holm(raw_unpaired), strict=True,
     )  # fmt: skip
-    return [
-        Verdict(claim, "not told", test, float(p), why=other, unpaired=each.unpaired)
+    found = [
+        (Verdict(claim, "not told", test, float(p), why=other, unpaired=each.unpaired), "")
         if other
-        else _verdict(claim, test, float(p), each, why, float(p_apart), level)
-        for claim, test, p, each, other, why, p_apart in given
+        else (_verdict(claim, test, float(p), each, why, float(p_apart), level), built_in)
+        for claim, test, p, each, other, why, built_in, p_apart in given
+    ]
+    return [
+        replace(each, word="assumed", why=built_in) if built_in and each.word == "agrees" else each
+        for each, built_in in found
     ]
 
 
@@ -562,6 +570,20 @@ def _stand_in(claim: Claim, plan: Plan) -> str:
         if "llm:" in published and not only_language_models(plan.minds[name]):
             here[f"{described(plan.minds[name])} minds stand in for {published}"] = None
     return ", and ".join(here).replace("llm:", "")
+
+
+def _assumed(claim: Claim, plan: Plan) -> str:
+    """What the classical minds of a claim have built in that amounts to it; ``""`` if nothing."""
+    if not claim.assumption:
+        return ""
+    for name in (each for group in concerned(claim) for each in plan.experiment.members(group)):
+        known = plan.model_of(name).classical_minds
+        for spec in specs_of(plan.minds[name]):
+            kind, _, mind = spec.partition(":")
+            built_in = assumptions_of(known[mind or "default"]) if kind == "classical" else {}
+            if claim.assumption in built_in:
+                return f"built in: {built_in[claim.assumption]}"
+    return ""
 
 
 def _uninformative(claim: Claim, outcome: Outcome) -> str:

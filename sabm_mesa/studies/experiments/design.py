@@ -22,6 +22,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from sabm_mesa.analysis.messages import CODES
 from sabm_mesa.core.parameters import check_int, parameters_of
 from sabm_mesa.errors import ParameterError, UnknownName, UsageError
+from sabm_mesa.minds.base import assumptions_of
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.registry import scenario
 
@@ -194,6 +195,8 @@ class Claim(Entry):
         high: see `kind`.
         margin: see `kind`.
         ours: the part of the statement that is our choice (a limit that the source does not give).
+        assumption: the assumption of classical minds that amounts to the claim, or from which it
+            follows (a name in their `assumes`); ``""``: none does.
     """
 
     text: str
@@ -208,6 +211,7 @@ class Claim(Entry):
     high: float = float("inf")
     margin: float = 0.0
     ours: str = ""
+    assumption: str = ""
 
 
 class Figures(Entry):
@@ -594,6 +598,11 @@ def _of_declarations(found: Experiment, model: type[SmartModel]) -> Iterator[str
             yield f'{measure.name}: {measure.take} needs data = "messages".'
         elif measure.take not in (known := (*TAKES, *model.message_measures)):
             yield f"{measure.name}: {UnknownName('take', measure.take, known)}"
+    declared = map(assumptions_of, model.classical_minds.values())
+    assumptions = dict.fromkeys(name for each in declared for name in each)
+    for number, claim in enumerate(found.claims, 1):
+        if claim.assumption and claim.assumption not in assumptions:
+            yield f"claims {number}: {UnknownName('assumption', claim.assumption, assumptions)}"
     for number, plot in enumerate(found.plots, 1):
         if plot.theory and plot.theory not in model.theory_marks:
             yield f"plots {number}: {UnknownName('theory', plot.theory, model.theory_marks)}"

@@ -70,8 +70,7 @@ def asks_language_model(minds: Minds) -> bool:
     Args:
         minds: one for all; spec → number of agents; or one an agent.
     """
-    given = by_spec(minds)
-    return any(language_model(spec) for spec in ([given] if isinstance(given, str) else given))
+    return any(language_model(spec) for spec in specs_of(minds))
 
 
 def only_language_models(minds: Minds) -> bool:
@@ -80,8 +79,17 @@ def only_language_models(minds: Minds) -> bool:
     Args:
         minds: one for all; spec → number of agents; or one an agent.
     """
+    return all(language_model(spec) for spec in specs_of(minds))
+
+
+def specs_of(minds: Minds) -> list[str]:
+    """The specs of minds.
+
+    Args:
+        minds: one for all; spec → number of agents; or one an agent.
+    """
     given = by_spec(minds)
-    return all(language_model(spec) for spec in ([given] if isinstance(given, str) else given))
+    return [given] if isinstance(given, str) else list(given)
 
 
 def _mixed(

@@ -77,6 +77,8 @@ OUTSIDE = "†"
 """Marks a published number that lies outside the interval of these runs."""
 OUTSIDE_SAID = f"{OUTSIDE} Outside the 95 % interval of these runs."
 Rows = list[dict[str, Any]]
+ASSUMED = {"assumed": "assumed by these minds"}
+"""Verdict → its words in the report, where these are more than one."""
 
 HASH = 12
 """Characters of the hash of all prompts: as many as a recording keeps of the hash of each."""
@@ -335,7 +337,7 @@ def _verdict(results: Results, verdict: Verdict) -> dict[str, str]:
     found = estimate(test.estimate, test.low, test.high)
     return {
         "text": f"{claim.text} ({claim.source}){ours}",
-        "word": verdict.word,
+        "word": ASSUMED.get(verdict.word, verdict.word),
         "tested": _tested(results, claim),
         "found": f"{kind} {found}; {test.effect_name} {effect(test.effect)}; {runs}{missing}."
         f"{_unpaired(verdict)}",
@@ -403,16 +405,17 @@ def lead(verdicts: Sequence[Verdict], runs: int = 0) -> str:
     n = len(verdicts)
     if not n:
         return ""
-    agree, disagree, untold = (
-        count(verdicts, word) for word in ("agrees", "disagrees", "not told")
+    agree, assumed, disagree, untold = (
+        count(verdicts, word) for word in ("agrees", "assumed", "disagrees", "not told")
     )
     moot = sum(each.word == "cannot tell" and bool(each.why) for each in verdicts)
     few = count(verdicts, "cannot tell") - moot
     so_many = runs_in_words(runs) if runs else "so few runs"
-    is_are = "is" if untold == 1 else "are"
+    is_are, is_assumed = ("is" if found == 1 else "are" for found in (untold, assumed))
     parts = [
         (agree, f"agree{'s' * (agree == 1)} with these runs"),
         (disagree, f"disagree{'s' * (disagree == 1)}"),
+        (assumed, f"{is_assumed} assumed by these minds"),
         (few, f"cannot be told with {so_many}"),
         (moot, "cannot be judged with these minds, whatever the number of runs"),
         (untold, f"{is_are} not told, since other minds stand in for the language models"),
@@ -430,7 +433,7 @@ def count(verdicts: Sequence[Verdict], word: str) -> int:
 
     Args:
         verdicts: the verdicts.
-        word: ``agrees``, ``disagrees``, ``cannot tell`` or ``not told``.
+        word: ``agrees``, ``assumed``, ``disagrees``, ``cannot tell`` or ``not told``.
     """
     return sum(each.word == word for each in verdicts)
 

@@ -51,30 +51,65 @@ def test_a_classical_player_says_the_number_it_would_pick() -> None:
         assert re.fullmatch(r"I think that I will choose \d{1,3}\.", message.text)
 
 
-def test_a_player_moves_by_its_trust_towards_the_mean_of_what_it_heard() -> None:
-    """One classical player among three that say 10, 20 and, last, nothing in numbers."""
+FIRST_SPEAKS_LAST = 3
+"""A seed."""
+
+
+def after_talk(k, first, condition="baseline"):
+    """The opinion of a player of k steps after three others said 10, 20 and nothing in numbers."""
     said = {2: "I take 10.", 3: "20 is best.", 4: "Well."}
 
     def answer(ask):
         return said[ask.key.agent] if ask.name == "communicate" else "10"
 
-    mind = CognitiveHierarchy("classical")
-    others = ScriptedMind(answer)
-    model = contest(n_players=4, n_rounds=2, minds=[mind, *[others] * 3], rng=1)
-    model.step()
-    first = mind.opinion
-    model.step()
-    order = [message.sender for message in model.said]
+    mind = LevelK("classical:level_k")
+    mind.opinion, mind.factor = first, (2 / 3) ** k
+    # The others speak first.
+    model = contest(
+        n_players=4, n_rounds=2, minds=[mind, *[ScriptedMind(answer)] * 3], condition=condition,
+        rng=FIRST_SPEAKS_LAST,
+    )  # fmt: skip
+    model.run_model()
+    assert model.said[-1].sender == 1
+    assert model.players[0].choice == round(mind.opinion)
+    return mind.opinion
 
-    opinion = first
-    before = {2: 10, 3: 20}
-    own_turn = order.index(1)
-    for heard in (order[:own_turn], order[own_turn:]):
-        numbers = [before[speaker] for speaker in heard if speaker in before]
-        if numbers:
-            opinion = 0.5 * opinion + 0.5 * sum(numbers) / len(numbers)
-    assert mind.opinion == pytest.approx(opinion)
-    assert model.players[0].choice == round(opinion)
+
+@pytest.mark.parametrize(("k", "first"), [(0, 60.0), (1, 100 / 3), (2, 200 / 9)])
+def test_a_player_replies_with_its_own_steps_to_the_mean_of_what_it_heard(k, first) -> None:
+    """The mean of what it heard is 15; its trust is 1/2."""
+    assert after_talk(k, first) == pytest.approx(0.5 * first + 0.5 * 15 * (2 / 3) ** k)
+
+
+def test_a_player_that_is_told_to_cooperate_joins_the_mean_of_what_it_heard() -> None:
+    assert after_talk(2, 30.0, "cooperative") == pytest.approx(0.1 * 30 + 0.9 * 15)
+
+
+def test_talk_may_drive_players_apart() -> None:
+    """One without steps and one of one step hear each other, and the second outguesses the first.
+
+    The second says 33, the first moves half way from 30 to it and says 32, and the second moves
+    half way from 33.3 to two thirds of that.
+    """
+    minds = [LevelK("a"), LevelK("b")]
+    for mind, opinion, factor in zip(minds, (30.0, 100 / 3), (1.0, 2 / 3), strict=True):
+        mind.opinion, mind.factor = opinion, factor
+    model = contest(n_players=2, n_rounds=2, minds=minds, rng=FIRST_SPEAKS_LAST)
+    model.step()
+    before = model.variance
+    model.step()
+
+    assert [mind.opinion for mind in minds] == pytest.approx([31.5, 33.33 / 2 + 32 / 3], abs=0.01)
+    assert model.variance > before
+
+
+def test_talk_makes_players_reason_deeper() -> None:
+    """Mean classes of Nagel of 24 players before any talk, and after three discussions."""
+    model = KeynesianBeautyContest(rng=1)
+    model.run_model()
+    levels = model.agent_frame().groupby("round")["level"].mean()
+
+    assert levels[0] < 2 < 3 < levels[3]
 
 
 def test_the_steps_of_the_two_classical_minds() -> None:

@@ -218,6 +218,31 @@ def test_a_claim_about_a_language_model_is_not_told_when_others_decide() -> None
         assert len(judged(planned)) == told
 
 
+def test_a_claim_that_the_minds_have_built_in_is_assumed_where_it_would_agree() -> None:
+    """The default mind takes over the mean of what it hears when it is told to cooperate."""
+    built_in = 'assumption = "joins"\n'
+    values = {"baseline": HIGH, "cooperative": LOW}
+    agrees = word(BELOW + built_in, **values)
+    assert agrees.word == "assumed"
+    assert agrees.why.startswith("built in: told to cooperate, a player takes over the mean")
+    assert agrees.p == word(BELOW, **values).p
+    assert word('kind = "above"\nvalue = 9\n' + built_in, **values).word == "disagrees"
+
+    made, data = outcome(BELOW + built_in, **values)
+    for minds, expected in (
+        ("fixed:3", "agrees"),
+        ({"fixed:3": 2, "classical:level_k": 1}, "assumed"),
+    ):
+        planned = plan(made.plan.experiment, runs=8, minds={"cooperative": minds})
+        (found,) = verdicts(replace(made, plan=planned), data)
+        assert found.word == expected
+
+
+def test_an_assumption_is_one_that_a_mind_of_the_scenario_declares() -> None:
+    with pytest.raises(ParameterError, match=r"Unknown assumption 'join'\. Did you mean 'joins'"):
+        outcome(BELOW + 'assumption = "join"\n', baseline=HIGH, cooperative=LOW)
+
+
 @pytest.mark.parametrize(
     ("runs", "claims", "said"),
     [

@@ -373,7 +373,7 @@ def test_any_text_is_shown_as_it_is(text: str) -> None:
         "experiments": [
             {
                 "name": text, "address": "a", "title": text, "minds": text, "runs": 1,
-                "agrees": 1, "disagrees": 1, "tell": 1, "told": 1,
+                "agrees": 1, "assumed": 1, "disagrees": 1, "tell": 1, "told": 1,
             },
         ],
     }  # fmt: skip
@@ -518,6 +518,9 @@ def test_the_sentence_on_top_counts_the_verdicts() -> None:
     assert lead([no, verdict("not told", "rules stand in for a model")]) == (
         "0 of 2 published claims agree with these runs, 1 disagrees, 1 is not told, since other "
         "minds stand in for the language models."
+    )
+    assert lead([yes, verdict("assumed", "built in")]) == (
+        "1 of 2 published claims agrees with these runs, 0 disagree, 1 is assumed by these minds."
     )
     assert lead([yes]) == "The published claim agrees with these runs."
     assert lead([few], 2) == "The published claim cannot be told with 2 runs a condition."
