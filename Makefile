@@ -20,6 +20,10 @@ BIN := .venv/bin
 # The files of tests in several processes; tests/conftest.py says in how many, and the order.
 TOGETHER := --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 FAST := $(TOGETHER) -m "not slow"
+# What touches Mesa: models and agents, the engine, data, recordings and replay, batches.
+OF_MESA := -m "not slow and not check_once" tests/models tests/testing tests/agents \
+	tests/core/test_engine.py tests/core/test_scheduler.py tests/core/test_streams.py \
+	tests/recording/test_frames.py tests/runs/test_replay.py tests/runs/test_resume.py
 PIP_INSTALL := pip --disable-pip-version-check install --quiet --no-compile
 
 # pip leaves compiling to the first import, and what is compiled has to be kept then: without it
@@ -63,10 +67,15 @@ coverage: .venv/check ## the fast tier of the tests, with the coverage gate
 slow: .venv/check ## the slow tier: browsers, Ray, killed processes, notebooks (needs chromium)
 	$(BIN)/pytest $(TOGETHER) -m slow
 
-# The newest Mesa needs Python 3.12: there everything runs that Python or Mesa can change.
-other-pythons: ## the tests on Python 3.12 and 3.13, where they are
+# The newest Mesa 3 needs Python 3.12: there everything runs that Python or Mesa can change. With the
+# pre-release of Mesa 4 run the parts that touch Mesa, and recordings go from one Mesa to the other.
+other-pythons: .venv/dev ## the tests on Python 3.12 and 3.13, and with Mesa 4, where they are
 	$(call on-python,3.12,$(PYTHON312),check,-m "not check_once")
 	$(call on-python,3.13,$(PYTHON313),dev,-m "not slow")
+	$(call on-python,mesa4,$(PYTHON312),dev,$(OF_MESA),'mesa[viz]==4.0.0a0')
+	@rm -rf .venv-mesa4/recorded
+	@[ -z "$(PYTHON312)" ] || $(call across-mesas,$(BIN),.venv-mesa4/bin)
+	@[ -z "$(PYTHON312)" ] || $(call across-mesas,.venv-mesa4/bin,$(BIN))
 
 package: .venv/check ## sdist and wheel, built and installed in an empty environment
 	rm -rf dist .venv-package
@@ -142,6 +151,11 @@ clean: ## remove the environments and what the tools left behind; results in out
 	$(@D)/bin/$(PIP_INSTALL) 'mesa-llm==0.2.0'
 	@touch $@
 
+# $(call across-mesas,BIN THAT RECORDS,BIN THAT REPLAYS)
+across-mesas = { \
+	$(1)/python -m tests.mesa_versions record .venv-mesa4/recorded/$(1) \
+	&& $(2)/python -m tests.mesa_versions replay .venv-mesa4/recorded/$(1); }
+
 # $(call environment,INTERPRETER,EXTRA,MORE PACKAGES)
 define environment
 	@test -n "$(1)" || { echo "Needs Python 3.11 or newer with venv: make PYTHON=..."; exit 1; }
@@ -150,13 +164,13 @@ define environment
 	@touch $@
 endef
 
-# $(call on-python,VERSION,INTERPRETER,EXTRA,WHICH TESTS)
+# $(call on-python,NAME,INTERPRETER,EXTRA,WHICH TESTS,MORE PACKAGES)
 define on-python
 	@if [ -z "$(2)" ]; then \
-		echo "Python $(1): skipped, no interpreter found (name one with PYTHON$(subst .,,$(1))=...)"; \
+		echo "$(1): skipped, no Python for it (name one with PYTHON312=... and PYTHON313=...)"; \
 	else \
-		echo "Python $(1)" && $(2) -m venv .venv-$(1) \
-		&& .venv-$(1)/bin/$(PIP_INSTALL) --editable '.[$(3)]' \
+		echo "$(1)" && $(2) -m venv .venv-$(1) \
+		&& .venv-$(1)/bin/$(PIP_INSTALL) --editable '.[$(3)]' $(5) \
 		&& .venv-$(1)/bin/pytest $(TOGETHER) $(4); \
 	fi
 endef

@@ -11,6 +11,7 @@ import signal
 from collections import Counter
 from pathlib import Path
 
+import mesa
 import pytest
 from hypothesis import settings
 from xdist.remote import Producer
@@ -94,7 +95,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    other = "mesa3" if mesa.__version__ >= "4" else "mesa4"
+    config.hook.pytest_deselected(items=[each for each in items if each.get_closest_marker(other)])
+    items[:] = [each for each in items if not each.get_closest_marker(other)]
     items.sort(key=lambda item: rank(item.nodeid.partition("::")[0]))
 
 

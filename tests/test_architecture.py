@@ -537,7 +537,7 @@ KEPT: list[tuple[Rule, Files]] = [
     (theory, {"models/kbc/theory.py": "import math\nimport numpy as np"}),
     (agents, {"models/kbc/agents.py": "from sabm_mesa.models.kbc.theory import target"}),
     (agents, {"agents/a.py": "if TYPE_CHECKING:\n    from sabm_mesa.models.kbc import KBC"}),
-    (grid, {"models/evacuation/room.py": "from mesa.space import MultiGrid"}),
+    (grid, {"models/evacuation/room.py": "from mesa.discrete_space import HexGrid"}),
     (cycles, {"a.py": "if TYPE_CHECKING:\n    from .b import B", "b.py": "import os"}),
     (
         cycles,

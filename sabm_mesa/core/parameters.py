@@ -208,20 +208,25 @@ def parameters_of(model: type) -> dict[str, Parameter]:
     return dict(_parameters_of(model))
 
 
-def checking(constructor: F, in_the_end: Callable[[Any], None] | None = None) -> F:
+def checking(
+    constructor: F,
+    given_as: Callable[[Mapping[str, Any]], dict[str, Any]] = dict,
+    in_the_end: Callable[[Any], None] | None = None,
+) -> F:
     """Let the constructor of a class check its arguments against the limits of its parameters.
 
     `SmartModel` applies it to the constructor of each scenario.
 
     Args:
         constructor: the constructor.
+        given_as: makes the arguments that the constructor takes of those that are given by name.
         in_the_end: called with the object that was made, once, after the constructor of its class.
     """
     signature = inspect.signature(constructor)
 
     @wraps(constructor)
     def checked(self: object, *args: Any, **given: Any) -> None:
-        bound = signature.bind(self, *args, **given)
+        bound = signature.bind(self, *args, **given_as(given))
         owner = next(cls for cls in type(self).__mro__ if vars(cls).get("__init__") is checked)
         for name, parameter in _parameters_of(owner).items():
             if name in bound.arguments:

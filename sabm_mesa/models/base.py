@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import mesa
+import numpy as np
 import pandas as pd
 from annotated_types import Ge
 
@@ -112,6 +113,8 @@ class SmartModel(mesa.Model):
             `sabm_mesa.llm.thinking` allows a model that turns out to think.
         extra_body: name → value of more fields of each request to a language model.
         connection: how the endpoints of language models are reached.
+        scenario: under Mesa 4, a ``mesa.experimental.scenarios.Scenario`` with parameters of the
+            model; its state of the random stream is the seed, in the place of `rng`.
         recording: a recording, or a path; False for none. None (default) records a run with
             language models into the folder ``sabm_recordings`` and no other. `replay`, `resume`
             and `fork` give a `ReplayRecorder`: the recorded run that is repeated.
@@ -174,12 +177,15 @@ class SmartModel(mesa.Model):
     screener: ClassVar[str] = ""
     dry_run_with: ClassVar[Mapping[str, Any]] = {}
     parameters: dict[str, Any]
+    _mesa_scenario: Any = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Let the constructor of a scenario check its arguments, and what it made of them."""
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
-            own = checking(vars(cls)["__init__"], in_the_end=SmartModel.check_made)
+            own = checking(
+                vars(cls)["__init__"], given_as=_spelled_out, in_the_end=SmartModel.check_made
+            )
             setattr(own, "__signature__", whole_signature(own, cls))  # noqa: B010 - for mypy
             setattr(cls, "__init__", own)  # noqa: B010 - for mypy
 
@@ -188,7 +194,8 @@ class SmartModel(mesa.Model):
         if args:
             raise TypeError(f"{cls.__name__} takes its parameters by name.")
         model: SmartModel = super().__new__(cls)
-        model.parameters = bind(cls, given)
+        model.parameters = bind(cls, _spelled_out(given))
+        model._mesa_scenario = given.get("scenario")
         return model
 
     @checking
@@ -214,7 +221,11 @@ class SmartModel(mesa.Model):
         recording: Where = None,
     ) -> None:
         self.entropy = entropy(rng)
-        super().__init__(rng=self.entropy[0] if len(self.entropy) == 1 else list(self.entropy))
+        seed = self.entropy[0] if len(self.entropy) == 1 else list(self.entropy)
+        super().__init__(rng=seed)
+        self._seed_streams(seed)
+        if self._mesa_scenario is not None:
+            self.scenario = self._mesa_scenario
         self.n_rounds = n_rounds
         self.condition, self.variant, self.connection = condition, variant, connection
         check_where(recording)
@@ -240,6 +251,13 @@ class SmartModel(mesa.Model):
         self._begun, self._scope = False, engine.Scope()
         self.datacollector = RoundCollector(self.columns(), self.agent_columns)
         self._made = {name: vars(self).get(name) for name in (*_ITS_OWN, *vars(self))}
+
+    def _seed_streams(self, seed: int | list[int]) -> None:
+        """Seed `rng` and `random` as Mesa 3 does, also under Mesa 4, so that runs are the same."""
+        self.rng = np.random.default_rng(seed)
+        if not isinstance(seed, int):
+            seed = int(self.rng.integers(np.iinfo(np.int32).max))
+        self.random.seed(seed)
 
     def populate(self, agent_class: type[A], n: int, *args: Any) -> list[A]:
         """Make agents and give each its mind and persona.
@@ -601,6 +619,28 @@ class SmartModel(mesa.Model):
                 self.apply_fork(clone, frozenset(new))
 
 
+def _spelled_out(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a constructor, with the parameters of a scenario of Mesa 4 in its place.
+
+    Raises:
+        UsageError: for a scenario of another kind, or one beside a seed.
+    """
+    others = dict(given)
+    scenario = others.pop("scenario", None)
+    if scenario is None:
+        return others
+    state = getattr(scenario, "initial_rng_state", None)
+    if state is None:
+        raise UsageError(
+            "scenario has to be a mesa.experimental.scenarios.Scenario of Mesa 4 "
+            f"(got {scenario!r} with Mesa {mesa.__version__})."
+        )
+    if "rng" in others:
+        raise UsageError("Give rng or scenario: the seed of a scenario is its own rng.")
+    inner = state["state"]["state"]
+    return {**dict(scenario), **others, "rng": getattr(inner, "tolist", lambda: inner)()}
+
+
 class RoundCollector(mesa.DataCollector):
     """Collects the columns of a scenario once a round.
 
@@ -640,8 +680,8 @@ class RoundCollector(mesa.DataCollector):
             super().collect(model)  # type: ignore[no-untyped-call]  # Mesa does not annotate it
         except AttributeError as error:
             raise _no_column(model) or error from error
-        if not hasattr(self, "_collection_steps") and model.steps in self._agent_records:
-            self._agent_records[model.steps - 1] = self._agent_records.pop(model.steps)
+        if not hasattr(self, "_collection_steps"):
+            self._agent_records[model.round] = self._agent_records.pop(model.steps)
         if model.usage.by_agent:
             here = {record[1] for record in self._last_records()}
             for agent in sorted(model.usage.by_agent.keys() - here):
@@ -650,10 +690,10 @@ class RoundCollector(mesa.DataCollector):
 
     def _record_agents(self, model: Any) -> Iterator[tuple[Any, ...]]:
         """Return the records of Mesa's own method, without a call for each agent and column."""
-        steps, failures, values = model.steps, model.usage.by_agent, self._own_values
+        step, failures, values = model.round + 1, model.usage.by_agent, self._own_values
         for agent in model.agents:
             own = values(agent)
-            yield (steps, *own, *failures.get(own[0], NO_FAILURES))
+            yield (step, *own, *failures.get(own[0], NO_FAILURES))
 
     def last_rows(self) -> tuple[list[Any], list[tuple[Any, ...]]]:
         """The last round: the values of the model columns; id and agent columns of each agent."""

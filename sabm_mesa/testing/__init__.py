@@ -49,7 +49,8 @@ def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
                        a phase whose reach is too small is named
     replay             a recorded run whose answers are paid for is replayed without its mind, and
                        all requests and data come out as they were
-    batch_run          ``mesa.batch_run`` plays it and collects the same data
+    batch_run          ``mesa.batch_run`` (from Mesa 4 on a ``Scenario``) plays it and collects
+                       the same data
     pickling           before and between rounds a copy through pickle goes on in the same way
     prompts            every question renders in every condition and variant and in both formats
                        of answers, no placeholder is left over, a persona is among what is sent,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import mesa
 
+from sabm_mesa.core.streams import Seed
 from sabm_mesa.testing.minds import DrawingMind
 
 if TYPE_CHECKING:
@@ -52,18 +54,33 @@ class Case:
         model.run_model()
         return model
 
-    def batch(self, **given: Any) -> list[dict[str, Any]]:
-        """The rows of `mesa.batch_run`: the last round, one row an agent.
+    def batch(self, **given: Any) -> tuple[Seed, list[dict[str, Any]]]:
+        """The last round as Mesa's own runner has it: the seed, and one row an agent.
+
+        Up to Mesa 3 `mesa.batch_run` plays it. Mesa 4 makes a model of a `Scenario`, and
+        `run_until` plays it; the state of the scenario's random stream is the seed.
 
         Args:
             given: parameters that differ.
         """
         fixed = {**self.parameters, "recording": False, **given}
         seed = fixed.pop("rng", SEED)
+        if not hasattr(mesa, "batch_run"):
+            return self._by_scenario(seed, fixed)
         parameters: dict[str, Any] = {name: [value] for name, value in fixed.items()}
         options: dict[str, Any] = {"number_processes": 1, "display_progress": False}
         if "rng" in inspect.signature(mesa.batch_run).parameters:
             options["rng"] = [seed]
         else:  # before Mesa 3.5 the seed is a parameter like any other
             parameters["rng"] = [seed]
-        return list(mesa.batch_run(self.scenario, parameters, **options))
+        return seed, list(mesa.batch_run(self.scenario, parameters, **options))
+
+    def _by_scenario(self, seed: Seed, fixed: dict[str, Any]) -> tuple[Seed, list[dict[str, Any]]]:
+        of_mesa = import_module("mesa.experimental.scenarios").Scenario(rng=seed, **fixed)
+        given: dict[str, Any] = {"scenario": of_mesa}
+        model: Any = self.scenario(**given)
+        model.run_until(model.n_rounds)
+        collected = model.datacollector
+        of_model = collected.get_model_vars_dataframe().iloc[-1].to_dict()
+        of_agents = collected.get_agent_vars_dataframe().loc[model.round + 1 :].reset_index()
+        return model.entropy, [of_model | row for row in of_agents.to_dict("records")]

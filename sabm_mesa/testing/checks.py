@@ -166,8 +166,8 @@ def replaying(case: Case) -> Iterator[str]:
 
 def batch_run(case: Case) -> Iterator[str]:
     """Whether Mesa's own runner collects what the model does."""
-    model = case.played(minds=case.free_minds)
-    rows = case.batch(minds=case.free_minds)
+    seed, rows = case.batch(minds=case.free_minds)
+    model = case.played(minds=case.free_minds, rng=seed)
     expected: dict[Any, Any] = model.model_frame().to_dict("records")[-1]
     agents = {
         cells["agent"]: cells

@@ -17,9 +17,6 @@ from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.messages import Message
 from sabm_mesa.minds.base import Mind
 
-BATCH_TAKES_SEEDS = "rng" in inspect.signature(mesa.batch_run).parameters
-"""Mesa 3.5 passes its own `rng` on to the models; before, it is a parameter like any other."""
-
 
 class Late:
     """A mind whose answers come after as many turns of the loop as it draws."""
@@ -53,7 +50,8 @@ def batch(
     **options: Any,
 ) -> pd.DataFrame:
     """The rows of a batch of Mesa's, with the seeds in ``rng``."""
-    if BATCH_TAKES_SEEDS:
+    # Mesa 3.5 passes its own `rng` on to the models; before, it is a parameter like any other.
+    if "rng" in inspect.signature(mesa.batch_run).parameters:
         options["rng"] = seeds
     else:
         parameters = {**parameters, "rng": seeds}

@@ -20,6 +20,7 @@ from sabm_mesa.core.usage import Failures
 from sabm_mesa.errors import OutputError, ParameterError, RunError, UnknownName
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from tests.core.support import Cell, Priced, Tiny, Waiting, rows, tiny
+from tests.models.support import assert_same, frames
 
 ROOT = Path(__file__).parents[2]
 
@@ -343,6 +344,37 @@ def test_the_controls_of_mesas_own_page_take_every_scenario(name: str) -> None:
     controls = ModelCreator(solara.reactive(model), {"n_rounds": rounds, "rng": 1})
     _, rendered = solara.render(controls, handle_error=False)
     rendered.close()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Solara's, on the source of Mesa
+@pytest.mark.parametrize("name", ["kbc", "evacuation"])
+def test_mesas_own_page_steps_and_resets_a_scenario(name: str) -> None:
+    import ipyvuetify
+    import solara
+    from mesa.visualization.solara_viz import ModelController
+
+    first = scenario(name)(n_rounds=2, rng=1)
+    shown = solara.reactive(first)
+    page = ModelController(
+        shown,
+        model_parameters={"n_rounds": 2, "rng": 1},
+        play_interval=solara.reactive(100),
+        render_interval=solara.reactive(1),
+        use_threads=solara.reactive(value=False),
+    )
+    _, rendered = solara.render(page, handle_error=False)
+
+    def click(label: str) -> None:
+        rendered.find(ipyvuetify.Btn, children=[label]).widget.click()
+
+    click("Step")
+    assert first.round == 0
+    click("Reset")
+    assert shown.value is not first
+    click("Step")
+    rendered.close()
+
+    assert_same(frames(shown.value), frames(first))
 
 
 def test_the_signature_of_a_constructor_has_the_parameters_of_its_base() -> None:

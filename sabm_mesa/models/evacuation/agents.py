@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from math import dist
 from typing import TYPE_CHECKING, NamedTuple
 
+from mesa.discrete_space import CellAgent
+
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import Choice, Decision, Text
 from sabm_mesa.core.asks import Observation
@@ -192,7 +194,7 @@ def _direction(here: Cell, there: Cell) -> str:
     return _DIRECTIONS[(x > 0) - (x < 0), (y > 0) - (y < 0)]
 
 
-class Evacuee(SmartAgent):
+class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `cell` twice
     """A person in the room: talks, plans, and steps.
 
     Args:

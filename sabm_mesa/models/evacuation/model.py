@@ -375,10 +375,10 @@ class EmergencyEvacuation(SmartModel):
         for person in self.remaining:
             person.status = INSIDE  # a longer run gives the dead more time
         if clone.room.diagonals != self.room.diagonals:
-            self.room, self.grid = clone.room, RoomGrid(clone.room, self.random)
+            old, self.room, self.grid = self.grid, clone.room, RoomGrid(clone.room, self.random)
             for person in self.remaining:
                 cell = person.pos
-                person.pos = None  # type: ignore[assignment]  # Mesa's word for not being on a grid
+                old.remove_agent(person)
                 self.grid.place_agent(person, cell)
 
     def plot_options(self) -> dict[str, Any]:
@@ -411,10 +411,7 @@ class EmergencyEvacuation(SmartModel):
         return [free[i] for i in self.rng.choice(len(free), n, replace=False)]
 
     def _put(self, person: Evacuee, cell: Cell) -> None:
-        if person.x is None:
-            self.grid.place_agent(person, cell)
-        else:
-            self.grid.move_agent(person, cell)
+        self.grid.place_agent(person, cell)
         person.x, person.y = cell
 
     def _measures(self) -> dict[str, float]:

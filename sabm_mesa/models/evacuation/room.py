@@ -15,11 +15,10 @@ from itertools import product
 from random import Random
 from typing import Annotated, Any, NamedTuple
 
-import mesa
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
-from mesa.space import MultiGrid
+from mesa.discrete_space import OrthogonalMooreGrid
 
 from sabm_mesa.core.parameters import check_fields, check_int
 from sabm_mesa.errors import ParameterError, about
@@ -348,15 +347,16 @@ def bresenham(dx: int, dy: int) -> list[Cell]:
 # The grid.
 
 
-class RoomGrid(MultiGrid):
-    """Mesa's MultiGrid over a room, with one person a cell and none in a wall.
+class RoomGrid(OrthogonalMooreGrid):  # type: ignore[type-arg]  # generic from Mesa 4 on
+    """Mesa's grid over a room, with one person a cell and none in a wall.
 
     Mesa's first coordinate is x, which runs from top to bottom here: the grid has the room's
-    height as its ``width``.
+    height as its ``width``. The cells of Mesa are not connected with one another: `free_neighbours`
+    and `people_at` give what is near.
 
     Args:
         room: the room.
-        random: the random stream of the set of all people on the grid (see `agents`).
+        random: the random stream of the set of all people on the grid (``agents``).
 
     Attributes:
         sight: the sight of everybody in the room.
@@ -364,21 +364,22 @@ class RoomGrid(MultiGrid):
     """
 
     def __init__(self, room: Room, random: Random) -> None:
-        super().__init__(room.height, room.width, torus=False)
-        self._random = random
+        super().__init__((room.height, room.width), torus=False, capacity=1, random=random)
         self.sight = Sight(room)
         self._map = bytearray(self.sight.blank.tobytes())
         self.people = np.frombuffer(self._map, dtype=np.uint8)
         self._at: list[Any] = [None] * len(self._map)
         self._moves = [(dx, dy, dx * self.sight.stride + dy) for dx, dy in room.moves]
 
-    @property
-    def agents(self) -> mesa.agent.AgentSet:
-        """Everybody on the grid; the set of Mesa warns when nobody is left."""
-        return mesa.agent.AgentSet([a for a in self._at if a is not None], random=self._random)
+    def _connect_cells(self) -> None:
+        """Leave the cells unconnected, which a large room could not afford."""
 
-    def place_agent(self, agent: mesa.Agent, pos: Cell) -> None:
-        """Put a person into a cell.
+    def place_agent(self, agent: Any, pos: Cell) -> None:
+        """Put a person into a cell, also one that stands in another.
+
+        Args:
+            agent: the person, Mesa's ``CellAgent``; its ``pos`` is set.
+            pos: the cell.
 
         Raises:
             ValueError: when the cell is wall or obstacle, or somebody stands there.
@@ -386,13 +387,15 @@ class RoomGrid(MultiGrid):
         index = self.sight.index(*pos)
         if self._map[index] != EMPTY:
             raise ValueError(f"The cell {pos} is not free.")
-        super().place_agent(agent, pos)
+        if agent.cell is not None:
+            self.remove_agent(agent)
+        agent.cell, agent.pos = self[pos], pos
         self._map[index], self._at[index] = PERSON, agent
 
-    def remove_agent(self, agent: mesa.Agent) -> None:
-        """Take a person off the grid."""
-        index = self.sight.index(*agent.pos)  # type: ignore[misc]  # Mesa leaves pos open
-        super().remove_agent(agent)
+    def remove_agent(self, agent: Any) -> None:
+        """Take a person off the grid; its ``pos`` becomes None."""
+        index = self.sight.index(*agent.pos)
+        agent.cell = agent.pos = None
         self._map[index], self._at[index] = EMPTY, None
 
     def free_neighbours(self, pos: Cell) -> list[Cell]:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mesa.discrete_space import CellAgent
 
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.models.evacuation.room import PERSON, RADIUS, Room, RoomGrid, Sight, bresenham, disc
@@ -37,7 +38,7 @@ def crowd(room: Room, seed: int, share: float):
     grid = RoomGrid(room, Random(1))
     model = mesa.Model(rng=1)
     for x, y in cells.tolist():
-        grid.place_agent(mesa.Agent(model), (x, y))
+        grid.place_agent(CellAgent(model), (x, y))
     return cells, grid
 
 
@@ -198,7 +199,7 @@ def test_crowds_by_hand() -> None:
     grid = RoomGrid(room, Random(1))
     model = mesa.Model(rng=1)
     for cell in [(5, 5), *people]:
-        grid.place_agent(mesa.Agent(model), cell)
+        grid.place_agent(CellAgent(model), cell)
     view = grid.sight.look(np.array([[5, 5]]), grid.people)
 
     # To the left: (5, 3), and at exactly 45° (3, 3) and (7, 3); not (2, 3). To the right: (5, 6)
@@ -214,7 +215,7 @@ def test_the_view_ends_at_ten_cells_and_at_obstacles() -> None:
     grid = RoomGrid(room, Random(1))
     model = mesa.Model(rng=1)
     for cell in [(16, 20), (16, 10), (16, 9), (12, 10), (16, 30)]:
-        grid.place_agent(mesa.Agent(model), cell)
+        grid.place_agent(CellAgent(model), cell)
     view = grid.sight.look(np.array([[16, 20], [16, 10]]), grid.people)
 
     # (16, 10) is exactly 10 away and seen, (16, 9) is not; (12, 10) hides behind an obstacle.
@@ -228,7 +229,7 @@ def test_of_two_people_beside_an_obstacle_one_may_see_the_other_alone() -> None:
     grid = RoomGrid(room, Random(1))
     model = mesa.Model(rng=1)
     for cell in [(5, 5), (6, 7)]:
-        grid.place_agent(mesa.Agent(model), cell)
+        grid.place_agent(CellAgent(model), cell)
 
     assert grid.sight.look(np.array([[5, 5], [6, 7]]), grid.people).in_view.tolist() == [1, 0]
 
@@ -289,13 +290,13 @@ def test_many_observers_are_looked_at_in_parts() -> None:
 def test_the_grid_takes_one_person_a_cell_and_none_in_a_wall() -> None:
     grid = RoomGrid(Room(7, 7, {"left": [[3, 0]]}, [[2, 2]]), Random(1))
     model = mesa.Model(rng=1)
-    one, two = mesa.Agent(model), mesa.Agent(model)
+    one, two = CellAgent(model), CellAgent(model)
     grid.place_agent(one, (3, 1))
 
     for cell in ((3, 1), (2, 2), (0, 3)):
         with pytest.raises(ValueError, match="is not free"):
             grid.place_agent(two, cell)
-    grid.move_agent(one, (3, 0))
+    grid.place_agent(one, (3, 0))
     assert one.pos == (3, 0)
     assert grid.people_at((3, 3), disc(5)) == [one]
     assert set(grid.free_neighbours((1, 1))) == {(1, 2), (2, 1)}
