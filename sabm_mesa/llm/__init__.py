@@ -22,7 +22,7 @@ import json
 import math
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -257,7 +257,7 @@ def connect(
     named: str | None = None,
     connection: Connection | None = None,
     model: str = "",
-    before: str = "",
+    before: Sequence[str] = (),
     *,
     thought: bool = False,
 ) -> Client:
@@ -268,7 +268,7 @@ def connect(
             connection.
         connection: how endpoints are reached; the defaults when None.
         model: the name of the model, to check that a budget in dollars can be kept.
-        before: the provenance of the last answer of a recorded run that goes on, as JSON.
+        before: the provenances of answers of a recorded run that goes on, as JSON.
         thought: whether answers of that run have thoughts.
 
     Raises:
@@ -293,11 +293,9 @@ def connect(
         supports_n = _supports_n.setdefault((endpoint.identity, model), SupportsN())
         room = _rooms.setdefault((endpoint.identity, model), ThoughtRoom(endpoint.where, model))
     endpoint.check_key()
-    if before:
-        told = json.loads(before)
-        asked, sent = told.get("asked", told["sent"]), told["sent"]
-        sender.dialect(model).adopt(asked, sent)
-        room.adopt(asked, sent, thought=thought)
+    for told in map(json.loads, before):
+        sender.dialect(model).adopt(told["asked"], told["sent"])
+    room.adopt(before, thought=thought)
     client: Client = NoteSentClient(FinishInFlightClient(sender), prices)
     client = PriceClient(client, prices)
     if how.budget is not None:
@@ -328,12 +326,20 @@ def _client(endpoint: Endpoint, timeout_s: float) -> OpenAIClient:
     return native_client(endpoint, timeout_s)
 
 
-def connect_file(path: Path, connection: Connection | None = None) -> tuple[Client, str]:
+def connect_file(
+    path: Path,
+    connection: Connection | None = None,
+    before: Sequence[str] = (),
+    *,
+    thought: bool = False,
+) -> tuple[Client, str]:
     """The chain of clients for a model in a GGUF file, which is loaded once in a process.
 
     Args:
         path: the file.
         connection: its budget holds; what is said of servers does not.
+        before: the provenances of answers of a recorded run that goes on, as JSON.
+        thought: whether answers of that run have thoughts.
 
     Returns:
         The client; name, size and SHA-256 of the file.
@@ -351,6 +357,7 @@ def connect_file(path: Path, connection: Connection | None = None) -> tuple[Clie
         model = _files[path]
         limiter = _limiters.setdefault(path, Limiter())
         room = _rooms.setdefault((str(path), ""), ThoughtRoom(path.name, path.name))
+    room.adopt(before, thought=thought)
     client: Client = FinishInFlightClient(model)
     if how.budget is not None:
         client = BudgetClient(client, how.budget, PriceTable(how.prices), path.name)

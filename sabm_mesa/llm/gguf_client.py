@@ -115,9 +115,12 @@ class GGUFClient:
                 "and the file needs a chat template that takes a system message."
             ) from None
         done = read_completion(body, request, time.perf_counter() - started)
-        sent = {name: value for name, value in optional.items() if value is not None}
-        told = {**sent, "max_tokens": request.limit or ANSWER_TOKENS}
-        return replace(done, cost_usd=0.0, provider="llama.cpp", parameters=recorded(told, told))
+        given = {name: value for name, value in optional.items() if value is not None}
+        sent = {**given, "max_tokens": request.limit or ANSWER_TOKENS}
+        asked = {**given, "max_tokens": request.max_tokens or ANSWER_TOKENS}
+        if request.max_thought_tokens is not None:
+            asked["max_thought_tokens"] = request.max_thought_tokens
+        return replace(done, cost_usd=0.0, provider="llama.cpp", parameters=recorded(asked, sent))
 
     def _tokens(self, prompt: Sequence[int], **options: Any) -> Iterator[int]:
         """The tokens of an answer, until it is given up."""

@@ -19,9 +19,10 @@ at first (its guide "Reasoning models"); Gemini counts them in the limit too.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -89,22 +90,20 @@ class ThoughtRoom:
                 self._model, self._where, self.tokens, max_tokens,
             )  # fmt: skip
 
-    def adopt(
-        self, asked: Mapping[str, Any], sent: Mapping[str, Any], *, thought: bool = False
-    ) -> None:
+    def adopt(self, before: Sequence[str], *, thought: bool = False) -> None:
         """Take over what a recorded run learned.
 
         Args:
-            asked: the parameters of a request as they were asked for.
-            sent: the same as they were sent.
+            before: the provenances of its answers that were not sent as asked, as JSON.
             thought: whether answers had thoughts. The recording has no marks, so a template may
                 have begun them.
         """
         self.opened = self.opened or thought
-        before, after = (_limit(each) for each in (asked, sent))
-        if before and after and after > before and "max_thought_tokens" not in asked:
-            # What was sent may have been less: the first room, or as much as a prompt left.
-            self.tokens, self.known = self.most, True
+        for told in map(json.loads, before):
+            asked, sent = (_limit(told[each]) for each in ("asked", "sent"))
+            if asked and sent > asked and "max_thought_tokens" not in told["asked"]:
+                # What was sent may have been less: the first room, or as much as a prompt left.
+                self.tokens, self.known = self.most, True
 
     def lower(self, refused: int) -> None:
         """Allow fewer tokens than the server refused.

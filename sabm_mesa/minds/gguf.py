@@ -7,6 +7,7 @@ question do not all give the same answer, and a run repeats.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sabm_mesa.core.asks import Ask
@@ -40,6 +41,9 @@ def gguf_mind(
     settings: LLMSettings,
     connection: Connection | None,
     replaying: ReplayRecorder | None,
+    before: Sequence[str] = (),
+    *,
+    thought: bool = False,
 ) -> GGUFMind:
     """The mind of a spec; the file is loaded, unless nobody is asked, as in a replay.
 
@@ -49,6 +53,8 @@ def gguf_mind(
         settings: how the model is asked.
         connection: its budget holds; None: without one.
         replaying: the recorded run that is repeated, or None.
+        before: the provenances of its answers of this mind, as JSON.
+        thought: whether its answers of this mind have thoughts.
 
     Raises:
         ParameterError: when there is no such file, or it cannot be loaded.
@@ -56,7 +62,7 @@ def gguf_mind(
     """
     if replaying is not None and not replaying.may_ask:
         return GGUFMind(spec, ScriptedClient(()), settings, spec)
-    client, file = connect_file(expand_home(path), connection)
+    client, file = connect_file(expand_home(path), connection, before, thought=thought)
     if replaying is not None:
         _check_file(replaying.recorded, spec, file)
     mind = GGUFMind(spec, client, settings, spec)

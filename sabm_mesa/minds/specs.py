@@ -324,8 +324,9 @@ def _live_maker(spec: MindSpec, context: MindContext) -> MindMaker:
     if kind == "gguf" and rest:
         from sabm_mesa.minds.gguf import gguf_mind
 
-        settings, connection = context.settings, context.connection
-        return _shared(gguf_mind(spec, rest, settings, connection, context.replaying))
+        before, thought = _known_before(spec, context)
+        given = context.settings, context.connection, context.replaying, before
+        return _shared(gguf_mind(spec, rest, *given, thought=thought))
     if kind == "py" and rest:
         from sabm_mesa.minds.files.mind import file_mind_maker
 
@@ -389,14 +390,16 @@ def _language_model(spec: str, rest: str, context: MindContext) -> LLMMind:
     return LLMMind(name, client, context.settings, spec, context.together, needed)
 
 
-def _known_before(spec: str, context: MindContext) -> tuple[str, bool]:
-    """Of a model in a recorded run that goes on the provenance of its last answer, as JSON.
+def _known_before(spec: str, context: MindContext) -> tuple[list[str], bool]:
+    """The provenances of a recorded run's answers that were not sent as asked; if any has thoughts.
 
-    And whether any of its answers has thoughts.
+    Args:
+        spec: the mind.
+        context: the data from which the minds of the run are made.
     """
     if context.replaying is None:
-        return "", False
+        return [], False
     recorded = context.replaying.recorded
-    last = [row for row in list(recorded.asks.values())[::-1] if row["mind"] == spec]
-    before = next((found for row in last if (found := recorded.provenance(row))), "")
-    return before, any(row["thoughts"] for row in last)
+    rows = [row for row in recorded.asks.values() if row["mind"] == spec]
+    found = dict.fromkeys(recorded.provenance(row) for row in rows)
+    return [each for each in found if '"asked"' in each], any(row["thoughts"] for row in rows)

@@ -26,12 +26,16 @@ FAULTS = {
     # Sent again, and nothing else is to be seen of it.
     "429": ("retries", ""), "500": ("retries", ""), "reset": ("retries", ""),
     "error-200": ("retries", ""),
+    # Given up after `TIMEOUT_S`, and sent again.
+    "hang": ("retries", ""), "stall": ("retries", ""),
     # An answer that cannot be used, and is asked for again with the reason.
     "empty": ("reasks", "It was empty."), "null": ("reasks", "It was empty."),
     "length": ("truncated", "It was cut off before it was complete."),
     "refusal": ("refused", "It was declined."),
 }  # fmt: skip
 """Fault → the count that it raises, and the reason that is recorded."""
+TIMEOUT_S = 0.5
+WITHOUT_END = ("hang", "stall")
 ASKED = {"temperature": 0.7, "top_p": 0.9, "max_tokens": 50}
 
 
@@ -42,9 +46,17 @@ def dialect(body: dict[str, Any]) -> Any:
 
 
 def fault(number: int, body: dict[str, Any]) -> str | None:
-    """Every third request fails as the name of the model says, behind a plus."""
+    """Every third request fails as the name of the model says, behind a plus; without end one."""
     kind = body["model"].partition("+")[2]
+    if kind in WITHOUT_END:
+        before = body["model"] in hung
+        hung.add(body["model"])
+        return None if before else kind
     return kind if kind and number % 3 == 0 else None
+
+
+hung: set[str] = set()
+"""Models of which one request was not answered."""
 
 
 def brain(messages: list[dict[str, Any]], body: dict[str, Any]) -> Any:
@@ -65,9 +77,11 @@ def server() -> Iterator[LLMServer]:
 
 
 def contest(server: LLMServer, name: str, path: Path) -> KeynesianBeautyContest:
+    how = Connection(timeout_s=TIMEOUT_S) if name.endswith(WITHOUT_END) else None
     model = KeynesianBeautyContest(
-        n_players=3, n_rounds=2, rng=1, recording=path, minds=f"llm:{name}@{server.url}", **ASKED
-    )
+        n_players=3, n_rounds=2, rng=1, recording=path, minds=f"llm:{name}@{server.url}",
+        connection=how, **ASKED,
+    )  # fmt: skip
     model.run_model()
     model.close()
     return model

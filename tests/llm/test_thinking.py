@@ -10,6 +10,7 @@ import pytest
 from sabm_mesa import BertrandCompetition, KeynesianBeautyContest, Recorded, replay, resume
 from sabm_mesa.errors import BadRequest, BudgetExceeded, ParameterError
 from sabm_mesa.llm import Budget, Completion, Connection, ScriptedClient, close_all, connect
+from sabm_mesa.llm.dialect import recorded
 from sabm_mesa.llm.thinking import THOUGHTS, UNSURE, MakeRoomClient, ThoughtRoom
 from tests.llm.support import ask, complete, contest, outcomes, rows
 from tests.llm_server import LLMServer
@@ -142,7 +143,7 @@ def test_the_room_is_halved_until_the_server_takes_it() -> None:
 
 def test_a_prompt_that_fills_the_context_leaves_the_room_of_others() -> None:
     room = ThoughtRoom("here", "stub")
-    room.adopt({"max_tokens": 100}, {"max_tokens": 100 + THOUGHTS})
+    room.adopt([recorded({"max_tokens": 100}, {"max_tokens": 100 + THOUGHTS})])
     error = BadRequest("context length exceeded")
     client = ScriptedClient([*[error] * 8, Completion("42")])
     makes_room = MakeRoomClient(client, room)
@@ -156,7 +157,7 @@ def test_a_prompt_that_fills_the_context_leaves_the_room_of_others() -> None:
 
 def test_an_answer_that_is_cut_off_where_the_context_ends_is_not_asked_for_again() -> None:
     room = ThoughtRoom("here", "stub")
-    room.adopt({"max_tokens": 100}, {"max_tokens": 100 + THOUGHTS})
+    room.adopt([recorded({"max_tokens": 100}, {"max_tokens": 100 + THOUGHTS})])
     error = BadRequest("context length exceeded")
     client = ScriptedClient([error, Completion("", finish_reason="length"), error])
     (done,) = complete(MakeRoomClient(client, room), ask(max_tokens=100))
@@ -194,7 +195,7 @@ def test_a_resume_allows_as_many_tokens_for_thoughts_as_the_run_did() -> None:
         complete(makes_room, ask(max_tokens=100))
     assert [request.room for request in client.requests] == [0, UNSURE, THOUGHTS]
     room = ThoughtRoom("here", "stub")
-    room.adopt({"max_tokens": 100}, {"max_tokens": 100 + UNSURE})
+    room.adopt([recorded({"max_tokens": 100}, {"max_tokens": 100 + UNSURE})])
     assert (room.tokens, room.known) == (THOUGHTS, True)
 
 
@@ -272,7 +273,7 @@ def test_after_a_resume_an_answer_with_its_thoughts_apart_is_one(
     done: Completion, text: str | None
 ) -> None:
     room = ThoughtRoom("here", "stub")
-    room.adopt({}, {}, thought=True)
+    room.adopt((), thought=True)
     (found,) = complete(MakeRoomClient(ScriptedClient([done]), room), ask())
     assert found.text == (done.text if text is None else text)
 

@@ -69,6 +69,11 @@ async def deliver(
     kind = fault.kind if fault else None
     if kind == "hang":
         await asyncio.Event().wait()
+    if kind == "stall":
+        stalled = _stream(payload)
+        await stalled.prepare(request)
+        await stalled.write(payload[: len(payload) // 2])
+        await asyncio.Event().wait()
     if kind in ("reset", "drop"):
         return await _break_off(request, payload if kind == "reset" else b"")
     if fault and kind == "slow":

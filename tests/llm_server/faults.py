@@ -70,6 +70,7 @@ TRANSPORT = {
     "reset": "connection reset in the middle of the answer",
     "drop": "connection closed before the first byte of the answer",
     "hang": "no answer, ever",
+    "stall": "half of the answer, and then nothing, ever",
 }
 KINDS = frozenset({*STATUS_FAULTS, *SPOILT, *REPLACED, *BROKEN, *TRANSPORT})
 

@@ -12,12 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+THOUGHT = 1000
+"""Tokens of a thought."""
+
 
 class Llama:
     """A model that is loaded from a file that says ``GGUF`` and then what it is to do.
 
-    After ``GGUF``: ``broken`` cannot be loaded, ``endless`` writes until it is told to end, and
-    anything else is written before each answer.
+    After ``GGUF``: ``broken`` cannot be loaded, ``endless`` writes until it is told to end,
+    ``thinks`` thinks for `THOUGHT` tokens, and anything else is written before each answer.
     """
 
     loaded: list[Llama]
@@ -66,11 +69,14 @@ class Llama:
             for name, field in form.items()
         }
         self._alone.release()
+        text, reason = self.manner + json.dumps(said), "stop"
+        if self.manner == "thinks":
+            cut_off = asked["max_tokens"] < THOUGHT
+            text = "<think>Well" if cut_off else f"<think>Well</think>{json.dumps(said)}"
+            reason = "length" if cut_off else "stop"
         return {
             "model": asked["model"],
-            "choices": [
-                {"message": {"content": self.manner + json.dumps(said)}, "finish_reason": "stop"}
-            ],
+            "choices": [{"message": {"content": text}, "finish_reason": reason}],
             "usage": {"prompt_tokens": 20, "completion_tokens": 3},
         }
 

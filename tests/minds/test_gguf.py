@@ -26,6 +26,7 @@ from sabm_mesa.errors import (
 from sabm_mesa.llm import close_all, connect_file
 from sabm_mesa.llm.gguf_client import BATCH, CONTEXT, GGUFClient
 from sabm_mesa.llm.prices import IN_A_FILE, PriceTable
+from sabm_mesa.llm.thinking import THOUGHTS
 from sabm_mesa.minds.specs import language_model
 from tests.cli.support import Sabm, one_line
 from tests.llm.support import ask, outcomes, rows
@@ -281,6 +282,27 @@ def test_thoughts_are_no_part_of_the_answer(file: Path, tmp_path: Path) -> None:
     assert model.total.invalid == 0
     thoughts = "SELECT DISTINCT thoughts, min(raw LIKE '{%'), min(completion_tokens) FROM asks"
     assert rows(path, thoughts) == [("Well, 5?", 1, 3)]
+
+
+def test_a_run_that_goes_on_has_the_room_for_thoughts_that_it_had(
+    llamas: list[Any], file: Path, tmp_path: Path
+) -> None:
+    file.write_bytes(b"GGUFthinks")
+    path = tmp_path / "r.sqlite"
+    capped = Connection(budget=Budget(max_asks=5))
+    given = {"n_rounds": 2, "max_tokens": 50}
+    with pytest.raises(BudgetExceeded):
+        played(contest(f"gguf:{file}", path, connection=capped, **given))
+    # The first questions are asked at once, without room for thoughts.
+    limits = [each["max_tokens"] for each in llamas[0].asked]
+    assert (limits[0], limits[-1]) == (50, 50 + THOUGHTS)
+    ((told,),) = rows(path, "SELECT text FROM asks JOIN texts ON texts.id = provenance LIMIT 1")
+    assert json.loads(told)["asked"]["max_tokens"] == 50
+    close_all()
+
+    resume(path, connection=Connection())
+
+    assert {each["max_tokens"] for each in llamas[-1].asked} == {50 + THOUGHTS}
 
 
 def test_a_run_that_is_stopped_leaves_no_answer_being_written(
