@@ -13,6 +13,7 @@ import numpy as np
 
 from sabm_mesa.core.answers import AnswerSpec, Decision, Format, Rung
 from sabm_mesa.core.asks import Ask, Key, Observation
+from sabm_mesa.core.messages import Conversation, Message
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.streams import Entropy, agent_random, agent_rng, attempt_rng
 from sabm_mesa.core.usage import Usage
@@ -82,6 +83,7 @@ class SmartAgent(mesa.Agent):
         self.persona = "none"
         self.position = 0
         self.attempts = 0
+        self._joined = getattr(model, "spoken", Conversation()).n_to_all  # it did not hear them
         self._round, self._phase = -1, ""
         self._asked: tuple[str, ...] = ()  # the phase of each question of this round
         self._rng: np.random.Generator | None = None
@@ -121,6 +123,16 @@ class SmartAgent(mesa.Agent):
     def paid(self) -> bool:
         """Whether anything that is asked for the agent is paid for."""
         return self.mind.paid
+
+    def conversation(self, rounds: int | None = 1) -> tuple[Message, ...]:
+        """The messages that it said or heard, in the order of the turns (`SmartModel.say`).
+
+        Args:
+            rounds: of so many rounds, the one under way included; None: of the whole run.
+        """
+        first = 0 if rounds is None else self.model.round + 1 - rounds
+        messages: list[Message] = self.model.spoken.of(self.unique_id, first, self._joined)
+        return tuple(messages)
 
     async def ask(
         self,

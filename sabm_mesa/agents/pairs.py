@@ -160,15 +160,6 @@ def read_line(answer: str | None) -> tuple[str, bool]:
     return (said if any(sign.isalnum() for sign in said) else ""), True
 
 
-def heard(answer: str) -> str:
-    """The words of an answer that the partner hears; ``""`` when it has none.
-
-    Args:
-        answer: the answer.
-    """
-    return read_line(answer)[0]
-
-
 def pairs_of(invitations: Iterable[Invitation]) -> list[Pair]:
     """The pairs that talk after the invitations of a round, in the order of the senders.
 

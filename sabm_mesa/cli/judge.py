@@ -69,7 +69,8 @@ def judge(
     from sabm_mesa.analysis.messages import CODES
     from sabm_mesa.analysis.plot_style import to_png
     from sabm_mesa.recording import export
-    from sabm_mesa.studies.judging import message_coder, message_measures, messages_of
+    from sabm_mesa.recording.frames import Recorded
+    from sabm_mesa.studies.judging import message_coder, message_measures
     from sabm_mesa.studies.plots import codes_by_round
 
     parameters = parameters_from(set_ or [], {"minds": minds, "prompts": prompts})
@@ -77,7 +78,7 @@ def judge(
         raise UnknownName("parameter of a judge", min(unknown), JUDGE_SETTINGS)
     if parameters.setdefault("minds", "classical") == "classical" and len(parameters) > 1:
         raise ParameterError("Settings and prompts are those of a language model: name --minds.")
-    messages = messages_of(path)
+    messages = Recorded(path).messages()
     if messages.empty:
         raise ParameterError(f"Nothing was said in the runs of {path}.")
     by_rules = message_coder().coded(messages)

@@ -1,8 +1,12 @@
-"""Messages: what one agent says to others."""
+"""Messages: what one agent says to others, and the conversation that follows from it."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,9 +17,11 @@ class Message:
         round: the round, from 0.
         sender: the id of the agent that said it.
         text: the words.
-        to: the ids of the agents that hear it; None: all.
+        to: the ids of the agents that hear it, in ascending order; None: all.
         name: the name of the sender, where agents know one another by names.
-        position: the place of the sender in the order of the phase, from 0.
+        position: the turn of the phase in which it was said, from 0.
+        stage: the place of that phase in the round, from 0; the number of phases for what was said
+            after all of them.
     """
 
     round: int
@@ -24,3 +30,69 @@ class Message:
     to: tuple[int, ...] | None = None
     name: str = ""
     position: int = 0
+    stage: int = 0
+
+
+_round = attrgetter("round")
+_order = attrgetter("round", "stage", "position")
+
+
+class Conversation:
+    """All messages of a run, and which agent said or heard which.
+
+    Under a reach they come in the order in which answers arrive. What it returns is in the order
+    of the turns, whatever the latencies were.
+    """
+
+    def __init__(self) -> None:
+        self._to_all: list[Message] = []
+        self._private: defaultdict[int, list[Message]] = defaultdict(list)
+        self._all: list[Message] = []
+
+    def __len__(self) -> int:
+        """The number of messages."""
+        return len(self._all)
+
+    @property
+    def n_to_all(self) -> int:
+        """The number of messages to all."""
+        return len(self._to_all)
+
+    def add(self, message: Message) -> None:
+        """Add a message.
+
+        Args:
+            message: the message.
+        """
+        self._all.append(message)
+        if message.to is None:
+            self._to_all.append(message)
+            return
+        for agent in {message.sender, *message.to}:
+            self._private[agent].append(message)
+
+    def since(self, first: int) -> list[Message]:
+        """The messages from a round on.
+
+        Args:
+            first: the round.
+        """
+        return sorted(_from(self._all, first), key=_order)
+
+    def of(self, agent: int, first: int, joined: int = 0) -> list[Message]:
+        """The messages from a round on that an agent said or heard.
+
+        Args:
+            agent: its id.
+            first: the round.
+            joined: the number of messages to all that were said before it joined.
+        """
+        to_all = _from(self._to_all, first, joined)
+        private = _from(self._private.get(agent, []), first)
+        return sorted([*to_all, *private], key=_order)
+
+
+def _from(messages: list[Message], first: int, joined: int = 0) -> Iterator[Message]:
+    """The messages from a round on, of a list in the order of the rounds."""
+    place = bisect_left(messages, first, key=_round) if first > 0 else 0
+    return iter(messages[max(place, joined) :])

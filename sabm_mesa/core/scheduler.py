@@ -11,26 +11,39 @@ an agent observes and changes lies within its reach.
 
 The next agent may depend on the last decision, as when speakers name one another: the order is
 then an iterator, which is asked for the next agent once the decision before has been applied.
+
+An agent may act several times in its turn (`at_most`, `until`): each action is applied before the
+next one is decided. In a simultaneous phase all act, and then those that are not done act again.
+Before each action it is checked anew whether the agent takes part.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from sabm_mesa.core.answers import Decision
-from sabm_mesa.core.parameters import check_choice
+from sabm_mesa.core.parameters import check_choice, check_int
 from sabm_mesa.errors import ParameterError, RunError
 
 Order = str | Callable[[Any, list[Any]], Iterable[Any]]
 Who = Callable[[Any], Iterable[Any]]
 When = Callable[[Any], bool]
 Reach = Callable[[Any, Any], Iterable[Any]]
+Until = Callable[[Any, Any], bool]
 _Reached = Mapping[Any, Collection[Any]]
 
 
@@ -52,9 +65,15 @@ class Deciding(Protocol):
 
 
 class Phased(Protocol):
-    """A model, as far as a phase knows it; `SmartModel` is one. It has a method ``after_NAME``."""
+    """A model, as far as a phase knows it; `SmartModel` is one. It has a method ``after_NAME``.
+
+    Attributes:
+        rng: its random stream.
+        current_turn: the turn of the phase whose decision is applied, from 0.
+    """
 
     rng: np.random.Generator
+    current_turn: int
 
     @property
     def agents(self) -> Iterable[Any]:
@@ -79,22 +98,27 @@ class Phase:
             agent once the decision before has been applied, until it ends; an agent may have
             several turns, and there are neither `turns` nor a `reach`.
         when: whether the phase takes place in this round; always, when None.
-        who: the agents that take part; all, when None.
-        reach: the agents whose state an agent observes or changes in this phase, such as the
-            hearers of what it says; everybody, when None. It is evaluated when the phase starts.
+        who: the agents that take part; all, when None. It is evaluated when the phase starts, and
+            again before each action: an agent that left meanwhile, or the model, is not asked.
+        reach: the agents whose state an agent observes or changes in this phase, in all actions of
+            its turn, such as the hearers of what it says; everybody, when None. It is evaluated
+            when the phase starts.
         commutes: whether two agents may change a third one in either order, as where what it heard
             is sorted before it is used: an agent then waits for an earlier one only when one of
             the two is within the other's reach.
-        turns: how often every agent has its turn in a sequential phase.
-        says: the question whose answers are said to others; none, when empty.
-        heard: the text that the others hear of such an answer; ``""`` when nothing is said in it.
+        turns: how often every agent has its turn in a sequential phase: all once, then all again.
+        at_most: how often an agent acts in its turn at most. ``after_NAME`` applies each action
+            before the agent is asked for the next one.
+        until: whether an agent is done, ``(model, agent) -> bool``; it is evaluated after each
+            action. An agent acts `at_most` times when None.
         doc: the action of the phase, for the description of the scenario: a sentence that names the
             questions (in backticks) and says how their answers are applied. Without one the first
             sentence of the agents' method stands in.
 
     Raises:
         UnknownName: for an order that does not exist.
-        ParameterError: for `commutes` without a `reach`.
+        ParameterError: for `commutes` without a `reach`, `at_most` that is no whole number from 1
+            on, and `until` where an agent acts once anyway.
     """
 
     name: str
@@ -104,23 +128,28 @@ class Phase:
     reach: Reach | None = None
     commutes: bool = False
     turns: int = 1
-    says: str = ""
-    heard: Callable[[str], str] = str
+    at_most: int = 1
+    until: Until | None = None
     doc: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse an order that does not exist."""
+        """Refuse what does not exist or changes nothing."""
         if not callable(self.order):
             check_choice("order of a phase", self.order, (SIMULTANEOUS, SHUFFLED, FIXED))
         if self.commutes and self.reach is None:
             raise ParameterError(
                 f"The phase {self.name!r} says commutes, which changes nothing without a reach."
             )
+        if check_int(f"at_most of the phase {self.name!r}", self.at_most, 1) == 1 and self.until:
+            raise ParameterError(
+                f"The phase {self.name!r} has until, which changes nothing with at_most=1: give "
+                "the number of actions, such as at_most=3."
+            )
 
 
 def communication(order: Order = SHUFFLED, **options: Any) -> Phase:
     """The phase in which agents speak: their method `communicate`, which asks ``communicate``."""
-    return Phase("communicate", order, **{"says": "communicate", **options})
+    return Phase("communicate", order, **options)
 
 
 def planning(order: Order = SIMULTANEOUS, **options: Any) -> Phase:
@@ -141,17 +170,80 @@ async def run_phase(model: Phased, phase: Phase) -> int:
     """
     if phase.when is not None and not phase.when(model):
         return 0
-    agents: list[Deciding] = list(model.agents if phase.who is None else phase.who(model))
-    apply = getattr(model, f"after_{phase.name}")
+    agents: list[Deciding] = list(_taking_part(model, phase))
+    part = _Part(model, phase, agents)
     if phase.order == SIMULTANEOUS:
-        return await _simultaneous(agents, phase.name, apply)
+        return await _simultaneous(agents, part)
     order = _in_order(model, phase, agents)
     if isinstance(order, Iterator):
-        return await _one_by_one(order, phase.name, apply)
+        return await _one_by_one(order, part)
     turns = order * phase.turns
     if phase.reach is None or all(agent.instant for agent in agents):
-        return await _one_by_one(turns, phase.name, apply)
-    return await _within_reach(model, phase, turns, apply)
+        return await _one_by_one(turns, part)
+    return await _within_reach(model, phase, turns, part)
+
+
+def _taking_part(model: Phased, phase: Phase) -> Iterable[Any]:
+    """The agents that take part in a phase as things are now."""
+    return model.agents if phase.who is None else phase.who(model)
+
+
+class _Part:
+    """The part of agents in a phase: their turns, and the actions in them.
+
+    Args:
+        model: the model.
+        phase: the phase.
+        agents: the agents that take part when it starts.
+    """
+
+    def __init__(self, model: Phased, phase: Phase, agents: Sequence[Deciding]) -> None:
+        self.name, self.at_most = phase.name, phase.at_most
+        self._model, self._phase = model, phase
+        self._apply = getattr(model, f"after_{phase.name}")
+        self._places = {agent: place for place, agent in enumerate(agents)}
+
+    def includes(self, agent: Deciding) -> bool:
+        """Whether an agent takes part as things are now."""
+        there: Any = self._model.agents
+        if agent not in there:
+            return False
+        now: Any = _taking_part(self._model, self._phase)
+        if now is there:
+            return True
+        if isinstance(now, list):  # mostly nobody has left, and the agent stands where it stood
+            place = self._places.get(agent, len(now))
+            if place < len(now) and now[place] is agent:
+                return True
+        return agent in (now if isinstance(now, Container) else list(now))
+
+    def is_done(self, agent: Deciding) -> bool:
+        """Whether an agent that has acted is done."""
+        until = self._phase.until
+        return until is not None and until(self._model, agent)
+
+    def apply(self, agent: Deciding, decision: Any, position: int) -> None:
+        """Let the model apply a decision.
+
+        Raises:
+            RunError: when the agent's part of the phase returned nothing, or a coroutine.
+        """
+        decision = _decided(agent, self.name, decision)
+        self._model.current_turn = position
+        self._apply(agent, decision)
+
+    async def turn(self, agent: Deciding, position: int) -> int:
+        """Play an agent's turn, action by action; return the number of attempts it took."""
+        attempts = 0
+        for _ in range(self.at_most):
+            if not self.includes(agent):
+                break
+            agent.begin(self.name, position)
+            self.apply(agent, await getattr(agent, self.name)(), position)
+            attempts += agent.attempts
+            if self.is_done(agent):
+                break
+        return attempts
 
 
 def _in_order(
@@ -172,12 +264,6 @@ def _in_order(
     return agents
 
 
-async def _turn(agent: Deciding, name: str, position: int) -> tuple[Decision, int]:
-    """One agent's part of a phase, and how many attempts it took."""
-    agent.begin(name, position)
-    return _decided(agent, name, await getattr(agent, name)()), agent.attempts
-
-
 def _decided(agent: Deciding, name: str, decision: Any) -> Any:
     """The decision of an agent.
 
@@ -196,48 +282,51 @@ def _decided(agent: Deciding, name: str, decision: Any) -> Any:
     return decision
 
 
-async def _simultaneous(agents: list[Deciding], name: str, apply: Callable[..., None]) -> int:
-    for position, agent in enumerate(agents):
-        agent.begin(name, position)
-    if all(agent.instant for agent in agents):
-        decided = [await getattr(agent, name)() for agent in agents]
-    else:
-        decided = await _all([getattr(agent, name)() for agent in agents])
-    for agent, decision in zip(agents, decided, strict=True):
-        apply(agent, _decided(agent, name, decision))
-    return max((agent.attempts for agent in agents), default=0)
-
-
-async def _one_by_one(turns: Iterable[Deciding], name: str, apply: Callable[..., None]) -> int:
-    chain = 0
-    for position, agent in enumerate(turns):
-        decision, attempts = await _turn(agent, name, position)
-        apply(agent, decision)
-        chain += attempts
+async def _simultaneous(agents: list[Deciding], part: _Part) -> int:
+    chain, acting = 0, dict(zip(agents, range(len(agents)), strict=True))
+    for action_ in range(part.at_most):
+        positions = {a: action_ * len(agents) + place for a, place in acting.items()}
+        for agent, position in positions.items():
+            agent.begin(part.name, position)
+        if all(agent.instant for agent in acting):
+            decided = [await getattr(agent, part.name)() for agent in acting]
+        else:
+            decided = await _all([getattr(agent, part.name)() for agent in acting])
+        for (agent, position), decision in zip(positions.items(), decided, strict=True):
+            part.apply(agent, decision, position)
+        chain += max((agent.attempts for agent in acting), default=0)
+        if action_ + 1 < part.at_most:
+            acting = {
+                a: place for a, place in acting.items() if not part.is_done(a) and part.includes(a)
+            }
     return chain
 
 
-async def _within_reach(
-    model: Phased, phase: Phase, turns: list[Deciding], apply: Callable[..., None]
-) -> int:
+async def _one_by_one(turns: Iterable[Deciding], part: _Part) -> int:
+    chain = 0
+    for position, agent in enumerate(turns):
+        chain += await part.turn(agent, position)
+    return chain
+
+
+async def _within_reach(model: Phased, phase: Phase, turns: list[Deciding], part: _Part) -> int:
     assert phase.reach is not None
     chains: list[int] = [0] * len(turns)
     done = [asyncio.Event() for _ in turns]
     reached = {agent: {agent, *phase.reach(model, agent)} for agent in turns}
     waits_for = _either_in_reach if phase.commutes else _reaches_intersect
 
-    async def part(position: int, agent: Deciding, before: Collection[int]) -> None:
+    async def turn(position: int, agent: Deciding, before: Collection[int]) -> None:
         for earlier in before:
             await done[earlier].wait()
-        decision, attempts = await _turn(agent, phase.name, position)
-        apply(agent, decision)
+        attempts = await part.turn(agent, position)
         chains[position] = attempts + max((chains[earlier] for earlier in before), default=0)
         done[position].set()
 
     befores = waits_for(turns, reached)
     await _all(
         [
-            part(i, agent, before)
+            turn(i, agent, before)
             for i, (agent, before) in enumerate(zip(turns, befores, strict=True))
         ]
     )

@@ -261,6 +261,14 @@ class _Writing:
         said.append(f"Order: {order or 'of its own.'}")
         if phase.turns > 1:
             said.append(f"Each agent has {phase.turns} turns.")
+        if phase.at_most > 1:
+            until = (_rule(phase.until) or "it is done") if phase.until else ""
+            until = until.removeprefix("whether ").rstrip(".")
+            stops = f", until {until}" if until else ""
+            said.append(
+                f"An agent acts at most {phase.at_most} times in its turn{stops}; the next "
+                "question shows what came of the last action."
+            )
         if phase.reach is not None:
             said.append(_REACH)
         return " ".join(said)

@@ -23,6 +23,7 @@ from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core import engine
 from sabm_mesa.core.answers import Format, Rung
 from sabm_mesa.core.jsonable import json_roundtrip
+from sabm_mesa.core.messages import Conversation, Message
 from sabm_mesa.core.parameters import bind, check_int, checking, whole_signature
 from sabm_mesa.core.prompts import NO_PERSONA, PromptBook
 from sabm_mesa.core.scheduler import SIMULTANEOUS, Phase, run_phase
@@ -76,8 +77,8 @@ COLUMNS_OF_ASKS = (
 )  # fmt: skip
 """Model columns of every scenario, after its own."""
 _ITS_OWN = frozenset({
-    "book", "critical_path_asks", "datacollector", "entropy", "in_flight", "llm_settings",
-    "playing", "population", "recorder", "rng", "round", "total", "usage",
+    "book", "critical_path_asks", "current_turn", "datacollector", "entropy", "in_flight",
+    "llm_settings", "playing", "population", "recorder", "rng", "round", "spoken", "total", "usage",
 })  # fmt: skip
 """Attributes of a model that its run needs, and that no scenario sets."""
 
@@ -144,7 +145,9 @@ class SmartModel(mesa.Model):
     Attributes:
         round: the round that is played or was played last, from 0; −1 before the first.
         playing: whether a round is under way.
+        current_turn: the turn of the phase whose decision is applied, from 0.
         in_flight: the number of questions that wait for an answer now.
+        spoken: all messages of the run (see `say` and `conversation`).
         entropy: the seed as a tuple of integers.
         book: the prompts of the run.
         usage: the cost of the asks of the current round.
@@ -249,6 +252,7 @@ class SmartModel(mesa.Model):
         self.population: list[SmartAgent] = []
         self._minds, self._personas = minds, NO_PERSONA if personas is None else personas
         self._begun, self._scope = False, engine.Scope()
+        self.spoken, self._stage, self.current_turn = Conversation(), 0, 0
         self.datacollector = RoundCollector(self.columns(), self.agent_columns)
         self._made = {name: vars(self).get(name) for name in (*_ITS_OWN, *vars(self))}
 
@@ -302,6 +306,58 @@ class SmartModel(mesa.Model):
 
     def update(self) -> None:
         """Compute the consequences of the decisions, last in a round. A scenario overrides it."""
+
+    def say(
+        self, sender: SmartAgent, text: str | None, *, to: SmartAgent | Iterable[Any] | None = None
+    ) -> None:
+        """Let agents hear a message; usually called in ``after_PHASE``.
+
+        The conversation of the agents, the messages of the recording, the judge and the viewer all
+        follow from it.
+
+        Args:
+            sender: the agent that says it. Its attribute `name`, if it has one, is shown with it.
+            text: the words, such as ``decision.value``. None, as of an invalid answer, and a blank
+                text say nothing.
+            to: the agents that hear it, or the only one; None: all that are in the model. The
+                sender knows its own words, whether it is among them or not.
+
+        Raises:
+            RunError: for a sender or hearer that is no agent, or words that are no text.
+        """
+        if not isinstance(sender, SmartAgent):
+            raise RunError(f"say(sender, text): the sender is an agent, not {sender!r}.")
+        if not isinstance(text, str | None):
+            raise RunError(
+                f"say(sender, text): the words are a text, such as decision.value, not {text!r}."
+            )
+        hearers: tuple[int, ...] | None = None
+        if to is not None:
+            given = [to] if isinstance(to, mesa.Agent) else list(to)
+            for each in given:
+                if not isinstance(each, mesa.Agent):
+                    raise RunError(f"say(…, to=…): those that hear it are agents, not {each!r}.")
+            hearers = tuple(sorted({each.unique_id for each in given} - {sender.unique_id}))
+        if text is not None and text.strip():
+            name = str(getattr(sender, "name", ""))
+            place = self.current_turn, self._stage
+            self.spoken.add(Message(self.round, sender.unique_id, text, hearers, name, *place))
+
+    def conversation(self, rounds: int | None = 1) -> list[Message]:
+        """All messages, also private ones, in the order of the turns.
+
+        `SmartAgent.conversation` has those that an agent said or heard.
+
+        Args:
+            rounds: of so many rounds, the one under way or played last included; None: of all.
+        """
+        first = 0 if rounds is None else self.round + 1 - rounds
+        return self.spoken.since(first)
+
+    @property
+    def said(self) -> list[Message]:
+        """The messages of the round that is under way or was played last."""
+        return self.conversation()
 
     def columns(self) -> Mapping[str, str]:
         """The scenario's model columns: those of the class, unless a parameter makes more."""
@@ -406,13 +462,17 @@ class SmartModel(mesa.Model):
             self.round += 1
             self.playing = True
             self.usage = Usage()
+            self._stage = self.current_turn = 0
             self.begin_round()
-            for phase in self.phases:
+            for stage, phase in enumerate(self.phases):
+                self._stage = stage
                 self.critical_path_asks += await run_phase(self, phase)
+            self._stage, self.current_turn = len(self.phases), 0
             self.update()
             self._end_round()
             self.datacollector.collect(self)
-            self.recorder.collect(self.round, *self.datacollector.last_rows())
+            rows = *self.datacollector.last_rows(), self._message_rows()
+            self.recorder.collect(self.round, *rows)
             self._apply_due_forks()
             if self.round + 1 >= self.n_rounds:
                 self.running = False
@@ -427,6 +487,14 @@ class SmartModel(mesa.Model):
                 raise
             where = f"{self.scenario_name}, round {self.round}"
             raise RunError(f"{where}: {format_user_error(error)}") from error
+
+    def _message_rows(self) -> list[list[Any]]:
+        """The messages of the round as they are recorded, in the order of `MESSAGE_COLUMNS`."""
+        names = [*(phase.name for phase in self.phases), ""]
+        return [
+            [each.sender, each.name, names[each.stage], each.position, each.to, each.text]
+            for each in self.said
+        ]
 
     def _end_round(self) -> None:
         self.playing = False

@@ -11,9 +11,8 @@ from typing import Annotated, Any
 
 from annotated_types import Ge
 
-from sabm_mesa.agents.pairs import UTTERANCE, Chat, Invitation, PairAgent, heard, of_agent, pairs_of
+from sabm_mesa.agents.pairs import UTTERANCE, Chat, Invitation, PairAgent, of_agent, pairs_of
 from sabm_mesa.core.answers import Decision
-from sabm_mesa.core.messages import Message
 from sabm_mesa.core.scheduler import FIXED, Phase, When
 from sabm_mesa.models.base import SmartModel
 
@@ -83,11 +82,6 @@ class PairModel(SmartModel):
         over = [self._over[opener] for opener in self.pairs if opener in self._over]
         return [chat for chat in over if chat.messages]
 
-    @property
-    def said(self) -> list[Message]:
-        """The messages of the talks of this round that are over, in their order."""
-        return [message for chat in self.held for message in chat.messages]
-
     def begin_round(self) -> None:
         """Begin the round without invitations and talks."""
         self._over, self.answered = {}, []
@@ -108,9 +102,12 @@ class PairModel(SmartModel):
         self.answered = self.sent
 
     def after_chat(self, opener: PairAgent, talk: Decision) -> None:
-        """Let the two remember their talk, if anything was said in it."""
+        """Let the two remember their talk, if anything was said in it; only they hear it."""
         chat: Chat = talk.value
         self._over[opener.unique_id] = chat
+        for each in chat.messages:
+            speaker = self.participant(each.sender)
+            self.say(speaker, each.text, to=self.participant(chat.partner_of(each.sender)))
         if chat.messages:
             for number in chat.agents:
                 self.participant(number).chats += (chat,)
@@ -157,8 +154,6 @@ def talk_phase() -> Phase:
         FIXED,
         who=_openers,
         reach=_partner,
-        says="say",
-        heard=heard,
         doc=f"The two agents of a talk speak in turn (`say`, at most {UTTERANCE.max_words} words) "
         "until one of them leaves or the turns are used up; both remember what was said.",
     )

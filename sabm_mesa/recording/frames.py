@@ -1,4 +1,4 @@
-"""Contents of a recording as data frames: runs, asks, decisions, model data and agent data."""
+"""Contents of a recording as data frames: runs, asks, decisions, model and agent data, messages."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.usage import DECIMALS
 from sabm_mesa.errors import UnknownName
 from sabm_mesa.recording.store import (
+    MESSAGE_COLUMNS,
     ended_sessions,
     from_steps,
     open_for_reading,
     reporting_damage,
 )
 
+MESSAGE_FRAME = ("run", "round", "phase", "position", "speaker", "name", "to", "text")
+HEARD_BY_ALL = "all"
 KEY = ("run", "round", "phase", "agent", "call", "attempt")
 _TYPES: dict[str, type] = {
     **dict.fromkeys((*KEY, "attempts", "retries", "rounds", "asks", "invalid", "position"), int),
@@ -178,7 +181,22 @@ class Recorded:
         with self._moment(run) as tables:
             return tables.data("agent", run)
 
-    def messages(
+    def messages(self, run: int | None = None) -> pd.DataFrame:
+        """One row a message that an agent said, in the order of the turns.
+
+        Args:
+            run: only this run.
+
+        Returns:
+            ``run``, ``round``; ``phase`` and ``position`` (the turn of the phase, from 0); the
+            ``speaker`` (its id) and its ``name`` (missing where agents have none); ``to``: ``all``,
+            or the ids of the agents that heard it, separated by blanks (missing when nobody did);
+            ``text``.
+        """
+        with self._moment(run) as tables:
+            return tables.said(run)
+
+    def chat(
         self, run: int, round: int, phase: str, agent: int, call: int = 0, attempt: int = 0  # noqa: A002
     ) -> list[tuple[str, str]]:  # fmt: skip
         """The chat of an attempt exactly as it was sent.
@@ -198,10 +216,10 @@ class Recorded:
             UnknownName: when there is no such attempt.
         """
         with self._moment() as tables:
-            return tables.messages(run, round, phase, agent, call, attempt)
+            return tables.chat(run, round, phase, agent, call, attempt)
 
     def frames(self, messages: bool = False) -> dict[str, pd.DataFrame]:
-        """All five frames, as they were at one moment.
+        """All six frames, as they were at one moment.
 
         Args:
             messages: as in `asks`.
@@ -216,6 +234,7 @@ class Recorded:
                 "decisions": tables.decisions(),
                 "model_data": tables.data("model"),
                 "agent_data": tables.data("agent"),
+                "messages": tables.said(),
             }
 
     @contextmanager
@@ -299,7 +318,22 @@ class _Tables:
         frame.insert(0, "run", pd.Series([number for number, _ in places], dtype=int))
         return frame
 
-    def messages(self, *key: int | str) -> list[tuple[str, str]]:
+    def said(self, run: int | None = None) -> pd.DataFrame:
+        """One row a message, with the hearers as a text."""
+        query = f"SELECT run, round, data FROM message_data {_where(run)} ORDER BY run, round"
+        rows = [
+            (number, round_, *message)
+            for number, round_, data in self._connection.execute(query, _given(run))
+            for message in _loads(data)
+        ]
+        found = pd.DataFrame(rows, columns=["run", "round", *MESSAGE_COLUMNS])
+        whole = dict.fromkeys(("run", "round", "speaker", "position"), int)
+        to = [HEARD_BY_ALL if ids is None else " ".join(map(str, ids)) for ids in found["to"]]
+        for name, values in found.assign(to=to)[["name", "to", "phase", "text"]].items():
+            found[name] = pd.Series([each or None for each in values], dtype=str)
+        return found.astype(whole)[list(MESSAGE_FRAME)]
+
+    def chat(self, *key: int | str) -> list[tuple[str, str]]:
         """(role, content) of each message of the attempt at these values of `KEY`.
 
         Raises:

@@ -90,7 +90,8 @@ class RecordedRun(RunHeader):
         """The model data of each round, as JSON.
 
         Raises:
-            ReplayMismatch: when those of a round are missing; so does `agent_data`.
+            ReplayMismatch: when those of a round are missing; so do `agent_data` and
+                `message_data`.
         """
         return self._content.data[0]
 
@@ -98,6 +99,11 @@ class RecordedRun(RunHeader):
     def agent_data(self) -> Sequence[str]:
         """The agent data of each round, as JSON."""
         return self._content.data[1]
+
+    @property
+    def message_data(self) -> Sequence[str]:
+        """The messages of each round, as JSON: rows of `MESSAGE_COLUMNS`."""
+        return self._content.data[2]
 
     def reply(self, key: Key, attempt: int) -> Reply | None:
         """The reply that was recorded, or None when there is none."""
@@ -215,25 +221,27 @@ class _Content:
             return {tuple(row)[1:6]: row for row in rows}
 
     @cached_property
-    def data(self) -> tuple[list[str], list[str]]:
+    def data(self) -> tuple[list[str], ...]:
         with open_for_reading(self.path, check=False) as connection:
             connection.execute("BEGIN")
-            model, agents = (
-                dict(
+            kinds = {
+                kind: dict(
                     connection.execute(
-                        f"SELECT round, data FROM {table} WHERE run = ? ORDER BY round", (self.run,)
+                        f"SELECT round, data FROM {kind}_data WHERE run = ? ORDER BY round",
+                        (self.run,),
                     ).fetchall()
                 )
-                for table in ("model_data", "agent_data")
-            )
-        for round_ in range(max([*model, *agents], default=-1) + 1):
-            for name, found in (("model", model), ("agent", agents)):
+                for kind in ("model", "agent", "message")
+            }
+        n = max((round_ for found in kinds.values() for round_ in found), default=-1) + 1
+        for round_ in range(n):
+            for name, found in kinds.items():
                 if round_ not in found:
                     raise ReplayMismatch(
                         f"Run {self.run} of {self.path} differs: the {name} data of round {round_} "
                         "are missing."
                     )
-        return list(model.values()), list(agents.values())
+        return tuple(list(found.values()) for found in kinds.values())
 
 
 def load_runs(

@@ -8,7 +8,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from sabm_mesa.core.asks import Attempt, InBatch, NotedBatch, Outstanding
 from sabm_mesa.core.jsonable import to_json
@@ -16,7 +16,7 @@ from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import ReplayMismatch
 from sabm_mesa.recording.reading import Messages, RecordedRun
-from sabm_mesa.recording.store import RunHeader, reporting_damage
+from sabm_mesa.recording.store import MESSAGE_COLUMNS, RunHeader, reporting_damage
 from sabm_mesa.recording.writing import Recorder, RunRecorder
 
 _SHOWN = 60
@@ -181,7 +181,11 @@ class ReplayRecorder(Recorder):
             raise self._beyond(attempt)
 
     def collect(
-        self, round_: int, model_row: Sequence[Any], agent_rows: Sequence[Sequence[Any]]
+        self,
+        round_: int,
+        model_row: Sequence[Any],
+        agent_rows: Sequence[Sequence[Any]],
+        message_rows: Sequence[Sequence[Any]],
     ) -> None:
         """Compare the data of a round with the recorded ones, or write them.
 
@@ -197,9 +201,10 @@ class ReplayRecorder(Recorder):
         if round_ < recorded.rounds:
             self._same_data("model", recorded.model_data[round_], [model_row], round_)
             self._same_data("agent", recorded.agent_data[round_], agent_rows, round_)
+            self._same_data("message", recorded.message_data[round_], message_rows, round_)
             self.compared += 1
         elif self._recorder is not None:
-            self._recorder.collect(round_, model_row, agent_rows)
+            self._recorder.collect(round_, model_row, agent_rows, message_rows)
         else:
             raise ReplayMismatch(
                 f"{recorded.name} differs: round {round_} is played, and the recording ends after "
@@ -286,7 +291,13 @@ class ReplayRecorder(Recorder):
                 f"of your own: give it with minds={{{attempt.mind!r}: mind}}",
             )
 
-    def _same_data(self, kind: str, then: str, rows: Sequence[Sequence[Any]], round_: int) -> None:
+    def _same_data(
+        self,
+        kind: Literal["model", "agent", "message"],
+        then: str,
+        rows: Sequence[Sequence[Any]],
+        round_: int,
+    ) -> None:
         now = to_json(rows[0] if kind == "model" else rows)
         if now == then:
             return
@@ -295,11 +306,13 @@ class ReplayRecorder(Recorder):
         new = json.loads(now)
         if old == new:
             return
-        columns = self.recorded.model_columns
         if kind == "model":
             old, new = [old], [new]
-        else:
-            columns = self.recorded.agent_columns
+        columns = {
+            "model": self.recorded.model_columns,
+            "agent": self.recorded.agent_columns,
+            "message": MESSAGE_COLUMNS,
+        }[kind]
         raise ReplayMismatch(
             f"{self.recorded.name} differs in the {kind} data of round {round_}: "
             f"{_first_cell(columns, old, new)}."

@@ -109,3 +109,11 @@ CREATE TABLE agent_data (
     data TEXT NOT NULL, -- JSON: a list of values for each agent, in the order of runs.agent_columns
     PRIMARY KEY (run, round)
 ) WITHOUT ROWID;
+
+-- What agents said to one another: speaker, its name, phase, position, the ids of the hearers (null:
+-- all) and the words of each message, in the order of the turns.
+CREATE TABLE message_data (
+    run INTEGER NOT NULL REFERENCES runs (run), round INTEGER NOT NULL,
+    data TEXT NOT NULL, -- JSON: a list of these values for each message
+    PRIMARY KEY (run, round)
+) WITHOUT ROWID;

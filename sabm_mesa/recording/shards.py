@@ -23,7 +23,7 @@ from sabm_mesa.recording.store import open_for_reading
 from sabm_mesa.recording.writing import Recording
 
 SHARDS, LOCK = "shards", "sweep.lock"
-_MERGED = ("asks", "model_data", "agent_data")
+_MERGED = ("asks", "model_data", "agent_data", "message_data")
 
 
 def list_shards(folder: Path) -> set[str]:

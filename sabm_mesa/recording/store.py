@@ -26,7 +26,7 @@ from sabm_mesa.errors import OutputError, RecordingError, SabmError
 
 APPLICATION_ID = 0x5AB3
 """Marks an SQLite file as a recording."""
-FORMAT = 7
+FORMAT = 8
 ASK_COLUMNS = (
     "run", "round", "phase", "agent", "call", "attempt", "name", "mind", "messages", "request",
     "raw", "thoughts", "form", "value", "read_as", "reasoning", "valid", "reason", "prompt_tokens",
@@ -40,6 +40,9 @@ NOTE_BATCH = "INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?, ?)"
 DELETE_SENT = "DELETE FROM sent WHERE session = ? AND number = ?"
 INSERT_MODEL_DATA = "INSERT INTO model_data VALUES (?, ?, ?)"
 INSERT_AGENT_DATA = "INSERT INTO agent_data VALUES (?, ?, ?)"
+INSERT_MESSAGE_DATA = "INSERT INTO message_data VALUES (?, ?, ?)"
+MESSAGE_COLUMNS = ("speaker", "name", "phase", "position", "to", "text")
+"""The values of a message in `message_data`."""
 MESSAGES, PROVENANCE, COPIED = map(ASK_COLUMNS.index, ("messages", "provenance", "copied"))
 """Places in a row of asks. Messages and provenance stand there as texts until they are written."""
 _TRANSIENT = {

@@ -36,6 +36,7 @@ from sabm_mesa.recording.store import (
     DELETE_SENT,
     INSERT_AGENT_DATA,
     INSERT_ASK,
+    INSERT_MESSAGE_DATA,
     INSERT_MODEL_DATA,
     INSERT_SENT,
     MESSAGES,
@@ -152,6 +153,7 @@ class Recording:
             for round_ in range(at):
                 yield INSERT_MODEL_DATA, [run, round_, parent.model_data[round_]]
                 yield INSERT_AGENT_DATA, [run, round_, parent.agent_data[round_]]
+                yield INSERT_MESSAGE_DATA, [run, round_, parent.message_data[round_]]
 
         return self._enter(branch, parent.uid, history)
 
@@ -364,7 +366,11 @@ class Recorder(ABC):
 
     @abstractmethod
     def collect(
-        self, round_: int, model_row: Sequence[Any], agent_rows: Sequence[Sequence[Any]]
+        self,
+        round_: int,
+        model_row: Sequence[Any],
+        agent_rows: Sequence[Sequence[Any]],
+        message_rows: Sequence[Sequence[Any]],
     ) -> None:
         """Report the data of one round."""
 
@@ -482,7 +488,11 @@ class RunRecorder(Recorder):
             await self._writer.committed()
 
     def collect(
-        self, round_: int, model_row: Sequence[Any], agent_rows: Sequence[Sequence[Any]]
+        self,
+        round_: int,
+        model_row: Sequence[Any],
+        agent_rows: Sequence[Sequence[Any]],
+        message_rows: Sequence[Sequence[Any]],
     ) -> None:
         """Write the data of one round.
 
@@ -490,6 +500,7 @@ class RunRecorder(Recorder):
             round_: the round.
             model_row: the values of the model columns.
             agent_rows: for each agent, the values of the agent columns.
+            message_rows: for each message, the values of `MESSAGE_COLUMNS`.
 
         Raises:
             RecordingError: when an earlier commit failed.
@@ -497,6 +508,7 @@ class RunRecorder(Recorder):
         self._writer.add(
             (INSERT_MODEL_DATA, [self.run, round_, to_json(model_row)]),
             (INSERT_AGENT_DATA, [self.run, round_, rows_to_json(agent_rows)]),
+            (INSERT_MESSAGE_DATA, [self.run, round_, to_json(message_rows)]),
         )
         self._writer.commit()  # not awaited
 
@@ -532,7 +544,11 @@ class NoRecording(Recorder):
         """Record nothing."""
 
     def collect(
-        self, round_: int, model_row: Sequence[Any], agent_rows: Sequence[Sequence[Any]]
+        self,
+        round_: int,
+        model_row: Sequence[Any],
+        agent_rows: Sequence[Sequence[Any]],
+        message_rows: Sequence[Sequence[Any]],
     ) -> None:
         """Record nothing."""
 

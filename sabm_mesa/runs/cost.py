@@ -7,7 +7,8 @@ Asks
     The dry run decides as the classical minds do. Low and high: the rounds in which a question is
     asked, times the fewest and the most asks in one of them. Talks may be shorter: an agent that
     was asked several times in a round may be asked once, and only one of them, where some were
-    asked more often than others. A run that ended early may end after one round, or go on to the
+    asked more often than others; where agents may act several times (`at_most`), each may do so as
+    often as it can. A run that ended early may end after one round, or go on to the
     last. Rounds after `MAX_ASKS` asks are like the second half of those played.
 Tokens
     A token is 5, 4 or 2.5 characters. Texts in prompts have one word, `SENTENCE` characters, or as
@@ -38,7 +39,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -414,7 +415,9 @@ def estimate(
     for stub in stubs:
         price = table.at(stub.url).of(stub.language_model)
         for question, rows in stub.asked.items():
-            asks, chars = _counted(np.array(rows), model, longer) * [[runs], [1]]
+            its_phases = {phase for name, phase in stub.phases if name == question}
+            actions = _most_actions(model, its_phases)
+            asks, chars = _counted(np.array(rows), model, longer, actions) * [[runs], [1]]
             measured = stub.measured(question)
             if measured is None:
                 parts = _assumed(asks, chars, stub, question, model)
@@ -475,13 +478,20 @@ def _dollars(price: Price, parts: Array, measured: Measured | None) -> list[floa
     return found
 
 
-def _counted(rows: Array, model: SmartModel, longer: float) -> Array:
+def _most_actions(model: SmartModel, phases: Collection[str]) -> int:
+    """How often an agent can act in a round, in phases that let it act several times; else 0."""
+    several = (p for p in model.phases if p.name in phases and p.at_most > 1)
+    return sum(p.at_most * (1 if p.order == SIMULTANEOUS else p.turns) for p in several)
+
+
+def _counted(rows: Array, model: SmartModel, longer: float, actions: int) -> Array:
     """Asks in a run, and characters of a prompt, from the asks of one question to one mind.
 
     Args:
         rows: as in `StubMind.asked`.
         model: the model of the dry run.
         longer: how many times as long as in the dry run a text can be.
+        actions: as of `_most_actions`.
     """
     played, most = model.round + 1, model.n_rounds
     ends = most if model.running else played
@@ -494,7 +504,10 @@ def _counted(rows: Array, model: SmartModel, longer: float) -> Array:
     low = each.min() / turns.max() if turns.min() == turns.max() else 1
     low *= times.sum() if ends == most else 1
     wider = BEYOND * model.running * np.array([-1, 0, 1]) + 1
-    numbers = wider * [low, when[:ends].sum(), each.max() * times.sum()]
+    agents = np.bincount(np.unique(rows[:, :2], axis=0)[:, 0].astype(int))
+    numbers = wider * [
+        low, when[:ends].sum(), max(each.max(), agents.max() * actions) * times.sum()
+    ]  # fmt: skip
     known = np.flatnonzero(~np.isnan(rows[:, 2]))
     prompts = []
     for more, last in (len(WORD) / SENTENCE, ends), (1, ends), (longer, most):

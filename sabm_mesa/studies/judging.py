@@ -47,12 +47,12 @@ from sabm_mesa.core.asks import Ask, Observation
 from sabm_mesa.core.ladder import Mention
 from sabm_mesa.core.parameters import bind
 from sabm_mesa.core.prompts import PromptBook
-from sabm_mesa.core.scheduler import Phase, communication
+from sabm_mesa.core.scheduler import Phase
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.minds.base import ClassicalMind
 from sabm_mesa.minds.specs import Minds
 from sabm_mesa.models.base import SmartModel
-from sabm_mesa.models.registry import SCENARIOS, find_all
+from sabm_mesa.models.registry import find_all
 from sabm_mesa.recording import Recording
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs import rerun
@@ -78,56 +78,6 @@ def message_coder() -> MessageCoder:
     """
     declared = {model.message_words for model in find_all().models.values()} - {""}
     return MessageCoder(*(read_words(path) for path in sorted(declared, key=str)))
-
-
-def messages_of(recording: str | Path | Recorded, run: int | None = None) -> pd.DataFrame:
-    """The messages of recorded runs, in the order in which they were said.
-
-    Args:
-        recording: the recording.
-        run: only this run.
-
-    Returns:
-        One row a message: ``run``, ``round``, ``speaker`` (the number of the agent), ``text``.
-
-    Raises:
-        RecordingError: when it cannot be read.
-        UnknownName: when there is no such run.
-    """
-    recorded = recording if isinstance(recording, Recorded) else Recorded(recording)
-    return messages_in(recorded.decisions(run))
-
-
-def messages_in(answers: pd.DataFrame, text: Callable[[Any], str] = str) -> pd.DataFrame:
-    """The messages among answers of recorded runs, as `messages_of` returns them.
-
-    The phases of the scenarios say which answers are messages: `Phase.says`.
-
-    Args:
-        answers: ``decisions`` or ``asks`` of `Recorded`, or rows of them.
-        text: how a cell of the column ``value`` is read.
-    """
-    speech = _speech()
-    asked = pd.MultiIndex.from_frame(answers[["phase", "name"]].astype(object))
-    said = answers[asked.isin([*speech]) & answers["valid"].to_numpy(bool)]
-    said = said.sort_values(["run", "round", "position", "call"], kind="stable")
-    columns = (said[name] for name in ("phase", "name", "value"))
-    heard = [speech[phase, name].heard(text(value))
-             for phase, name, value in zip(*columns, strict=True)]  # fmt: skip
-    messages: pd.DataFrame = said.assign(text=pd.Series(heard, said.index, dtype=str))
-    messages = messages[messages["text"] != ""].rename(columns={"agent": "speaker"})
-    return messages[["run", "round", "speaker", "text"]].reset_index(drop=True)
-
-
-@cache
-def _speech() -> dict[tuple[str, str], Phase]:
-    """(Phase, question) → the phase, for each question of a scenario whose answer is a message."""
-    models = find_all().models
-    own_last = sorted(
-        models, key=SCENARIOS.__contains__
-    )  # scenarios of the package take precedence
-    phases = [communication(), *(each for name in own_last for each in models[name].phases)]
-    return {(phase.name, phase.says): phase for phase in phases if phase.says}
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +278,7 @@ def judge(
     its answers are used, and only missing ones are asked for.
 
     Args:
-        messages: one row a message, with ``text``, as from `messages_of`.
+        messages: one row a message, with ``text``, as from `Recorded.messages`.
         minds: the minds that judge, such as ``"llm:gpt-4o-mini"``.
         recording: where the answers are recorded.
         connection: how language models are reached; its caps count what was spent before.
@@ -369,7 +319,7 @@ def message_measures(path: Path, messages: pd.DataFrame) -> dict[str, dict[int, 
 
     Args:
         path: the recording.
-        messages: its messages, as `messages_of` returns them.
+        messages: its messages, as `Recorded.messages` returns them.
 
     Returns:
         Name of a measure (see `SmartModel.message_measures`) → run → value.

@@ -140,10 +140,9 @@ class PageState:
     def state(self) -> object:
         """Return the state from which the page is drawn: it is drawn again when this changes."""
         controller, model = self.controller, self.controller.model
-        said = len(getattr(model, "said", ()))
         run = (self._runs, controller.status, controller.problem, controller.version)
         spent = repr(model.spent())  # an unknown price is no number, which equals nothing
-        return self.changes, *run, model.round, spent, model.in_flight, said
+        return self.changes, *run, model.round, spent, model.in_flight, len(model.spoken)
 
     def _set_up(self, make: Callable[[], RunController], rounds: float) -> None:
         """Make the next model on a thread: rooms can be large, and libraries load slowly."""

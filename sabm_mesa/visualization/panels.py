@@ -173,7 +173,7 @@ def expected_answers(model: SmartModel) -> int | None:
     """
     n = 0
     for phase in model.phases:
-        if phase.who is not None:
+        if phase.who is not None or phase.at_most > 1:
             return None
         if phase.when is None or phase.when(model):
             turns = 1 if phase.order == SIMULTANEOUS else phase.turns

@@ -7,7 +7,7 @@ line chart of each model column when it has none.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -98,15 +98,6 @@ class ScenarioView:
         Args:
             model: the model.
         """
-        return self.words(model, list(getattr(model, "said", ())))
-
-    def words(self, model: SmartModel, messages: Iterable[Message]) -> list[Said]:
-        """Those messages of a model that are of the round that is under way or was played last.
-
-        Args:
-            model: the model.
-            messages: messages of it.
-        """
         heard_by = self._page.hearers or _hearers
         return [
             Said(
@@ -115,8 +106,7 @@ class ScenarioView:
                 heard_by(model, each),
                 str(each.text),
             )
-            for each in messages
-            if each.round == model.round
+            for each in model.said
         ]
 
     def table(self, model: SmartModel, model_data: pd.DataFrame) -> tuple[str, pd.DataFrame] | None:
@@ -173,7 +163,7 @@ def painting() -> Iterator[None]:
 
 
 class Heard:
-    """Messages of a model, by round: those of a round under way are read once each.
+    """Messages of a model, by round.
 
     Args:
         scenario_view: how the scenario is shown.
@@ -183,34 +173,21 @@ class Heard:
     def __init__(self, scenario_view: ScenarioView, model: SmartModel) -> None:
         self.scenario_view, self.model = scenario_view, model
         self._done: dict[int, list[Said]] = {}
-        self._now: list[Said] = []
-        self._place: tuple[int, int] = (-1, 0)
         self._lock = threading.Lock()
 
     def keep(self) -> None:
-        """Keep the messages of the finished round: only now all hearers are known."""
+        """Keep the messages of the finished round."""
         said = self.scenario_view.said(self.model)
         with self._lock:
             if said:
                 self._done[self.model.round] = said
-            self._now, self._place = [], (-1, 0)
 
     def by_round(self) -> dict[int, list[Said]]:
         """Round → its messages, also those of the round under way; silent rounds are not in."""
-        model = self.model
+        now, said = self.model.round, self.scenario_view.said(self.model)
         with self._lock:
             done = dict(self._done)
-            now = model.round
-            # A round that has just ended is kept in a moment: until then it is as it was.
-            if now in done or not (model.playing or self._place[0] == now):
-                return done
-            said = getattr(model, "said", ())
-            if self._place[0] != now or self._place[1] > len(said):
-                self._now, self._place = [], (now, 0)
-            new = list(said)[self._place[1] :]
-            self._now += self.scenario_view.words(model, new)
-            self._place = now, self._place[1] + len(new)
-            return done | ({now: list(self._now)} if self._now else {})
+        return done | {now: said} if said and now not in done else done
 
 
 def subtitle_of(model: SmartModel) -> str:

@@ -18,8 +18,9 @@ from sabm_mesa.analysis.messages import CODES
 from sabm_mesa.cli.judge import JUDGE_SETTINGS
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.llm import close_all
+from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.studies import plots
-from sabm_mesa.studies.judging import Judging, message_coder, messages_of
+from sabm_mesa.studies.judging import Judging, message_coder
 from sabm_mesa.studies.plots import codes_by_round
 from tests.core.support import tiny
 from tests.llm_server import Fault, LLMServer
@@ -83,7 +84,7 @@ def test_by_the_rules(sabm: Sabm, path: Path) -> None:
     assert outcome.out.splitlines()[-1] == f"Written to {folder}: messages.csv, codes.png"
     found = pd.read_csv(folder / "messages.csv")
     pd.testing.assert_frame_equal(
-        found, message_coder().coded(messages_of(path)), check_dtype=False
+        found, message_coder().coded(Recorded(path).messages()), check_dtype=False
     )
     assert (folder / "codes.png").read_bytes().startswith(b"\x89PNG")
 

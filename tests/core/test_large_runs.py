@@ -143,7 +143,7 @@ def test_lines_that_are_forgotten_are_found_in_the_file(tmp_path, monkeypatch) -
         found.append(
             (
                 sorted(rows(path, "SELECT text FROM texts")),
-                [Recorded(path).messages(run, 2, "act", 5) for run in (0, 1)],
+                [Recorded(path).chat(run, 2, "act", 5) for run in (0, 1)],
             )
         )
 

@@ -22,7 +22,7 @@ def next_value(ask):
 
 
 def test_the_three_phases_have_the_names_of_the_agents_methods() -> None:
-    assert communication() == Phase("communicate", "shuffled", says="communicate")
+    assert communication() == Phase("communicate", "shuffled")
     assert planning() == Phase("plan", "simultaneous")
     assert action() == Phase("act", "simultaneous")
     assert action(order="fixed", turns=2) == Phase("act", "fixed", turns=2)

@@ -72,6 +72,7 @@ def test_its_recordings_are_replayed_and_gone_on_with_by_others(name: str, tmp_p
     change(path, "DELETE FROM asks WHERE agent = 2")
     change(path, "DELETE FROM model_data")
     change(path, "DELETE FROM agent_data")
+    change(path, "DELETE FROM message_data")
     change(path, "UPDATE runs SET status = 'failed', ended = NULL")
     asked: list[int] = []
     mind = Priced(lambda ask: (asked.append(ask.key.agent), answer)[1])

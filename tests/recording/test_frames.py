@@ -21,7 +21,7 @@ from sabm_mesa.recording import load_runs
 from sabm_mesa.recording.frames import Recorded
 from tests.core.support import Priced, rows, tiny
 
-FRAMES = ["runs", "asks", "decisions", "model_data", "agent_data"]
+FRAMES = ["runs", "asks", "decisions", "model_data", "agent_data", "messages"]
 
 
 def answer(ask):
@@ -188,7 +188,7 @@ def test_a_cost_that_is_not_known_is_not_zero(played) -> None:
 def died_after_the_second_attempt(path: Path) -> None:
     change(path, "UPDATE runs SET status = 'running', ended = NULL")
     change(path, "DELETE FROM asks WHERE round = 1 AND attempt = 2")
-    for table in ("model_data", "agent_data"):
+    for table in ("model_data", "agent_data", "message_data"):
         change(path, f"DELETE FROM {table} WHERE round = 1")
 
 
@@ -269,7 +269,7 @@ def test_the_frames_of_one_run(played) -> None:
     recorded = Recorded(path)
 
     for name, frame in recorded.frames().items():
-        assert set(frame["run"]) == {0, 1}
+        assert set(frame["run"]) == ({0, 1} if name != "messages" else set())
         if name != "runs":
             second = getattr(recorded, name)(run=1)
             expected = frame[frame["run"] == 1].reset_index(drop=True)
@@ -300,7 +300,7 @@ def test_the_messages_are_those_that_were_sent(tmp_path) -> None:
 
     assert len(sent) == len(asks) == 2 * 3 * 3
     for key, chat in sent.items():
-        assert recorded.messages(*key) == chat
+        assert recorded.chat(*key) == chat
     key = ["run", "round", "phase", "agent", "call", "attempt"]
     joined = asks.set_index(key)["messages"]
     for place, chat in sent.items():
@@ -312,10 +312,10 @@ def test_what_was_never_sent_has_no_messages(tmp_path) -> None:
     path = tmp_path / "r.sqlite"
     tiny(n=1, minds="fixed:1", rng=1, recording=path).step()
 
-    assert Recorded(path).messages(0, 0, "act", 1) == []
+    assert Recorded(path).chat(0, 0, "act", 1) == []
     assert Recorded(path).asks(messages=True)["messages"].isna().all()
     with pytest.raises(UnknownName, match="Unknown attempt 'run 0, round 0, phase act, agent 1"):
-        Recorded(path).messages(0, 0, "act", 1, attempt=1)
+        Recorded(path).chat(0, 0, "act", 1, attempt=1)
 
 
 # Recordings that cannot be read.
@@ -354,6 +354,7 @@ def test_what_is_no_recording(tmp_path, played) -> None:
         "UPDATE runs SET model_columns = '[]'",
         "UPDATE model_data SET data = '[1]'",
         "UPDATE agent_data SET data = '[[[[1]]]]'",
+        "UPDATE message_data SET data = '[[1]]'",
         f"UPDATE agent_data SET data = '{'[' * 100_000}'",
         "DROP TABLE asks",
     ],

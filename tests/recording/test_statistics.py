@@ -27,9 +27,7 @@ def test_letters_counted_by_hand(tmp_path):
     )
     model.run_model()
 
-    first, second = (
-        Recorded(tmp_path / "r.sqlite").messages(0, number, "act", 1) for number in (0, 1)
-    )
+    first, second = (Recorded(tmp_path / "r.sqlite").chat(0, number, "act", 1) for number in (0, 1))
     assert first[0] == second[0] == ("system", "You are number 1.")
     form = first[1][1].removeprefix("You see 1=0. ")
     assert second[1][1] == f"You see 1=7. {form}"
@@ -59,7 +57,7 @@ def test_it_is_the_beginning_that_two_requests_of_an_agent_share(tmp_path, n):
     for agent, rows in asks.groupby("agent"):
         before = ""
         for row in rows.itertuples():
-            chat = Recorded(path).messages(0, row.round, row.phase, agent, row.call, row.attempt)
+            chat = Recorded(path).chat(0, row.round, row.phase, agent, row.call, row.attempt)
             sent = "".join(f"{role}\n{content}\n" for role, content in chat)
             letters += len(sent)
             repeated += begins_alike(before, sent)

@@ -31,7 +31,8 @@ from tests.runs.reruns import (
 
 ROOT = Path(__file__).parents[2]
 DATA = [
-    f"SELECT * FROM {table} WHERE run = 0" for table in ("runs", "asks", "model_data", "agent_data")
+    f"SELECT * FROM {table} WHERE run = 0"
+    for table in ("runs", "asks", "model_data", "agent_data", "message_data")
 ]
 
 

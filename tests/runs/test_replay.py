@@ -293,6 +293,9 @@ TALK = "round = 1 AND phase = 'communicate' AND agent = 1 AND attempt = 0"
          r"1 of its \d+ recorded answers were not asked for"),
         ("DELETE FROM model_data WHERE round = 1", r"the model data of round 1 are missing"),
         ("DELETE FROM agent_data WHERE round = 2", r"the agent data of round 2 are missing"),
+        ("DELETE FROM message_data WHERE round = 2", r"the message data of round 2 are missing"),
+        ("UPDATE message_data SET data = replace(data, ',null,', ',[1],') WHERE round = 1",
+         r"differs in the message data of round 1: to was \[1\], and is now None\."),
         ("UPDATE runs SET parameters = replace(parameters, '\"n_rounds\":3', '\"n_rounds\":2')",
          r"differs: it ended after 2 rounds, and the recording has 3\."),
         ("UPDATE runs SET parameters = replace(parameters, '\"n_rounds\":3', '\"n_rounds\":4')",
@@ -324,7 +327,7 @@ def test_what_was_tampered_with_is_named(tmp_path, recorded, statement, line) ->
 def test_the_last_round_cannot_be_taken_away_unnoticed(tmp_path) -> None:
     path = tmp_path / "r.sqlite"
     play("kbc", path, "classical")
-    for table in ("model_data", "agent_data"):
+    for table in ("model_data", "agent_data", "message_data"):
         change(path, f"DELETE FROM {table} WHERE round = 2")
 
     with pytest.raises(

@@ -32,9 +32,9 @@ from sabm_mesa.models.bertrand.measures import first_price_agreement
 from sabm_mesa.models.evacuation.measures import WORDS, codes
 from sabm_mesa.models.evacuation.model import EmergencyEvacuation
 from sabm_mesa.models.registry import find_all
-from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.recording.frames import MESSAGE_FRAME, Recorded
 from sabm_mesa.runs.rerun import replay
-from sabm_mesa.studies.judging import CodeList, Judging, judge, message_coder, messages_of
+from sabm_mesa.studies.judging import CodeList, Judging, judge, message_coder
 from sabm_mesa.studies.plots import MOST_POINTS, codes_by_round
 from tests.core.support import tiny
 
@@ -179,15 +179,18 @@ def test_the_talk_of_the_beauty_contest(tmp_path: Path) -> None:
     path = tmp_path / "r.sqlite"
     model = KeynesianBeautyContest(n_players=5, n_rounds=3, rng=1, recording=path)
     model.run_model()
-    said = messages_of(path)
+    said = Recorded(path).messages()
 
-    assert list(said.columns) == ["run", "round", "speaker", "text"]
-    expected = [(0, m.round, m.sender, m.text) for m in model.said]
-    assert expected != sorted(expected)
-    assert list(said.itertuples(index=False, name=None)) == expected
-    pd.testing.assert_frame_equal(messages_of(Recorded(path), 0), said)
+    expected = [
+        (0, m.round, "communicate", m.position, m.sender, "all", m.text)
+        for m in model.conversation(rounds=None)
+    ]
+    assert [each[4] for each in expected] != sorted(each[4] for each in expected)
+    assert said["name"].isna().all()
+    assert list(said.drop(columns="name").itertuples(index=False, name=None)) == expected
+    pd.testing.assert_frame_equal(Recorded(path).messages(0), said)
     with pytest.raises(UnknownName):
-        messages_of(path, 3)
+        Recorded(path).messages(3)
 
 
 def test_the_talk_of_the_firms_is_in_the_order_of_the_turns(tmp_path: Path) -> None:
@@ -198,7 +201,7 @@ def test_the_talk_of_the_firms_is_in_the_order_of_the_turns(tmp_path: Path) -> N
     while model.running:
         model.step()
         orders += [message.sender for message in model.said]
-    said = messages_of(path)
+    said = Recorded(path).messages()
 
     assert said["round"].tolist() == [1] * 6 + [2] * 6
     assert said["text"].tolist()[:6] == [f"turn {i}" for i in (0, 0, 1, 1, 2, 2)]
@@ -209,10 +212,13 @@ def test_the_talk_of_pairs_is_in_the_order_in_which_they_spoke(tmp_path: Path) -
     path = tmp_path / "r.sqlite"
     party = CocktailParty(n_agents=6, n_rounds=3, rng=2, recording=path)
     party.run_model()
-    said = messages_of(path)
+    said = Recorded(path).messages()
 
-    lines = [(0, m.round, m.sender, m.text) for chat in party.chats for m in chat.messages]
-    assert list(said.itertuples(index=False, name=None)) == lines
+    lines = [
+        (0, m.round, m.sender, str(*m.to), m.text) for chat in party.chats for m in chat.messages
+    ]
+    columns = ["run", "round", "speaker", "to", "text"]
+    assert list(said[columns].itertuples(index=False, name=None)) == lines
     openers = [chat.agents for chat in party.chats]
     assert any(first > second for first, second in openers)
     decided = Recorded(path).decisions()
@@ -228,15 +234,15 @@ def test_writers_have_talked_before_they_write_alone(tmp_path: Path) -> None:
             interaction=interaction, n_agents=4, n_rounds=1, rng=1, recording=path
         ).run_model()
 
-    assert len(messages_of(tmp_path / "0.sqlite")) > 0
-    assert messages_of(tmp_path / "1.sqlite").empty
+    assert len(Recorded(tmp_path / "0.sqlite").messages()) > 0
+    assert Recorded(tmp_path / "1.sqlite").messages().empty
 
 
 def test_the_talk_of_an_evacuation_is_coded_as_the_model_coded_it(tmp_path: Path) -> None:
     path = tmp_path / "r.sqlite"
     model = EmergencyEvacuation(n_people=12, n_rounds=3, rng=1, recording=path)
     model.run_model()
-    by_round = shares(message_coder().coded(messages_of(path))).set_index("round")
+    by_round = shares(message_coder().coded(Recorded(path).messages())).set_index("round")
     own = model.model_frame().set_index("round").loc[by_round.index]
 
     assert by_round["guidance"].tolist() == own["guiding"].tolist()
@@ -248,15 +254,15 @@ def test_what_could_not_be_read_was_not_said(tmp_path: Path) -> None:
     mind = ScriptedMind(lambda ask: "" if ask.key.agent == 2 else "5", spec="m")
     KeynesianBeautyContest(n_players=3, n_rounds=2, minds=mind, rng=1, recording=path).run_model()
 
-    assert sorted(messages_of(path)["speaker"]) == [1, 3]
+    assert sorted(Recorded(path).messages()["speaker"]) == [1, 3]
 
 
 def test_a_scenario_without_talk_has_no_messages(tmp_path: Path) -> None:
     tiny(minds="fixed:1", rng=1, recording=tmp_path / "r.sqlite").run_model()
 
-    said = messages_of(tmp_path / "r.sqlite")
+    said = Recorded(tmp_path / "r.sqlite").messages()
     assert said.empty
-    assert list(said.columns) == ["run", "round", "speaker", "text"]
+    assert list(said.columns) == list(MESSAGE_FRAME)
 
 
 # The first round with an explicit price agreement.

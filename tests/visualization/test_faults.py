@@ -163,34 +163,15 @@ def test_a_page_at_rest_is_not_drawn_again_for_an_unknown_price(monkeypatch):
         assert page_state.controller.join(WAIT_S)
 
 
-def test_each_message_of_a_round_under_way_is_read_once(monkeypatch):
+def test_between_the_end_of_a_round_and_the_moment_it_is_kept_no_message_is_missing():
     model = contest()
-    scenario_view = ScenarioView(type(model))
-    read = []
-    words = scenario_view.words
-
-    def counted(model, messages):
-        read.append(len(messages))
-        return words(model, messages)
-
     model.run_model()
-    model.round = 2
-    said = list(model.said)
-    monkeypatch.setattr(model, "playing", True)
-    monkeypatch.setattr(scenario_view, "words", counted)
-    monkeypatch.setattr(model, "said", said[:-1])
-    heard = Heard(scenario_view, model)
-    before = heard.by_round()[2]
-    assert heard.by_round()[2] == before
-    model.said.append(said[-1])
-    assert [each.text for each in heard.by_round()[2]] == [s.text for s in said if s.round == 2]
-    assert read == [len(said) - 1, 0, 1]
-    # Between the end of the round and the moment in which it is kept nothing is missing.
-    monkeypatch.setattr(model, "playing", False)
+    heard = Heard(ScenarioView(type(model)), model)
     during = heard.by_round()
-    assert [each.text for each in during[2]] == [s.text for s in said if s.round == 2]
+
+    assert [each.text for each in during[model.round]] == [s.text for s in model.said]
     heard.keep()
-    assert heard.by_round().keys() == during.keys()
+    assert heard.by_round() == during
 
 
 def test_an_answer_in_the_moment_of_the_limit_is_shown_as_it_counts():

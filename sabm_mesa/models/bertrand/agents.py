@@ -305,7 +305,7 @@ class Firm(SmartAgent):
             plans_always=model.plan_every == 1,
             periods=tuple(self.memory.periods),
             recent=tuple(self.memory.recent),
-            said=tuple(model.said),
+            said=self.conversation(),
             strategies=tuple(self.strategies)[-n_strategies:],
             market=model.market if "market" in self.mind.informed else None,
             persona=self.persona,

@@ -60,7 +60,7 @@ def first_price_agreement(
 
     Args:
         messages: one row a message in the order in which they were said, with ``run``, ``round``,
-            ``speaker`` and ``text``, as from `sabm_mesa.studies.judging.messages_of`.
+            ``speaker`` and ``text``, as from `sabm_mesa.recording.frames.Recorded.messages`.
         low: the lowest legal price.
         high: the highest legal price.
 

@@ -86,7 +86,6 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 from annotated_types import Ge, Le
 
 from sabm_mesa.core.answers import Decision, Number
-from sabm_mesa.core.messages import Message
 from sabm_mesa.core.parameters import (
     check_at_most,
     check_choice,
@@ -203,7 +202,7 @@ class BertrandCompetition(SmartModel):
     Attributes:
         market: the demand system; `benchmarks`: its reference prices and profits.
         market_parameters: the parameters of the current round.
-        legal_price: the answer spec of a price; `said`: the messages of this round.
+        legal_price: the answer spec of a price.
 
     Raises:
         UsageError: for a parameter that cannot be used.
@@ -299,7 +298,6 @@ class BertrandCompetition(SmartModel):
         self._planned = market_parameters.planned(changes)
         self.n_firms, self.plans_first = n_firms, _read_phase_order(phase_order)
         self.names = _read_names(firm_names, self.n_firms)
-        self.said: list[Message] = []
         self.collusion, self.spell, self.collusion_index = False, 0, math.nan
         self.collusive_rounds, self.collusive_share = 0, 0.0
         self.messages = self.price_messages = 0
@@ -313,10 +311,9 @@ class BertrandCompetition(SmartModel):
         return _columns_by_firm(int(self.parameters["n_firms"])) | self.model_columns
 
     def begin_round(self) -> None:
-        """Make the changes planned for this round, and clear the talk."""
+        """Make the changes planned for this round."""
         if self.round in self._planned:
             self._set(self._planned[self.round])
-        self.said = []
 
     def apply_fork(self, clone: Self, changed: frozenset[str]) -> None:
         """Take over the changed parameters, on top of the changes planned for this round.
@@ -338,8 +335,7 @@ class BertrandCompetition(SmartModel):
 
     def after_communicate(self, firm: Firm, message: Decision) -> None:
         """Let the other firms hear a message."""
-        if message.valid:
-            self.said.append(Message(self.round, firm.unique_id, message.value))
+        self.say(firm, message.value)
 
     def after_plan(self, firm: Firm, strategy: Decision) -> None:
         """Keep the written strategy of a firm."""

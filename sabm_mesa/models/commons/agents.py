@@ -462,8 +462,8 @@ class Harvester(SmartAgent):
     def _listening(self) -> CommonsView:
         """The knowledge of the harvester in the talk and just after it."""
         model = self.model
-        said, catches = tuple(model.said), tuple(model.catches)
-        return self.observe(talk_day(model.month), talk=said, catches=catches)
+        catches = tuple(model.catches)
+        return self.observe(talk_day(model.month), talk=self.conversation(), catches=catches)
 
     async def _note(self, name: str, seen: CommonsView) -> Decision:
         decision = await self.ask(name, SENTENCE, seen)

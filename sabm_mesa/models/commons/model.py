@@ -84,7 +84,6 @@ from annotated_types import Ge
 
 from sabm_mesa.agents.memory import HIGHEST, LOWEST, Relevance, SparseRelevance
 from sabm_mesa.core.answers import Decision
-from sabm_mesa.core.messages import Message
 from sabm_mesa.core.parameters import check_at_most, parse_list
 from sabm_mesa.core.prompts import NO_PERSONA
 from sabm_mesa.core.scheduler import FIXED, Phase, action, communication, planning
@@ -161,7 +160,7 @@ class CommonsGovernance(SmartModel):
         stock: units before this month's harvest; `left`: units after it.
         threshold: the most units that each can take if the stock is to grow back.
         present: the harvesters that take part this month, in order.
-        said: the messages of this month's talk; `catches`: the reported harvests.
+        catches: the harvests of this month that were reported.
         summary: the last talk in a sentence; `agreed_limit`: the agreed amount, or None.
         collapsed: whether the commons has collapsed.
 
@@ -266,7 +265,6 @@ class CommonsGovernance(SmartModel):
         self.threshold = threshold(self.stock, self.n_agents)
         self.harvest = self.utterances = self._decided = 0
         self.over_usage, self.collapsed = math.nan, False
-        self.said: list[Message] = []
         self.catches: list[Catch] = []
         self.summary = ""
         self.agreed_limit: int | None = None
@@ -312,7 +310,7 @@ class CommonsGovernance(SmartModel):
 
     def begin_round(self) -> None:
         """Let the commons grow back, and tell all how much there is."""
-        self.said, self.catches, self._decided = [], [], 0
+        self.catches, self._decided = [], 0
         self.summary, self.agreed_limit = "", None
         if self.round > 0:
             self.stock = regrown(self.left, self.capacity)
@@ -348,9 +346,9 @@ class CommonsGovernance(SmartModel):
                     each.witness(self.words.report(self.catches))
 
     def after_communicate(self, speaker: Harvester, sentence: Decision) -> None:
-        """Let all hear a harvester."""
-        if sentence.valid:
-            self.said.append(speaker.message(sentence.value))
+        """Let all that take part hear a harvester."""
+        complete = len(self.present) == len(self.harvesters)
+        self.say(speaker, sentence.value, to=None if complete else self.present)
 
     def after_minutes(self, keeper: Harvester, _decision: Decision) -> None:
         """Adopt the minutes: all remember the talk by them."""

@@ -210,7 +210,6 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
         choices: the exits it has chosen so far.
         feeling: its last sentence on panic.
         evaluation: its last sentences on the exits.
-        heard: the messages it hears in this round.
         glance: its last look around.
     """
 
@@ -227,7 +226,6 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
         self.exit: str | None = None
         self.choices: list[str] = []
         self.feeling = self.evaluation = ""
-        self.heard: list[Message] = []
         self.glance: Glance | None = None
 
     async def communicate(self) -> Decision:
@@ -270,11 +268,13 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
         model = self.model
         assert self.glance is not None
 
+        heard = [each for each in self.conversation() if each.sender != self.unique_id]
+
         def nearness(message: Message) -> tuple[float, int]:
             return dist(self.pos, model.people[message.sender - 1].pos), message.position
 
         return Situation(
             model.room, model.round, model.n_rounds, model.condition, self.pos,
-            self.glance, model.communication, tuple(sorted(self.heard, key=nearness)),
+            self.glance, model.communication, tuple(sorted(heard, key=nearness)),
             self.feeling, self.evaluation, tuple(self.choices), persona=self.persona,
         )  # fmt: skip

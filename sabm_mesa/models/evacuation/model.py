@@ -79,7 +79,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -87,7 +86,6 @@ import numpy as np
 from annotated_types import Ge
 
 from sabm_mesa.core.answers import Choice, Decision, Text
-from sabm_mesa.core.messages import Message
 from sabm_mesa.core.scheduler import Phase, action, communication, planning
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError
@@ -192,7 +190,6 @@ class EmergencyEvacuation(SmartModel):
         grid: Mesa's grid, with all people inside.
         people: all people, by id; `remaining`: all that have not escaped.
         planners: the people that talk and plan in this round.
-        said: the messages of this round.
 
     Raises:
         UsageError: for a parameter that cannot be used.
@@ -286,7 +283,6 @@ class EmergencyEvacuation(SmartModel):
         self.grid = RoomGrid(self.room, self.random)
         self.people = self.populate(Evacuee, n)
         self.remaining, self.planners = list(self.people), list[Evacuee]()
-        self.said: list[Message] = []
         self.changed = 0
         self._left: list[Evacuee] = []
         self._wishes: dict[Cell, list[Evacuee]] = {}
@@ -304,14 +300,11 @@ class EmergencyEvacuation(SmartModel):
         for person in self._left:
             person.x = person.y = None
         self._left.clear()
-        self.said.clear()
         self.changed = 0
         everybody = self.round == 0
         self.planners = [
             person for person in self.remaining if everybody or self.rng.random() < REPLAN
         ]
-        for person in self.remaining:
-            person.heard.clear()
         view = self.grid.sight.look(_cells_of(self.planners), self.grid.people)
         rows = zip(*(column.tolist() for column in view), strict=True)
         for person, row in zip(self.planners, rows, strict=True):
@@ -319,18 +312,7 @@ class EmergencyEvacuation(SmartModel):
 
     def after_communicate(self, speaker: Evacuee, words: Decision) -> None:
         """Let everybody within hearing distance hear a message."""
-        if words.valid:
-            near = within_hearing(self, speaker)
-            message = Message(
-                self.round,
-                speaker.unique_id,
-                words.value,
-                to=tuple(sorted(person.unique_id for person in near if person is not speaker)),
-                position=speaker.position,
-            )
-            self.said.append(message)
-            for person in near:
-                person.heard.append(message)
+        self.say(speaker, words.value, to=within_hearing(self, speaker))
 
     def after_plan(self, person: Evacuee, choice: Decision) -> None:
         """Take the chosen exit as the target; an unreadable choice changes nothing."""
@@ -354,7 +336,6 @@ class EmergencyEvacuation(SmartModel):
             lucky = self.rng.integers(len(wanting)) if len(wanting) > 1 else 0
             self._put(wanting[lucky], cell)
         self._wishes.clear()
-        self.said.sort(key=attrgetter("position"))
         for person in self.remaining:
             if (exit_ := self.room.exit_at.get(person.pos)) is not None:
                 person.status, person.exit = ESCAPED, exit_

@@ -108,6 +108,6 @@ class Player(SmartAgent):
             round=model.round,
             condition=model.condition,
             reward_rule=model.reward_rule,
-            said=tuple(model.said),
+            said=self.conversation(rounds=None),
             persona=self.persona,
         )

@@ -70,7 +70,6 @@ from annotated_types import Ge
 
 from sabm_mesa.analysis.guessing import level_k_labels, nagel_level, outcome, reward_per_winner
 from sabm_mesa.core.answers import Decision
-from sabm_mesa.core.messages import Message
 from sabm_mesa.core.scheduler import Phase, action, communication
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.minds.specs import Minds
@@ -161,15 +160,13 @@ class KeynesianBeautyContest(SmartModel):
             temperature=temperature, max_tokens=max_tokens, top_p=top_p, **settings,
         )  # fmt: skip
         self.n_players, self.reward_rule = n_players, reward_rule
-        self.said: list[Message] = []
         self.mean = self.target = self.variance = self.agreement = math.nan
         self.n_winners = 0
         self.players = self.populate(Player, self.n_players)
 
     def after_communicate(self, player: Player, sentence: Decision) -> None:
         """Let everybody hear the sentence of a player."""
-        if sentence.valid:
-            self.said.append(Message(self.round, player.unique_id, sentence.value))
+        self.say(player, sentence.value)
 
     def after_act(self, player: Player, pick: Decision) -> None:
         """Take the pick of a player; None when it could not be read."""
@@ -185,6 +182,5 @@ class KeynesianBeautyContest(SmartModel):
             player.won = wins
             player.payoff = reward if wins else 0.0
             player.level = None if player.choice is None else nagel_level(player.choice, p=P)
-        now = [message for message in self.said if message.round == self.round]
-        before = [message for message in self.said if message.round < self.round]
-        self.agreement = agreement_share(now, before)
+        now, all_ = self.said, self.conversation(rounds=None)
+        self.agreement = agreement_share(now, all_[: len(all_) - len(now)])

@@ -34,7 +34,7 @@ from sabm_mesa.studies.experiments.plan import (
     with_earlier_runs,
     with_pending_run,
 )
-from sabm_mesa.studies.judging import message_coder, messages_in
+from sabm_mesa.studies.judging import message_coder
 
 RECORDING, EARLIER = "recording.sqlite", "earlier"
 
@@ -199,7 +199,7 @@ def read(plan: Plan, path: Path, ran: int = 0, earlier: Outcome | None = None) -
         columns=["run", "condition", "seed"],
     )
     frames = Recorded(path).frames()
-    frames["messages"] = message_coder().coded(messages_in(frames["decisions"]))
+    frames["messages"] = message_coder().coded(frames["messages"])
 
     def of_cells(name: str) -> pd.DataFrame:
         data = where.merge(frames[name].drop(columns="seed", errors="ignore"), on="run")

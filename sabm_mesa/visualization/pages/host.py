@@ -326,7 +326,7 @@ def _state(host: str) -> object:
     return others, [
         (
             (g.status, g.model.round, g.model.spent().asks, _VIEWS[g].version),
-            (len(getattr(g.model, "said", ())), [s.version for s in g.seats.values()]),
+            (len(g.model.spoken), [s.version for s in g.seats.values()]),
         )
         for g in GAMES.of(host)
     ]

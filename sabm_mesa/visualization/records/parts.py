@@ -146,7 +146,7 @@ def Exchange(attempts: Sequence[dict[str, Any]]) -> None:
 
 @solara.component_vue("said.vue")
 def Said(messages: Sequence[Sequence[Any]]) -> None:
-    """Show the messages with their speakers and rounds."""
+    """Show the messages with their rounds, speakers and hearers."""
 
 
 @solara.component_vue("recordings.vue")

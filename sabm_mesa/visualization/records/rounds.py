@@ -10,9 +10,8 @@ import pandas as pd
 
 from sabm_mesa.errors import UsageError
 from sabm_mesa.models.registry import scenario
-from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.recording.frames import HEARD_BY_ALL, Recorded
 from sabm_mesa.recording.statistics import in_words
-from sabm_mesa.studies.judging import messages_in
 from sabm_mesa.visualization.labels import number
 from sabm_mesa.visualization.records.store import RunData
 
@@ -74,7 +73,7 @@ def attempts_at(run: RunData, place: Place) -> list[dict[str, Any]]:
         {
             "messages": [
                 list(each)
-                for each in recording.messages(
+                for each in recording.chat(
                     run.recorded.run, round_, phase, agent, call, row["attempt"]
                 )
             ],
@@ -92,21 +91,29 @@ def attempts_at(run: RunData, place: Place) -> list[dict[str, Any]]:
 
 def said_in(
     run: RunData, most: int, only: int | None = None
-) -> tuple[int, list[tuple[int, str, str]]]:
-    """Return the number of messages, and round, speaker and words of the first of them.
+) -> tuple[int, list[tuple[int, str, str, str]]]:
+    """Return the number of messages, and round, speaker, hearers and words of the first of them.
 
     Args:
         run: the run.
         most: so many messages at most.
         only: only in this round; in all when None.
     """
-    said = messages_in(run.asks if only is None else run.asks_of(only), value_of)
-    first = said[:most]
+    said = run.messages if only is None else run.messages[run.messages["round"] == only]
+    names = run.messages.dropna(subset="name").set_index("speaker")["name"].to_dict()
+
+    def named(agent: int) -> str:
+        return str(names.get(agent, f"Agent {agent}"))
+
+    def hearers(to: object) -> str:
+        if to == HEARD_BY_ALL:
+            return HEARD_BY_ALL
+        return ", ".join(named(int(agent)) for agent in text(to).split()) or "nobody"
+
+    columns = (said[name][:most] for name in ("round", "speaker", "to", "text"))
     return len(said), [
-        (int(round_), f"Agent {speaker}", words)
-        for round_, speaker, words in zip(
-            first["round"], first["speaker"], first["text"], strict=True
-        )
+        (int(round_), named(speaker), hearers(to), words)
+        for round_, speaker, to, words in zip(*columns, strict=True)
     ]
 
 

@@ -45,12 +45,14 @@ class RunData:
         model_data: one row a round.
         agent_data: one row an agent and round.
         asks: one row an attempt.
+        messages: one row a message.
     """
 
     recorded: RecordedRun
     model_data: pd.DataFrame
     agent_data: pd.DataFrame
     asks: pd.DataFrame
+    messages: pd.DataFrame
 
     @cached_property
     def rounds(self) -> list[int]:
@@ -112,8 +114,9 @@ def run_data(path: Path, number: int) -> RunData:
         (recorded,) = load_runs(path, number)
         frames = Recorded(path)
         data = RunData(
-            recorded, frames.model_data(number), frames.agent_data(number), frames.asks(run=number)
-        )
+            recorded, frames.model_data(number), frames.agent_data(number),
+            frames.asks(run=number), frames.messages(number),
+        )  # fmt: skip
         data.asks_of(0)  # finds the rows of all rounds, off the page's thread
         return data
 

@@ -10,6 +10,11 @@ from sabm_mesa.core.messages import Message
 from tests.models.kbc.support import follow, played
 
 
+def all_of(model):
+    """The messages of all rounds."""
+    return model.conversation(rounds=None)
+
+
 @pytest.fixture
 def heard():
     """Everything that was asked in a run of four players, by place."""
@@ -32,28 +37,28 @@ def test_nobody_speaks_in_the_first_round_and_everybody_in_the_others(heard) -> 
         product((1, 2, 3), ("communicate",), (1, 2, 3, 4))
     )
     assert {k for k in asked if k[1] == "act"} == set(product(range(4), ("act",), (1, 2, 3, 4)))
-    assert len(model.said) == 12
+    assert len(all_of(model)) == 12
 
 
 def test_the_speaking_order_is_shuffled_every_round_by_the_seed(heard) -> None:
     model, _ = heard
-    orders = [tuple(m.sender for m in model.said if m.round == k) for k in (1, 2, 3)]
+    orders = [tuple(m.sender for m in all_of(model) if m.round == k) for k in (1, 2, 3)]
 
     assert all(sorted(order) == [1, 2, 3, 4] for order in orders)
     assert len(set(orders)) > 1
     other = played(answer=lambda _: "5", n_players=4, rng=4)
-    assert [m.sender for m in other.said] != [m.sender for m in model.said]
+    assert [m.sender for m in all_of(other)] != [m.sender for m in all_of(model)]
 
 
 def test_a_speaker_hears_all_that_was_said_before_and_nothing_else(heard) -> None:
     model, asked = heard
 
-    for place, message in enumerate(model.said):
+    for place, message in enumerate(all_of(model)):
         observation, _ = asked[message.round, "communicate", message.sender]
-        assert observation.said == tuple(model.said[:place])
+        assert observation.said == tuple(all_of(model)[:place])
     for (k, name, _), (observation, _) in asked.items():
         if name == "act":
-            assert observation.said == tuple(m for m in model.said if m.round <= k)
+            assert observation.said == tuple(m for m in all_of(model) if m.round <= k)
 
 
 def test_own_lines_are_ones_own_and_others_have_their_numbers(heard) -> None:
@@ -68,7 +73,7 @@ def test_own_lines_are_ones_own_and_others_have_their_numbers(heard) -> None:
         shown = "\n".join(lines) or "(nothing yet)"
         assert f"What the players have said so far:\n{shown}\n\n" in question["content"]
         assert observation.player == player
-    assert len(model.said) == 12
+    assert len(all_of(model)) == 12
 
 
 def test_nobody_sees_a_pick(heard) -> None:
@@ -86,7 +91,7 @@ def test_a_speaker_who_cannot_be_read_says_nothing() -> None:
 
     model = played(answer=answer, n_rounds=2)
 
-    assert sorted(m.sender for m in model.said) == [1, 3]
+    assert sorted(m.sender for m in all_of(model)) == [1, 3]
     assert list(model.model_frame()["invalid"]) == [0, 1]
 
 
@@ -96,8 +101,8 @@ def test_a_long_speech_is_cut_and_stays_on_one_line() -> None:
 
     model = played(answer=answer, n_rounds=2)
 
-    assert model.said[0].text == "word " * 60 + "[…]"
-    assert isinstance(model.said[0], Message)
+    assert all_of(model)[0].text == "word " * 60 + "[…]"
+    assert isinstance(all_of(model)[0], Message)
 
 
 # Prompts.
@@ -190,5 +195,5 @@ def test_answers_in_json() -> None:
     model = played(answer=answer, n_rounds=2, answer_format="json")
 
     assert model.mean == 7
-    assert {m.text for m in model.said} == {"Hello."}
+    assert {m.text for m in all_of(model)} == {"Hello."}
     assert model.total.invalid == 0

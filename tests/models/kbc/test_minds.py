@@ -46,8 +46,8 @@ def test_a_classical_player_says_the_number_it_would_pick() -> None:
     model = KeynesianBeautyContest(n_players=6, n_rounds=2, rng=2)
     model.run_model()
 
-    assert len(model.said) == 6
-    for message in model.said:
+    assert len(model.conversation(rounds=None)) == 6
+    for message in model.conversation(rounds=None):
         assert re.fullmatch(r"I think that I will choose \d{1,3}\.", message.text)
 
 

@@ -88,7 +88,7 @@ def test_when_nobody_can_be_read_nobody_wins() -> None:
     assert frame[["mean", "target", "variance", "agreement"]].isna().all(axis=None)
     assert list(frame["n_winners"]) == [0, 0]
     assert list(frame["invalid"]) == [3, 6]
-    assert model.said == []
+    assert model.conversation(rounds=None) == []
     assert set(model.agent_frame()["payoff"]) == {0}
     assert model.agent_frame()[["choice", "level"]].isna().all(axis=None)
 
@@ -182,7 +182,7 @@ def test_players_of_several_minds_are_told_apart_in_the_data() -> None:
 
     assert list(frame["mind"]) == ["classical", "classical", "fixed:0", "fixed:0"] * 2
     assert set(frame.loc[frame["mind"] == "fixed:0", "choice"]) == {0}
-    assert {m.text for m in model.said if m.sender > 2} == {"0"}
+    assert {m.text for m in model.conversation(rounds=None) if m.sender > 2} == {"0"}
 
 
 def test_language_models_are_asked_with_the_published_settings() -> None:

@@ -128,7 +128,7 @@ def test_what_was_sent_and_answered_is_shown_exactly_and_as_text(
     open_ask(page, 2, "act")
     expect(page.locator(".rec-attempt")).to_have_count(2)
     for attempt, shown in enumerate(page.locator(".rec-attempt").all()):
-        sent = recorded.messages(0, 1, "act", 2, attempt=attempt)
+        sent = recorded.chat(0, 1, "act", 2, attempt=attempt)
         found = shown.locator("pre:not([data-role=answer]):not([data-role=reasoning])")
         texts = found.evaluate_all("all => all.map(e => [e.dataset.role, e.textContent])")
         assert [tuple(each) for each in texts] == sent
