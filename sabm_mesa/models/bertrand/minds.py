@@ -1,7 +1,8 @@
 """Classical minds of the Bertrand competition: pricing rules from economics.
 
 In the talk they name the price that their rule is about to set, and agree to another price only
-when they will keep to it. Only `TitForTat` lets talk change its price.
+when they will keep to it; `Cheats` alone says one thing and does another. What is said changes the
+prices of `BestResponse`, `TitForTat`, `KeepsAgreements` and `Cheats`.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import product
+from types import MappingProxyType
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from sabm_mesa.analysis.messages import stated_prices
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.errors import MindError
 from sabm_mesa.minds.base import ClassicalMind
-from sabm_mesa.models.bertrand.agents import FirmView, figure
+from sabm_mesa.models.bertrand.agents import FirmView, PeriodSummary, figure
 from sabm_mesa.models.bertrand.theory import Benchmarks, Market
 
 STEP = 0.01
@@ -91,7 +93,7 @@ class PricingRule(ClassicalMind):
 
     def accepts(self, price: float, view: FirmView) -> bool:
         """Return whether the firm agrees to a price: whether it will set that price."""
-        return abs(price - self._price) <= SAME * (view.high - view.low)
+        return abs(price - self.proposal(view)) <= SAME * (view.high - view.low)
 
     def _speak(self, ask: Ask, view: FirmView) -> str:
         others = [price for firm, price in proposals(view).items() if firm != view.firm]
@@ -101,19 +103,132 @@ class PricingRule(ClassicalMind):
 
 
 class BestResponse(PricingRule):
-    """The myopic best reply to the rivals' last prices; talk is cheap to it.
+    """The best reply to the prices that it expects of its rivals in this round.
+
+    It expects of a rival the price that it named last in the talk of the round, and of one that
+    named none its last price; so what it says itself is the reply to what it has heard so far. It
+    does not believe a rival whose price of the last round was not the one it had named there.
 
     Source: Cournot 1838, chapter 7, for prices Bertrand 1883; with linear demand the dynamics
-    converge to the Nash equilibrium (Vives 1999, "Oligopoly Pricing", chapter 6).
+    converge to the Nash equilibrium (Vives 1999, "Oligopoly Pricing", chapter 6). That words are
+    believed until they prove wrong is our choice: words that bind nobody can be credible where
+    they tell what the speaker wants to do anyway (Farrell and Rabin 1996, "Cheap Talk", Journal of
+    Economic Perspectives 10(3)).
     """
 
     informed = ("market", *PricingRule.informed)
 
+    def __init__(self, spec: str) -> None:
+        super().__init__(spec)
+        self._named: dict[int, float] = {}
+        self._disbelieved: set[int] = set()
+
     def price(self, view: FirmView, rng: np.random.Generator) -> float:
-        """The best reply."""
+        """The best reply before the talk."""
         del rng
-        assert view.market is not None
-        return view.market.best_response(view.recent[-1].rivals)
+        self._disbelieved = {
+            firm
+            for firm, price in rivals_of(view).items()
+            if firm in self._named
+            and abs(price - self._named[firm]) > SAME * (view.high - view.low)
+        }
+        self._named = {}
+        return _market(view).best_response(view.recent[-1].rivals)
+
+    def settled(self, view: FirmView) -> float:
+        """The best reply to what was said."""
+        self._named = proposals(view)
+        return self._reply(view)
+
+    def proposal(self, view: FirmView) -> float:
+        """The best reply to what has been said so far."""
+        return self._reply(view)
+
+    def _reply(self, view: FirmView) -> float:
+        believed = {
+            firm: price for firm, price in proposals(view).items() if firm not in self._disbelieved
+        }
+        expected = [believed.get(firm, price) for firm, price in rivals_of(view).items()]
+        return _legal(_market(view).best_response(expected), view)
+
+
+class KeepsAgreements(BestResponse):
+    """Seeks the price of a cartel, and keeps to a price that all have named.
+
+    It proposes the price with the largest joint profit, and agrees to any price at which all earn
+    more than in the equilibrium of one round. After a rival has undercut an agreed price it agrees
+    to nothing any more. Without an agreement it replies best to what it expects. In the
+    uncooperative condition, and with that persona, it does nothing else.
+
+    Source: Friedman 1971, "A Non-cooperative Equilibrium for Supergames", Review of Economic
+    Studies 38(1), 1-12 (the return to the equilibrium of one round for ever); the talk is our own
+    addition.
+    """
+
+    assumes = MappingProxyType(
+        {"agrees": "firms that talk propose the price of a cartel, and agree to it"}
+        | {"keeps": "what all firms have agreed to, they charge as long as all do"}
+    )
+
+    def __init__(self, spec: str) -> None:
+        super().__init__(spec)
+        self._agreed: float | None = None
+        self._broken = False
+
+    def price(self, view: FirmView, rng: np.random.Generator) -> float:
+        """The best reply before the talk; note a breach of the last agreement."""
+        if self._agreed is not None:
+            self._broken |= undercut(self._agreed, view)
+        self._agreed = None
+        return super().price(view, rng)
+
+    def settled(self, view: FirmView) -> float:
+        """The agreed price, or else the best reply to what was said."""
+        reply, common = super().settled(view), common_price(view)
+        if common is None or not self._seeks(view) or not self._gains(common, view):
+            return reply
+        self._agreed = common
+        return self.charged(common, view)
+
+    def charged(self, agreed: float, view: FirmView) -> float:
+        """Return the price that it sets when all have agreed to one."""
+        del view
+        return agreed
+
+    def proposal(self, view: FirmView) -> float:
+        """The price of a cartel, unless agreements are over."""
+        if not self._seeks(view):
+            return super().proposal(view)
+        return _legal(_benchmarks(_market(view)).cartel_price, view)
+
+    def accepts(self, price: float, view: FirmView) -> bool:
+        """Return whether all earn more at a price than in the equilibrium of one round."""
+        return self._gains(price, view) if self._seeks(view) else super().accepts(price, view)
+
+    def _seeks(self, view: FirmView) -> bool:
+        return not (self._broken or refuses_to_cooperate(view))
+
+    def _gains(self, price: float, view: FirmView) -> bool:
+        market = _market(view)
+        return market.common_profit(price) > _benchmarks(market).bertrand_profit
+
+
+class Cheats(KeepsAgreements):
+    """Talks as `KeepsAgreements` does, and undercuts what was agreed: the best reply to it.
+
+    Source: Stigler 1964, "A Theory of Oligopoly", Journal of Political Economy 72(1), 44-61 (the
+    secret price cut is the danger to every agreement); the talk is our own addition.
+    """
+
+    assumes = MappingProxyType(
+        {"agrees": KeepsAgreements.assumes["agrees"]}
+        | {"cheats": "what all firms have agreed to, a firm undercuts"}
+    )
+
+    def charged(self, agreed: float, view: FirmView) -> float:
+        """Return the best reply to rivals that keep the agreed price."""
+        market = _market(view)
+        return market.best_response([agreed] * (market.n - 1))
 
 
 class WinContinueLoseReverse(PricingRule):
@@ -135,46 +250,54 @@ class WinContinueLoseReverse(PricingRule):
 
 
 class TitForTat(PricingRule):
-    """Charges the last price of the cheapest rival; with talk it seeks and keeps agreements.
+    """Charges the last price of the cheapest rival, and leads upwards when all charge the same.
 
-    It proposes one step further in the direction that raised its profit (up, at first), agrees to
-    any price in that direction, and sets the agreed price when all have named the same. For one
-    round after a rival has undercut the agreed price it agrees to nothing. In the uncooperative
-    condition, and with that persona, it never agrees.
+    When all have charged the same price in the last two rounds, it moves one step in the direction
+    that raised its profit (up, at first): what all do after it is a gain for all, and from a step
+    that nobody follows it returns in the next round, and tries again two rounds later. With talk it
+    proposes that step, agrees to any price in that direction, and sets the agreed price when all
+    have named the same. For one round after a rival has undercut the agreed price it agrees to
+    nothing. In the uncooperative condition, and with that persona, it never agrees and never leads.
 
     It is not informed of demand, so it cannot stop at the cartel price: two of them go a step
     beyond, see profit fall and turn round, for ever (7.88 to 8.12 with the default market). As a
     price beyond it ends a spell of collusion, such a run goes on to its last round.
 
-    Source: Axelrod 1984, "The Evolution of Cooperation"; the talk is our own addition.
+    Source: Axelrod 1984, "The Evolution of Cooperation" (it is nice, answers and forgives). The
+    steps upwards and the talk are our own additions; without the first, firms that begin at the
+    cost would stay there for ever.
     """
+
+    assumes = MappingProxyType(
+        {"leads": "firms that charge the same price raise it step by step as long as all gain"}
+    )
 
     def __init__(self, spec: str) -> None:
         super().__init__(spec)
         self._agreed: tuple[int, float] | None = None
 
     def price(self, view: FirmView, rng: np.random.Generator) -> float:
-        """The lowest price of the rivals."""
+        """The lowest price of the rivals, or a step from the price of all."""
         del rng
-        return min(view.recent[-1].rivals)
+        lowest = min(view.recent[-1].rivals)
+        same = len(view.recent) > 1 and all(_alike(past, view) for past in view.recent[-2:])
+        if not same or refuses_to_cooperate(view):
+            return lowest
+        return lowest + self._step(view)
 
     def settled(self, view: FirmView) -> float:
-        """The agreed price, or else the lowest price of the rivals."""
-        named = proposals(view)
-        if len(named) < len(view.names) or self._refuses(view):
+        """The agreed price, or else that of the rule."""
+        common = common_price(view)
+        if common is None or self._refuses(view):
             return self._price
-        if max(named.values()) - min(named.values()) > SAME * (view.high - view.low):
-            return self._price
-        agreed = min(named.values())
-        self._agreed = (view.round, agreed)
-        return agreed
+        self._agreed = (view.round, common)
+        return common
 
     def proposal(self, view: FirmView) -> float:
         """One step from the last price, unless agreements are off."""
         if self._refuses(view):
             return self._price
-        step = (last_success(view) or 1) * STEP * (view.high - view.low)
-        return _legal(view.recent[-1].price + step, view)
+        return _legal(view.recent[-1].price + self._step(view), view)
 
     def accepts(self, price: float, view: FirmView) -> bool:
         """Return whether a price lies in its own direction."""
@@ -182,13 +305,15 @@ class TitForTat(PricingRule):
             return super().accepts(price, view)
         return (price - view.recent[-1].price) * (last_success(view) or 1) > 0
 
+    def _step(self, view: FirmView) -> float:
+        return (last_success(view) or 1) * STEP * (view.high - view.low)
+
     def _refuses(self, view: FirmView) -> bool:
-        if "uncooperative" in (view.condition, view.persona):
+        if refuses_to_cooperate(view):
             return True
         if self._agreed is None or self._agreed[0] != view.round - 1:
             return False
-        broken_below = self._agreed[1] - SAME * (view.high - view.low)
-        return min(view.recent[-1].rivals) < broken_below
+        return undercut(self._agreed[1], view)
 
 
 # Q-learning on a grid of prices (Calvano, Calzolari, Denicolò and Pastorello 2020).
@@ -313,6 +438,8 @@ CLASSICAL_MINDS: dict[str, Callable[[str], PricingRule]] = {
     "best_response": BestResponse,
     "win_continue_lose_reverse": WinContinueLoseReverse,
     "tit_for_tat": TitForTat,
+    "keeps_agreements": KeepsAgreements,
+    "cheats": Cheats,
     "q_learning": QLearning,
     "q_learning_fast": partial(QLearning, decay=FAST_DECAY),
 }
@@ -331,6 +458,30 @@ def proposals(view: FirmView) -> dict[int, float]:
     return found
 
 
+def rivals_of(view: FirmView) -> dict[int, float]:
+    """The last price of each other firm, by its number."""
+    others = [firm for firm in range(1, len(view.names) + 1) if firm != view.firm]
+    return dict(zip(others, view.recent[-1].rivals, strict=True))
+
+
+def common_price(view: FirmView) -> float | None:
+    """The price that all firms named last in this round, the lowest; None if they differ."""
+    named = proposals(view).values()
+    if len(named) < len(view.names) or max(named) - min(named) > SAME * (view.high - view.low):
+        return None
+    return min(named)
+
+
+def undercut(agreed: float, view: FirmView) -> bool:
+    """Whether a rival charged less than the agreed price in the last round."""
+    return min(view.recent[-1].rivals) < agreed - SAME * (view.high - view.low)
+
+
+def refuses_to_cooperate(view: FirmView) -> bool:
+    """Whether the condition or the persona is uncooperative."""
+    return "uncooperative" in (view.condition, view.persona)
+
+
 def last_success(view: FirmView) -> int:
     """The direction for the own price: 1, −1, or 0 when the past does not tell."""
     if len(view.recent) < 2:
@@ -345,3 +496,20 @@ def _sign(value: float) -> int:
 
 def _legal(price: float, view: FirmView) -> float:
     return min(max(price, view.low), view.high)
+
+
+def _alike(past: PeriodSummary, view: FirmView) -> bool:
+    """Whether all firms charged the same price in a round."""
+    prices = (past.price, *past.rivals)
+    return max(prices) - min(prices) <= SAME * (view.high - view.low)
+
+
+def _market(view: FirmView) -> Market:
+    """The demand system, which minds that are informed of it know."""
+    assert view.market is not None
+    return view.market
+
+
+@cache
+def _benchmarks(market: Market) -> Benchmarks:
+    return Benchmarks.of(market)

@@ -43,13 +43,81 @@ def test_best_responses_reach_the_other_equilibria() -> None:
 def test_the_default_mind_is_the_best_response() -> None:
     frames = []
     for minds in ("classical", "classical:best_response"):
-        model = BertrandCompetition(minds=minds, n_rounds=10, initial_prices=[3, 9], rng=1)
+        model = BertrandCompetition(
+            minds=minds, communication=False, n_rounds=10, initial_prices=[3, 9], rng=1
+        )
         model.run_model()
         frames.append(model.model_frame())
 
     assert frames[0].equals(frames[1])
     # Best replies to 9 and 3: (1400 + 100 p + 400)/400.
     assert frames[0].loc[1, ["price_1", "price_2"]].tolist() == pytest.approx([6.75, 5.25])
+
+
+def rival(words, prices):
+    """A firm that says and charges what stands here, from round 1 on."""
+
+    def answer(ask):
+        return (words if ask.name == "communicate" else prices)[ask.key.round - 1]
+
+    return ScriptedMind(answer)
+
+
+def prices_against(mind, other, **given):
+    """The prices of a mind in firm 1 from round 1 on, when all began at 6."""
+    model = BertrandCompetition(
+        **{"minds": [mind, other], "initial_prices": 6, "n_rounds": 4, "rng": 1, **given}
+    )
+    model.run_model()
+    assert model.total.invalid == 0
+    return model.model_frame()["price_1"].tolist()[1:]
+
+
+def test_the_default_mind_believes_words_until_they_prove_wrong() -> None:
+    """Best replies to 8, as was said; to 4, since 8 was not charged; to 9, since 8 was."""
+    liar = rival(["I will charge 8."] * 2 + ["I will charge 9."], [4, 8, 8])
+
+    assert prices_against("classical", liar) == pytest.approx([6.5, 5.5, 6.75])
+    assert prices_against("classical", liar, communication=False) == pytest.approx([6, 5.5, 6.5])
+
+
+def test_an_agreement_is_kept_until_it_is_broken_and_never_made_again() -> None:
+    """Best replies to 6.5 and to 8, for the words of one who has broken its own count for none."""
+    agrees = ["I agree to a price of 8."] * 4
+    keeps = prices_against("classical:keeps_agreements", rival(agrees, [8, 6.5, 8, 8]), n_rounds=5)
+
+    assert keeps == pytest.approx([8, 8, 4.5 + 6.5 / 4, 4.5 + 8 / 4])
+
+
+def test_one_who_cheats_agrees_and_undercuts() -> None:
+    agrees = rival(["I agree to a price of 8."] * 3, [8, 8, 8])
+
+    assert prices_against("classical:cheats", agrees) == pytest.approx([6.5] * 3)
+
+
+@pytest.mark.parametrize(
+    ("minds", "ends"),
+    [
+        (["keeps_agreements", "keeps_agreements"], (8, 8)),
+        (["keeps_agreements", "cheats"], (6, 6)),
+        (["keeps_agreements", "tit_for_tat"], (8, 8)),
+        (["keeps_agreements", "best_response"], (6, 6)),
+    ],
+)
+def test_what_becomes_of_agreements(minds, ends) -> None:
+    model = BertrandCompetition(minds=[f"classical:{mind}" for mind in minds], n_rounds=30, rng=2)
+    model.run_model()
+
+    assert (model.price_1, model.price_2) == pytest.approx(ends, abs=0.05)
+
+
+def test_without_talk_nothing_is_agreed() -> None:
+    model = BertrandCompetition(
+        minds="classical:keeps_agreements", communication=False, n_rounds=30
+    )
+    model.run_model()
+
+    assert model.price_1 == pytest.approx(6)
 
 
 @pytest.mark.fast_cases(1)
@@ -87,17 +155,23 @@ def test_tit_for_tat_charges_what_the_rival_charged() -> None:
     assert model.model_frame()["price_1"].tolist() == [3, 5, 9, 4]
 
 
-def test_tit_for_tat_climbs_to_the_cartel_price_by_talk_alone() -> None:
-    ends = {}
-    for talk in (True, False):
-        model = BertrandCompetition(
-            minds="classical:tit_for_tat", communication=talk, initial_prices=5, n_rounds=100
-        )
-        model.run_model()
-        ends[talk] = model.end_measures()["convergence_price"]
+@pytest.mark.parametrize("talk", [True, False])
+def test_tit_for_tat_leaves_the_cost_as_all_gain_by_it(talk: bool) -> None:
+    """One step is 0.12. Without talk firms must have charged the same price twice."""
+    model = BertrandCompetition(
+        minds="classical:tit_for_tat", communication=talk, n_rounds=100, rng=1
+    )
+    model.run_model()
+    path = model.model_frame()["price_1"].tolist()
 
-    assert ends[True] == pytest.approx(8, abs=0.1)
-    assert ends[False] == 5
+    assert path[:4] == pytest.approx([2, 2.12, 2.24, 2.36] if talk else [2, 2, 2.12, 2.24])
+    assert model.end_measures()["convergence_price"] == pytest.approx(8, abs=0.15)
+
+
+def test_tit_for_tat_takes_back_a_step_that_nobody_follows() -> None:
+    path = prices_against("classical:tit_for_tat", "fixed:6", communication=False, n_rounds=8)
+
+    assert path == pytest.approx([6, 6.12, 6, 6, 6.12, 6, 6])
 
 
 def test_tit_for_tat_knows_no_cartel_price_and_so_cycles_around_it() -> None:
@@ -112,13 +186,12 @@ def test_tit_for_tat_knows_no_cartel_price_and_so_cycles_around_it() -> None:
 
 
 @pytest.mark.parametrize("given_", [{"condition": "uncooperative"}, {"personas": "uncooperative"}])
-def test_uncooperative_firms_keep_no_agreement(given_) -> None:
-    model = BertrandCompetition(
-        minds="classical:tit_for_tat", initial_prices=5, n_rounds=30, **given_
-    )
+@pytest.mark.parametrize(("mind", "price"), [("tit_for_tat", 5), ("keeps_agreements", 6)])
+def test_uncooperative_firms_keep_no_agreement(mind, price, given_) -> None:
+    model = BertrandCompetition(minds=f"classical:{mind}", initial_prices=5, n_rounds=30, **given_)
     model.run_model()
 
-    assert model.price_1 == model.price_2 == 5
+    assert (model.price_1, model.price_2) == pytest.approx((price, price))
 
 
 def test_tit_for_tat_answers_a_broken_agreement_for_one_round() -> None:
@@ -142,7 +215,15 @@ def test_tit_for_tat_answers_a_broken_agreement_for_one_round() -> None:
 
 
 @pytest.mark.parametrize(
-    "mind", ["best_response", "win_continue_lose_reverse", "tit_for_tat", "q_learning"]
+    "mind",
+    [
+        "best_response",
+        "win_continue_lose_reverse",
+        "tit_for_tat",
+        "keeps_agreements",
+        "cheats",
+        "q_learning",
+    ],
 )
 def test_classical_firms_talk_in_prices(mind: str) -> None:
     model = BertrandCompetition(minds=f"classical:{mind}", n_rounds=41, initial_prices=7, rng=2)
