@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sabm_mesa.agents.base import SmartAgent
+    from sabm_mesa.agents.memory import Memory, Remembers, Stream
     from sabm_mesa.core.answers import Choice, Decision, Number, Reply, Text
     from sabm_mesa.core.asks import Ask, Observation
-    from sabm_mesa.core.scheduler import Phase, action, communication, planning
+    from sabm_mesa.core.scheduler import Phase, action, communication, every, planning
     from sabm_mesa.errors import SabmError
     from sabm_mesa.llm import Budget, Connection, ScriptedClient
     from sabm_mesa.minds.base import ClassicalMind, Mind
@@ -37,6 +38,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "sabm_mesa.agents.base": ("SmartAgent",),
+    "sabm_mesa.agents.memory": ("Memory", "Remembers", "Stream"),
     "sabm_mesa.core.asks": ("Ask", "Observation"),
     "sabm_mesa.core.answers": ("Choice", "Decision", "Number", "Reply", "Text"),
     "sabm_mesa.errors": ("SabmError",),
@@ -56,7 +58,7 @@ _HOMES = {
     "sabm_mesa.recording": ("Recording",),
     "sabm_mesa.recording.frames": ("Recorded",),
     "sabm_mesa.runs.rerun": ("fork", "replay", "resume"),
-    "sabm_mesa.core.scheduler": ("Phase", "action", "communication", "planning"),
+    "sabm_mesa.core.scheduler": ("Phase", "action", "communication", "every", "planning"),
     "sabm_mesa.runs.sweep": ("sweep",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -76,6 +78,7 @@ __all__ = [
     "KeynesianBeautyContest",
     "LLMMind",
     "LLMSettings",
+    "Memory",
     "Mind",
     "Number",
     "Observation",
@@ -85,6 +88,7 @@ __all__ = [
     "PublicGoods",
     "Recorded",
     "Recording",
+    "Remembers",
     "RepeatedBeautyContest",
     "Reply",
     "SabmError",
@@ -93,9 +97,11 @@ __all__ = [
     "SentenceMaking",
     "SmartAgent",
     "SmartModel",
+    "Stream",
     "Text",
     "action",
     "communication",
+    "every",
     "fork",
     "planning",
     "replay",

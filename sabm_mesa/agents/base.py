@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from random import Random
 from typing import Any, Protocol
@@ -50,6 +51,16 @@ class AskingModel(Protocol):
         """The recorder of the run."""
 
 
+class Remembering(Protocol):
+    """Interface of what an agent remembers; `sabm_mesa.agents.memory` has the kinds."""
+
+    def empty(self) -> Any:
+        """A memory of the same kind with nothing in it."""
+
+    def recall(self) -> tuple[Any, ...]:
+        """What ``{memory}`` shows, oldest first."""
+
+
 class _Ids(WeakKeyDictionary[Any, Iterator[int]]):
     """Model → its next ids, for Mesa 3.3: Mesa's own table keeps every model for ever."""
 
@@ -72,10 +83,13 @@ class SmartAgent(mesa.Agent):
         persona: the name of the persona, ``"none"`` without one.
         position: the agent's place in the order of the phase under way, from 0.
         attempts: how often its mind was asked in the phase under way.
+        memory: what it remembers. A class declares the kind, such as ``Remembers(last=5)``; each
+            agent then has its own, and ``{memory}`` in its prompts shows what is recalled.
     """
 
     model: Any
     mind: Mind
+    memory: Any = None
     _ids: Any = _Ids()
 
     def __init__(self, model: Any) -> None:
@@ -86,6 +100,10 @@ class SmartAgent(mesa.Agent):
         self._joined = getattr(model, "spoken", Conversation()).n_to_all  # it did not hear them
         self._round, self._phase = -1, ""
         self._asked: tuple[str, ...] = ()  # the phase of each question of this round
+        kind: Remembering | None = type(self).memory
+        self._shows_memory = kind is not None
+        if kind is not None:
+            self.memory = kind.empty()
         self._rng: np.random.Generator | None = None
         self._random: Random | None = None
 
@@ -148,7 +166,8 @@ class SmartAgent(mesa.Agent):
         Args:
             name: the prompt entry with the question.
             spec: the definition of a legal answer.
-            observation: the information that the agent has.
+            observation: the information that the agent has. Where its class declares a memory,
+                what is recalled is added, unless the observation brings memories of its own.
             mind: the mind that is asked; the agent's own when None.
             kind: the class of the question.
 
@@ -164,6 +183,8 @@ class SmartAgent(mesa.Agent):
                 f"Observation (a frozen dataclass derived from it), not as a "
                 f"{type(observation).__name__}."
             )
+        if self._shows_memory and not observation.memory:
+            observation = replace(observation, memory=self.memory.recall())
         model: AskingModel = self.model
         mind = mind or self.mind
         key = Key(self._round, self._phase, self.unique_id, self._asked.count(self._phase))

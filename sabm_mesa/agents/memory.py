@@ -1,7 +1,15 @@
-"""A memory with retrieval by recency, importance and relevance to the situation.
+"""What agents remember: a window of the newest, or a stream from which the relevant is retrieved.
 
-A memory is a text with a date, a rating of its importance and a last day. For each point of focus
-the memories are ranked by
+An agent class declares its memory, and every agent has one of its own::
+
+    class Trader(SmartAgent):
+        memory = Remembers(last=5)  # or Stream(top=3)
+
+``{memory}`` in the prompts stands for what is recalled, one line each; `Observation.memory` holds
+it for classical minds. The model adds to it with ``trader.memory.add("…")``.
+
+Of a `Stream`, a memory is a text with a rating of its importance and, where it is forgotten, a last
+day. For each point of focus the memories are ranked by
 
     0.5 · recency + 3 · importance + 2 · relevance,
 
@@ -15,10 +23,9 @@ recent one; here it is the newest).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
-from typing import Protocol
+from typing import Any, Protocol, TypeVar, overload
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.analysis.sparse_text import SparseText, pieces
@@ -33,6 +40,11 @@ LOWEST, HIGHEST = 1, 10
 """The scale of importance."""
 ASK = "embed"
 """The name of the question in the data; it has no prompt."""
+NOTHING = ""
+"""A point of focus to which nothing is relevant: recency and importance alone rank memories."""
+Day = Any
+"""A point in time: a date, or the number of a round."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +53,109 @@ class Memory:
 
     Attributes:
         text: the words.
-        kind: ``"event"``, ``"chat"`` or ``"thought"``.
-        importance: its rating from 1 to 10; None when the rating could not be read, and then it
-            adds nothing to the score.
-        created: the day from which it is remembered.
-        expires: the last day on which it is remembered.
+        kind: the scenario's word for what it is, such as ``"event"`` or ``"thought"``.
+        importance: its rating from 1 to 10; None without one, and then it adds nothing to the
+            score.
+        created: the day from which it is remembered; None: not told.
+        expires: the last day on which it is remembered; None: it is never forgotten.
         always: whether it is retrieved whatever the focus is.
         own: whether its words are those of the scenario and not of a mind.
     """
 
     text: str
-    kind: str
-    importance: int | None
-    created: date
-    expires: date
+    kind: str = "event"
+    importance: int | None = None
+    created: Day = None
+    expires: Day = None
     always: bool = False
     own: bool = False
+
+
+def newest(items: Sequence[T], last: int | None = None, words: int | None = None) -> tuple[T, ...]:
+    """The newest items that fit a window.
+
+    Args:
+        items: texts, or objects with an attribute ``text``, or with ``words``, the number of
+            their words; oldest first.
+        last: items at most; None: any number.
+        words: words of all at most; None: any number. The newest item is kept also when it has
+            more; the others are dropped whole.
+
+    Returns:
+        The items, oldest first.
+    """
+    kept: list[T] = []
+    size = 0
+    for item in reversed(items):
+        if last is not None and len(kept) >= last:
+            break
+        if words is not None:
+            size += _n_words(item)
+            if kept and size > words:
+                break
+        kept.append(item)
+    return tuple(reversed(kept))
+
+
+def _n_words(item: Any) -> int:
+    if hasattr(item, "words"):
+        return int(item.words)
+    return len((item if isinstance(item, str) else item.text).split())
+
+
+class Remembers(Sequence[T]):
+    """A window: a sequence of the newest items that an agent was given to remember, oldest first.
+
+    Args:
+        last: items at most; None: any number.
+        words: words of all at most, as in `newest`; None: any number.
+        leaves: called with each item that is remembered no longer; None: it is forgotten.
+    """
+
+    def __init__(
+        self,
+        last: int | None = None,
+        words: int | None = None,
+        leaves: Callable[[T], object] | None = None,
+    ) -> None:
+        self.last, self.words, self.leaves = last, words, leaves
+        self._items: list[T] = []
+
+    def __len__(self) -> int:
+        """Number of items."""
+        return len(self._items)
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[T]: ...
+    def __getitem__(self, at: int | slice) -> T | list[T]:
+        """An item, or several."""
+        return self._items[at]
+
+    def empty(self) -> Remembers[T]:
+        """A memory of the same kind with nothing in it."""
+        return Remembers(self.last, self.words, self.leaves)
+
+    def add(self, item: T) -> None:
+        """Add the newest item, and let go of those that the window has no place for."""
+        self._items.append(item)
+        if self.words is not None:
+            kept = len(newest(self._items, self.last, self.words))
+        else:
+            kept = len(self._items) if self.last is None else self.last
+        while len(self._items) > kept:
+            gone = self._items.pop(0)
+            if self.leaves is not None:
+                self.leaves(gone)
+
+    def recall(self, last: int | None = None) -> tuple[T, ...]:
+        """The items, oldest first.
+
+        Args:
+            last: items at most, the newest ones; None: all that are remembered.
+        """
+        return newest(self._items, last)
 
 
 class Relevance(Protocol):
@@ -114,25 +213,31 @@ class EmbeddedRelevance:
         return [0.0 if each is None else float((each * wanted).sum()) for each in known]
 
 
-class MemoryStream:
-    """The memories of one agent.
+class Stream:
+    """All that an agent was given to remember, from which the relevant is retrieved.
 
     Args:
-        relevance: the measure of how much a memory bears on a focus.
+        top: memories that are recalled for each point of focus at most.
+        relevance: the measure of how much a memory bears on a focus; `SparseRelevance` when None.
 
     Attributes:
         memories: all memories, oldest first.
     """
 
-    def __init__(self, relevance: Relevance) -> None:
+    def __init__(self, top: int = 10, relevance: Relevance | None = None) -> None:
+        self.top = top
         self.memories: list[Memory] = []
-        self._relevance = relevance
+        self._relevance = relevance or SparseRelevance()
 
-    def add(self, memory: Memory) -> None:
-        """Add the newest memory."""
-        self.memories.append(memory)
+    def empty(self) -> Stream:
+        """A memory of the same kind with nothing in it."""
+        return Stream(self.top, self._relevance)
 
-    def forget(self, today: date) -> None:
+    def add(self, memory: Memory | str) -> None:
+        """Add the newest memory; a text is a memory without a rating that is never forgotten."""
+        self.memories.append(Memory(memory) if isinstance(memory, str) else memory)
+
+    def forget(self, today: Day) -> None:
         """Remove the memories whose last day is over.
 
         Args:
@@ -140,26 +245,30 @@ class MemoryStream:
         """
         self.memories = self.known(today)
 
-    def known(self, today: date) -> list[Memory]:
+    def known(self, today: Day = None) -> list[Memory]:
         """The memories whose last day is not over, oldest first.
 
         Args:
-            today: the day.
+            today: the day; None: all of them are known.
         """
-        return [each for each in self.memories if each.expires >= today]
+        if today is None:
+            return list(self.memories)
+        return [each for each in self.memories if each.expires is None or each.expires >= today]
 
-    def retrieve(self, focus: Iterable[str], k: int, today: date) -> tuple[Memory, ...]:
-        """The `k` memories that rank highest for each of the points of focus.
+    def recall(
+        self, focus: Iterable[str] = (NOTHING,), top: int | None = None, today: Day = None
+    ) -> tuple[Memory, ...]:
+        """The memories that rank highest for each of the points of focus.
 
         Args:
-            focus: the points of focus.
-            k: memories for each of them at most.
-            today: the day.
+            focus: the points of focus; `NOTHING` by default.
+            top: memories for each of them at most; the `top` of the stream when None.
+            today: the day; None: nothing is forgotten.
 
         Returns:
             The memories, oldest first.
         """
-        known = self.known(today)
+        known, k = self.known(today), self.top if top is None else top
         chosen: set[int] = set()
         for point in focus:
             scores = self._scores(point, known)
@@ -168,7 +277,8 @@ class MemoryStream:
         return tuple(known[i] for i in sorted(chosen))
 
     def _scores(self, point: str, known: Sequence[Memory]) -> list[float]:
-        relevance = self._relevance.scores(point, [each.text for each in known])
+        texts = [each.text for each in known]
+        relevance = self._relevance.scores(point, texts) if point else [0.0] * len(texts)
         scores = [
             RECENCY * DECAY ** (len(known) - 1 - i)
             + IMPORTANCE * _weight(each.importance)
@@ -186,11 +296,11 @@ def _weight(importance: int | None) -> float:
 async def embed(
     agent: SmartAgent,
     mind: Mind,
-    memory: MemoryStream,
+    memory: Stream,
     relevance: EmbeddedRelevance,
     focus: Sequence[str],
     k: int,
-    today: date,
+    today: Day,
 ) -> None:
     """Ask for the vectors that retrieval needs, for each text once in a run.
 

@@ -7,12 +7,13 @@ leaves by the word ``LEAVE`` at the end of a line; the text before it is still s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from sabm_mesa.agents.base import AskingModel, SmartAgent
+from sabm_mesa.agents.memory import newest
 from sabm_mesa.core.answers import Choice, Decision, Text
 from sabm_mesa.core.asks import Observation
 from sabm_mesa.core.messages import Message
@@ -173,23 +174,6 @@ def pairs_of(invitations: Iterable[Invitation]) -> list[Pair]:
         if each.accepted:
             pairs.setdefault(frozenset(each.agents), each.agents)
     return list(pairs.values())
-
-
-def within_window(chats: Sequence[Chat], words: int) -> tuple[Chat, ...]:
-    """The newest talks that fit a window; the oldest are dropped whole.
-
-    Args:
-        chats: talks, oldest first.
-        words: the size of the window; the newest talk is kept even when it is larger.
-    """
-    kept: list[Chat] = []
-    size = 0
-    for chat in reversed(chats):
-        size += chat.words
-        if kept and size > words:
-            break
-        kept.append(chat)
-    return tuple(reversed(kept))
 
 
 def of_agent(records: Iterable[R], agent: int) -> tuple[R, ...]:
@@ -450,7 +434,7 @@ class PairAgent(SmartAgent):
         The agent remembers the talks that fit its window, and the invitations of their rounds.
         """
         model = self.model
-        chats = within_window(self.chats, model.window)
+        chats = newest(self.chats, words=model.window)
         known = self.invitations + of_agent(model.answered, self.unique_id)
         if len(chats) < len(self.chats):
             known = tuple(each for each in known if each.round >= chats[0].round)

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -49,9 +49,11 @@ class Observation:
 
     Attributes:
         persona: the name of the persona of the agent, ``"none"`` without one.
+        memory: what the agent recalls, oldest first: texts, or objects with a ``text``.
     """
 
     persona: str = field(default="none", kw_only=True)
+    memory: tuple[Any, ...] = field(default=(), kw_only=True)
 
     def placeholders(self, book: PromptBook) -> dict[str, object]:
         """Placeholder → value for the prompt entries.
@@ -63,7 +65,11 @@ class Observation:
         plain = {
             name: value for name, value in values.items() if isinstance(value, str | int | float)
         }
-        return {**plain, "persona": book.persona(self.persona)}
+        return {
+            **plain,
+            "persona": book.persona(self.persona),
+            "memory": book.recalled(self.memory),
+        }
 
 
 class Key(NamedTuple):

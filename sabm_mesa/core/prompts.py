@@ -218,6 +218,20 @@ class PromptBook:
         """
         return quoted(text, self._labels, tuple(names))
 
+    def recalled(self, memory: Sequence[Any]) -> str:
+        """What an agent remembers, a line each, as ``{memory}`` shows it.
+
+        Args:
+            memory: texts, or objects with a ``text``; those with a true ``own`` are words of the
+                scenario, all others are quoted.
+        """
+        lines = []
+        for each in memory:
+            text = each if isinstance(each, str) else each.text
+            own = getattr(each, "own", False)
+            lines.append(self.render("recalled_line", {"text": text if own else self.quote(text)}))
+        return "\n".join(lines) or self.entries["recalled_nothing"]
+
     @cached_property
     def _labels(self) -> str:
         return labels_of(self.entries)

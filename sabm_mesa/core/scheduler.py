@@ -147,6 +147,23 @@ class Phase:
             )
 
 
+def every(n: int | str, since: int = 0) -> When:
+    """Rounds that are a multiple of a number, for the `when` of a phase.
+
+    So a plan holds for several rounds, or an agent reflects now and then.
+
+    Args:
+        n: the number of rounds from one to the next, or the name of the model's attribute for it.
+        since: the first round in which the phase may take place.
+    """
+
+    def now(model: Any) -> bool:
+        rounds: int = getattr(model, n) if isinstance(n, str) else n
+        return bool(model.round >= since and model.round % rounds == 0)
+
+    return now
+
+
 def communication(order: Order = SHUFFLED, **options: Any) -> Phase:
     """The phase in which agents speak: their method `communicate`, which asks ``communicate``."""
     return Phase("communicate", order, **options)

@@ -9,7 +9,7 @@ from struct import pack
 import pytest
 
 from sabm_mesa import Fishery, fork, replay, resume
-from sabm_mesa.agents.memory import EmbeddedRelevance, Memory, MemoryStream
+from sabm_mesa.agents.memory import EmbeddedRelevance, Memory, Stream
 from sabm_mesa.core.answers import InvalidAnswer
 from sabm_mesa.core.embeddings import Vectors, unit
 from sabm_mesa.errors import (
@@ -78,12 +78,12 @@ def test_what_is_relevant_by_its_vector_comes_to_mind() -> None:
     """Old: 0.495 + 2 · 0.96 = 2.415; new: 0.5 + 0; an importance of 7 of new adds 2 only."""
     relevance = EmbeddedRelevance()
     relevance.vectors = {"q": unit(word(3, 4)), "old": unit(word(4, 3)), "new": unit(word(4, -3))}
-    stream = MemoryStream(relevance)
+    stream = Stream(relevance=relevance)
     day = date(2024, 1, 1)
     for text, importance in (("old", 1), ("new", 6)):
         stream.add(Memory(text, "thought", importance, day, day))
-    assert [each.text for each in stream.retrieve(["q"], 1, day)] == ["old"]
-    assert [each.text for each in stream.retrieve([""], 1, day)] == ["new"]
+    assert [each.text for each in stream.recall(["q"], 1, day)] == ["old"]
+    assert [each.text for each in stream.recall([""], 1, day)] == ["new"]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_the_vectors_decide_what_comes_to_mind() -> None:
 
         def answer(ask):
             if ask.name == "act":
-                seen.append([memory.text for memory in ask.observation.memories])
+                seen.append([memory.text for memory in ask.observation.memory])
             words = f"{ask.name} {ask.key.agent} {ask.key.round} {ask.key.call}"
             return says(words=words, rating=1)(ask)
 

@@ -1,12 +1,15 @@
 """The memory with retrieval: what comes to mind, with scores computed by hand."""
 
+from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sabm_mesa.agents.memory import Memory, MemoryStream, SparseRelevance
+from sabm_mesa import ClassicalMind, Number, Observation, SmartAgent, SmartModel, action, every
+from sabm_mesa.agents.memory import Memory, Remembers, SparseRelevance, Stream, newest
 
 TODAY = date(2024, 3, 1)
 
@@ -27,10 +30,10 @@ class Table:
 
 
 def recalled(memories, k=1, focus=("f",), relevance=None, today=TODAY):
-    stream = MemoryStream(relevance or Table())
+    stream = Stream(relevance=relevance or Table())
     for each in memories:
         stream.add(each)
-    return [each.text for each in stream.retrieve(focus, k, today)]
+    return [each.text for each in stream.recall(focus, k, today)]
 
 
 def test_of_equal_memories_the_newest_comes_to_mind_first() -> None:
@@ -82,7 +85,7 @@ def test_a_memory_lasts_to_the_end_of_its_last_day() -> None:
 
 
 def test_what_is_out_of_date_is_forgotten_for_good() -> None:
-    stream = MemoryStream(Table())
+    stream = Stream(relevance=Table())
     for each in (memory("short", days=1), memory("long", days=5)):
         stream.add(each)
     stream.forget(TODAY + timedelta(days=2))
@@ -145,13 +148,146 @@ def test_relevance_is_from_0_to_1_and_depends_on_no_order(query, texts) -> None:
 )
 def test_as_many_come_to_mind_as_there_is_room_for(made, k) -> None:
     memories = [memory(text, importance, always=always) for text, importance, always in made]
-    stream = MemoryStream(SparseRelevance())
+    stream = Stream(relevance=SparseRelevance())
     for each in memories:
         stream.add(each)
-    found = stream.retrieve(["a"], k, TODAY)
+    found = stream.recall(["a"], k, TODAY)
 
     assert len(found) == min(k, len(memories))
     n_always = sum(each.always for each in memories)
     assert sum(each.always for each in found) == min(k, n_always)
     in_time = iter(memories)
     assert all(each in in_time for each in found)
+
+
+# Windows.
+
+
+@pytest.mark.parametrize(
+    ("last", "words", "kept"),
+    [
+        (None, None, ["a b", "c", "d e f"]),
+        (2, None, ["c", "d e f"]),
+        (0, None, []),
+        (None, 4, ["c", "d e f"]),
+        (None, 3, ["d e f"]),
+        (None, 1, ["d e f"]),  # the newest one, also when it is longer
+        (1, 9, ["d e f"]),
+    ],
+)
+def test_the_newest_items_that_fit_a_window(last, words, kept) -> None:
+    gone: list[str] = []
+    window = Remembers(last, words, leaves=gone.append)
+    for each in ("a b", "c", "d e f"):
+        window.add(each)
+
+    assert list(newest(["a b", "c", "d e f"], last, words)) == kept
+    assert list(window.recall()) == kept
+    assert sorted(gone + kept) == ["a b", "c", "d e f"]
+    assert list(window.recall(1)) == kept[-1:]
+
+
+# A memory that an agent class declares.
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(Observation):
+    """The knowledge of a thinker."""
+
+    number: int
+
+
+class Echo(ClassicalMind):
+    """Answers with the number of memories it is shown."""
+
+    async def answer(self, ask):
+        return len(ask.observation.memory)
+
+
+class Thinker(SmartAgent):
+    """An agent with a memory."""
+
+    memory = Remembers(last=2)
+
+    async def act(self):
+        return await self.ask("act", Number(0, 9, integer=True), Seen(self.unique_id))
+
+
+class Thinking(SmartModel):
+    """Two agents that remember their answers, and reflect in every second round."""
+
+    scenario_name = "thinking"
+    phases = (action(when=every("pause")),)
+    agent_columns: ClassVar = {"last": "last"}
+    classical_minds: ClassVar = {"default": Echo}
+    kind: type[SmartAgent] = Thinker
+
+    def __init__(self, pause: int = 1, n_rounds: int = 4, **settings):
+        super().__init__(n_rounds=n_rounds, **settings)
+        self.pause = pause
+        self.thinkers = self.populate(self.kind, 2)
+
+    def after_act(self, thinker, said):
+        thinker.last = said.value
+        thinker.memory.add(f"Player {thinker.unique_id}: system: I said {said.value}.")
+
+
+class Recaller(Thinker):
+    """An agent that recalls what bears on a point of focus."""
+
+    memory = Stream(top=1)
+
+    async def act(self):
+        seen = Seen(self.unique_id, memory=self.memory.recall(["said 0"]))
+        return await self.ask("act", Number(0, 9, integer=True), seen)
+
+
+@pytest.fixture
+def thinking(tmp_path):
+    prompts = tmp_path / "thinking.toml"
+    prompts.write_text(
+        '[prompts]\nscenario = "You are player {number}."\n'
+        'act = "You remember:\\n{memory}\\n{form}"\n'
+    )
+
+    def play(agent=Thinker, **parameters):
+        asked = []
+
+        class Listening(Echo):
+            async def answer(self, ask):
+                asked.append((ask.key.round, ask.key.agent, ask.messages()[-1]["content"]))
+                return await super().answer(ask)
+
+        own = {"prompt_file": prompts, "kind": agent, "classical_minds": {"default": Listening}}
+        model = type("Thinking", (Thinking,), own)(rng=1, **parameters)
+        model.run_model()
+        return model, asked
+
+    return play
+
+
+def test_each_agent_has_a_memory_of_its_own_which_fills_the_place_in_its_prompt(thinking) -> None:
+    model, asked = thinking()
+
+    assert [list(each.memory.recall()) for each in model.thinkers] == [
+        [f"Player {n}: system: I said {k}." for k in (2, 2)] for n in (1, 2)
+    ]
+    shown = [text.splitlines()[1:-1] for turn, agent, text in asked if agent == 2]
+    assert shown == [
+        ["(nothing yet)"],
+        ["- Player 2: system - I said 0."],  # quoted: it poses as nobody
+        ["- Player 2: system - I said 0.", "- Player 2: system - I said 1."],
+        ["- Player 2: system - I said 1.", "- Player 2: system - I said 2."],
+    ]
+
+
+def test_an_observation_may_bring_what_bears_on_a_focus(thinking) -> None:
+    model, asked = thinking(Recaller, n_rounds=3)
+
+    last = [text for turn, agent, text in asked if (turn, agent) == (2, 1)]
+    assert last[0].splitlines()[1:-1] == ["- Player 1: system - I said 0."]
+    assert len(model.thinkers[0].memory.memories) == 3
+
+
+def test_a_phase_every_few_rounds(thinking) -> None:
+    assert sorted({turn for turn, *_ in thinking(pause=2, n_rounds=5)[1]}) == [0, 2, 4]

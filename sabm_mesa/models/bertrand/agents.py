@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.agents.memory import Remembers
 from sabm_mesa.core.answers import Decision, InvalidAnswer, Number, Text, shorten
 from sabm_mesa.core.asks import Observation
 from sabm_mesa.core.messages import Message
@@ -66,14 +67,12 @@ class PriceHistory:
     """
 
     def __init__(self) -> None:
-        self.recent: deque[PeriodSummary] = deque()
+        self.recent: Remembers[PeriodSummary] = Remembers(RECENT, leaves=self._average)
         self.periods: deque[PeriodSummary] = deque(maxlen=PERIODS)
 
     def add(self, played: PeriodSummary) -> None:
         """Remember the last round."""
-        self.recent.append(played)
-        if len(self.recent) > RECENT:
-            self._average(self.recent.popleft())
+        self.recent.add(played)
 
     def _average(self, old: PeriodSummary) -> None:
         if old.first % PERIOD == 0:
@@ -271,7 +270,7 @@ class Firm(SmartAgent):
         self.price = self.demand = self.profit = 0.0
         self.kept = False
         self.memory = PriceHistory()
-        self.strategies: deque[Strategy] = deque(maxlen=STRATEGIES)
+        self.strategies: Remembers[Strategy] = Remembers(STRATEGIES)
 
     async def communicate(self) -> Decision:
         """Say something to the other firms; later speakers hear it."""
@@ -304,9 +303,9 @@ class Firm(SmartAgent):
             plans_first=model.plans_first,
             plans_always=model.plan_every == 1,
             periods=tuple(self.memory.periods),
-            recent=tuple(self.memory.recent),
+            recent=self.memory.recent.recall(),
             said=self.conversation(),
-            strategies=tuple(self.strategies)[-n_strategies:],
+            strategies=self.strategies.recall(n_strategies),
             market=model.market if "market" in self.mind.informed else None,
             persona=self.persona,
         )

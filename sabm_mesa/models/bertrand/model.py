@@ -94,7 +94,7 @@ from sabm_mesa.core.parameters import (
     check_values,
     parse_list,
 )
-from sabm_mesa.core.scheduler import Phase, action, communication, planning
+from sabm_mesa.core.scheduler import Phase, action, communication, every, planning
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError, UnknownName, about
 from sabm_mesa.minds.specs import Minds
@@ -150,14 +150,17 @@ def talk(model: BertrandCompetition) -> bool:
     return model.communication and model.round > 0
 
 
+_plans = every("plan_every", since=1)
+
+
 def plan_first(model: BertrandCompetition) -> bool:
     """Whether the firms plan in this round, before they talk."""
-    return model.plans_first and model.round > 0 and model.round % model.plan_every == 0
+    return model.plans_first and _plans(model)
 
 
 def plan_second(model: BertrandCompetition) -> bool:
     """Whether the firms plan in this round, after they have talked."""
-    return not model.plans_first and model.round > 0 and model.round % model.plan_every == 0
+    return not model.plans_first and _plans(model)
 
 
 def set_prices(model: BertrandCompetition) -> bool:
@@ -341,7 +344,7 @@ class BertrandCompetition(SmartModel):
     def after_plan(self, firm: Firm, strategy: Decision) -> None:
         """Keep the written strategy of a firm."""
         if strategy.valid:
-            firm.strategies.append(Strategy(self.round, strategy.value))
+            firm.strategies.add(Strategy(self.round, strategy.value))
 
     def after_act(self, firm: Firm, price: Decision) -> None:
         """Set the price of a firm; an unreadable answer leaves it as it is."""

@@ -9,7 +9,15 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabm_mesa.agents.base import SmartAgent
-from sabm_mesa.agents.memory import HIGHEST, LOWEST, EmbeddedRelevance, Memory, MemoryStream, embed
+from sabm_mesa.agents.memory import (
+    HIGHEST,
+    LOWEST,
+    NOTHING,
+    EmbeddedRelevance,
+    Memory,
+    Stream,
+    embed,
+)
 from sabm_mesa.core.answers import Choice, Decision, Number, Text, free
 from sabm_mesa.core.asks import Observation
 from sabm_mesa.core.messages import Message
@@ -34,8 +42,6 @@ KEPT = timedelta(days=63)
 """Time for which thoughts and talks are remembered."""
 LAST_SAID = 4
 """Number of last utterances that a speaker has in focus."""
-NOTHING = ""
-"""A point of focus to which nothing is relevant: recency and importance alone rank memories."""
 RECALLED, RECALLED_IN_TALK = 10, 5
 """Retrieved memories: when harvesting and reflecting, and for each point of focus in a talk."""
 UTTERANCE = Text(max_words=60)
@@ -152,7 +158,6 @@ class CommonsView(Observation):
         communication: whether the harvesters talk.
         reported: whether everybody's harvest is made known.
         catches: the reported harvests of this month, where the prompt tells them.
-        memories: the retrieved memories, oldest first.
         talk: the messages of this month's talk so far.
         agreed_limit: the last agreed amount a person and month (units), while it is remembered.
         item: the memory to be rated; None in other questions.
@@ -169,7 +174,6 @@ class CommonsView(Observation):
     communication: bool
     reported: bool
     catches: tuple[Catch, ...] = ()
-    memories: tuple[Memory, ...] = ()
     talk: tuple[Message, ...] = ()
     agreed_limit: int | None = None
     item: Memory | None = None
@@ -234,7 +238,7 @@ class CommonsView(Observation):
                     "text": self._text(book, memory),
                 },
             )
-            for number, memory in enumerate(self.memories, 1)
+            for number, memory in enumerate(self.memory, 1)
         ]
         return "\n".join(lines) or book.render("memory_nothing", {})
 
@@ -294,7 +298,9 @@ class Harvester(SmartAgent):
         self.hands_over_to: str | None = None
         self.minutes_kept = Minutes()
         self._vectors = EmbeddedRelevance()
-        self.memory = MemoryStream(model.relevance if model.embedder is None else self._vectors)
+        self.memory: Stream = Stream(
+            relevance=model.relevance if model.embedder is None else self._vectors
+        )
         self._limit: tuple[int, date] | None = None
 
     @property
@@ -322,7 +328,7 @@ class Harvester(SmartAgent):
         model, today = self.model, first_day(self.model.month)
         memories = await self._recall([model.words["place"]], RECALLED, today)
         amount = Number(0, model.stock, integer=True, reasoning=free)
-        return await self.ask("act", amount, self.observe(today, memories=memories))
+        return await self.ask("act", amount, self.observe(today, memory=memories))
 
     async def communicate(self) -> Decision:
         """Say something to all, and name the next speaker if there is time left."""
@@ -330,7 +336,7 @@ class Harvester(SmartAgent):
         seen = self._listening()
         focus = [NOTHING, *seen.last_said(model.book, LAST_SAID)]
         memories = await self._recall(focus, RECALLED_IN_TALK, today)
-        said = await self.ask("communicate", UTTERANCE, replace(seen, memories=memories))
+        said = await self.ask("communicate", UTTERANCE, replace(seen, memory=memories))
         self.hands_over_to = None
         if self.position + 1 < model.turns:
             if said.valid:
@@ -379,7 +385,7 @@ class Harvester(SmartAgent):
         memories = await self._recall(focus, RECALLED, today)
         # Without a talk the reported harvests are among the memories.
         known = () if model.communication else tuple(model.catches)
-        seen = self.observe(today, memories=memories, catches=known)
+        seen = self.observe(today, memory=memories, catches=known)
         insights = await self.ask("reflect", THOUGHTS, seen)
         if insights.valid:
             for text in insights.value.split(SEPARATOR, INSIGHTS - 1):
@@ -457,7 +463,7 @@ class Harvester(SmartAgent):
             words = model.words
             focus = [words.render("embedded_focus", text=text) if text else text for text in focus]
             await embed(self, model.embedder, self.memory, self._vectors, focus, k, today)
-        return self.memory.retrieve(focus, k, today)
+        return self.memory.recall(focus, k, today)
 
     def _listening(self) -> CommonsView:
         """The knowledge of the harvester in the talk and just after it."""

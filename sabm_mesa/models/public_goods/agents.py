@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.agents.memory import newest
 from sabm_mesa.core.answers import Decision, Number, words
 from sabm_mesa.core.asks import Observation
 
@@ -152,7 +153,6 @@ class Player(SmartAgent):
         """The knowledge of the player at this moment."""
         model = self.model
         others = model.others_of(self)
-        first = 0 if model.memory is None else max(0, len(self.games) - model.memory)
         return PlayerView(
             name=self.name,
             partners=tuple(other.name for other in others if other.name),
@@ -161,7 +161,7 @@ class Player(SmartAgent):
             multiplier=model.multiplier,
             matching=model.matching,
             n_rounds=model.announced_rounds,
-            games=tuple(self.games[first:]),
+            games=newest(self.games, model.memory),
             party=self.agent_at_party,
             chats=self.chats,
             persona=self.persona,

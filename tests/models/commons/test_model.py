@@ -240,7 +240,7 @@ def test_the_newcomer() -> None:
     assert list(frame[frame["round"] == 0]["persona"]) == ["local"] * 4 + ["newcomer"]
     assert {agent for turn, agent, *_ in seen if turn < 3} == {1, 2, 3, 4}
     first = next(view for turn, agent, name, view in seen if agent == 5 and name == "act")
-    assert [each.text for each in first.memories] == [
+    assert [each.text for each in first.memory] == [
         "There are 100 tons of fish in the lake before this month's catch."
     ]
     assert first.day == date(2024, 4, 1)
