@@ -58,7 +58,7 @@ class Remembering(Protocol):
         """A memory of the same kind with nothing in it."""
 
     def recall(self) -> tuple[Any, ...]:
-        """What ``{memory}`` shows, oldest first."""
+        """The content of ``{memory}``, oldest first."""
 
 
 class _Ids(WeakKeyDictionary[Any, Iterator[int]]):

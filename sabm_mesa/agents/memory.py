@@ -1,4 +1,4 @@
-"""What agents remember: a window of the newest, or a stream from which the relevant is retrieved.
+"""Memories of agents: a window of the newest, or a stream from which the relevant is retrieved.
 
 An agent class declares its memory, and every agent has one of its own::
 

@@ -219,7 +219,7 @@ class PromptBook:
         return quoted(text, self._labels, tuple(names))
 
     def recalled(self, memory: Sequence[Any]) -> str:
-        """What an agent remembers, a line each, as ``{memory}`` shows it.
+        """The memories of an agent, a line each, as ``{memory}`` shows them.
 
         Args:
             memory: texts, or objects with a ``text``; those with a true ``own`` are words of the

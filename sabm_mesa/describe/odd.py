@@ -300,9 +300,12 @@ class _Writing:
         )
         for agent in self.agents:
             for cls in _observations_of(agent):
-                known = attributes(cls)
+                known, shared = attributes(cls, Observation), attributes(Observation)
+                unused = {"memory"} if agent.memory is None else set()
+                known = {n: text for n, text in shared.items() if n not in unused} | known
                 yield f"`{cls.__name__}`"
-                yield known | {each.name: "" for each in fields(cls) if each.name not in known}
+                others = (each.name for each in fields(cls) if each.name not in unused)
+                yield known | {name: "" for name in others if name not in known}
         informed = dict(_informed(self.subject.scenario))
         if informed:
             yield (

@@ -158,6 +158,7 @@ class CommonsView(Observation):
         communication: whether the harvesters talk.
         reported: whether everybody's harvest is made known.
         catches: the reported harvests of this month, where the prompt tells them.
+        memory: the retrieved memories, oldest first.
         talk: the messages of this month's talk so far.
         agreed_limit: the last agreed amount a person and month (units), while it is remembered.
         item: the memory to be rated; None in other questions.
