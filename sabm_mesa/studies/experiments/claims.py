@@ -573,7 +573,7 @@ def _stand_in(claim: Claim, plan: Plan) -> str:
 
 
 def _assumed(claim: Claim, plan: Plan) -> str:
-    """What the classical minds of a claim have built in that amounts to it; ``""`` if nothing."""
+    """The assumption of a claim, where its classical minds have it built in; else ``""``."""
     if not claim.assumption:
         return ""
     for name in (each for group in concerned(claim) for each in plan.experiment.members(group)):
