@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import count
 from random import Random
-from typing import Any, Protocol
-from weakref import WeakKeyDictionary
+from typing import Any, ClassVar, Protocol
 
 import mesa
 import numpy as np
 
 from sabm_mesa.core.answers import AnswerSpec, Decision, Format, Rung
-from sabm_mesa.core.asks import Ask, Key, Observation
+from sabm_mesa.core.asks import SCENARIO, Ask, Key, Observation
 from sabm_mesa.core.messages import Conversation, Message
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.streams import Entropy, agent_random, agent_rng, attempt_rng
@@ -61,13 +59,6 @@ class Remembering(Protocol):
         """The content of ``{memory}``, oldest first."""
 
 
-class _Ids(WeakKeyDictionary[Any, Iterator[int]]):
-    """Model → its next ids, for Mesa 3.3: Mesa's own table keeps every model for ever."""
-
-    def __getitem__(self, model: Any) -> Iterator[int]:
-        return self.setdefault(model, count(1))
-
-
 class SmartAgent(mesa.Agent):
     """An agent whose decisions come from a mind.
 
@@ -78,9 +69,16 @@ class SmartAgent(mesa.Agent):
     Args:
         model: the model, a `SmartModel`. A scenario's agent class says which: ``model: MyModel``.
 
+    Class attributes:
+        columns: column of the agent data → attribute, besides the model's `agent_columns`. In the
+            rows of agents of other classes it is empty.
+        classical_minds: name → behavioural model, made from its spec, besides those of the model.
+        scenario_prompt: the prompt entry that stands before every question.
+
     Attributes:
-        mind: its mind; set when the model is populated.
+        mind: its mind; set when the model is populated, or when the agent is born.
         persona: the name of the persona, ``"none"`` without one.
+        parent: the agent that it was born of, or None.
         position: the agent's place in the order of the phase under way, from 0.
         attempts: how often its mind was asked in the phase under way.
         memory: what it remembers. A class declares the kind, such as ``Remembers(last=5)``; each
@@ -90,11 +88,16 @@ class SmartAgent(mesa.Agent):
     model: Any
     mind: Mind
     memory: Any = None
-    _ids: Any = _Ids()
+    columns: ClassVar[Mapping[str, str]] = {}
+    classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {}
+    scenario_prompt: ClassVar[str] = SCENARIO
+    no_value: ClassVar[None] = None
+    """The value of a column that only agents of other classes have."""
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
         self.persona = "none"
+        self.parent: SmartAgent | None = None
         self.position = 0
         self.attempts = 0
         self._joined = getattr(model, "spoken", Conversation()).n_to_all  # it did not hear them
@@ -131,6 +134,11 @@ class SmartAgent(mesa.Agent):
             self._round, self._asked = self.model.round, ()
         self._phase = phase
         self.position, self.attempts = position, 0
+
+    @property
+    def class_name(self) -> str:
+        """The name of its class."""
+        return type(self).__name__
 
     @property
     def instant(self) -> bool:
@@ -200,6 +208,7 @@ class SmartAgent(mesa.Agent):
             paid=mind.paid,
             position=self.position,
             reading=model.reading,
+            scenario=self.scenario_prompt,
         )
         model.in_flight += 1
         try:

@@ -106,12 +106,13 @@ Workers = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Minds = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--minds",
         help="Who decides: classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL, "
         "llm:MODEL@NAME, gguf:FILE, py:FILE; several with their numbers: 'llm:a=5,fixed:0=1'. "
-        "classical by default.",
+        "Where there are several classes of agents once for each: CLASS/llm:a. classical by "
+        "default.",
         autocompletion=complete_minds,
     ),
 ]
@@ -170,7 +171,7 @@ class RunOptions(SettingOptions):
 
     def parameters(self, **others: Any) -> dict[str, Any]:
         """The parameters of the run, as `SettingOptions` has them, and its minds."""
-        return super().parameters(minds=self.minds, **others)
+        return super().parameters(minds="; ".join(self.minds or []) or None, **others)
 
 
 @dataclass(frozen=True)

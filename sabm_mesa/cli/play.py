@@ -24,6 +24,15 @@ def play(
     name: ScenarioName,
     *,
     setting: RunOptions,
+    as_: Annotated[
+        str,
+        typer.Option(
+            "--as",
+            metavar="CLASS",
+            help="Where there are several classes of agents the one that you belong to; the first "
+            "by default.",
+        ),
+    ] = "",
     seed: Annotated[int | None, typer.Option(min=0, help="Seed; drawn by default.")] = None,
     base_url: BaseURL = None,
     endpoints: EndpointsFile = None,
@@ -42,4 +51,4 @@ def play(
     isolation.apply()
     if line := isolation_of([others]):
         say(line, err=True)
-    take_seat(name, parameters, others=others, time_limit_s=time_limit, say=say)
+    take_seat(name, parameters, others=others, seats_of=as_, time_limit_s=time_limit, say=say)

@@ -156,7 +156,8 @@ def fork(
     *,
     set_: Settings = None,
     minds: Annotated[
-        str | None, typer.Option(help="Who decides from then on; as before by default.")
+        list[str] | None,
+        typer.Option(help="Who decides from then on; as before by default."),
     ] = None,
     condition: Annotated[
         str | None, typer.Option(help="Condition from then on; as before by default.")
@@ -177,7 +178,12 @@ def fork(
 
     new = parameters_from(
         set_ or [],
-        {"minds": minds, "condition": condition, "n_rounds": rounds, "prompts": prompts},
+        {
+            "minds": "; ".join(minds or []) or None,
+            "condition": condition,
+            "n_rounds": rounds,
+            "prompts": prompts,
+        },
     )
     if scenario is not None:
         registry.load(scenario)

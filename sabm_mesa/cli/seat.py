@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from sabm_mesa.core.answers import AnswerSpec, Choice, Number, Text
-from sabm_mesa.errors import RunError
+from sabm_mesa.errors import MindSpecError, RunError
 from sabm_mesa.minds.human import HUMAN, Question, Seat
 from sabm_mesa.models import registry
 from sabm_mesa.runs.game import Game, with_others
@@ -23,17 +23,20 @@ def play(
     name: str,
     parameters: Mapping[str, Any],
     *,
-    others: str | Mapping[str, int] = "classical",
+    others: str | Mapping[str, Any] = "classical",
+    seats_of: str = "",
     time_limit_s: float | None = None,
     say: Say = print,
     listen: Listen = input,
 ) -> Game:
-    """Let a person play at the first agent's seat, in the terminal.
+    """Let a person play at the first agent's seat, or the first of a class, in the terminal.
 
     Args:
         name: the name of the scenario.
         parameters: the parameters of the model, without the minds.
-        others: the minds of the other agents: one spec for all, or a mapping spec → number.
+        others: the minds of the other agents: one spec for all, a mapping spec → number, or a
+            mapping name of a class of agents → one of these.
+        seats_of: the class of the person's agent; the first one when empty.
         time_limit_s: seconds until an unanswered question is given up; None for no limit.
         say: shows a text.
         listen: shows a prompt and returns the line that is typed; raises EOFError at the end.
@@ -46,8 +49,13 @@ def play(
         RunError: when the game fails, or the person leaves it.
     """
     model = registry.load(name)
-    minds = with_others(model, parameters, others)
+    minds = with_others(model, parameters, others, seats_of=seats_of)
     game = Game(model, time_limit_s=time_limit_s, **{**parameters, "minds": minds})
+    if len(game.seats) > 1:
+        raise MindSpecError(
+            "There is one seat in the terminal: for more people open a game in the viewer (sabm "
+            "view)."
+        )
     (seat,) = game.seats.values()
     seat.take(HOLDER)
     say(f"{model.title}. You play agent {seat.agent} of {len(game.model.population)}.")

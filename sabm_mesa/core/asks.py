@@ -34,6 +34,8 @@ from sabm_mesa.core.usage import Usage
 
 TRUNCATED = " […]"
 """Marks a text that the model did not finish, or of which only the beginning is repeated."""
+SCENARIO = "scenario"
+"""The prompt entry that stands before every question, unless agents have one of their own."""
 REPEATED = 4000
 """Characters of a rejected answer that are sent back at most: each of them is paid for again."""
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
@@ -192,6 +194,7 @@ class Ask:
         paid: whether the mind is paid, so that every attempt has a stream of its own.
         position: the turn of the phase in which it is asked, from 0, as if all were one by one.
         reading: the highest rung of reading that may be taken.
+        scenario: the prompt entry that stands before every question to the agent.
 
     Attributes:
         rejected: (answer, reason) of the attempts so far that could not be used.
@@ -211,6 +214,7 @@ class Ask:
         "position",
         "reading",
         "rejected",
+        "scenario",
         "sent",
         "spec",
     )
@@ -228,8 +232,10 @@ class Ask:
         paid: bool = False,
         position: int = 0,
         reading: Rung = "unambiguous",
+        scenario: str = SCENARIO,
     ) -> None:
         self.reading: Rung = reading
+        self.scenario = scenario
         self.name, self.observation, self.spec = name, observation, spec
         self.position = position
         self.key, self.book, self.answer_format = key, book, answer_format
@@ -264,7 +270,7 @@ class Ask:
                 **self.observation.placeholders(self.book),
                 "form": self.book.form(self.spec, self.answer_format),
             }
-            texts = self.book.render("scenario", values), self.book.render(self.name, values)
+            texts = self.book.render(self.scenario, values), self.book.render(self.name, values)
             self._question = texts
         return self._question
 

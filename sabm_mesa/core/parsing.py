@@ -22,15 +22,36 @@ def parse_value(text: str) -> Any:
         return text
 
 
-def parse_minds(text: str) -> str | Mapping[str, int]:
+def parse_minds(text: str) -> str | Mapping[str, Any]:
     """Read the minds: one spec, ``spec=count,spec=count``, or a JSON object.
 
+    Minds of several classes of agents are ``CLASS/minds; CLASS/minds``.
+
     Raises:
-        MindSpecError: when one of several specs has no count.
+        MindSpecError: when one of several specs has no count, or a class is named twice.
     """
     if text.lstrip().startswith("{"):
-        found: dict[str, int] = parse_value(text.strip())
+        found: dict[str, Any] = parse_value(text.strip())
         return found
+    parts = [part.strip() for part in text.split(";")]
+    by_class: dict[str, Any] = {}
+    for part in parts:
+        name, slash, own = part.partition("/")
+        if not (slash and name.isidentifier() and own):
+            if not by_class and len(parts) == 1:
+                return _parse_population(text)
+            raise MindSpecError(
+                f"minds: {part!r} needs the form CLASS/MINDS, as in 'Buyer/llm:a; "
+                "Seller/llm:b=2,classical=4'.",
+                parameter="minds",
+            )
+        if name in by_class:
+            raise MindSpecError(f"minds: {name} is named twice.", parameter="minds")
+        by_class[name] = _parse_population(own)
+    return by_class
+
+
+def _parse_population(text: str) -> str | Mapping[str, int]:
     if "=" not in text and "," not in text:
         return text
     minds: dict[str, int] = {}

@@ -14,7 +14,8 @@ then an iterator, which is asked for the next agent once the decision before has
 
 An agent may act several times in its turn (`at_most`, `until`): each action is applied before the
 next one is decided. In a simultaneous phase all act, and then those that are not done act again.
-Before each action it is checked anew whether the agent takes part.
+Before each action it is checked anew whether the agent takes part. A decision that an agent made on
+the snapshot of a simultaneous phase is not applied when it has left the model since.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from sabm_mesa.core.parameters import check_choice, check_int
 from sabm_mesa.errors import ParameterError, RunError
 
 Order = str | Callable[[Any, list[Any]], Iterable[Any]]
-Who = Callable[[Any], Iterable[Any]]
+Who = type | Callable[[Any], Iterable[Any]]
 When = Callable[[Any], bool]
 Reach = Callable[[Any, Any], Iterable[Any]]
 Until = Callable[[Any, Any], bool]
@@ -76,8 +77,8 @@ class Phased(Protocol):
     current_turn: int
 
     @property
-    def agents(self) -> Iterable[Any]:
-        """The agents."""
+    def agents(self) -> Collection[Any]:
+        """The agents that are in the model, in the order of their ids."""
 
 
 SIMULTANEOUS, SHUFFLED, FIXED = "simultaneous", "shuffled", "fixed"
@@ -98,8 +99,9 @@ class Phase:
             agent once the decision before has been applied, until it ends; an agent may have
             several turns, and there are neither `turns` nor a `reach`.
         when: whether the phase takes place in this round; always, when None.
-        who: the agents that take part; all, when None. It is evaluated when the phase starts, and
-            again before each action: an agent that left meanwhile, or the model, is not asked.
+        who: the agents that take part: a class of agents, or a callable ``(model) -> agents``; all
+            that have the method, when None. It is evaluated when the phase starts, and again before
+            each action: an agent that left meanwhile, or the model, is not asked.
         reach: the agents whose state an agent observes or changes in this phase, in all actions of
             its turn, such as the hearers of what it says; everybody, when None. It is evaluated
             when the phase starts.
@@ -187,7 +189,7 @@ async def run_phase(model: Phased, phase: Phase) -> int:
     """
     if phase.when is not None and not phase.when(model):
         return 0
-    agents: list[Deciding] = list(_taking_part(model, phase))
+    agents = _taking_part(model, phase)
     part = _Part(model, phase, agents)
     if phase.order == SIMULTANEOUS:
         return await _simultaneous(agents, part)
@@ -198,11 +200,6 @@ async def run_phase(model: Phased, phase: Phase) -> int:
     if phase.reach is None or all(agent.instant for agent in agents):
         return await _one_by_one(turns, part)
     return await _within_reach(model, phase, turns, part)
-
-
-def _taking_part(model: Phased, phase: Phase) -> Iterable[Any]:
-    """The agents that take part in a phase as things are now."""
-    return model.agents if phase.who is None else phase.who(model)
 
 
 class _Part:
@@ -220,14 +217,18 @@ class _Part:
         self._apply = getattr(model, f"after_{phase.name}")
         self._places = {agent: place for place, agent in enumerate(agents)}
 
+    def has(self, agent: Deciding) -> bool:
+        """Whether an agent is in the model."""
+        return agent in self._model.agents
+
     def includes(self, agent: Deciding) -> bool:
         """Whether an agent takes part as things are now."""
-        there: Any = self._model.agents
-        if agent not in there:
+        if not self.has(agent):
             return False
-        now: Any = _taking_part(self._model, self._phase)
-        if now is there:
+        who = self._phase.who
+        if who is None or isinstance(who, type):  # it is as it was when the phase started
             return True
+        now: Any = who(self._model)
         if isinstance(now, list):  # mostly nobody has left, and the agent stands where it stood
             place = self._places.get(agent, len(now))
             if place < len(now) and now[place] is agent:
@@ -261,6 +262,19 @@ class _Part:
             if self.is_done(agent):
                 break
         return attempts
+
+
+def _taking_part(model: Phased, phase: Phase) -> list[Deciding]:
+    agents: Iterable[Any] = model.agents
+    if phase.who is None:
+        # Plain agents of Mesa have no mind, and no method `begin`.
+        agents = (a for a in agents if hasattr(a, phase.name) and hasattr(a, "begin"))
+    elif isinstance(phase.who, type):
+        kind = phase.who
+        agents = (agent for agent in agents if isinstance(agent, kind))
+    else:
+        agents = phase.who(model)
+    return list(agents)
 
 
 def _in_order(
@@ -310,7 +324,8 @@ async def _simultaneous(agents: list[Deciding], part: _Part) -> int:
         else:
             decided = await _all([getattr(agent, part.name)() for agent in acting])
         for (agent, position), decision in zip(positions.items(), decided, strict=True):
-            part.apply(agent, decision, position)
+            if part.has(agent):
+                part.apply(agent, decision, position)
         chain += max((agent.attempts for agent in acting), default=0)
         if action_ + 1 < part.at_most:
             acting = {

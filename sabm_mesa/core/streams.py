@@ -1,8 +1,8 @@
 """Random streams: all that is drawn in a run comes from its seed.
 
 A model draws from its own generator. Each agent has a stream that is derived from the seed and the
-id of the agent; each attempt at a question that is paid for has one that is derived from the seed
-and the place of the question in the run.
+id of the agent, and another one for its birth; each attempt at a question that is paid for has one
+that is derived from the seed and the place of the question in the run.
 """
 
 from __future__ import annotations
@@ -65,6 +65,16 @@ def agent_random(seed: Entropy, agent: int) -> Random:
         agent: the id of the agent.
     """
     return Random(f"{seed}/{agent}")
+
+
+def birth_rng(seed: Entropy, agent: int) -> np.random.Generator:
+    """The stream from which an agent that is born draws its mind and persona.
+
+    Args:
+        seed: the seed of the run.
+        agent: the id of the agent.
+    """
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(agent, 0)))
 
 
 def attempt_rng(seed: Entropy, key: Key, attempt: int) -> np.random.Generator:

@@ -11,6 +11,7 @@ from sabm_mesa.core.parameters import bind
 from sabm_mesa.describe.texts import in_figures
 from sabm_mesa.minds.base import ClassicalMind
 from sabm_mesa.minds.human import HUMAN
+from sabm_mesa.minds.specs import map_minds
 from sabm_mesa.recording.statistics import mended_requests
 from sabm_mesa.recording.store import versions
 
@@ -77,12 +78,24 @@ def of_scenario(model: type[SmartModel], parameters: Mapping[str, Any]) -> Subje
     }  # as in an estimate of costs, parameters that need a server are left out
     if "minds" in parameters:
         instead["minds"] = _named(parameters["minds"])
-    elif "default" not in model.classical_minds:
-        instead["minds"] = _Named(NOT_GIVEN)
+    elif lacking := _without_classical(model, {"rng": 0, **parameters, **instead}):
+        instead["minds"] = lacking
     settled = {"rng": 0, **parameters, **instead}  # a description must not depend on chance
     built = model(**settled, recording=False)
     shown = bind(model, parameters)
     return Subject(built, shown, minds=[built.minds_in_use()])
+
+
+def _without_classical(model: type[SmartModel], parameters: Mapping[str, Any]) -> Any:
+    """The minds of a scenario whose agents, or some classes of them, have no classical mind."""
+    if "default" in model.classical_minds:
+        return None
+    trial = model(**{**parameters, "minds": _Named(NOT_GIVEN), "recording": False})
+    known = trial.agent_classes()
+    lacking = [each for each in known if "default" not in trial.classical_of(each)]
+    if len(lacking) == len(known):
+        return _Named(NOT_GIVEN)
+    return {each.__name__: _Named(NOT_GIVEN) for each in lacking}
 
 
 def of_recording(path: Any, runs: Sequence[int] | None = None) -> Subject:
@@ -193,8 +206,4 @@ def _named(minds: Any) -> Any:
         kind, _, rest = spec.partition(":") if isinstance(spec, str) else ("", "", "")
         return _Named(spec) if spec == HUMAN or (kind in NOT_MADE and rest) else spec
 
-    if isinstance(minds, Mapping):
-        return {named(spec): count for spec, count in minds.items()}
-    if isinstance(minds, Sequence) and not isinstance(minds, str):
-        return [named(spec) for spec in minds]
-    return named(minds)
+    return map_minds(minds, named)

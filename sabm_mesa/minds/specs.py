@@ -16,7 +16,8 @@ spec                              the mind
 ================================  ==============================================================
 
 A population is given as one spec for all, as a mapping spec → count, or as a list with one spec
-an agent. A mind object (such as `ScriptedMind`) may stand wherever a spec may.
+an agent. Where a model has several classes of agents, a mapping name of the class → population
+gives each its own. A mind object (such as `ScriptedMind`) may stand wherever a spec may.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.errors import MindSpecError, UnknownName, about
@@ -38,10 +41,13 @@ from sabm_mesa.minds.scripted import FixedMind
 from sabm_mesa.recording.replaying import ReplayRecorder
 
 MindSpec = str | Mind
-Minds = MindSpec | Mapping[MindSpec, int] | Sequence[MindSpec]
+Population = MindSpec | Mapping[MindSpec, int] | Sequence[MindSpec]
+Minds = Population | Mapping[str, Population]
 MindMaker = Callable[[SmartAgent], Mind]
 """Gives an agent its mind."""
 
+CLASSICAL = "classical"
+"""The spec of the minds where none are named."""
 FILE = "py:"
 """How the spec of a mind in a Python file begins."""
 _FORMS = (
@@ -58,14 +64,13 @@ def check_forms(minds: Minds, known: Iterable[str]) -> None:
     """Check that specs can be read, before anything else is done.
 
     Args:
-        minds: one for all, a mapping → count, or a sequence.
+        minds: the minds of a run.
         known: specs of the user's own minds in a recording.
 
     Raises:
         MindSpecError: for a spec that cannot be read.
     """
-    specs = by_spec(minds)
-    for spec in [specs] if isinstance(specs, str) else specs:
+    for spec in map(name_of, named_in(minds)):
         kind, _, rest = spec.partition(":")
         readable = kind == "classical" or (kind in {"fixed", "gguf", "llm", "py"} and rest)
         if not readable and spec not in {*known, *objects_by_spec(minds)}:
@@ -131,13 +136,12 @@ def files_of(minds: Minds) -> dict[str, str]:
     """Spec → SHA-256 of the file, for the minds of a population that come from files.
 
     Args:
-        minds: one for all, a mapping → count, or a sequence.
+        minds: the minds of a run.
 
     Raises:
         MindSpecError: when a file cannot be read.
     """
-    specs = by_spec(minds)
-    named = {spec for spec in ([specs] if isinstance(specs, str) else specs) if is_file(spec)}
+    named = {spec for spec in map(name_of, named_in(minds)) if is_file(spec)}
     if not named:
         return {}
     from sabm_mesa.minds.files.mind import digest, read
@@ -146,6 +150,100 @@ def files_of(minds: Minds) -> dict[str, str]:
 
 
 # Populations
+
+
+def is_by_class(given: Any) -> bool:
+    """Whether minds or personas are given for each class of agents.
+
+    Args:
+        given: the minds or personas of a run: a mapping is by class when a name has no count.
+    """
+    return isinstance(given, Mapping) and any(
+        isinstance(name, str) and name.isidentifier() and not isinstance(own, int | float | None)
+        for name, own in given.items()
+    )
+
+
+def given_for(agents: str, given: Any, default: str) -> Any:
+    """The minds or personas of a class of agents.
+
+    Args:
+        agents: the name of the class.
+        given: the minds or personas of a run.
+        default: those of a class that they do not name.
+    """
+    return given.get(agents, default) if is_by_class(given) else given
+
+
+def named_in(minds: Any) -> list[Any]:
+    """All minds that are named: those of each class, and each of several.
+
+    Args:
+        minds: the minds of a run.
+    """
+    if is_by_class(minds):
+        return [each for own in minds.values() for each in named_in(own)]
+    if isinstance(minds, Mapping) or (isinstance(minds, Sequence) and not isinstance(minds, str)):
+        return list(minds)
+    return [minds]
+
+
+def map_minds(minds: Any, change: Callable[[Any], Any]) -> Any:
+    """The same minds, each of them changed.
+
+    Args:
+        minds: the minds of a run.
+        change: returns a mind in place of another.
+    """
+    if is_by_class(minds):
+        return {name: map_minds(own, change) for name, own in minds.items()}
+    if isinstance(minds, Mapping):
+        counts: dict[Any, int] = {}
+        for mind, count in minds.items():
+            changed = change(mind)
+            counts[changed] = counts.get(changed, 0) + count
+        return counts
+    if isinstance(minds, Sequence) and not isinstance(minds, str):
+        return [change(mind) for mind in minds]
+    return change(minds)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """The options that agents which are born draw from, each with its weight.
+
+    Attributes:
+        options: the options.
+        weights: their weights, 0 or more; all alike when they are all 0.
+    """
+
+    options: Sequence[Any]
+    weights: Sequence[int]
+
+    @classmethod
+    def of(cls, given: Any, leave_out: Callable[[Any], bool] = lambda _: False) -> Shares:
+        """The shares of minds or personas as they are given for agents of one class.
+
+        Args:
+            given: one for all, a mapping → count, or a sequence.
+            leave_out: whether an option is left out.
+        """
+        counts: Any = [(given, 1)]
+        if isinstance(given, Mapping):
+            counts = list(given.items())
+        elif isinstance(given, Sequence) and not isinstance(given, str):
+            counts = [(each, 1) for each in given]
+        kept = [(each, n) for each, n in counts if not leave_out(each)]
+        return cls([each for each, _ in kept], [n for _, n in kept])
+
+    def draw(self, rng: np.random.Generator) -> Any:
+        """Draw an option; one number is drawn, however many options there are.
+
+        Args:
+            rng: the stream.
+        """
+        total = np.cumsum(self.weights if any(self.weights) else [1] * len(self.options))
+        return self.options[int(np.searchsorted(total, rng.random() * total[-1], side="right"))]
 
 
 def assign(what: str, given: Any, n: int) -> list[Any]:
@@ -181,30 +279,22 @@ def assign(what: str, given: Any, n: int) -> list[Any]:
 
 
 def by_spec(minds: Minds) -> Any:
-    """The same population with the specs of mind objects in their place, as it is recorded."""
-    if isinstance(minds, Mapping):
-        counts: dict[str, int] = {}
-        for mind, count in minds.items():
-            counts[name_of(mind)] = counts.get(name_of(mind), 0) + count
-        return counts
-    if isinstance(minds, Sequence) and not isinstance(minds, str):
-        return [name_of(mind) for mind in minds]
-    return name_of(minds)
+    """The same minds with the specs of mind objects in their place, as they are recorded."""
+    return map_minds(minds, name_of)
 
 
 @about("minds")
 def check_specs(minds: Minds) -> None:
-    """Check that a recording can tell the minds of a population apart by their specs.
+    """Check that a recording can tell the minds of a run apart by their specs.
 
     Args:
-        minds: one for all, a mapping → count, or a sequence.
+        minds: the minds of the run.
 
     Raises:
         MindSpecError: when two different mind objects, or one and a spec, have the same spec.
     """
-    several: Any = minds if isinstance(minds, Mapping | Sequence) else [minds]
     known: dict[str, Any] = {}
-    for mind in [minds] if isinstance(minds, str) else several:
+    for mind in named_in(minds):
         other = known.setdefault(name_of(mind), mind)
         if other is not mind and other != mind:
             raise MindSpecError(
@@ -214,14 +304,12 @@ def check_specs(minds: Minds) -> None:
 
 
 def objects_by_spec(minds: Minds) -> dict[str, Mind]:
-    """The mind objects of a population by their specs.
+    """The mind objects among the minds of a run by their specs.
 
     Args:
-        minds: one for all, a mapping → count, or a sequence.
+        minds: the minds of the run.
     """
-    if isinstance(minds, str) or not isinstance(minds, Mapping | Sequence):
-        minds = [minds]
-    return {name_of(mind): mind for mind in minds if not isinstance(mind, str)}
+    return {name_of(mind): mind for mind in named_in(minds) if not isinstance(mind, str)}
 
 
 def describe_minds(minds: Mapping[str, int]) -> str:
@@ -241,13 +329,22 @@ def describe_deciders(minds: Mapping[str, int], forks: Sequence[Mapping[str, Any
     words = describe_minds(minds)
     for fork in forks:
         if "minds" in fork["set"]:
-            new = fork["set"]["minds"]
-            if isinstance(new, str):
-                new = {new: 1}
-            elif not isinstance(new, Mapping):
-                new = Counter(new)
-            words = f"{words} up to round {fork['at'] - 1}, then {describe_minds(new)}"
+            new = describe_given(fork["set"]["minds"])
+            words = f"{words} up to round {fork['at'] - 1}, then {new}"
     return words
+
+
+def describe_given(minds: Any) -> str:
+    """The minds of a run, as they were given, in a few words.
+
+    Args:
+        minds: the minds by their specs.
+    """
+    if is_by_class(minds):
+        return "; ".join(f"{name}: {describe_given(own)}" for name, own in minds.items())
+    if isinstance(minds, str):
+        return minds
+    return describe_minds(minds if isinstance(minds, Mapping) else Counter(minds))
 
 
 # Making minds
@@ -260,7 +357,8 @@ class MindContext:
     Attributes:
         scenario: the name of the scenario.
         module: the module of its model class.
-        classical: name → classical mind of the scenario, made from its spec.
+        agents: the name of the class of the agents.
+        classical: name → classical mind of these agents, made from its spec.
         settings: how language models are asked.
         connection: how the endpoints of language models are reached; the defaults when None.
         together: the phases in which all agents are asked at once.
@@ -269,6 +367,7 @@ class MindContext:
 
     scenario: str = ""
     module: str = ""
+    agents: str = ""
     classical: Mapping[str, Callable[[str], Mind]] = field(default_factory=dict)
     settings: LLMSettings = field(default_factory=LLMSettings)
     connection: Connection | None = None
@@ -282,11 +381,11 @@ class MindContext:
 
 
 @about("minds")
-def mind_makers(specs: Iterable[MindSpec], context: MindContext) -> list[MindMaker]:
-    """For each agent the function that gives it its mind; what can be shared is shared.
+def mind_maker(spec: MindSpec, context: MindContext) -> MindMaker:
+    """The function that gives an agent its mind; what can be shared is shared by all its agents.
 
     Args:
-        specs: the spec of each agent's mind.
+        spec: the spec of the mind.
         context: the data from which the minds are made.
 
     Raises:
@@ -294,18 +393,6 @@ def mind_makers(specs: Iterable[MindSpec], context: MindContext) -> list[MindMak
         UnknownName: for a classical mind that the scenario does not have.
         LLMError: for a language model that cannot be set up.
     """
-    made: dict[object, MindMaker] = {}
-    makers = []
-    for spec in specs:
-        # A mind object need not be hashable, so its identity stands for it.
-        name = spec if isinstance(spec, str) else id(spec)
-        if name not in made:
-            made[name] = _maker(spec, context)
-        makers.append(made[name])
-    return makers
-
-
-def _maker(spec: MindSpec, context: MindContext) -> MindMaker:
     if context.replaying is None:
         return _live_maker(spec, context)
     return _recorded_maker(name_of(spec), context.replaying, context)
@@ -371,13 +458,19 @@ def _classical(name: str, context: MindContext) -> MindMaker:
     if name not in context.classical:
         if not context.classical:
             raise MindSpecError(
-                f"The scenario {context.scenario} has no classical mind (class attribute "
-                "`classical_minds`): name other minds, such as --minds llm:MODEL or fixed:VALUE."
+                f"The scenario {context.scenario} has no classical mind{_for(context)} (class "
+                "attribute `classical_minds`): name other minds, such as --minds llm:MODEL or "
+                "fixed:VALUE."
             )
-        raise UnknownName(f"classical mind of {context.scenario}", name, context.classical)
+        kind = f"classical mind of {context.scenario}{_for(context)}"
+        raise UnknownName(kind, name, context.classical)
     make = context.classical[name]
     spec = "classical" if name == "default" else f"classical:{name}"
     return lambda _agent: as_mind(make(spec))
+
+
+def _for(context: MindContext) -> str:
+    return f" for a {context.agents}" if context.agents else ""
 
 
 def _language_model(spec: str, rest: str, context: MindContext) -> LLMMind:

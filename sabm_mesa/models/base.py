@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, overload
 
 import mesa
 import numpy as np
@@ -27,18 +28,20 @@ from sabm_mesa.core.messages import Conversation, Message
 from sabm_mesa.core.parameters import bind, check_int, checking, whole_signature
 from sabm_mesa.core.prompts import NO_PERSONA, PromptBook
 from sabm_mesa.core.scheduler import SIMULTANEOUS, Phase, run_phase
-from sabm_mesa.core.streams import Seed, entropy
+from sabm_mesa.core.streams import Seed, birth_rng, entropy
 from sabm_mesa.core.usage import NO_FAILURES, Failures, Usage
 from sabm_mesa.errors import (
     RunError,
     SabmError,
     UnknownName,
     UsageError,
+    about,
     error_message,
     format_user_error,
 )
 from sabm_mesa.llm import Connection
-from sabm_mesa.minds.base import Mind
+from sabm_mesa.minds.base import Mind, name_of
+from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.llm import (
     SAMPLING,
     Effort,
@@ -49,13 +52,19 @@ from sabm_mesa.minds.llm import (
     TopP,
 )
 from sabm_mesa.minds.specs import (
+    CLASSICAL,
     MindContext,
+    MindMaker,
     Minds,
+    MindSpec,
+    Shares,
     assign,
     by_spec,
     check_specs,
+    given_for,
+    is_by_class,
     language_model,
-    mind_makers,
+    mind_maker,
 )
 from sabm_mesa.models.declarations import BuildsOn, MessageMeasure
 from sabm_mesa.recording import NoRecording, Recorder, RunHeader
@@ -63,7 +72,7 @@ from sabm_mesa.recording.replaying import ReplayRecorder
 from sabm_mesa.recording.store import versions
 from sabm_mesa.recording.writing import Where, check_where, is_recorded, open_recorder
 
-Personas = str | Mapping[str, int] | Sequence[str] | None
+Personas = str | Mapping[str, Any] | Sequence[str] | None
 A = TypeVar("A", bound=SmartAgent)
 
 OF_PROMPTS = frozenset({"condition", "variant", "prompts", "personas"})
@@ -81,6 +90,7 @@ _ITS_OWN = frozenset({
     "llm_settings", "playing", "population", "recorder", "rng", "round", "spoken", "total", "usage",
 })  # fmt: skip
 """Attributes of a model that its run needs, and that no scenario sets."""
+_NUMBER = "the number of agents"
 
 
 class SmartModel(mesa.Model):
@@ -88,16 +98,20 @@ class SmartModel(mesa.Model):
 
     A scenario sets the class attributes, makes its agents with `populate`, applies decisions in
     ``after_PHASE(agent, decision)`` and ends a round in `update`: the only places that change the
-    world. Given the same answers a run is bit-identical, whatever the latencies are: all
-    randomness comes from the model's `rng` and from the agents' own streams.
+    world. Agents come with `born` and leave with their method `remove` there, in any round. Plain
+    agents of Mesa may live in the same model: they have neither minds nor columns. Given the same
+    answers a run is bit-identical, whatever the latencies are: all randomness comes from the
+    model's `rng` and from the agents' own streams.
 
     Args:
         n_rounds: rounds of a run at most.
         condition: the condition: a named setting of the prompts.
         personas: one persona for all; a mapping persona → number of agents, spread in random
-            order; or a sequence with one an agent.
+            order; or a sequence with one an agent. With several classes of agents also a mapping
+            name of the class → any of these.
         minds: one mind spec for all; a mapping spec → number of agents, in the order of their
-            ids; or a sequence with one an agent.
+            ids; or a sequence with one an agent. With several classes of agents also a mapping
+            name of the class → any of these; a class that is not named has ``"classical"``.
         rng: the seed. A run without one draws a seed and keeps it in `entropy`.
         variant: the wording of the prompts.
         prompts: a user's own prompt file, or None.
@@ -127,7 +141,8 @@ class SmartModel(mesa.Model):
         prompt_file: the path of its prompts.
         phases: the phases of a round, in their order.
         model_columns: column of the model data → attribute of the model.
-        agent_columns: column of the agent data → attribute of the agents.
+        agent_columns: column of the agent data → attribute of the agents, of all classes; a class
+            of agents may have `columns` of its own.
         changeable: parameters of its own that can change during a run.
         plots: the module with its plots, or ``""``.
         page: the module with its `ScenarioPage` as ``PAGE``, or ``""``.
@@ -224,6 +239,7 @@ class SmartModel(mesa.Model):
         recording: Where = None,
     ) -> None:
         self.entropy = entropy(rng)
+        self.agent_id_counter = 1
         seed = self.entropy[0] if len(self.entropy) == 1 else list(self.entropy)
         super().__init__(rng=seed)
         self._seed_streams(seed)
@@ -251,6 +267,9 @@ class SmartModel(mesa.Model):
         self.recorder: Recorder = NoRecording()
         self.population: list[SmartAgent] = []
         self._minds, self._personas = minds, NO_PERSONA if personas is None else personas
+        self._shares: dict[type[SmartAgent], tuple[Shares, Shares]] = {}
+        self._makers: dict[tuple[type[SmartAgent], Any], MindMaker] = {}
+        self._named: dict[SmartAgent, MindSpec] = {}
         self._begun, self._scope = False, engine.Scope()
         self.spoken, self._stage, self.current_turn = Conversation(), 0, 0
         self.datacollector = RoundCollector(self.columns(), self.agent_columns)
@@ -263,43 +282,196 @@ class SmartModel(mesa.Model):
             seed = int(self.rng.integers(np.iinfo(np.int32).max))
         self.random.seed(seed)
 
-    def populate(self, agent_class: type[A], n: int, *args: Any) -> list[A]:
+    def register_agent(self, agent: Any) -> None:
+        """Enter an agent into the model and give it the next free id (Mesa calls it).
+
+        Mesa before 3.5 numbers agents in a table outside the model: it would keep every model for
+        ever, and a copy through pickle would begin at 1 again.
+        """
+        if (ids := getattr(mesa.Agent, "_ids", None)) is not None:
+            ids.pop(self, None)
+            agent.unique_id = self.agent_id_counter
+            self.agent_id_counter += 1
+        super().register_agent(agent)  # type: ignore[no-untyped-call]  # Mesa does not annotate it
+
+    @overload
+    def populate(self, agents: type[A], n: int, *args: Any) -> list[A]: ...
+
+    @overload
+    def populate(self, agents: Mapping[type[SmartAgent], int], n: None = None) -> list[Any]: ...
+
+    def populate(self, agents: Any, n: int | None = None, *args: Any) -> list[Any]:
         """Make agents and give each its mind and persona.
 
         Personas that are given by their counts are spread in random order, so that they do not
         coincide with the minds.
 
         Args:
-            agent_class: the class of the agents.
-            n: the number of agents.
+            agents: the class of the agents; or a mapping class → number of agents, 0 for one whose
+                agents are only born later.
+            n: the number of agents of the one class.
             args: arguments of their constructor besides the model.
 
         Returns:
-            The agents in the order of their ids.
+            The agents in the order of their ids; of a mapping one such list for each class.
 
         Raises:
-            ParameterError: for `n` that is no whole number from 1 on.
-            MindSpecError: when the counts of minds or personas do not add up to `n`.
+            ParameterError: for a number of agents that is no whole number, or none at all.
+            MindSpecError: when the counts of minds or personas do not add up to it.
             UnknownName: for a classical mind or persona that does not exist.
         """
         if "_made" not in vars(self):
             raise UsageError(
                 f"{type(self).__name__}.__init__ has to call super().__init__(**settings) first."
             )
-        n = check_int("the number of agents", n, 1)
-        makers = mind_makers(assign("minds", self._minds, n), self.mind_context)
-        personas = assign("personas", self._personas, n)
+        several = isinstance(agents, Mapping)
+        numbers: dict[type[SmartAgent], int] = dict(agents if several else {agents: n})
+        for each, number in numbers.items():
+            what = f"the number of agents of the class {each.__name__}" if several else _NUMBER
+            numbers[each] = check_int(what, number, 0 if several else 1)
+        total = check_int(_NUMBER, sum(numbers.values()), 1)
+        for each in numbers:
+            self._declare(each)
+        minds = self._spread("minds", self._minds, numbers, CLASSICAL)
+        personas = self._spread("personas", self._personas, numbers, NO_PERSONA)
         for persona in set(personas):
             self.book.persona(persona)
-        if isinstance(self._personas, Mapping):
-            personas = [personas[i] for i in self.rng.permutation(n)]
-        with engine.relaxed_gc(n):
-            agents = [agent_class(self, *args) for _ in range(n)]
-        for agent, maker, persona in zip(agents, makers, personas, strict=True):
-            agent.persona = persona
-            agent.mind = maker(agent)
-        self.population += agents
-        return agents
+        kinds = [each for each, number in numbers.items() for _ in range(number)]
+        makers = [self._maker(each, mind) for each, mind in zip(kinds, minds, strict=True)]
+        with engine.relaxed_gc(total):
+            made = [each(self, *args) for each in kinds]
+        for agent, mind, maker, persona in zip(made, minds, makers, personas, strict=True):
+            self._join(agent, mind, maker, persona)
+        if not several:
+            return made
+        return [[agent for agent in made if type(agent) is each] for each in numbers]
+
+    def born(self, agent_class: type[A], *args: Any, of: SmartAgent | None = None) -> A:
+        """Make an agent during the run, with the next free id; its first phase is the next one.
+
+        It has the mind and the persona of its parent. Without a parent it draws them: the counts of
+        minds and personas are the shares. People have no children at seats: a child of a person
+        draws its mind too, from those of its class that are no people.
+
+        Args:
+            agent_class: its class, one of those of `populate`.
+            args: arguments of its constructor besides the model.
+            of: its parent.
+
+        Returns:
+            The agent.
+
+        Raises:
+            UsageError: for a class that `populate` does not name, or a mind that agents of this
+                class cannot have.
+        """
+        if agent_class not in self._shares:
+            raise UsageError(
+                f"A {agent_class.__name__} is born, and populate does not name the class: give the "
+                f"number there, as in self.populate({{{agent_class.__name__}: 0, …}})."
+            )
+        agent = agent_class(self, *args)
+        agent.parent = of
+        parent = None if of is None else (self._named[of], of.persona)
+        mind, persona = self._of_newborn(agent, parent)
+        self._join(agent, mind, self._maker(agent_class, mind), persona)
+        return agent
+
+    def _declare(self, agent_class: type[SmartAgent]) -> None:
+        """Add a class of agents: its columns, and what its newborns draw from."""
+        if agent_class in self._shares:
+            return
+        minds = given_for(agent_class.__name__, self._minds, CLASSICAL)
+        personas = given_for(agent_class.__name__, self._personas, NO_PERSONA)
+        no_people = Shares.of(minds, leave_out=lambda mind: name_of(mind) == HUMAN)
+        self._shares[agent_class] = no_people, Shares.of(personas)
+        self.datacollector.add_class(agent_class)
+
+    def _spread(
+        self, what: str, given: Any, numbers: Mapping[type[SmartAgent], int], default: str
+    ) -> list[Any]:
+        """Spread minds or personas over new agents, in the order of their ids."""
+        if not is_by_class(given):
+            return self._spread_over(what, what, given, sum(numbers.values()))
+        spread = []
+        for each, n in numbers.items():
+            if n:
+                own = given_for(each.__name__, given, default)
+                spread += self._spread_over(what, f"{what} of {each.__name__}", own, n)
+        return spread
+
+    def _spread_over(self, what: str, words: str, given: Any, n: int) -> list[Any]:
+        with about(what):
+            spread = assign(words, given, n)
+        if what == "personas" and isinstance(given, Mapping):
+            return [spread[i] for i in self.rng.permutation(n)]
+        return spread
+
+    def _join(self, agent: SmartAgent, mind: MindSpec, maker: MindMaker, persona: str) -> None:
+        self._named[agent], agent.persona = mind, persona
+        agent.mind = maker(agent)
+        self.population.append(agent)
+
+    def _of_newborn(
+        self, agent: SmartAgent, parent: tuple[MindSpec, str] | None
+    ) -> tuple[MindSpec, str]:
+        """The mind and persona of an agent that is born: as of its parent, or drawn."""
+        minds, personas = self._shares[type(agent)]
+        rng = birth_rng(self.entropy, agent.unique_id)
+        mind, persona = parent or (HUMAN, personas.draw(rng))
+        if name_of(mind) != HUMAN:
+            return mind, persona
+        return (minds.draw(rng) if minds.options else CLASSICAL), persona
+
+    def _maker(self, agent_class: type[SmartAgent], mind: MindSpec) -> MindMaker:
+        """The function that gives agents of a class a mind, made once."""
+        # A mind object need not be hashable, so its identity stands for it.
+        place = agent_class, mind if isinstance(mind, str) else id(mind)
+        if place not in self._makers:
+            name = agent_class.__name__ if len(self._shares) > 1 else ""
+            classical = self.classical_of(agent_class)
+            context = replace(self.mind_context, classical=classical, agents=name)
+            self._makers[place] = mind_maker(mind, context)
+        return self._makers[place]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state without the functions that make minds: a copy makes its own."""
+        return {**vars(self), "_makers": {}, "_made": {}}
+
+    def agent_classes(self) -> list[type[SmartAgent]]:
+        """The classes of agents with minds, in the order of `populate`."""
+        return list(self._shares)
+
+    def agent_of_id(self, unique_id: int) -> SmartAgent:
+        """An agent with a mind, also one that has left the model.
+
+        Args:
+            unique_id: its id.
+
+        Raises:
+            KeyError: when there is none.
+        """
+        place = bisect_left(self.population, unique_id, key=attrgetter("unique_id"))
+        found = self.population[place : place + 1]
+        if not found or found[0].unique_id != unique_id:
+            raise KeyError(unique_id)
+        return found[0]
+
+    def classical_of(self, agent_class: type[SmartAgent]) -> Mapping[str, Callable[[str], Mind]]:
+        """The classical minds of agents of a class: name → behavioural model.
+
+        Args:
+            agent_class: the class.
+        """
+        return {**self.classical_minds, **agent_class.classical_minds}
+
+    def columns_of(self, agent_class: type[SmartAgent]) -> Mapping[str, str]:
+        """The columns of agents of a class: column → attribute.
+
+        Args:
+            agent_class: the class.
+        """
+        return {**self.agent_columns, **agent_class.columns}
 
     def begin_round(self) -> None:
         """Change the world before any agent is asked. A scenario may override it."""
@@ -429,6 +601,12 @@ class SmartModel(mesa.Model):
             )
         if not self.population:
             raise UsageError(f"{name} has no agents: make them with self.populate(…).")
+        known = [each.__name__ for each in self._shares]
+        all_given: dict[str, Any] = {"minds": self._minds, "personas": self._personas}
+        for what, given in all_given.items():
+            for each in given if is_by_class(given) else ():
+                if each not in known:
+                    raise UnknownName(f"class of agents of {name}", each, known, parameter=what)
         if alone := [a for a in self.agents if isinstance(a, SmartAgent) and "mind" not in vars(a)]:
             raise UsageError(
                 f"An agent of the class {type(alone[0]).__name__} has no mind: make it with "
@@ -444,7 +622,7 @@ class SmartModel(mesa.Model):
         self._check_phases()
 
     def _check_phases(self) -> None:
-        name, kinds = type(self).__name__, set(map(type, self.population))
+        name, kinds = type(self).__name__, set(self._shares)
         for phase in self.phases:
             if not callable(getattr(self, f"after_{phase.name}", None)):
                 raise UsageError(
@@ -666,12 +844,24 @@ class SmartModel(mesa.Model):
             setattr(self, name, getattr(clone, name))
         if changed & OF_PROMPTS:
             self.book = clone.book
-        for agent, other in zip(self.population, clone.population, strict=True):
+        at_first = {agent.unique_id: agent for agent in clone.population}
+        after: dict[SmartAgent, tuple[MindSpec, str]] = {}
+        for agent in self.population:
+            if other := at_first.get(agent.unique_id):
+                mind, persona, made = clone._named[other], other.persona, other.mind
+            else:  # it was born: it has what it would have been born with
+                parent = None if agent.parent is None else after[agent.parent]
+                mind, persona = clone._of_newborn(agent, parent)
+                made = clone._maker(type(agent), mind)(agent)
+            after[agent] = mind, persona
             if "personas" in changed:
-                agent.persona = other.persona
+                agent.persona = persona
             # A free mind that stays may have learned; a paid one is the same but for its settings.
-            if other.mind.paid or agent.mind.spec != other.mind.spec:
-                agent.mind = other.mind
+            if made.paid or agent.mind.spec != made.spec:
+                agent.mind = made
+        self._minds, self._personas = clone._minds, clone._personas
+        self._shares, self._makers = clone._shares, clone._makers
+        self._named = {agent: mind for agent, (mind, _) in after.items()}
         for name in changed & self.changeable:
             setattr(self, name, getattr(clone, name))
 
@@ -716,8 +906,10 @@ class RoundCollector(mesa.DataCollector):
     `batch_run`, so that agent rows would be those of the round before; here both are keyed alike.
 
     Besides the columns of the scenario there are those of every model (`COLUMNS_OF_ASKS`) and of
-    every agent (its mind, and `Failures`). Agents have rows as long as they are in the model; the
-    failures of an agent that left it during a round are in the model's row of that round.
+    every agent (its mind, and `Failures`); with several classes of agents also ``class``, the name
+    of the agent's. A column of another class is empty. Agents have rows as long as they are in the
+    model; the failures of an agent that left it during a round are in the model's row of that
+    round. Plain agents of Mesa have no rows.
 
     Args:
         model_columns: column → attribute of the model.
@@ -729,14 +921,39 @@ class RoundCollector(mesa.DataCollector):
 
     def __init__(self, model_columns: Mapping[str, str], agent_columns: Mapping[str, str]) -> None:
         of_asks = {name: partial(_of_usage, name) for name in COLUMNS_OF_ASKS}
-        failed = {name: partial(_of_failures, i) for i, name in enumerate(Failures._fields)}
-        own = {"mind": "mind.spec", **agent_columns}
-        reporters = {column: attrgetter(name) for column, name in own.items()}
-        self._own_values = attrgetter("unique_id", *own.values())
         super().__init__(  # type: ignore[no-untyped-call]  # Mesa does not annotate it
-            model_reporters={**model_columns, **of_asks}, agent_reporters={**reporters, **failed}
+            model_reporters={**model_columns, **of_asks}
         )
         self.without_row: dict[int, Failures] = {}
+        self._of_all = agent_columns
+        self._values: dict[type[SmartAgent], Callable[[Any], tuple[Any, ...]]] = {}
+        self._set_agent_reporters()
+
+    def add_class(self, agent_class: type[SmartAgent]) -> None:
+        """Add the columns of a class of agents.
+
+        Args:
+            agent_class: the class.
+        """
+        self._values[agent_class] = attrgetter("unique_id")
+        self._set_agent_reporters()
+
+    def _set_agent_reporters(self) -> None:
+        of_class = {each: {**self._of_all, **each.columns} for each in self._values}
+        base = {"mind": "mind.spec"}
+        if len(of_class) > 1:
+            base = {"class": "class_name", **base}
+        names = dict.fromkeys([*self._of_all, *(name for own in of_class.values() for name in own)])
+        for each, own in of_class.items():
+            attributes = [*base.values(), *(own.get(name, "no_value") for name in names)]
+            self._values[each] = attrgetter("unique_id", *attributes)
+        columns = [*base, *names]
+        own_values = {name: partial(self._value, i) for i, name in enumerate(columns, 1)}
+        failed = {name: partial(_of_failures, i) for i, name in enumerate(Failures._fields)}
+        self.agent_reporters = {**own_values, **failed}
+
+    def _value(self, place: int, agent: SmartAgent) -> Any:
+        return self._values[type(agent)](agent)[place]
 
     def collect(self, model: Any) -> None:
         """Collect the data of the round that has just been played.
@@ -758,9 +975,11 @@ class RoundCollector(mesa.DataCollector):
 
     def _record_agents(self, model: Any) -> Iterator[tuple[Any, ...]]:
         """Return the records of Mesa's own method, without a call for each agent and column."""
-        step, failures, values = model.round + 1, model.usage.by_agent, self._own_values
+        step, failures, values = model.round + 1, model.usage.by_agent, self._values
         for agent in model.agents:
-            own = values(agent)
+            if not isinstance(agent, SmartAgent):
+                continue
+            own = values[type(agent)](agent)
             yield (step, *own, *failures.get(own[0], NO_FAILURES))
 
     def last_rows(self) -> tuple[list[Any], list[tuple[Any, ...]]]:
@@ -801,7 +1020,12 @@ def _no_column(model: SmartModel) -> RunError | None:
     """The error for the first column whose attribute a model or an agent lacks, if there is one."""
     holders = [
         *((model, "model", *each) for each in model.columns().items()),
-        *((a, "agent", *each) for each in model.agent_columns.items() for a in model.agents),
+        *(
+            (agent, "agent", *each)
+            for agent in model.agents
+            if isinstance(agent, SmartAgent)
+            for each in model.columns_of(type(agent)).items()
+        ),
     ]
     for holder, kind, column, name in holders:
         try:
@@ -837,6 +1061,8 @@ class Score:
             it, that one included; one more than the run has when it never does.
         pairs: whether agents meet in pairs; else all play in one population.
         lower_is_better: whether a lower score is the better one.
+        of: the class of agents whose minds are ranked, where there are several; the others decide
+            with their classical minds.
     """
 
     label: str
@@ -846,6 +1072,7 @@ class Score:
     pairs: bool = False
     lower_is_better: bool = False
     until: str = ""
+    of: str = ""
 
     def of_agents(self, data: pd.DataFrame) -> pd.DataFrame:
         """The score of each agent in each run.
@@ -856,6 +1083,8 @@ class Score:
         Returns:
             ``run``, ``agent``, ``mind`` and ``score``; a round without a value counts as 0.
         """
+        if self.of:
+            data = data[data["class"] == self.of]
         column = data[self.column]
         if self.until:
             values = (column != self.until).astype(float)

@@ -57,7 +57,7 @@ from sabm_mesa.llm.endpoints import NAME
 from sabm_mesa.llm.prices import BATCH_SHARE, Price, PriceTable
 from sabm_mesa.minds.base import Mind, name_of
 from sabm_mesa.minds.embedding import embedding_model
-from sabm_mesa.minds.specs import language_model, model_and_endpoint
+from sabm_mesa.minds.specs import CLASSICAL, language_model, map_minds, model_and_endpoint
 from sabm_mesa.recording.statistics import asked
 
 if TYPE_CHECKING:
@@ -208,9 +208,7 @@ class StubMind(Mind):
 
     instant, paid = True, False
 
-    def __init__(
-        self, mind: Any, scenario: type[SmartModel], pilot: Pilot, url: str | None
-    ) -> None:
+    def __init__(self, mind: Any, pilot: Pilot, url: str | None) -> None:
         self.spec = name_of(mind)
         embedding, _ = embedding_model(self.spec)
         self.embeds, self.url = bool(embedding), url
@@ -224,9 +222,19 @@ class StubMind(Mind):
         self.specs: dict[str, set[AnswerSpec]] = defaultdict(set)
         self.phases: Counter[tuple[str, str]] = Counter()
         self._pilot = pilot
-        self._classical = scenario.classical_minds.get("default")
-        self.informed = self._classical("classical").informed if self._classical else ()
-        self._minds: dict[int, Mind] = {}
+        self._model: SmartModel | None = None
+        self._minds: dict[int, Mind | None] = {}
+
+    def play_in(self, model: SmartModel) -> None:
+        """Decide as the classical minds of a model do.
+
+        Args:
+            model: the model, at its beginning.
+        """
+        self._model = model
+        for each in model.agent_classes():
+            if own := model.classical_of(each).get("default"):
+                self.informed += own("classical").informed
 
     def measured(self, question: str) -> Measured | None:
         """The measures of its language model in the pilot, or those of all."""
@@ -250,13 +258,8 @@ class StubMind(Mind):
         self.asked[ask.name].append((ask.key.round, ask.key.agent, *chars))
         self.specs[ask.name].add(ask.spec)
         self.phases[ask.name, ask.key.phase] += 1
-        if self.embeds or self._classical is None:
-            decided: object = ask.spec.example(ask.rng)
-        else:
-            agent = ask.key.agent
-            if agent not in self._minds:
-                self._minds[agent] = self._classical("classical")
-            decided = await self._minds[agent].answer(ask)
+        mind = None if self.embeds else self._mind_of(ask.key.agent)
+        decided: object = ask.spec.example(ask.rng) if mind is None else await mind.answer(ask)
         if not isinstance(ask.spec, Text):
             return decided
         pilot, (n, longest) = self.measured(ask.name), self.text_chars(ask.spec)
@@ -264,31 +267,38 @@ class StubMind(Mind):
         n = pilot.said if pilot else n
         return ask.spec.with_end(WORD * max(1, round(n / len(WORD))), str(decided))
 
+    def _mind_of(self, agent: int) -> Mind | None:
+        """The classical mind that decides for an agent; None when its class has none."""
+        if agent not in self._minds:
+            assert self._model is not None
+            kind = type(self._model.agent_of_id(agent))
+            own = self._model.classical_of(kind).get("default")
+            self._minds[agent] = None if own is None else own("classical")
+        return self._minds[agent]
+
 
 def dry_run(
     scenario: type[SmartModel], parameters: Mapping[str, Any], pilot: Pilot
 ) -> tuple[SmartModel, list[StubMind]]:
     """Play a run with a stub mind for each spec that is paid for; without any, only make it."""
     stubs: dict[str, StubMind] = {}
+    every: list[StubMind] = []
 
     def stub_mind(mind: Any) -> Any:
         # An object that is no mind stays: the model reports it.
         if not _is_asked(mind):
             return mind
-        made = StubMind(mind, scenario, pilot, _address(mind, parameters.get("connection")))
+        made = StubMind(mind, pilot, _address(mind, parameters.get("connection")))
+        every.append(made)
         return stubs.setdefault(made.spec, made) if getattr(mind, "paid", True) else made
 
     given = {"rng": 0, **parameters, **scenario.dry_run_with}
     others = {name: parameters[name] for name in scenario.dry_run_with if name in parameters}
     given |= {name: stub_mind(value) for name, value in others.items() if _embeds(value)}
-    minds = given.get("minds", "classical")
-    if isinstance(minds, Mapping):
-        given["minds"] = {stub_mind(mind): count for mind, count in minds.items()}
-    elif isinstance(minds, Sequence) and not isinstance(minds, str):
-        given["minds"] = [stub_mind(mind) for mind in minds]
-    else:
-        given["minds"] = stub_mind(minds)
+    given["minds"] = map_minds(given.get("minds", CLASSICAL), stub_mind)
     model = scenario(**{**given, "recording": False, "connection": None})
+    for stub in every:
+        stub.play_in(model)
     for stub in stubs.values():
         settings: LLMSettings = stub.settings or model.llm_settings
         stub.limit = settings.max_tokens or ANSWER_TOKENS

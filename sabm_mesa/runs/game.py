@@ -12,6 +12,7 @@ import json
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,11 +20,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakSet
 
 from sabm_mesa.core.engine import WIND_UP_S
-from sabm_mesa.core.parameters import check_float, check_int
+from sabm_mesa.core.parameters import check_choice, check_float, check_int
 from sabm_mesa.errors import MindSpecError, RecordingError, RunError, SabmError
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.human import HUMAN, HumanMind, Seat, same
-from sabm_mesa.minds.specs import Minds
+from sabm_mesa.minds.specs import CLASSICAL, Minds, is_by_class, map_minds, named_in
 from sabm_mesa.recording import RecordedRun, Recording
 from sabm_mesa.recording.export import write_text_file
 from sabm_mesa.runs.rerun import resume_models
@@ -142,7 +143,8 @@ class Game:
         """
         frame = self._frames[1]
         own = frame[frame["agent"] == seat.agent]
-        return own[["round", *self.model.agent_columns]]
+        agent = self.model.agent_of_id(seat.agent)
+        return own[["round", *self.model.columns_of(type(agent))]]
 
     def _play(self) -> None:
         problem = ""
@@ -369,39 +371,68 @@ def _same_seats(one: Game, other: Game) -> bool:
 def with_others(
     scenario: type[SmartModel],
     parameters: Mapping[str, Any],
-    others: str | Mapping[str, int],
+    others: Any,
     people: int = 1,
-) -> dict[str, int]:
+    seats_of: str = "",
+) -> dict[str, Any]:
     """The minds of a game: people at the first agents, others at the rest.
 
     Args:
         scenario: the model class.
         parameters: its parameters without the minds.
-        others: one spec for all others; or a mapping spec → number.
+        others: one spec for all others; a mapping spec → number; or, where there are several
+            classes of agents, a mapping name of the class → one of these. People in this one, such
+            as ``{"Buyer": {"human": 1, "classical": 2}}``, are the seats.
         people: how many people.
+        seats_of: the class of the agents at which people sit; the first one when empty.
 
     Raises:
         UsageError: when there are not so many agents, or for parameters that cannot be used.
-        LLMError: for a language model that cannot be set up.
     """
-    if HUMAN in ([others] if isinstance(others, str) else others):
+    if is_by_class(others) and HUMAN in named_in(others):
+        return dict(others)
+    if HUMAN in named_in(others):
         raise MindSpecError("The others are no people: give the people seats instead.")
-    if isinstance(others, Mapping):
+    numbers = agents_by_class(scenario, parameters)
+    name = check_choice("class of agents", seats_of or next(iter(numbers)), list(numbers))
+    one_class = len(numbers) == 1 and not is_by_class(others)
+    if isinstance(others, Mapping) and not is_by_class(others) and not seats_of:
         return {HUMAN: people, **others}
-    # How many agents there are is the scenario's business, so one is made to count them.
-    trial = scenario(**{**parameters, "minds": others, "recording": False})
-    n = len(trial.population)
-    check_int("the number of people", people, 1, n)
-    return {HUMAN: people, others: n - people}
+    check_int("the number of people", people, 1, numbers[name])
+    by_class = dict.fromkeys(numbers, others) if not is_by_class(others) else dict(others)
+    own = by_class.get(name, CLASSICAL)
+    if not isinstance(own, Mapping):
+        own = {own: numbers[name] - people}
+    by_class[name] = {HUMAN: people, **own}
+    return dict(by_class[name]) if one_class else by_class
+
+
+def agents_by_class(scenario: type[SmartModel], parameters: Mapping[str, Any]) -> dict[str, int]:
+    """How many agents a game has at first: name of the class → number.
+
+    That is the scenario's business, so one is made to count them.
+
+    Args:
+        scenario: the model class.
+        parameters: its parameters without the minds.
+
+    Raises:
+        UsageError: for parameters that cannot be used.
+    """
+    trial = scenario(**{**parameters, "minds": "fixed:0", "recording": False})
+    counted = Counter(type(agent).__name__ for agent in trial.population)
+    return {each.__name__: counted[each.__name__] for each in trial.agent_classes()}
 
 
 def check_seats(
     scenario: type[SmartModel],
     parameters: Mapping[str, Any],
-    others: str | Mapping[str, int],
+    others: Any,
     people: int,
 ) -> None:
     """Check that seats and other minds are as many as there are agents.
+
+    Where minds are given for each class of agents, the scenario checks them.
 
     Args:
         scenario: the model class.
@@ -412,18 +443,38 @@ def check_seats(
     Raises:
         UsageError: when they are not, or for parameters that cannot be used.
     """
-    n = len(scenario(**{**parameters, "minds": "classical", "recording": False}).population)
+    n = sum(agents_by_class(scenario, parameters).values())
     have = f"the scenario has {_count(n, 'agent')}"
     if check_int("the number of seats for people", people, 1) > n:
         raise MindSpecError(
             f"{_count(people, 'seat')} for people are too many, for {have}: take fewer seats, or "
             "more agents."
         )
+    if is_by_class(others):
+        seats = seats_in(others)
+        if seats not in {0, people}:
+            raise MindSpecError(
+                f"{_count(people, 'seat')} for people, but the minds name {_count(seats, 'person')}"
+                ": change one of the two."
+            )
+        return
     if isinstance(others, Mapping) and people + (named := _sum(others)) != n:
         raise MindSpecError(
             f"{_count(people, 'seat')} for people and {_count(named, 'other mind')} make "
             f"{people + named}, but {have}: change one of the three numbers."
         )
+
+
+def seats_in(minds: Mapping[str, Any]) -> int:
+    """How many seats for people the minds of several classes have.
+
+    Args:
+        minds: name of the class → minds.
+    """
+    return sum(
+        own.get(HUMAN, 0) if isinstance(own, Mapping) else named_in(own).count(HUMAN)
+        for own in minds.values()
+    )
 
 
 def _sum(counts: Mapping[str, Any]) -> int:
@@ -436,13 +487,8 @@ def _count(n: int, noun: str) -> str:
 
 def _with_seats(minds: Minds, people: HumanMind) -> Minds:
     """The same minds with `people` for the spec ``"human"``."""
-    if minds == HUMAN:
-        return people
-    if isinstance(minds, Mapping):
-        return {people if spec == HUMAN else spec: count for spec, count in minds.items()}
-    if isinstance(minds, Sequence) and not isinstance(minds, str):
-        return [people if spec == HUMAN else spec for spec in minds]
-    return minds
+    found: Minds = map_minds(minds, lambda spec: people if spec == HUMAN else spec)
+    return found
 
 
 def _among(secret: str, known: Sequence[str]) -> bool:

@@ -193,6 +193,7 @@ def games_of(
     for run in runs["run"]:
         part = score.of_agents(recorded.agent_data(int(run)))
         decisions = recorded.decisions(int(run))
+        decisions = decisions[decisions["agent"].isin(part["agent"])]
         by_agent = decisions.groupby("agent")["valid"].agg(["size", "sum"])
         part["decisions"] = part["agent"].map(by_agent["size"]).fillna(0).astype(int)
         valid = part["agent"].map(by_agent["sum"]).fillna(0).astype(int)
@@ -366,8 +367,9 @@ def play(
     entered = entrants(minds)
     agents, seated = seatings(model, score, entered, given)
     given[score.size] = agents
+    varied = [{score.of: each} for each in seated] if score.of else seated
     done = sweep(
-        model, {"minds": seated}, folder=folder, parameters=given, runs=runs, seed=seed, on=on,
+        model, {"minds": varied}, folder=folder, parameters=given, runs=runs, seed=seed, on=on,
         workers=workers, connection=connection, watch=watch,
     )  # fmt: skip
     games, reasons = games_of(Recorded(done.path), done.runs, score, entered)

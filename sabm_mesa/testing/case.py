@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -31,10 +32,15 @@ class Case:
     scenario: type[SmartModel]
     parameters: Mapping[str, Any]
 
-    @property
-    def free_minds(self) -> str | DrawingMind:
-        """The scenario's own classical minds, or others that cost nothing."""
-        return "classical" if "default" in self.scenario.classical_minds else DrawingMind()
+    @cached_property
+    def free_minds(self) -> Any:
+        """The scenario's own classical minds, or others that cost nothing; by class if several."""
+        model = self.made(minds=DrawingMind())
+        free = {
+            each.__name__: "classical" if "default" in model.classical_of(each) else DrawingMind()
+            for each in model.agent_classes()
+        }
+        return free if len(free) > 1 else next(iter(free.values()))
 
     def made(self, **given: Any) -> SmartModel:
         """A model at its beginning: with a seed, and not recorded.

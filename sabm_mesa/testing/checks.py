@@ -19,6 +19,7 @@ import pandas as pd
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.core.prompts import NO_PERSONA, load, load_builtin
 from sabm_mesa.errors import UsageError
+from sabm_mesa.minds.specs import by_spec, describe_given
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.declarations import load_page
 from sabm_mesa.runs.rerun import replay
@@ -79,8 +80,6 @@ def _parameters(model: type[SmartModel]) -> Iterator[str]:
             yield f"the default of {error}"
     yield from _page(model, parameters)
     score = model.score
-    if score is not None and score.column not in model.agent_columns:
-        yield f"the score names {score.column!r}, which is no agent column"
     if score is not None and score.size not in parameters:
         yield f"the score names {score.size!r}, which is no parameter"
 
@@ -98,15 +97,24 @@ def _page(model: type[SmartModel], parameters: Collection[str]) -> Iterator[str]
 def methods(case: Case) -> Iterator[str]:
     """Whether the model can be made, and each phase has its method."""
     model = case.made(minds=DrawingMind())
+    known = model.agent_classes()
     for phase in model.phases:
-        parts = [getattr(type(agent), phase.name, None) for agent in model.population]
+        parts = [getattr(each, phase.name, None) for each in known]
         if not any(map(inspect.iscoroutinefunction, parts)):
             yield f"no agent has the method async def {phase.name}(self)"
+    score = model.score
+    if score is not None:
+        ranked = [each for each in known if score.of in {"", each.__name__}]
+        if not ranked:
+            yield f"the score is of {score.of!r}, which is no class of agents"
+        if not all(score.column in model.columns_of(each) for each in ranked):
+            yield f"the score names {score.column!r}, which is no agent column"
 
 
 def same_seed(case: Case) -> Iterator[str]:
     """Whether a run is determined by its seed."""
-    for minds in dict.fromkeys([case.free_minds, DrawingMind(SOME)]):
+    free: Any = case.free_minds
+    for minds in (free, DrawingMind(SOME)) if not isinstance(free, DrawingMind) else (free,):
         one, other = (case.played(minds=minds) for _ in range(2))
         yield from differences(one, other, f"two runs with one seed ({_named(minds)})")
 
@@ -227,11 +235,17 @@ def prompts(case: Case) -> Iterator[str]:
 
 def classical_minds(case: Case) -> Iterator[str]:
     """Whether the scenario's own minds know what a legal answer is."""
-    for name in case.scenario.classical_minds:
-        spec = "classical" if name == "default" else f"classical:{name}"
-        total = case.played(minds=spec).total
-        if total.invalid:
-            yield f"{spec}: {total.invalid} of {total.asks} decisions were invalid"
+    model, others = case.made(minds=DrawingMind()), case.free_minds
+    for each in model.agent_classes():
+        for name in model.classical_of(each):
+            spec = "classical" if name == "default" else f"classical:{name}"
+            minds: Any = spec
+            if isinstance(others, Mapping):
+                minds = {**others, each.__name__: spec}
+            total = case.played(minds=minds).total
+            if total.invalid:
+                named = f"{spec} of {each.__name__}" if minds is not spec else spec
+                yield f"{named}: {total.invalid} of {total.asks} decisions were invalid"
 
 
 def invalid_answers(case: Case) -> Iterator[str]:
@@ -253,8 +267,8 @@ def invalid_answers(case: Case) -> Iterator[str]:
                 return
 
 
-def _named(minds: str | DrawingMind) -> str:
-    return minds if isinstance(minds, str) else minds.spec
+def _named(minds: Any) -> str:
+    return describe_given(by_spec(minds))
 
 
 CHECKS: Mapping[str, Callable[[Case], Iterator[str]]] = {
@@ -338,7 +352,12 @@ def echoes(case: Case) -> Mapping[str, Callable[[SmartModel], dict[int, Any]]]:
     """
     mind = NotingMind()
     data = case.played(minds=mind).agent_frame()
-    columns = case.scenario.agent_columns
+    model = case.made(minds=DrawingMind())
+    columns = {
+        column: attribute
+        for each in model.agent_classes()
+        for column, attribute in model.columns_of(each).items()
+    }
     return {
         column: _values(attribute)
         for column, attribute in columns.items()

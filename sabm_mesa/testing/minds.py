@@ -127,7 +127,7 @@ class ReadingMind(DrawingMind):
 
     def _read(self, ask: Ask) -> None:
         texts = [message["content"] for message in ask.messages()]
-        for entry, text in zip(("scenario", ask.name), texts, strict=False):
+        for entry, text in zip((ask.scenario, ask.name), texts, strict=False):
             if not text:
                 self.problems[f"the entry {entry!r} is empty"] = None
             if left := _PLACEHOLDER.search(text):

@@ -16,12 +16,14 @@ import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from sabm_mesa.core.toml_io import expand_home
 from sabm_mesa.errors import ParameterError, RecordingError, about
 from sabm_mesa.llm.endpoints import URL_VARIABLE, endpoint_url
-from sabm_mesa.minds.specs import Minds, by_spec, is_file, objects_by_spec
+from sabm_mesa.minds.base import name_of
+from sabm_mesa.minds.specs import Minds, is_file, named_in, objects_by_spec
 
 VARIABLE = "SABM_HOST_KEY"
 """Holds a key of one's own. Others are then taken to reach the server, as through a proxy."""
@@ -143,8 +145,7 @@ def check_kinds(minds: Minds) -> None:
     Raises:
         ParameterError: for a mind that may use the server's key, or that runs a file.
     """
-    specs = by_spec(minds)
-    for spec in [specs] if isinstance(specs, str) else specs:
+    for spec in map(name_of, named_in(minds)):
         if spec.partition(":")[0] not in PLAYED_BY_ALL and spec not in objects_by_spec(minds):
             raise ParameterError(
                 f"{spec} takes the key of this viewer, which stands on its terminal; classical "
@@ -153,17 +154,17 @@ def check_kinds(minds: Minds) -> None:
 
 
 @about("minds")
-def check_minds(minds: str | Mapping[str, int]) -> None:
+def check_minds(minds: str | Mapping[str, Any]) -> None:
     """Check the addresses and files in the specs of minds that were given in a browser.
 
     Args:
-        minds: one for all, or a mapping → count.
+        minds: the minds of a run by their specs.
 
     Raises:
         ParameterError: as `check_address`; for a file when others can reach the server: it is a
             program.
     """
-    for spec in [minds] if isinstance(minds, str) else minds:
+    for spec in named_in(minds):
         kind, _, rest = spec.partition(":")
         url = rest.rpartition("@")[2]
         if is_file(spec) and open_to_others():

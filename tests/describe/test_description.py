@@ -40,7 +40,7 @@ def test_types_of_parameters() -> None:
     types = {name: each["type"] for name, each in described("kbc")["parameters"].items()}
     assert types["n_players"] == "int"
     assert types["temperature"] == "float | None"
-    assert types["personas"] == "str | Mapping[str, int] | Sequence[str] | None"
+    assert types["personas"] == "str | Mapping[str, Any] | Sequence[str] | None"
     assert types["answer_format"] == "Literal['paper', 'json']"
     assert types["prompts"] == "str | Path | None"
     assert types["max_tokens"] == "int | None"

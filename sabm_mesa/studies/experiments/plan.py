@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,7 +13,7 @@ import pandas as pd
 from sabm_mesa.core.parameters import check_choice, check_int
 from sabm_mesa.errors import ParameterError, UnknownName
 from sabm_mesa.llm import Connection
-from sabm_mesa.minds.specs import Minds, by_spec, describe_minds, language_model
+from sabm_mesa.minds.specs import Minds, by_spec, describe_given, language_model, named_in
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.runs.planned import RunSpec
@@ -70,7 +69,7 @@ def asks_language_model(minds: Minds) -> bool:
     Args:
         minds: one for all; spec → number of agents; or one an agent.
     """
-    return any(language_model(spec) for spec in specs_of(minds))
+    return any(map(language_model, specs_of(minds)))
 
 
 def only_language_models(minds: Minds) -> bool:
@@ -79,17 +78,16 @@ def only_language_models(minds: Minds) -> bool:
     Args:
         minds: one for all; spec → number of agents; or one an agent.
     """
-    return all(language_model(spec) for spec in specs_of(minds))
+    return all(map(language_model, specs_of(minds)))
 
 
 def specs_of(minds: Minds) -> list[str]:
     """The specs of minds.
 
     Args:
-        minds: one for all; spec → number of agents; or one an agent.
+        minds: the minds of a run.
     """
-    given = by_spec(minds)
-    return [given] if isinstance(given, str) else list(given)
+    return named_in(by_spec(minds))
 
 
 def _mixed(
@@ -249,10 +247,7 @@ def described(minds: Minds) -> str:
     Args:
         minds: one for all; spec → number of agents; or one an agent.
     """
-    given = by_spec(minds)
-    if isinstance(given, str):
-        return given
-    return describe_minds(given if isinstance(given, Mapping) else Counter(given))
+    return describe_given(by_spec(minds))
 
 
 def _cell(

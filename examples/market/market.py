@@ -1,0 +1,155 @@
+"""A market with births: growers put a price on bread, eaters choose where they buy.
+
+Rules. Each of ``n_growers`` growers bakes ``harvest`` loaves a day and asks a price from 0.1 to 10
+coins, all at once. Then the eaters, at first ``n_eaters``, shop one after another in random order:
+each earns 5 coins a day, names a grower, and buys there as many loaves as it can pay and carry (4).
+A loaf gives 1 of strength, a day takes 2. At strength 0 an eater leaves; above 10 it has a child,
+which gets half of its strength and coins. Loaves that are left spoil. An unreadable answer leaves
+the price as it is, or buys nothing.
+
+Measures. ``price`` (mean), ``sold`` (loaves of the day) and ``eaters``.
+
+Classical minds. Growers raise their price by a tenth when they sold out and lower it by a tenth
+when they did not (tatonnement, Walras 1874); eaters buy at the lowest price.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from annotated_types import Ge
+
+from sabm_mesa import Choice, ClassicalMind, Decision, Number, Observation, Phase, SmartAgent
+from sabm_mesa.models.base import Score, SmartModel
+
+PRICE, INCOME, CARRIED, NEEDED, BIRTH = Number(0.1, 10), 5.0, 4, 2, 10
+
+
+@dataclass(frozen=True, slots=True)
+class Stand(Observation):
+    """Knowledge of a grower: the market, its last day, and the lowest price of that day."""
+
+    n_eaters: int
+    n_rivals: int
+    harvest: int
+    price: float
+    sold: int
+    lowest: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prices(Observation):
+    """Knowledge of an eater: its state, and what the growers ask."""
+
+    energy: int
+    money: float
+    offers: str
+    income: float = INCOME
+    birth: int = BIRTH
+
+
+class Tatonnement(ClassicalMind):
+    """Raises the price by a tenth when all was sold, and lowers it else (Walras 1874)."""
+
+    async def answer(self, ask: Any) -> float:
+        """Return the price of today."""
+        seen = ask.observation
+        price = seen.price * (1.1 if seen.sold == seen.harvest else 0.9)
+        return round(min(max(price, PRICE.low), PRICE.high), 2)
+
+
+class Cheapest(ClassicalMind):
+    """Buys at the lowest price, of the first grower that asks it."""
+
+    async def answer(self, ask: Any) -> str:
+        """Return the grower."""
+        offers = dict(each.split(": ") for each in ask.observation.offers.split(", "))
+        return min(offers, key=lambda grower: float(offers[grower]))
+
+
+class Grower(SmartAgent):
+    """A grower with a price."""
+
+    model: Market
+    columns: ClassVar = {"price": "price", "sold": "sold", "earned": "earned"}
+    classical_minds: ClassVar = {"default": Tatonnement}
+    scenario_prompt = "grower"
+    price, sold, earned = 2.0, 0, 0.0
+
+    async def offer(self) -> Decision:
+        """Put a price on a loaf."""
+        lowest, n = min(each.price for each in self.model.growers), len(self.model.growers)
+        day = (self.model.eaters, n - 1, self.model.harvest, self.price, self.sold, lowest)
+        return await self.ask("offer", PRICE, Stand(*day, persona=self.persona))
+
+
+class Eater(SmartAgent):
+    """An eater with strength and coins."""
+
+    model: Market
+    columns: ClassVar = {"energy": "energy", "money": "money"}
+    classical_minds: ClassVar = {"default": Cheapest}
+    scenario_prompt = "eater"
+    energy, money = 6, INCOME
+
+    async def shop(self) -> Decision:
+        """Choose a grower among those that have bread left; one of all when none has."""
+        growers = self.model.growers
+        growers = [each for each in growers if each.sold < self.model.harvest] or growers
+        prices = {str(each.unique_id): f"{each.price:.2f}" for each in growers}
+        offers = ", ".join(f"{grower}: {price}" for grower, price in prices.items())
+        seen = Prices(self.energy, round(self.money, 2), offers, persona=self.persona)
+        return await self.ask("shop", Choice(tuple(prices)), seen)
+
+
+class Market(SmartModel):
+    """A market with births; see the docstring of the module."""
+
+    scenario_name = "market"
+    title = "A market with births"
+    source = "Walras 1874"
+    prompt_file = Path(__file__).with_name("market.toml")
+    phases = (Phase("offer", who=Grower), Phase("shop", who=Eater, order="shuffled"))
+    model_columns: ClassVar = {"price": "price", "sold": "sold", "eaters": "eaters"}
+    score = Score("Coins earned in a run", "n_growers", column="earned", of="Grower")
+
+    def __init__(
+        self,
+        n_growers: Annotated[int, Ge(1)] = 3,
+        n_eaters: Annotated[int, Ge(0)] = 6,
+        harvest: Annotated[int, Ge(1)] = 8,
+        n_rounds: int = 12,
+        **settings: Any,
+    ) -> None:
+        super().__init__(n_rounds=n_rounds, **settings)
+        self.harvest, self.price, self.sold, self.eaters = harvest, Grower.price, 0, n_eaters
+        self.growers, _ = self.populate({Grower: n_growers, Eater: n_eaters})
+
+    def after_offer(self, grower: Grower, price: Decision) -> None:
+        """Take over the price; nothing is sold yet."""
+        grower.price, grower.sold = price.value if price.valid else grower.price, 0
+
+    def after_shop(self, eater: Eater, choice: Decision) -> None:
+        """Sell what the eater can pay and carry, and there is."""
+        for grower in [each for each in self.growers if str(each.unique_id) == choice.value]:
+            loaves = min(CARRIED, self.harvest - grower.sold, int(eater.money / grower.price))
+            eater.energy, eater.money = eater.energy + loaves, eater.money - loaves * grower.price
+            grower.sold += loaves
+
+    def update(self) -> None:
+        """Pay the incomes, and let eaters die or have children; measure."""
+        for grower in self.growers:
+            grower.earned = grower.sold * grower.price
+        for eater in [each for each in self.agents if isinstance(each, Eater)]:
+            eater.energy, eater.money = eater.energy - NEEDED, eater.money + INCOME
+            if eater.energy <= 0:
+                eater.remove()
+            elif eater.energy > BIRTH:
+                child = self.born(Eater, of=eater)
+                child.energy, child.money = eater.energy // 2, eater.money / 2
+                eater.energy, eater.money = eater.energy - child.energy, child.money
+        self.eaters = sum(isinstance(each, Eater) for each in self.agents)
+        self.price = sum(each.price for each in self.growers) / len(self.growers)
+        self.sold = sum(each.sold for each in self.growers)
