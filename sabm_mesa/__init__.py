@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sabm_mesa.models.cocktail_party.model import CocktailParty
     from sabm_mesa.models.commons.model import Fishery, Pasture, Pollution
     from sabm_mesa.models.evacuation.model import EmergencyEvacuation
+    from sabm_mesa.models.games.model import FiniteGame
     from sabm_mesa.models.kbc.model import KeynesianBeautyContest
     from sabm_mesa.models.public_goods.model import PublicGoods
     from sabm_mesa.models.sentence_making.model import SentenceMaking
@@ -51,6 +52,7 @@ _HOMES = {
     "sabm_mesa.models.cocktail_party.model": ("CocktailParty",),
     "sabm_mesa.models.commons.model": ("Fishery", "Pasture", "Pollution"),
     "sabm_mesa.models.evacuation.model": ("EmergencyEvacuation",),
+    "sabm_mesa.models.games.model": ("FiniteGame",),
     "sabm_mesa.models.kbc.model": ("KeynesianBeautyContest",),
     "sabm_mesa.models.public_goods.model": ("PublicGoods",),
     "sabm_mesa.models.beauty_contest.model": ("RepeatedBeautyContest",),
@@ -73,6 +75,7 @@ __all__ = [
     "Connection",
     "Decision",
     "EmergencyEvacuation",
+    "FiniteGame",
     "Fishery",
     "FixedMind",
     "KeynesianBeautyContest",

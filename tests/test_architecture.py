@@ -273,6 +273,8 @@ BUILD_ON = {
     "sentence_making": {"cocktail_party"},
 }
 """Folder → folders of other scenarios whose runs it takes as its beginning."""
+ORDINARY = {"games"}
+"""Names of scenarios that are words of the field: only their class and their module count."""
 EXAMPLE = re.compile(r"(sabm \w+ |such as |out/)[a-z]+")
 """A scenario as an example of what to type, in help and messages."""
 
@@ -294,7 +296,10 @@ def names_of_scenarios(package: Package) -> dict[str, set[str]]:
                     module, _, cls = place.partition(":")
                     if folder := folder_of_a_scenario(module):
                         found.setdefault(folder, {folder}).update({name, cls})
-    return found
+    return {
+        folder: (names - ORDINARY) | {f"models.{name}" for name in names & ORDINARY}
+        for folder, names in found.items()
+    }
 
 
 def words_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -464,6 +469,7 @@ def test_the_rules_see_the_package() -> None:
 
 Files = dict[str, str]
 REGISTRY = {"models/registry.py": "KNOWN = {'contest': 'sabm_mesa.models.contest.model:Contest'}"}
+ORDINARY_NAME = {"models/registry.py": "KNOWN = {'games': 'sabm_mesa.models.games.model:Played'}"}
 BROKEN: list[tuple[Rule, Files]] = [
     (connections, {"minds/a.py": "import openai"}),
     (connections, {"minds/a.py": "def f():\n    from urllib.request import urlopen"}),
@@ -492,6 +498,8 @@ BROKEN: list[tuple[Rule, Files]] = [
     (scenarios, {**REGISTRY, "cli.py": "if name == 'contest': pass"}),
     (scenarios, {**REGISTRY, "cli.py": "from sabm_mesa.models.contest.model import P"}),
     (scenarios, {**REGISTRY, "cli.py": "def of_a_contest(): ..."}),
+    (scenarios, {**ORDINARY_NAME, "cli.py": "from sabm_mesa.models.games.model import P"}),
+    (scenarios, {**ORDINARY_NAME, "cli.py": "x.Played()"}),
     (scenarios, {**REGISTRY, "cli.py": "x.Contest()"}),
     (scenarios, {**REGISTRY, "models/other/a.py": "COLUMNS = {'contest_mean': 'mean'}"}),
     (rooms, {"core/a.py": "from sabm_mesa import cli", "cli/__init__.py": ""}),
@@ -526,6 +534,7 @@ KEPT: list[tuple[Rule, Files]] = [
     (rooms, {"studies/a.py": "from sabm_mesa.runs.b import B", "runs/b.py": ""}),
     (rooms, {"__main__.py": "from sabm_mesa.cli import main", "cli/__init__.py": ""}),
     (scenarios, {**REGISTRY, "models/contest/a.py": "NAME = 'contest'"}),
+    (scenarios, {**ORDINARY_NAME, "cli.py": "games = 'two games'"}),
     (scenarios, {**REGISTRY, "a.py": '"""As in the contest."""\ncontested = "protest"'}),
     (connections, {"llm/openai.py": "import openai", "a.py": "from .llm.openai import Client"}),
     (connections, {"minds/a.py": "from urllib.parse import urlsplit"}),

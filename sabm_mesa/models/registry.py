@@ -43,6 +43,7 @@ SCENARIOS = {
     "cocktail-party": "sabm_mesa.models.cocktail_party.model:CocktailParty",
     "evacuation": "sabm_mesa.models.evacuation.model:EmergencyEvacuation",
     "fishery": "sabm_mesa.models.commons.model:Fishery",
+    "games": "sabm_mesa.models.games.model:FiniteGame",
     "kbc": "sabm_mesa.models.kbc.model:KeynesianBeautyContest",
     "pasture": "sabm_mesa.models.commons.model:Pasture",
     "pollution": "sabm_mesa.models.commons.model:Pollution",

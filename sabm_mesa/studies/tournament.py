@@ -152,7 +152,7 @@ def seatings(
         return 2, [[one, other] for one in specs for other in specs]
     n = len(specs)
     if given is None:
-        default = int(parameters_of(scenario)[score.size].default)
+        default = int(parameters_of(scenario)[score.size].default or n)
         seats = -(-default // n) * n
     else:
         seats = check_int(score.size, given, n)

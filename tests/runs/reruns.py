@@ -16,6 +16,7 @@ from sabm_mesa import (
     BertrandCompetition,
     CocktailParty,
     EmergencyEvacuation,
+    FiniteGame,
     Fishery,
     KeynesianBeautyContest,
     Pasture,
@@ -40,6 +41,7 @@ SMALL: dict[str, tuple[type[SmartModel], dict[str, Any]]] = {
         EmergencyEvacuation, {"n_people": 3, "n_rounds": 3, "width": 9, "height": 9},
     ),
     "beauty-contest": (RepeatedBeautyContest, {"n_players": 3, "n_rounds": 3}),
+    "games": (FiniteGame, {"n_rounds": 3, "talk": True}),
     "public-goods": (PublicGoods, {"n_players": 3, "n_rounds": 3}),
     "cocktail-party": (CocktailParty, {"n_agents": 3, "n_rounds": 3, "max_turns": 3}),
     "sentence-making": (

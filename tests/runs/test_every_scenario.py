@@ -59,6 +59,10 @@ OWN = {
         "variant": "default",
     },
     "cocktail-party": {"window": 3, "condition": "baseline"},
+    "games": {
+        "talk": False, "continuation": 0.9, "matching": "stranger", "currency": "crowns",
+        "condition": "baseline", "variant": "default",
+    },
     "sentence-making": {"window": 3, "condition": "baseline"},
     **dict.fromkeys(COMMONS, OF_COMMONS),
 }  # fmt: skip

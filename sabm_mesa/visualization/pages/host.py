@@ -314,6 +314,9 @@ def _sizes(model: type[Any]) -> dict[str, int]:
     """The numbers of a scenario: of its rounds, and of its players, firms or people."""
     found = parameters_of(model)
     sizes = {n: p.default for n, p in found.items() if n.startswith("n_")}
+    if None in sizes.values():  # they follow from other parameters
+        made = model(recording=False)
+        sizes = {n: getattr(made, n) if size is None else size for n, size in sizes.items()}
     return {**sizes, "n_rounds": min(ROUNDS, sizes["n_rounds"])}
 
 

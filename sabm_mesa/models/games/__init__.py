@@ -1,0 +1,1 @@
+"""Finite games as data: the scenario ``games``."""

@@ -1,0 +1,350 @@
+"""The players of finite games, and their knowledge."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.core.answers import AnswerSpec, Choice, Decision, Number, Text
+from sabm_mesa.core.asks import Observation
+from sabm_mesa.core.messages import Message
+from sabm_mesa.core.prompts import parse
+from sabm_mesa.models.games.rules import Choices, GameForm
+
+if TYPE_CHECKING:
+    from sabm_mesa.core.prompts import PromptBook
+    from sabm_mesa.models.games.model import FiniteGame
+
+
+@dataclass(frozen=True, slots=True)
+class PastPlay:
+    """A game that was played, as all its players know it.
+
+    Attributes:
+        number: its number among the player's own games, from 1.
+        path: all choices, in the order of the moves; empty when it had none that counts.
+        payoffs: the payoff of each player of the group.
+    """
+
+    number: int
+    path: Choices
+    payoffs: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerView(Observation):
+    """The knowledge of a player.
+
+    Attributes:
+        player: its number in its group, from 0.
+        form: the game, with the names of options and in the unit of money of this run.
+        currency: the unit of money.
+        n_rounds: times that the game is played at most.
+        continuation: the probability that another time follows; None where the end is known.
+        matching: whether groups stay.
+        talk: whether players talk before they decide.
+        plays: its own past games, oldest first.
+        path: the moves of this game so far.
+        move: the number of the move that it is asked for; None while it talks.
+        value: its private value in an auction; NaN elsewhere.
+        said: the messages of its group before this game.
+        speaker: its own number as a sender of messages.
+        members: the numbers of its group as senders, in the order of the players.
+    """
+
+    player: int
+    form: GameForm
+    currency: str
+    n_rounds: int
+    continuation: float | None
+    matching: str
+    talk: bool
+    plays: tuple[PastPlay, ...]
+    path: Choices
+    move: int | None
+    value: float
+    said: tuple[Message, ...]
+    speaker: int
+    members: tuple[int, ...]
+
+    def placeholders(self, book: PromptBook) -> dict[str, object]:
+        """Placeholder → value.
+
+        Args:
+            book: the prompts of the run.
+        """
+        asked = self.form.moves[self.move] if self.move is not None else None
+        kind = "option" if asked is not None and asked.options else "amount"
+        return {
+            "persona": book.persona(self.persona),
+            "currency": self.currency,
+            "n_players": self.form.n_players,
+            "number": self.player + 1,
+            "rules": self._rules(book),
+            "repetition": self._repetition(book),
+            "talking": book.render("talking", {}) if self.talk else "",
+            "past": self._past(book),
+            "said": self._said(book),
+            "own_value": self._own_value(book),
+            "so_far": self._so_far(book),
+            "question": book.render(f"question_{kind}", {}),
+        }
+
+    def _rules(self, book: PromptBook) -> str:
+        form = self.form
+        if form.auction:
+            low, high = form.ends(0)
+            return book.render(
+                "auction",
+                {
+                    "low_value": number(form.least_value), "high_value": number(form.largest_value),
+                    "low": number(low), "high": number(high), "step": number(form.moves[0].step),
+                    "price": book.render(f"price_{form.auction}", {}), "currency": self.currency,
+                },
+            )  # fmt: skip
+        choices = [self._choice(book, k) for k in range(len(form.moves))]
+        if not form.together:
+            choices = [
+                book.render("step", {"step": step, "choice": choice})
+                for step, choice in enumerate(choices, 1)
+            ]
+        values = {"choices": "\n".join(choices), "payoffs": self._payoffs(book)}
+        return book.render("together" if form.together else "in_turn", values)
+
+    def _choice(self, book: PromptBook, k: int) -> str:
+        move = self.form.moves[k]
+        values: dict[str, object] = {"number": move.player + 1, "step": number(move.step)}
+        if move.options:
+            options = ", ".join(option.label for option in move.options)
+            return book.render("choice_between", values | {"options": options})
+        if isinstance(move.low, str) or isinstance(move.high, str):
+            return book.render("choice_amount_open", values)
+        ends = {"low": number(move.low), "high": number(move.high)}
+        return book.render("choice_amount", values | ends)
+
+    def _payoffs(self, book: PromptBook) -> str:
+        form = self.form
+        if form.rule:
+            return book.render("payoffs_of_rule", {"rule": self._rule()})
+        lines = []
+        for outcome in _in_order_of_options(form):
+            gains = self._gains(book, outcome.payoffs)
+            values = {"choices": self._chosen(book, outcome.path), "gains": gains}
+            lines.append(book.render("outcome", values))
+        outcomes = {"currency": self.currency, "outcomes": "\n".join(lines)}
+        return book.render("payoffs_of_outcomes", outcomes)
+
+    def _rule(self) -> str:
+        """The rules in words, with the figures of this run."""
+        form = self.form
+        values: dict[str, object] = {each.name: number(each.value) for each in form.figures}
+        values |= {"n_players": form.n_players, "n_others": form.n_players - 1}
+        first = form.moves[0]
+        if not first.options and form.together:
+            low, high = form.ends(0)
+            values |= {"low": number(low), "high": number(high), "step": number(first.step)}
+        values["currency"] = self.currency
+        return "".join(
+            text + ("" if name is None else str(values[name])) for text, name in parse(form.rule)
+        )
+
+    def _repetition(self, book: PromptBook) -> str:
+        if self.n_rounds == 1:
+            return book.render("once", {})
+        values = {"n_rounds": self.n_rounds, "continuation": number(self.continuation or 0.0)}
+        entry = "repeated" if self.continuation is None else "repeated_by_lot"
+        return f"{book.render(entry, values)} {book.render(self.matching, {})}"
+
+    def _past(self, book: PromptBook) -> str:
+        lines = []
+        for play in self.plays:
+            values = {
+                "number": play.number,
+                "choices": self._chosen(book, play.path),
+                "gains": self._gains(book, play.payoffs),
+            }
+            lines.append(book.render("play" if play.path else "play_void", values))
+        told = book.render("past", {"plays": "\n".join(lines)}) if lines else ""
+        if self.n_rounds == 1:
+            return told
+        return f"{told}\n\n{book.render('now', {'number': len(self.plays) + 1})}"
+
+    def _said(self, book: PromptBook) -> str:
+        lines = [
+            book.render(
+                "said_own" if each.sender == self.speaker else "said_other",
+                {
+                    "number": self.members.index(each.sender) + 1,
+                    "text": book.quote(each.text),
+                },
+            )
+            for each in self.said
+        ]
+        return book.render("said", {"lines": "\n".join(lines)}) if lines else ""
+
+    def _own_value(self, book: PromptBook) -> str:
+        if math.isnan(self.value):
+            return ""
+        values = {"value": number(self.value), "currency": self.currency}
+        return book.render("own_value", values)
+
+    def _so_far(self, book: PromptBook) -> str:
+        if not self.path:
+            return book.render("nothing_so_far", {})
+        return book.render("so_far", {"choices": self._chosen(book, self.path)})
+
+    def _chosen(self, book: PromptBook, path: Choices) -> str:
+        said = []
+        moves = list(enumerate(path))
+        if self.form.together:  # the own choice first
+            moves.sort(key=lambda each: self.form.moves[each[0]].player != self.player)
+        for k, value in moves:
+            move = self.form.moves[k]
+            entry = "you_choose" if move.player == self.player else "other_chooses"
+            option = label_of(self.form, k, value)
+            said.append(book.render(entry, {"number": move.player + 1, "option": option}))
+        return f"{book.render('between', {})} ".join(said)
+
+    def _gains(self, book: PromptBook, payoffs: Iterable[float]) -> str:
+        said = [
+            book.render(
+                "you_earn" if player == self.player else "other_earns",
+                {"number": player + 1, "amount": number(payoff)},
+            )
+            for player, payoff in sorted(
+                enumerate(payoffs), key=lambda each: each[0] != self.player
+            )
+        ]
+        return f"{book.render('between', {})} ".join(said)
+
+
+class Player(SmartAgent):
+    """A player of a finite game.
+
+    Args:
+        model: the model.
+
+    Attributes:
+        role: its number in its group, from 1; it stays.
+        group: the number of its group in this round, from 1.
+        choices: its valid choices of this round, by the number of the move.
+        choice: the same by the names of the file; None without a valid one.
+        payoff: its payoff of this round; NaN when its group had a choice missing.
+        value: its private value in an auction; NaN elsewhere.
+        plays: its own past games, oldest first.
+    """
+
+    model: FiniteGame
+
+    def __init__(self, model: FiniteGame) -> None:
+        super().__init__(model)
+        self.role = (self.unique_id - 1) % model.rules.form.n_players + 1
+        self.group = 0
+        self.choices: dict[int, float] = {}
+        self.choice: str | float | None = None
+        self.payoff = self.value = math.nan
+        self.plays: list[PastPlay] = []
+
+    async def communicate(self) -> Decision:
+        """Say something to the others of the group."""
+        return await self.ask("communicate", Text(max_words=40), self.observe(None))
+
+    async def act(self) -> Decision:
+        """Choose at the same time as all others."""
+        move = self.role - 1
+        return await self.ask("act", answer_spec(self.model.form, move), self.observe(move))
+
+    async def move(self) -> Decision:
+        """Make the next move of the group's game, if it is there and the player's own."""
+        path = self.model.path_of(self)
+        move = None if path is None else self.model.form.move_after(path)
+        if path is None or move is None or self.model.form.moves[move].player != self.role - 1:
+            return Decision(None, attempts=0)  # the game is over
+        return await self.ask("move", answer_spec(self.model.form, move, path), self.observe(move))
+
+    def observe(self, move: int | None) -> PlayerView:
+        """The knowledge of the player at this moment.
+
+        Args:
+            move: the number of the move that it is asked for; None while it talks.
+        """
+        model = self.model
+        members = [member.unique_id for member in model.groups[self.group - 1]]
+        return PlayerView(
+            player=self.role - 1,
+            form=model.form,
+            currency=model.currency,
+            n_rounds=model.n_rounds,
+            continuation=model.continuation,
+            matching=model.matching,
+            talk=model.talk,
+            plays=tuple(self.plays),
+            path=model.path_of(self) or (),
+            move=move,
+            value=self.value,
+            said=tuple(each for each in model.said if each.sender in members),
+            speaker=self.unique_id,
+            members=tuple(members),
+            persona=self.persona,
+        )
+
+
+def answer_spec(form: GameForm, move: int, path: Choices = ()) -> AnswerSpec:
+    """The spec of a legal answer to a move.
+
+    Args:
+        form: the game.
+        move: the number of the move.
+        path: the moves before it, in a game in turns.
+    """
+    options = form.options(move, path)
+    whole = all(option.value.is_integer() for option in options)
+    if form.moves[move].options or not whole or form.moves[move].step != 1:
+        return Choice(tuple(option.label for option in options))
+    return Number(options[0].value, options[-1].value, integer=True)
+
+
+def value_of(form: GameForm, move: int, path: Choices, answer: object) -> float:
+    """The value of the option or amount that an answer names.
+
+    Args:
+        form: the game.
+        move: the number of the move.
+        path: the moves before it, in a game in turns.
+        answer: the answer, as its spec returns it.
+    """
+    named = {option.label: option.value for option in form.options(move, path)}
+    return named[answer if isinstance(answer, str) else f"{answer:.10g}"]
+
+
+def label_of(form: GameForm, move: int, value: float) -> str:
+    """The name of a choice in prompts.
+
+    Args:
+        form: the game.
+        move: the number of the move.
+        value: the value of the option, or the amount.
+    """
+    for option in form.moves[move].options:
+        if option.value == value:
+            return option.label
+    return number(value)
+
+
+def number(value: float) -> str:
+    """A number in prompts."""
+    return f"{value:.10g}"
+
+
+def _in_order_of_options(form: GameForm) -> list[Any]:
+    """The outcomes, in the order in which the options are shown."""
+    places = [
+        {option.value: place for place, option in enumerate(move.options)} for move in form.moves
+    ]
+    return sorted(
+        form.outcomes,
+        key=lambda each: [places[k].get(v, v) for k, v in enumerate(each.path)],
+    )

@@ -1,0 +1,316 @@
+"""The predictions of theory for a game, and the measures of the choices in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from sabm_mesa.models.games.rules import Choices, GameForm, Rules, table_of
+from sabm_mesa.models.games.theory import (
+    Course,
+    Node,
+    auction_bid,
+    is_symmetric,
+    mixed_equilibria,
+    pure_equilibria,
+    subgame_perfect,
+    symmetric_equilibria,
+)
+
+PAIR = 2
+
+
+@dataclass(frozen=True)
+class ChoiceColumn:
+    """A column with the share of an option, or the mean amount.
+
+    Attributes:
+        name: the name of the column.
+        label: its content in words.
+        moves: the moves that it is about.
+        option: the name of the option; ``""`` for an amount.
+    """
+
+    name: str
+    label: str
+    moves: tuple[int, ...]
+    option: str
+
+
+@dataclass(frozen=True)
+class Equilibrium:
+    """One equilibrium of a game.
+
+    Attributes:
+        choices: for each move the probability of each value that has one.
+        payoffs: the expected payoff of each player.
+    """
+
+    choices: tuple[Mapping[float, float], ...]
+    payoffs: tuple[float, ...]
+
+    @property
+    def pure(self) -> bool:
+        """Whether nobody draws lots."""
+        return all(len(each) <= 1 for each in self.choices)
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """The predictions for a game and the results of people, in the unit of money of a run.
+
+    Attributes:
+        rules: all that the file of the game says.
+        form: the game, with the names of the file.
+        scale: the factor of all money.
+        columns: column → what it holds.
+        equilibria: the Nash equilibria that are found (see `equilibria_of`); in turns the
+            subgame-perfect courses; none for an auction.
+        least: the smallest mean payoff of a group; NaN for an auction.
+        largest: the largest one.
+    """
+
+    rules: Rules
+    form: GameForm
+    scale: float
+    columns: Mapping[str, ChoiceColumn]
+    equilibria: tuple[Equilibrium, ...]
+    least: float
+    largest: float
+
+    def efficiency(self, payoff: float) -> float:
+        """A mean payoff, from the smallest (0) to the largest (1) that the game has.
+
+        Args:
+            payoff: the mean payoff.
+        """
+        if not self.largest > self.least:
+            return math.nan
+        return (payoff - self.least) / (self.largest - self.least)
+
+    def equilibrium_share(self, paths: Sequence[Choices]) -> float:
+        """The share of games whose choices are an equilibrium without lots.
+
+        Args:
+            paths: the choices of each game.
+        """
+        pure = [each for each in self.equilibria if each.pure]
+        if not pure or not paths:
+            return math.nan
+        known = {tuple(v for choice in each.choices for v in choice) for each in pure}
+        return float(np.mean([path in known for path in paths]))
+
+    def shares(self, paths: Sequence[Choices]) -> dict[str, float]:
+        """Column → share of the option, or mean amount, over several games.
+
+        Args:
+            paths: the choices of each game.
+        """
+        return {
+            name: self._mean(column, [{v: 1.0} for k in column.moves for v in _made(paths, k)])
+            for name, column in self.columns.items()
+        }
+
+    def predicted(self, column: str) -> list[float]:
+        """The values of a column in the equilibria, each once.
+
+        Args:
+            column: the column.
+        """
+        if self.form.auction:
+            low, high = self.form.least_value, self.form.largest_value
+            n = self.form.n_players
+            return [auction_bid((low + high) / 2, n, low, self.form.auction)]
+        asked = self.columns[column]
+        found = [
+            self._mean(asked, [each.choices[k] for k in asked.moves if each.choices[k]])
+            for each in self.equilibria
+        ]
+        return sorted({round(value, 9) for value in found if not math.isnan(value)})
+
+    def people(self, column: str) -> list[tuple[float, str]]:
+        """Published results of people for a column: the value and who they were.
+
+        Args:
+            column: the column.
+        """
+        asked = self.columns[column]
+        return [
+            (each.value if each.option else each.value * self._unit(asked), each.of)
+            for each in self.rules.people
+            if each.option == asked.option
+            and (each.move is None or (each.move in asked.moves and len(asked.moves) == 1))
+        ]
+
+    def distribution(self, column: ChoiceColumn, equilibrium: Equilibrium) -> dict[float, float]:
+        """The probability of each value of a column's moves in an equilibrium.
+
+        Args:
+            column: the column.
+            equilibrium: the equilibrium.
+        """
+        found: dict[float, float] = {}
+        moves = [equilibrium.choices[k] for k in column.moves if equilibrium.choices[k]]
+        for choice in moves:
+            for value, probability in choice.items():
+                found[value] = found.get(value, 0.0) + probability / len(moves)
+        return found
+
+    def _unit(self, column: ChoiceColumn) -> float:
+        return self.scale if self.form.moves[column.moves[0]].money else 1.0
+
+    def _mean(self, column: ChoiceColumn, choices: Sequence[Mapping[float, float]]) -> float:
+        """The share of the column's option, or the mean amount, of several distributions."""
+        if not choices:
+            return math.nan
+        value = self.value_of(column)
+        if value is None:
+            return float(np.mean([sum(v * p for v, p in each.items()) for each in choices]))
+        return float(np.mean([each.get(value, 0.0) for each in choices]))
+
+    def value_of(self, column: ChoiceColumn) -> float | None:
+        """The value of a column's option; None for an amount.
+
+        Args:
+            column: the column.
+        """
+        if not column.option:
+            return None
+        k = column.moves[0]
+        return self.form.moves[k].options[self.rules.options[k].index(column.option)].value
+
+
+def predictions_of(rules: Rules, scale: float) -> Predictions:
+    """The predictions for a game.
+
+    Args:
+        rules: the game.
+        scale: the factor of all money.
+    """
+    form = rules.form.scaled(scale)
+    sums = (math.nan, math.nan)
+    if form.together and not form.auction:
+        means = table_of(form).mean(axis=-1)
+        sums = float(means.min()), float(means.max())
+    elif not form.together:
+        paid = [float(np.mean(form.payoffs(path))) for path in form.courses()]
+        sums = min(paid), max(paid)
+    columns = {column.name: column for column in choice_columns(rules)}
+    return Predictions(rules, form, scale, columns, equilibria_of(form), *sums)
+
+
+def choice_columns(rules: Rules) -> list[ChoiceColumn]:
+    """The columns of the choices of a game.
+
+    A symmetric game has one column an option; else an option has one for each player that has it.
+
+    Args:
+        rules: the game.
+    """
+    form, found = rules.form, []
+    numbers = range(len(form.moves))
+    symmetric = bool(form.auction) or (form.together and is_symmetric(table_of(form)))
+    for name in dict.fromkeys(name for options in rules.options for name in options):
+        moves = tuple(k for k in numbers if name in rules.options[k])
+        words = name.replace("_", " ")
+        if symmetric or not moves[1:] or not form.together:
+            found.append(ChoiceColumn(f"share_{name}", f"Share of {words}", moves, name))
+        else:
+            for k in moves:
+                label = f"Share of {words}, player {k + 1}"
+                found.append(ChoiceColumn(f"share_{name}_{k + 1}", label, (k,), name))
+    amounts = [k for k in numbers if not rules.options[k]]
+    if symmetric and amounts:
+        name = rules.move_names[0]
+        return [*found, ChoiceColumn(f"mean_{name}", f"Mean {name}", tuple(amounts), "")]
+    for k in amounts:
+        name = rules.move_names[k]
+        name, words = (
+            (f"{name}_{k + 1}", f"{name}, player {k + 1}") if form.together else (name, name)
+        )
+        found.append(ChoiceColumn(f"mean_{name}", f"Mean {words.replace('_', ' ')}", (k,), ""))
+    return found
+
+
+@lru_cache(maxsize=64)
+def equilibria_of(form: GameForm) -> tuple[Equilibrium, ...]:
+    """The equilibria of a game.
+
+    At the same time: those without lots; of two players also those with lots, by supports, as long
+    as these are few, or else those of a symmetric game in which both draw alike. In turns: the
+    subgame-perfect courses. Of an auction, whose players do not know the game of the others: none.
+
+    Args:
+        form: the game.
+    """
+    if form.auction:
+        return ()
+    if not form.together:
+        tree, found = tree_of(form), {}
+        for course in subgame_perfect(tree):
+            found[course] = _of_course(form, course)
+        return tuple(found.values())
+    payoffs = table_of(form)
+    if form.n_players == PAIR:
+        if mixed := mixed_equilibria(payoffs):
+            return tuple(_of_strategies(form, payoffs, pair) for pair in mixed)
+        alike = [(each, each) for each in symmetric_equilibria(payoffs) if max(each) < 1]
+        both: list[tuple[tuple[float, ...], ...]] = [*_pure(payoffs), *alike]
+        return tuple(_of_strategies(form, payoffs, pair) for pair in both)
+    return tuple(_of_strategies(form, payoffs, each) for each in _pure(payoffs))
+
+
+@lru_cache(maxsize=64)
+def tree_of(form: GameForm) -> Node | tuple[float, ...]:
+    """The tree of a game in turns.
+
+    Args:
+        form: the game.
+    """
+    return _tree(form, ())
+
+
+def _tree(form: GameForm, path: Choices) -> Node | tuple[float, ...]:
+    move = form.move_after(path)
+    if move is None:
+        return form.payoffs(path)
+    choices = [option.value for option in form.options(move, path)]
+    after = [_tree(form, (*path, choice)) for choice in choices]
+    return Node(form.moves[move].player, choices, after)
+
+
+def _pure(payoffs: np.ndarray) -> list[tuple[tuple[float, ...], ...]]:
+    return [
+        tuple(
+            tuple(float(i == chosen) for i in range(n))
+            for chosen, n in zip(profile, payoffs.shape[:-1], strict=True)
+        )
+        for profile in pure_equilibria(payoffs)
+    ]
+
+
+def _of_strategies(
+    form: GameForm, payoffs: np.ndarray, strategies: Sequence[Sequence[float]]
+) -> Equilibrium:
+    expected = payoffs
+    for strategy in strategies:
+        expected = np.tensordot(np.asarray(strategy), expected, axes=(0, 0))
+    choices = tuple(
+        {o.value: p for o, p in zip(form.options(k), strategy, strict=True) if p > 0}
+        for k, strategy in enumerate(strategies)
+    )
+    return Equilibrium(choices, tuple(map(float, expected)))
+
+
+def _of_course(form: GameForm, course: Course) -> Equilibrium:
+    made = [{value: 1.0} for value in course.path]
+    rest: list[dict[float, float]] = [{} for _ in range(len(form.moves) - len(made))]
+    return Equilibrium((*made, *rest), course.payoffs)
+
+
+def _made(paths: Sequence[Choices], move: int) -> list[float]:
+    return [path[move] for path in paths if move < len(path)]

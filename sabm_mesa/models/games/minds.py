@@ -1,0 +1,552 @@
+"""Classical minds of finite games; each of them needs only the rules, their payoffs and the past.
+
+They judge each option by its expected utility: of the own payoffs, or of those of all. At the same
+time the others are expected to choose by a belief; in turns the own later moves are planned as
+well, and those of the others are expected move by move (backward induction). Of several options
+that are equally good the first one is taken. In an auction the values of the others are not known:
+their payoffs count as if they had the mean value.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.minds.base import ClassicalMind
+from sabm_mesa.models.games.agents import PlayerView, answer_spec, label_of
+from sabm_mesa.models.games.measures import tree_of
+from sabm_mesa.models.games.rules import Choices, Floats, GameForm, table_of
+from sabm_mesa.models.games.theory import Node, expected_payoffs, inequity_averse, logit_choice
+
+PRECISION = 10.0
+"""Weight of payoffs in `Logit`, as shares of the spread of all payoffs (our choice)."""
+TYPES = ((0.0, 0.0, 0.3), (0.5, 0.25, 0.3), (1.0, 0.6, 0.3), (4.0, 0.6, 0.1))
+"""Envy, guilt and share of the types of Fehr and Schmidt 1999, table III."""
+EQUAL = 1e-9
+"""Utilities that differ by at most this share of the spread are equally good."""
+
+
+class PayoffMind(ClassicalMind):
+    """A mind that judges options by their expected utility.
+
+    Args:
+        spec: the name of the mind in the data.
+    """
+
+    async def answer(self, ask: Ask) -> object:
+        """Choose, or say what it is going to choose.
+
+        Args:
+            ask: the question; its observation is a `PlayerView`.
+        """
+        view = ask.observation
+        assert isinstance(view, PlayerView)
+        if view.move is None:
+            if not view.form.together or view.form.auction:
+                return ask.book.render("classical_quiet", {})
+            value = self.choose(view, view.player, ask.rng)
+            option = label_of(view.form, view.player, value)
+            return ask.book.render("classical_announce", {"option": option})
+        value = self.choose(view, view.move, ask.rng)
+        label = label_of(view.form, view.move, value)
+        is_option = hasattr(answer_spec(view.form, view.move, view.path), "options")
+        return label if is_option else int(value)
+
+    def choose(self, view: PlayerView, move: int, rng: np.random.Generator) -> float:
+        """The value of the option, or the amount.
+
+        Args:
+            view: the knowledge of the player.
+            move: the number of the move.
+            rng: the generator to draw from.
+        """
+        del rng
+        options = view.form.options(move, view.path)
+        return options[first_best(self.expected(view, move))].value
+
+    def expected(self, view: PlayerView, move: int) -> Floats:
+        """The expected utility of each option.
+
+        Args:
+            view: the knowledge of the player.
+            move: the number of the move.
+        """
+        form, me = view.form, view.player
+        if not form.together:
+            return np.array(self._planned(view, _at(tree_of(form), view.path), view.path))
+        beliefs = [
+            self.belief(view, player, (), len(form.options(player)))
+            for player in range(form.n_players)
+            if player != me
+        ]
+        del move
+        return expected_payoffs(self.utility(_payoffs(view), me), me, beliefs)
+
+    def utility(self, payoffs: Floats, me: int) -> Floats:
+        """The utility of outcomes; the own payoff unless a mind overrides it.
+
+        Args:
+            payoffs: the payoffs, the players on the last axis.
+            me: the player, from 0.
+        """
+        return payoffs[..., me]
+
+    @abstractmethod
+    def belief(self, view: PlayerView, move: int, path: Choices, n: int) -> Sequence[float]:
+        """The probability with which another player takes each option of a move.
+
+        Args:
+            view: the knowledge of the player.
+            move: the number of the move; at the same time that of the other player.
+            path: the moves before it, in a game in turns.
+            n: number of options.
+        """
+
+    def _planned(self, view: PlayerView, node: Node, path: Choices) -> list[float]:
+        """The expected utility of each choice at a node."""
+        return [
+            self._worth(view, after, (*path, choice))
+            for choice, after in zip(node.choices, node.after, strict=True)
+        ]
+
+    def _worth(self, view: PlayerView, node: Node | Sequence[float], path: Choices) -> float:
+        if not isinstance(node, Node):
+            return float(self.utility(np.array(node), view.player))
+        values = self._planned(view, node, path)
+        if node.player == view.player:
+            return max(values)
+        return float(np.dot(self.belief(view, len(path), path, len(values)), values))
+
+
+class FictitiousPlay(PayoffMind):
+    """A player that expects others to choose as often as so far, and takes the best reply.
+
+    Before the first game all options of the others are equally likely; together they count as one
+    game. In turns it counts the choices after the same moves.
+
+    Source: Brown 1951, "Iterative Solution of Games by Fictitious Play", in Activity Analysis of
+    Production and Allocation; with beliefs that start alike, as in Fudenberg and Levine 1998, The
+    Theory of Learning in Games, chapter 2.
+
+    Args:
+        spec: the name of the mind in the data.
+    """
+
+    def belief(self, view: PlayerView, move: int, path: Choices, n: int) -> Sequence[float]:
+        """The frequencies of the past."""
+        counts = np.full(n, 1.0 / n)
+        for place in _chosen_before(view, move, path):
+            counts[place] += 1
+        return list(map(float, counts / counts.sum()))
+
+
+class BestReply(FictitiousPlay):
+    """A player that expects others to repeat their last choice, and takes the best reply.
+
+    Before there is a last choice, all options are equally likely; in turns the others are expected
+    to take what is best for themselves.
+
+    Source: Cournot 1838, Researches into the Mathematical Principles of the Theory of Wealth,
+    chapter 7.
+
+    Args:
+        spec: the name of the mind in the data.
+    """
+
+    def belief(self, view: PlayerView, move: int, path: Choices, n: int) -> Sequence[float]:
+        """The last choice, with certainty."""
+        before = _chosen_before(view, move, path)
+        if before:
+            return _certain(before[-1], n)
+        if view.form.together:
+            return [1.0 / n] * n
+        return _certain(_selfish(view.form, path)[0], n)
+
+
+class Logit(FictitiousPlay):
+    """A player with the beliefs of fictitious play that takes better options more often.
+
+    The probability of an option grows with the exponential of its expected payoff.
+
+    Source: McKelvey and Palfrey 1995, Games and Economic Behavior 10(1), 6-38 (the logit rule);
+    Fudenberg and Levine 1998, chapter 4 (with beliefs from the past). The precision is our choice.
+
+    Args:
+        spec: the name of the mind in the data.
+    """
+
+    def choose(self, view: PlayerView, move: int, rng: np.random.Generator) -> float:
+        """Draw an option."""
+        expected = self.expected(view, move)
+        spread = float(np.ptp(_all_payoffs(view)[..., view.player]))
+        options = view.form.options(move, view.path)
+        return options[
+            int(rng.choice(len(options), p=logit_choice(expected, PRECISION, spread)))
+        ].value
+
+
+class LevelK(PayoffMind):
+    """A player that replies best to players of the level below; those of level 0 draw blindly.
+
+    Source: Stahl and Wilson 1995, Games and Economic Behavior 10(1), 218-254; Nagel 1995.
+
+    Args:
+        spec: the name of the mind in the data.
+        level: its level, 1 or more.
+    """
+
+    def __init__(self, spec: str, level: int) -> None:
+        super().__init__(spec)
+        self.level = level
+
+    def belief(self, view: PlayerView, move: int, path: Choices, n: int) -> Sequence[float]:
+        """The choice of a player of the level below."""
+        form = view.form
+        if self.level == 1:
+            return [1.0 / n] * n
+        if not form.together:
+            node = _at(tree_of(form), path)
+            return _certain(_of_level(node, self.level - 1), n)
+        payoffs = _payoffs(view)
+        below: list[list[float]] = [[1.0 / size] * size for size in payoffs.shape[:-1]]
+        for _ in range(self.level - 1):
+            replies = [
+                first_best(expected_payoffs(payoffs, k, [*below[:k], *below[k + 1 :]]))
+                for k in range(form.n_players)
+            ]
+            below = [_certain(at, len(each)) for at, each in zip(replies, below, strict=True)]
+        return below[move]
+
+
+class InequityAverse(FictitiousPlay):
+    """A player that dislikes to have less, and less so to have more, than the others.
+
+    It draws its weights of envy and guilt from the published types, and has the beliefs of
+    fictitious play.
+
+    Source: Fehr and Schmidt 1999, Quarterly Journal of Economics 114(3), 817-868, equation 1 and
+    table III.
+
+    Args:
+        spec: the name of the mind in the data.
+
+    Attributes:
+        weights: its weights of envy and guilt; None before its first choice.
+    """
+
+    def __init__(self, spec: str) -> None:
+        super().__init__(spec)
+        self.weights: tuple[float, float] | None = None
+
+    def choose(self, view: PlayerView, move: int, rng: np.random.Generator) -> float:
+        """Draw the type once, and take the best option for it."""
+        if self.weights is None:
+            envy, guilt, _ = TYPES[int(rng.choice(len(TYPES), p=[share for *_, share in TYPES]))]
+            self.weights = envy, guilt
+        return super().choose(view, move, rng)
+
+    def utility(self, payoffs: Floats, me: int) -> Floats:
+        """The payoff less envy and guilt."""
+        assert self.weights is not None
+        return inequity_averse(payoffs, me, *self.weights)
+
+
+class Altruist(FictitiousPlay):
+    """A player to which the payoffs of all count alike, with the beliefs of fictitious play.
+
+    Source: Andreoni and Miller 2002, Econometrica 70(2), 737-753 (perfect substitutes).
+
+    Args:
+        spec: the name of the mind in the data.
+    """
+
+    def utility(self, payoffs: Floats, me: int) -> Floats:
+        """The sum of payoffs."""
+        del me
+        total: Floats = payoffs.sum(axis=-1)
+        return total
+
+
+class Conditional(BestReply):
+    """The base of minds that are nice or not by what happened.
+
+    The nice choice is the own part of the outcome with the largest sum of payoffs; in turns the
+    choice that leads to the largest sum. The other one is the choice with the best smallest payoff
+    against all that others may do. In the prisoner's dilemma these are to cooperate and to defect.
+
+    Args:
+        spec: the name of the mind in the data.
+    """
+
+    def choose(self, view: PlayerView, move: int, rng: np.random.Generator) -> float:
+        """The nice choice, or the safe one."""
+        del rng
+        options = view.form.options(move, view.path)
+        place = (
+            nice_choice(view, move, view.path) if self.is_nice(view) else safe_choice(view, move)
+        )
+        return options[place].value
+
+    @abstractmethod
+    def is_nice(self, view: PlayerView) -> bool:
+        """Whether it makes the nice choice.
+
+        Args:
+            view: the knowledge of the player.
+        """
+
+
+class TitForTat(Conditional):
+    """A player that is nice at first, and then as long as all others were in the last game.
+
+    Where it plays with one other that has equally many options, it repeats the place of the
+    other's last choice among them.
+
+    Source: Axelrod and Hamilton 1981, Science 211, 1390-1396.
+
+    Args:
+        spec: the name of the mind in the data.
+    """
+
+    def choose(self, view: PlayerView, move: int, rng: np.random.Generator) -> float:
+        """Repeat the other's last choice where that can be done."""
+        form = view.form
+        options, pair = form.options(move, view.path), form.n_players == 2
+        if form.together and pair and len(options) == len(form.options(1 - view.player)):
+            before = _chosen_before(view, 1 - view.player, ())
+            if before:
+                return options[_in_file(form, move, before[-1])].value
+        return super().choose(view, move, rng)
+
+    def is_nice(self, view: PlayerView) -> bool:
+        """Whether all others were nice in the last game that counts."""
+        played = [play.path for play in view.plays if play.path]
+        return not played or _all_were_nice(view, played[-1])
+
+
+class Grim(Conditional):
+    """A player that is nice until any other is not, and never again after that.
+
+    Source: Friedman 1971, Review of Economic Studies 38(1), 1-12.
+
+    Args:
+        spec: the name of the mind in the data.
+    """
+
+    def is_nice(self, view: PlayerView) -> bool:
+        """Whether all others were nice in all games."""
+        return all(_all_were_nice(view, play.path) for play in view.plays if play.path)
+
+
+class WinStayLoseShift(Conditional):
+    """A player that repeats its choice when that paid at least the mean of all outcomes.
+
+    Otherwise it takes its next option, after the last one the first. In turns it makes the nice
+    choices after a game that paid enough, and the safe ones after another, and the other way round.
+
+    Source: Nowak and Sigmund 1993, Nature 364, 56-58. The mean as aspiration is our choice.
+
+    Args:
+        spec: the name of the mind in the data.
+    """
+
+    def choose(self, view: PlayerView, move: int, rng: np.random.Generator) -> float:
+        """Stay, or shift."""
+        form, me = view.form, view.player
+        played = [play for play in view.plays if play.path]
+        if not form.together or not played:
+            return super().choose(view, move, rng)
+        last, options = played[-1], form.options(move)
+        values = sorted(option.value for option in options)
+        place = values.index(last.path[me])
+        won = last.payoffs[me] >= float(_all_payoffs(view)[..., me].mean())
+        return values[place if won else (place + 1) % len(values)]
+
+    def is_nice(self, view: PlayerView) -> bool:
+        """Whether it is nice in turns: it changes after each game that paid too little."""
+        mean = float(_all_payoffs(view)[..., view.player].mean())
+        lost = [play.payoffs[view.player] < mean for play in view.plays if play.path]
+        return sum(lost) % 2 == 0
+
+
+def first_best(values: Floats) -> int:
+    """The place of the first of the largest values.
+
+    Args:
+        values: the values.
+    """
+    spread = float(np.ptp(values))
+    return int(np.flatnonzero(values >= values.max() - EQUAL * max(spread, 1e-12))[0])
+
+
+def nice_choice(view: PlayerView, move: int, path: Choices) -> int:
+    """The place of the choice that leads to the largest sum of payoffs.
+
+    Args:
+        view: the knowledge of the player.
+        move: the number of the move.
+        path: the moves before it, in a game in turns.
+    """
+    if not view.form.together:
+        node = _at(tree_of(view.form), path)
+        return first_best(np.array([_largest_sum(after) for after in node.after]))
+    sums = _payoffs(view).sum(axis=-1)
+    player = view.form.moves[move].player
+    return first_best(np.moveaxis(sums, player, 0).reshape(sums.shape[player], -1).max(axis=1))
+
+
+def safe_choice(view: PlayerView, move: int) -> int:
+    """The place of the choice with the best smallest payoff.
+
+    Args:
+        view: the knowledge of the player.
+        move: the number of the move.
+    """
+    me = view.player
+    if not view.form.together:
+        node = _at(tree_of(view.form), view.path)
+        return first_best(np.array([_smallest(after, me) for after in node.after]))
+    own = np.moveaxis(_payoffs(view)[..., me], me, 0)
+    del move
+    return first_best(own.reshape(len(own), -1).min(axis=1))
+
+
+def _all_were_nice(view: PlayerView, path: Choices) -> bool:
+    """Whether all others made nice choices in a game."""
+    form = view.form
+    for move, value in enumerate(path):
+        if form.moves[move].player == view.player:
+            continue
+        before = () if form.together else path[:move]
+        options = form.options(move, before)
+        if options[nice_choice(view, move, before)].value != value:
+            return False
+    return True
+
+
+def _chosen_before(view: PlayerView, move: int, path: Choices) -> list[int]:
+    """The places of the choices of a move in past games; in turns, after the same moves."""
+    form = view.form
+    places = {option.value: i for i, option in enumerate(form.options(move, path))}
+    found = []
+    for play in view.plays:
+        same = form.together or play.path[: len(path)] == path
+        if same and move < len(play.path):
+            found.append(places[play.path[move]])
+    return found
+
+
+def _in_file(form: GameForm, move: int, place: int) -> int:
+    """The place of one's own option that stands where the other's chosen one stands."""
+    other = form.options(1 - move)
+    rank = sorted(option.value for option in other).index(other[place].value)
+    mine = form.options(move)
+    wanted = sorted(option.value for option in mine)[rank]
+    return next(i for i, option in enumerate(mine) if option.value == wanted)
+
+
+def _payoffs(view: PlayerView) -> Floats:
+    form = view.form
+    if not form.auction:
+        return table_of(form)
+    mean = (form.least_value + form.largest_value) / 2
+    values = [view.value if k == view.player else mean for k in range(form.n_players)]
+    return table_of(form, tuple(values))
+
+
+def _all_payoffs(view: PlayerView) -> Floats:
+    """The payoffs of all outcomes, the players on the last axis."""
+    if view.form.together:
+        return _payoffs(view)
+    return np.array([view.form.payoffs(path) for path in view.form.courses()])
+
+
+def _at(tree: Node | Sequence[float], path: Choices) -> Node:
+    """The decision after some moves."""
+    for choice in path:
+        assert isinstance(tree, Node)
+        tree = tree.after[list(tree.choices).index(choice)]
+    assert isinstance(tree, Node)
+    return tree
+
+
+def _certain(place: int, n: int) -> list[float]:
+    return [float(i == place) for i in range(n)]
+
+
+def _selfish(form: GameForm, path: Choices) -> tuple[int, Sequence[float]]:
+    """The place and payoffs of the choice of a player to which only its own payoff counts."""
+    return _rational(_at(tree_of(form), path))
+
+
+def _rational(node: Node) -> tuple[int, Sequence[float]]:
+    after = [each if not isinstance(each, Node) else _rational(each)[1] for each in node.after]
+    place = first_best(np.array([payoffs[node.player] for payoffs in after]))
+    return place, after[place]
+
+
+def _of_level(node: Node, level: int) -> int:
+    """The choice of a player of a level in turns: the others are of the level below."""
+
+    def worth(at: Node | Sequence[float]) -> float:
+        if not isinstance(at, Node):
+            return at[node.player]
+        values = [worth(each) for each in at.after]
+        if at.player == node.player:
+            return max(values)
+        if level == 1:
+            return float(np.mean(values))
+        return values[_of_level(at, level - 1)]
+
+    return first_best(np.array([worth(each) for each in node.after]))
+
+
+def _largest_sum(tree: Node | Sequence[float]) -> float:
+    if not isinstance(tree, Node):
+        return float(sum(tree))
+    return max(map(_largest_sum, tree.after))
+
+
+def _smallest(tree: Node | Sequence[float], me: int) -> float:
+    """The payoff that a player can be sure of."""
+    if not isinstance(tree, Node):
+        return tree[me]
+    values = [_smallest(each, me) for each in tree.after]
+    return max(values) if tree.player == me else min(values)
+
+
+def level_1(spec: str) -> LevelK:
+    """A player of level 1.
+
+    Args:
+        spec: the name of the mind in the data.
+    """
+    return LevelK(spec, 1)
+
+
+def level_2(spec: str) -> LevelK:
+    """A player of level 2.
+
+    Args:
+        spec: the name of the mind in the data.
+    """
+    return LevelK(spec, 2)
+
+
+CLASSICAL: dict[str, Callable[[str], Any]] = {
+    "default": BestReply,
+    "fictitious_play": FictitiousPlay,
+    "logit": Logit,
+    "tit_for_tat": TitForTat,
+    "grim": Grim,
+    "win_stay_lose_shift": WinStayLoseShift,
+    "level_1": level_1,
+    "level_2": level_2,
+    "inequity_averse": InequityAverse,
+    "altruist": Altruist,
+}
+"""Name → classical mind."""

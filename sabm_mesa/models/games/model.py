@@ -1,0 +1,393 @@
+"""Finite games: one file of data is one game, and people, rules and language models play it.
+
+Purpose
+    How do minds play a game that is known from texts, and how the same game under other names,
+    another currency, another order and scale, or a new game of the same class? Between whom do
+    the predictions of theory hold?
+
+Entities, state variables and scales
+    The players of one or several groups, each with a mind, a persona, a role that stays, and its
+    own past games. A round is one game in each group. Payoffs are in the unit of money of the run.
+
+Process overview and scheduling
+    Groups are formed: ``matching``: ``partner`` (once) or ``stranger`` (drawn anew every round,
+    within the roles). With ``talk`` the players of a group speak once each, one after another.
+    Then all choose at the same time, or move in turn and see the moves before. The run ends after
+    ``n_rounds``, or by lot: after each round it goes on with probability ``continuation``.
+
+Design concepts
+    Emergence: choices, cooperation, coordination. Sensing: the rules, all payoffs, own past games
+    with the choices and payoffs of the group, what was said; in an auction the own value. Learning:
+    in the minds. Interaction: by the choices. Stochasticity: groups, private values, the winner
+    among equal bids, the end by lot, the minds. Observation: see Measures.
+
+Initialization and input
+    ``game``: a name of the library, a TOML file, or ``novel:CLASS:SEED``, a game with drawn
+    payoffs. The file holds the rules (see ``docs/how-to/games.md``); a recording keeps its content.
+    ``n_players``: the players of all groups; None: one group. ``n_rounds``, ``continuation`` and
+    ``talk``: None: as the file says; ``continuation`` 0 ends a game of the library at a known time.
+    Disguises change no payoff: ``labels`` (the names of options: letters, colours, invented words,
+    or those of the file), ``currency``, ``option_order`` (as given, reversed, or shuffled for each
+    role), ``scale`` (the factor of all money). ``temperature`` 1, ``max_tokens`` 256 (our choice).
+
+Submodels
+    Payoffs: a table, the outcomes of a tree, formulas, or an auction (see
+    `sabm_mesa.models.games.rules`). Theory: `sabm_mesa.models.games.theory`.
+
+Measures
+    By round: mean ``payoff`` of the players whose game counts, ``efficiency`` (the sum of payoffs,
+    from the smallest one that the game has, 0, to the largest one, 1), ``equilibrium`` (share of
+    groups whose choices are a Nash equilibrium without lots, in turns a subgame-perfect course;
+    empty where there is none), ``absent`` (groups without a game that counts), and for each option
+    its share among the choices, ``share_OPTION``, for amounts their mean, ``mean_CHOICE``.
+    By player: choice, payoff, role, group, value. Of a run: the means over its rounds.
+
+Unreadable answers
+    A group in which a valid choice is missing has no game in this round: nobody in it earns
+    anything, its payoffs are empty, and all its players are told so. In turns the game stops there.
+    Without a valid text nothing is said.
+
+Source
+    Nash 1951, Annals of Mathematics 54(2), 286-295; each game names its own source.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from annotated_types import Ge, Gt, Le, Lt
+
+from sabm_mesa.core.answers import Decision
+from sabm_mesa.core.messages import Message
+from sabm_mesa.core.scheduler import Phase, action, communication
+from sabm_mesa.core.streams import Seed
+from sabm_mesa.errors import ParameterError, one_line
+from sabm_mesa.minds.specs import Minds
+from sabm_mesa.models.base import Personas, Score, SmartModel
+from sabm_mesa.models.games.agents import PastPlay, Player, value_of
+from sabm_mesa.models.games.measures import Predictions, choice_columns, predictions_of
+from sabm_mesa.models.games.minds import CLASSICAL
+from sabm_mesa.models.games.rules import Choices, GameForm, Rules, load_game
+
+LONGEST_CURRENCY = 30
+"""Characters of the name of a unit of money, at most."""
+Continuation = Annotated[float, Ge(0), Lt(1)]
+Labels = Literal["letters", "colours", "invented", "names"]
+OptionOrder = Literal["given", "reversed", "shuffled"]
+
+
+def _together(model: FiniteGame) -> bool:
+    return model.rules.form.together
+
+
+def _in_turn(model: FiniteGame) -> bool:
+    return not model.rules.form.together
+
+
+def _talks(model: FiniteGame) -> bool:
+    return model.talk
+
+
+def _by_moves(model: FiniteGame, players: list[Player]) -> list[Player]:
+    """The players in the order of the moves; one of them has as many turns as moves."""
+    del players
+    return [
+        group[move.player] for move in model.rules.form.moves for group in model.groups
+    ]  # fmt: skip
+
+
+def _own_group(model: FiniteGame, player: Player) -> Iterable[Player]:
+    return model.groups[player.group - 1]
+
+
+class FiniteGame(SmartModel):
+    """A finite game that is read from data.
+
+    Args:
+        game: a game of the library, a TOML file, ``novel:CLASS:SEED``, or what a file holds.
+        n_players: players of all groups; None: those of one group.
+        n_rounds: times that the game is played at most; None: as its file says.
+        continuation: probability that another round follows; 0 for a known end; None: as its file
+            says.
+        talk: whether players talk before each game; None: as its file says.
+        matching: groups that stay, or that are drawn anew every round.
+        labels: the names of options in prompts.
+        currency: the unit of money in prompts.
+        option_order: the order of options in prompts.
+        scale: the factor of all amounts of money.
+        condition: ``"baseline"``.
+        minds: see `SmartModel`; the classical minds need only the payoffs: ``classical`` (best
+            reply), ``classical:fictitious_play``, ``classical:logit``, ``classical:tit_for_tat``,
+            ``classical:grim``, ``classical:win_stay_lose_shift``, ``classical:level_1``,
+            ``classical:level_2``, ``classical:inequity_averse`` and ``classical:altruist``.
+        settings: the other parameters of `SmartModel`.
+
+    Attributes:
+        rules: all that the file says.
+        form: the game as players are told it: with the labels, order and scale of this run.
+        predictions: what theory says of the game, in the unit of the run.
+        players: all players in the order of their ids.
+        groups: the players of each game of the round, in the order of their roles.
+        said: the messages of this round.
+        payoff: mean payoff of the round.
+        efficiency: the sum of payoffs between the smallest and the largest of the game.
+        equilibrium: share of the groups in equilibrium.
+        absent: groups without a game that counts.
+        share_OPTION, mean_CHOICE: the columns of the choices, which depend on the game.
+
+    Raises:
+        UsageError: for a parameter or a file that cannot be used.
+    """
+
+    scenario_name = "games"
+    title = "Finite games"
+    source = "Nash 1951, Annals of Mathematics 54(2), 286-295; each game names its own"
+    prompt_file = Path(__file__).with_name("prompts.toml")
+    plots = "sabm_mesa.models.games.plots"
+    page = "sabm_mesa.models.games.page"
+    phases: ClassVar[tuple[Phase, ...]] = (
+        communication(
+            order="shuffled",
+            when=_talks,
+            reach=_own_group,
+            doc="With `talk`, each player says something to its group (`communicate`); later ones "
+            "read it.",
+        ),
+        action(
+            when=_together,
+            doc="In a game at the same time each player chooses (`act`); a group with an "
+            "unreadable choice has no game in this round.",
+        ),
+        Phase(
+            "move",
+            order=_by_moves,
+            when=_in_turn,
+            reach=_own_group,
+            doc="In a game in turns the players move in the order of the rules (`move`) and see "
+            "the moves before; an unreadable move ends the game, and it does not count.",
+        ),
+    )
+    model_columns: ClassVar[dict[str, str]] = {
+        name: name for name in ("payoff", "efficiency", "equilibrium", "absent")
+    }
+    agent_columns: ClassVar[dict[str, str]] = {
+        name: name for name in ("choice", "payoff", "role", "group", "value")
+    }
+    changeable = frozenset({"talk", "continuation", "matching", "currency"})
+    score = Score("Payoff in a round", "n_players", over="round", pairs=True)
+    classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = CLASSICAL
+
+    def __init__(
+        self,
+        game: str | Mapping[str, Any] = "prisoners_dilemma",
+        n_players: Annotated[int, Ge(2)] | None = None,
+        n_rounds: int | None = None,
+        continuation: Continuation | None = None,
+        talk: bool | None = None,
+        matching: Literal["partner", "stranger"] = "partner",
+        labels: Labels = "letters",
+        currency: str = "points",
+        option_order: OptionOrder = "given",
+        scale: Annotated[float, Gt(0), Le(1e6)] = 1.0,
+        condition: str = "baseline",
+        personas: Personas = "none",
+        minds: Minds = "classical",
+        rng: Seed = None,
+        temperature: float | None = 1.0,
+        max_tokens: int | None = 256,
+        **settings: Any,
+    ) -> None:
+        own = self.rules = load_game(game)
+        self.parameters["game"] = kept(game, own)
+        super().__init__(
+            n_rounds=own.rounds if n_rounds is None else n_rounds, condition=condition,
+            personas=personas, minds=minds, rng=rng, temperature=temperature,
+            max_tokens=max_tokens, **settings,
+        )  # fmt: skip
+        self.continuation = (own.continuation if continuation is None else continuation) or None
+        self.talk = own.talk if talk is None else talk
+        self.matching, self.currency = matching, _currency(currency)
+        self.form = self._disguised(labels, option_order, scale)
+        self.predictions: Predictions = predictions_of(own, scale)
+        self.groups: list[list[Player]] = []
+        self.said: list[Message] = []
+        self.payoff = self.efficiency = self.equilibrium = math.nan
+        self.absent = 0
+        vars(self).update(dict.fromkeys(self.predictions.columns, math.nan))
+        size = own.form.n_players
+        if n_players is not None and n_players % size:
+            raise ParameterError(
+                f"n_players has to be a multiple of {size}, the players of the game (got "
+                f"{n_players}).", parameter="n_players",
+            )  # fmt: skip
+        self.n_players = n_players or size
+        self.players = self.populate(Player, self.n_players)
+
+    @classmethod
+    def identity(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters as JSON values, with the content of the game in the place of its name."""
+        game = given.get("game", "")
+        own = {"game": kept(game, load_game(game))} if game else {}
+        return super().identity({**given, **own})
+
+    def columns(self) -> Mapping[str, str]:
+        """The model columns, with those of the choices of the game."""
+        own = (column.name for column in choice_columns(self.rules))
+        return self.model_columns | {name: name for name in own}
+
+    def begin_round(self) -> None:
+        """Form the groups, forget the round before, and draw the private values."""
+        self.said = []
+        if self.matching == "stranger" or not self.groups:
+            self.groups = self._draw_groups()
+        for player in self.players:
+            player.choices, player.choice = {}, None
+            player.payoff = player.value = math.nan
+            if self.form.auction:
+                low, step = self.form.least_value, self.form.moves[0].step
+                n = round((self.form.largest_value - low) / step)
+                player.value = round(low + step * int(self.rng.integers(n + 1)), 9)
+
+    def path_of(self, player: Player) -> Choices | None:
+        """The moves so far of the game that a player is in; None after an invalid one.
+
+        Args:
+            player: the player.
+        """
+        return _path(self.groups[player.group - 1], self.form)
+
+    def after_communicate(self, player: Player, text: Decision) -> None:
+        """Tell the group what a player said."""
+        if text.value is not None:
+            to = tuple(m.unique_id for m in self.groups[player.group - 1] if m is not player)
+            self.said.append(Message(self.round, player.unique_id, text.value, to))
+
+    def after_act(self, player: Player, chosen: Decision) -> None:
+        """Take a choice; None when it could not be read."""
+        self._take(player, player.role - 1, (), chosen)
+
+    def after_move(self, player: Player, chosen: Decision) -> None:
+        """Take a move, unless the game was over."""
+        path = self.path_of(player)
+        move = None if path is None else self.form.move_after(path)
+        if path is not None and move is not None and chosen.attempts:
+            self._take(player, move, path, chosen)
+
+    def update(self) -> None:
+        """Pay, add the games to the memories, measure, and draw whether the run goes on."""
+        played = [self._settle(group) for group in self.groups]
+        paths = [path for path in played if path is not None]
+        self.absent = len(played) - len(paths)
+        paid = [player.payoff for player in self.players if not math.isnan(player.payoff)]
+        self.payoff = float(np.mean(paid)) if paid else math.nan
+        self.efficiency = self.predictions.efficiency(self.payoff)
+        self.equilibrium = self.predictions.equilibrium_share(paths)
+        vars(self).update(self.predictions.shares(paths))
+        if self.continuation is not None and self.rng.random() >= self.continuation:
+            self.running = False
+
+    def end_measures(self) -> dict[str, Any]:
+        """The means of all columns over the rounds."""
+        data = self.model_frame()
+        return {name: float(data[name].astype(float).mean()) for name in self.columns()}
+
+    def plot_options(self) -> dict[str, Any]:
+        """The theory of the game, and its unit of money."""
+        return {"predictions": self.predictions, "currency": self.currency}
+
+    def _disguised(self, labels: str, order: str, scale: float) -> GameForm:
+        names = [] if labels == "names" else self.book.render(f"labels_{labels}", {}).split(", ")
+        form = self.rules.labelled(names).scaled(scale)
+        if order == "given":
+            return form
+        moves = []
+        for move in form.moves:
+            n = len(move.options)
+            places = range(n)[::-1] if order == "reversed" else self.rng.permutation(n)
+            moves.append(replace(move, options=tuple(move.options[i] for i in places)))
+        return replace(form, moves=tuple(moves))
+
+    def _draw_groups(self) -> list[list[Player]]:
+        """The players of each group; drawn within each role, unless groups stay."""
+        size = self.rules.form.n_players
+        n_groups = len(self.players) // size
+        groups: list[list[Player]] = [[] for _ in range(n_groups)]
+        for role in range(size):
+            fixed = self.matching == "partner" or n_groups == 1
+            places = range(n_groups) if fixed else self.rng.permutation(n_groups)
+            for group, place in zip(groups, places, strict=True):
+                group.append(self.players[int(place) * size + role])
+        for number, group in enumerate(groups, 1):
+            for player in group:
+                player.group = number
+        return groups
+
+    def _take(self, player: Player, move: int, path: Choices, chosen: Decision) -> None:
+        value = math.nan
+        if chosen.value is not None:
+            value = value_of(self.form, move, path, chosen.value)
+        player.choices[move] = value
+
+    def _settle(self, group: list[Player]) -> Choices | None:
+        """Pay a group, and add its game to the memories; its choices, None when it has no game."""
+        path = _path(group, self.form)
+        payoffs: tuple[float, ...] = ()
+        if path is not None:
+            payoffs = self._paid(group, path)
+        for player in group:
+            player.choice = self._named(player)
+            if payoffs:
+                player.payoff = payoffs[player.role - 1]
+            player.plays.append(PastPlay(len(player.plays) + 1, path or (), payoffs))
+        return path
+
+    def _named(self, player: Player) -> str | float | None:
+        """The valid choices of a player by the names of the file; of several moves in one text."""
+        known = [self.rules.name_of(m, v) for m, v in player.choices.items() if not math.isnan(v)]
+        if len(known) == 1:
+            return known[0]
+        return " ".join(map(str, known)) or None
+
+    def _paid(self, group: list[Player], path: Choices) -> tuple[float, ...]:
+        """The payoffs of a group; among the highest bids of an auction a draw decides."""
+        if not self.form.auction:
+            return self.form.payoffs(path)
+        best = self.form.winners(path)
+        winner = best[int(self.rng.integers(len(best)))] if best[1:] else best[0]
+        won = group[winner].value - self.form.price(path)
+        return tuple(won if k == winner else 0.0 for k in range(len(group)))
+
+
+def kept(game: str | Mapping[str, Any], rules: Rules) -> str | Mapping[str, Any]:
+    """The parameter `game` as it is recorded: in the place of a file its content.
+
+    Args:
+        game: the parameter.
+        rules: what it stands for.
+    """
+    return dict(rules.data) if isinstance(game, str) and game.endswith(".toml") else game
+
+
+def _path(group: list[Player], form: GameForm) -> Choices | None:
+    """The choices of a group so far, in the order of the moves; None with an invalid one."""
+    known = {move: value for player in group for move, value in player.choices.items()}
+    if any(math.isnan(value) for value in known.values()):
+        return None
+    path = tuple(known[move] for move in sorted(known))
+    return path if not form.together or len(path) in (0, len(group)) else None
+
+
+def _currency(given: str) -> str:
+    """The name of the unit of money, on one line."""
+    name = one_line(str(given))
+    if not name or len(name) > LONGEST_CURRENCY:
+        raise ParameterError(
+            f"currency has to be a name of at most {LONGEST_CURRENCY} characters, such as points, "
+            f"not {given!r}.", parameter="currency",
+        )  # fmt: skip
+    return name

@@ -1,0 +1,803 @@
+"""The rules of a finite game, read from one TOML file.
+
+`GameForm` is what players are told: who moves, between what, and what each outcome pays. `Rules`
+adds what they are not told: names, source, and results of people. Docs: ``docs/how-to/games.md``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sabm_mesa.core.prompts import parse
+from sabm_mesa.core.toml_io import expand_home, read_toml
+from sabm_mesa.errors import ParameterError, PromptError, UnknownName, about
+from sabm_mesa.models.games.formulas import check_names, evaluate, read_formula, with_numbers
+from sabm_mesa.models.games.theory import Course
+
+Floats = npt.NDArray[np.float64]
+Choices = tuple[float, ...]
+"""The choices so far, in the order of the moves: values of options, or amounts."""
+LIBRARY = Path(__file__).with_name("library")
+MOST_PLAYERS, MOST_OPTIONS, MOST_OUTCOMES = 8, 1001, 100_000
+"""Limits of a file; the last one is of combinations of choices."""
+_KEYS = {
+    "title", "source", "players", "options", "values", "payoffs", "moves", "outcomes", "money",
+    "numbers", "rule", "auction", "rounds", "continuation", "talk", "people",
+}  # fmt: skip
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_OF_PROFILE = (
+    "own", "others", "total", "mean", "lowest", "highest", "others_lowest", "others_highest", "n",
+)  # fmt: skip
+"""Names in formulas of games in which all choose at the same time."""
+_OF_RULE = ("n_players", "n_others", "low", "high", "step", "currency")
+"""Placeholders of a rule, besides figures and options."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One of the options of a move.
+
+    Attributes:
+        label: its name in prompts.
+        value: the number that stands for it in formulas and in paths.
+    """
+
+    label: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One decision of one player.
+
+    Attributes:
+        player: the player, from 0.
+        options: the options; empty when an amount is named.
+        low: the smallest amount, or a formula of the moves before.
+        high: the largest amount, or a formula of the moves before.
+        step: the distance of two amounts.
+        money: whether amounts are money.
+    """
+
+    player: int
+    options: tuple[Option, ...] = ()
+    low: float | str = 0.0
+    high: float | str = 0.0
+    step: float = 1.0
+    money: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number of the rules that has a name.
+
+    Attributes:
+        name: the name in formulas and in the rule.
+        value: the number.
+        money: whether it is money.
+    """
+
+    name: str
+    value: float
+    money: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GameForm:
+    """A finite game, as its players are told it.
+
+    Attributes:
+        n_players: number of players.
+        together: whether all choose at the same time; else they move in turn.
+        moves: the decisions: one a player, or in their order.
+        outcomes: the payoffs of every course; empty where formulas or an auction give them.
+        formulas: one formula of payoffs for all players, or one each; in it ``m1``, ``m2``, …
+            are the moves.
+        figures: the numbers with a name.
+        rule: the rules in words, with figures in braces; needed with formulas.
+        auction: ``"first"`` or ``"second"``: the price that the winner pays; ``""`` for none.
+        least_value: the smallest private value of an auction.
+        largest_value: the largest one.
+    """
+
+    n_players: int
+    together: bool
+    moves: tuple[Move, ...]
+    outcomes: tuple[Course, ...] = ()
+    formulas: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    rule: str = ""
+    auction: str = ""
+    least_value: float = 0.0
+    largest_value: float = 0.0
+
+    def move_after(self, path: Choices) -> int | None:
+        """The number of the move that follows in a game in turns; None when the game is over.
+
+        Args:
+            path: the moves so far.
+        """
+        if len(path) == len(self.moves) or any(each.path == path for each in self.outcomes):
+            return None
+        return len(path)
+
+    def options(self, move: int, path: Choices = ()) -> tuple[Option, ...]:
+        """The options, or amounts, of a move.
+
+        Args:
+            move: the number of the move.
+            path: the moves before it, in a game in turns.
+        """
+        asked = self.moves[move]
+        if asked.options:
+            return asked.options
+        low, high = self.ends(move, path)
+        n = math.floor((high - low) / asked.step + 1e-9)
+        amounts = [low + i * asked.step for i in range(n + 1)]
+        return tuple(Option(f"{amount:.10g}", amount) for amount in amounts)
+
+    def ends(self, move: int, path: Choices = ()) -> tuple[float, float]:
+        """The smallest and the largest amount of a move.
+
+        Args:
+            move: the number of the move.
+            path: the moves before it, in a game in turns.
+        """
+        asked = self.moves[move]
+        low, high = (
+            evaluate(end, self._values(path)) if isinstance(end, str) else end
+            for end in (asked.low, asked.high)
+        )
+        return low, high
+
+    def payoffs(self, path: Choices, values: Sequence[float] = ()) -> tuple[float, ...]:
+        """The payoff of each player at the end of a course; ties of an auction are split.
+
+        Args:
+            path: all choices.
+            values: the private values of an auction.
+        """
+        if self.auction:
+            return tuple(self._auctioned(np.array([path]), np.array(values))[0].tolist())
+        if self.outcomes:
+            return next(each.payoffs for each in self.outcomes if each.path == path)
+        return tuple(
+            evaluate(formula, self._values(path, player))
+            for player, formula in zip(range(self.n_players), self._formulas(), strict=True)
+        )
+
+    def winners(self, bids: Choices) -> list[int]:
+        """The players with the highest bid of an auction.
+
+        Args:
+            bids: the bid of each player.
+        """
+        return [player for player, bid in enumerate(bids) if bid == max(bids)]
+
+    def price(self, bids: Choices) -> float:
+        """The price that the winner of an auction pays.
+
+        Args:
+            bids: the bid of each player.
+        """
+        return sorted(bids)[-1 if self.auction == "first" else -2]
+
+    def courses(self) -> Iterator[Choices]:
+        """All courses of the game."""
+        if self.together:
+            values = [[o.value for o in self.options(k)] for k in range(self.n_players)]
+            yield from product(*values)
+            return
+        open_paths: list[Choices] = [()]
+        while open_paths:
+            path = open_paths.pop()
+            move = self.move_after(path)
+            if move is None:
+                yield path
+            else:
+                open_paths += [(*path, o.value) for o in reversed(self.options(move, path))]
+
+    def table(self, values: Sequence[float] = ()) -> Floats:
+        """The payoffs of a game in which all choose at the same time.
+
+        Args:
+            values: the private values of an auction.
+
+        Returns:
+            Array of shape (options of player 1, …, options of player n, n).
+        """
+        sizes = tuple(len(self.options(k)) for k in range(self.n_players))
+        paths = np.array(list(self.courses()))
+        if self.auction:
+            paid = self._auctioned(paths, np.array(values))
+        else:
+            known = {each.path: each.payoffs for each in self.outcomes}
+            rows = map(tuple, paths.tolist())
+            paid = np.array([known[row] if known else self.payoffs(row) for row in rows])
+        return paid.reshape((*sizes, self.n_players))
+
+    def scaled(self, scale: float) -> GameForm:
+        """The same game in another unit of money.
+
+        Args:
+            scale: the factor of all amounts of money.
+        """
+
+        def times(amount: float) -> float:
+            return round(amount * scale, 9)
+
+        def of_move(move: Move) -> Move:
+            if not move.money:
+                return move
+            low, high = (e if isinstance(e, str) else times(e) for e in (move.low, move.high))
+            return replace(move, low=low, high=high, step=times(move.step))
+
+        return replace(
+            self,
+            moves=tuple(map(of_move, self.moves)),
+            outcomes=tuple(
+                each._replace(payoffs=tuple(map(times, each.payoffs))) for each in self.outcomes
+            ),
+            figures=tuple(
+                replace(each, value=times(each.value)) if each.money else each
+                for each in self.figures
+            ),
+            least_value=times(self.least_value),
+            largest_value=times(self.largest_value),
+        )
+
+    def _formulas(self) -> tuple[str, ...]:
+        return self.formulas * self.n_players if len(self.formulas) == 1 else self.formulas
+
+    def _values(self, path: Choices, player: int | None = None) -> dict[str, float]:
+        """Name → value for formulas."""
+        known = {each.name: each.value for each in self.figures}
+        known |= {f"m{number}": value for number, value in enumerate(path, 1)}
+        if player is not None and self.together:
+            others = [*path[:player], *path[player + 1 :]]
+            known |= {
+                "own": path[player], "others": sum(others), "total": sum(path),
+                "mean": sum(path) / len(path), "lowest": min(path), "highest": max(path),
+                "others_lowest": min(others), "others_highest": max(others), "n": len(path),
+            }  # fmt: skip
+        return known
+
+    def _auctioned(self, bids: Floats, values: Floats) -> Floats:
+        """The payoffs of auctions, shape (auctions, players)."""
+        ranked = np.sort(bids, axis=1)
+        price = ranked[:, -1 if self.auction == "first" else -2]
+        won = bids == ranked[:, -1:]
+        paid: Floats = won * (values - price[:, None]) / won.sum(axis=1, keepdims=True)
+        return paid
+
+
+@lru_cache(maxsize=128)
+def table_of(form: GameForm, values: tuple[float, ...] = ()) -> Floats:
+    """`GameForm.table`, kept for the next time.
+
+    Args:
+        form: the game.
+        values: the private values of an auction.
+    """
+    return form.table(values)
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleResult:
+    """A published result of people in a game.
+
+    Attributes:
+        move: the number of the move, from 0; in a game at the same time that of all players, or of
+            one player.
+        option: the option whose share it is; ``""`` for a mean amount.
+        value: the share, or the mean amount in units of the file.
+        of: who they were and how they played.
+        source: the publication.
+    """
+
+    move: int | None
+    option: str
+    value: float
+    of: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Rules:
+    """All that the file of a game says.
+
+    Attributes:
+        title: the name of the game in words.
+        source: where it comes from.
+        form: the game, with the names of the file.
+        options: for each move the names of its options; empty for amounts.
+        move_names: the names of the moves.
+        rounds: times that it is played.
+        continuation: the probability that another round follows; None where the end is known.
+        talk: whether players talk before each round.
+        people: published results of people.
+        data: the table of the file, which is recorded.
+    """
+
+    title: str
+    source: str
+    form: GameForm
+    options: tuple[tuple[str, ...], ...]
+    move_names: tuple[str, ...]
+    rounds: int
+    continuation: float | None
+    talk: bool
+    people: tuple[PeopleResult, ...]
+    data: Mapping[str, Any]
+
+    def name_of(self, move: int, value: float) -> str | float:
+        """The name of the option with a value in the file; an amount is itself.
+
+        Args:
+            move: the number of the move.
+            value: the value.
+        """
+        if not self.options[move]:
+            return value
+        values = [option.value for option in self.form.moves[move].options]
+        return self.options[move][values.index(value)]
+
+    def labelled(self, labels: Sequence[str]) -> GameForm:
+        """The game with other names of its options.
+
+        Args:
+            labels: the new names, for the options in the order in which the file names them; none
+                keeps those of the file.
+
+        Raises:
+            ParameterError: when they are too few.
+        """
+        names = list(dict.fromkeys(name for options in self.options for name in options))
+        if labels and len(labels) < len(names):
+            raise ParameterError(
+                f"there are {len(labels)} of these labels for the {len(names)} options of the "
+                "game.", parameter="labels",
+            )  # fmt: skip
+        new = dict(zip(names, labels or names, strict=False))
+        moves = tuple(
+            replace(
+                move,
+                options=tuple(
+                    replace(option, label=new[name])
+                    for option, name in zip(move.options, known, strict=True)
+                ),
+            )
+            for move, known in zip(self.form.moves, self.options, strict=True)
+        )
+        rule = "".join(
+            text + ("" if name is None else new.get(name, f"{{{name}}}"))
+            for text, name in parse(self.form.rule)
+        )
+        return replace(self.form, moves=moves, rule=rule)
+
+
+def library() -> list[str]:
+    """The names of the games of the package."""
+    return sorted(path.stem for path in LIBRARY.glob("*.toml"))
+
+
+@about("game")
+def load_game(given: str | Mapping[str, Any]) -> Rules:
+    """The rules of a game.
+
+    Args:
+        given: the name of a game of the package, a TOML file, or what such a file holds.
+
+    Raises:
+        ParameterError: for a file that cannot be used: the message says where.
+        UnknownName: for a name that is not known.
+    """
+    if isinstance(given, Mapping):
+        return _Reading(given, "the game").rules()
+    if not isinstance(given, str):
+        raise ParameterError(f"a game is a name, a TOML file or a table, not {given!r}.")
+    if given in library():
+        path = LIBRARY / f"{given}.toml"
+    elif given.endswith(".toml"):
+        path = expand_home(given)
+    else:
+        raise UnknownName("game", given, library(), "FILE.toml takes one of your own.")
+    return _Reading(read_toml(path, "game", ParameterError), path.name).rules()
+
+
+class _Reading:
+    """Reads the table of one file; every error says its place.
+
+    Args:
+        data: the table.
+        where: the name of the file.
+    """
+
+    def __init__(self, data: Mapping[str, Any], where: str) -> None:
+        self.data, self.where = data, where
+        self.names: list[tuple[str, ...]] = []
+        self.move_names: list[str] = []
+
+    def rules(self) -> Rules:
+        """The rules.
+
+        Raises:
+            ParameterError: for a table that is no game.
+        """
+        if unknown := sorted(set(self.data) - _KEYS):
+            raise self._bad(unknown[0], f"is not known; known: {', '.join(sorted(_KEYS))}.")
+        n = self._whole("players", 2, 2, MOST_PLAYERS)
+        figures = (*self._figures("money"), *self._figures("numbers"))
+        if len({f.name for f in figures}) < len(figures):
+            raise self._bad("numbers", "has a name of [money] again.")
+        form = self._form(n, figures)
+        continuation = self.data.get("continuation")
+        if continuation is not None and not (_is_number(continuation) and 0 < continuation < 1):
+            raise self._bad("continuation", "is a probability above 0 and below 1.")
+        talk = self.data.get("talk", False)
+        if not isinstance(talk, bool):
+            raise self._bad("talk", "is true or false.")
+        self._check(form)
+        return Rules(
+            title=self._text("title"),
+            source=self._text("source", ""),
+            form=form,
+            options=tuple(self.names),
+            move_names=tuple(self.move_names),
+            rounds=self._whole("rounds", 100 if continuation else 1, 1, 1_000_000),
+            continuation=None if continuation is None else float(continuation),
+            talk=talk,
+            people=tuple(self._people(form)),
+            data=dict(self.data),
+        )
+
+    def _form(self, n: int, figures: tuple[Figure, ...]) -> GameForm:
+        kinds = [key for key in ("options", "moves", "auction") if key in self.data]
+        if len(kinds) != 1:
+            raise self._bad(
+                "options", "and moves and auction are the three kinds of games: give one of them."
+            )
+        if kinds == ["auction"]:
+            return self._auction(n)
+        self._forbid("values" if kinds == ["moves"] else "outcomes", kinds[0])
+        moves = self._together(n) if kinds == ["options"] else self._in_turn(n, figures)
+        rule = self._rule(moves, figures)
+        form = GameForm(n, kinds == ["options"], moves, figures=figures, rule=rule)
+        if "outcomes" in self.data:
+            self._forbid("payoffs", "outcomes")
+            return replace(form, outcomes=self._outcomes(form))
+        given = self.data.get("payoffs")
+        if given is None:
+            raise self._bad("payoffs", "is missing.")
+        formulas = [given] if isinstance(given, str) else given
+        if isinstance(formulas, list) and all(isinstance(each, str) for each in formulas):
+            if not rule:
+                raise self._bad("rule", "is missing: formulas of payoffs need the rules in words.")
+            return replace(form, formulas=tuple(self._payoff_formulas(form, formulas)))
+        if not form.together:
+            raise self._bad("payoffs", "is one formula a player; else give outcomes.")
+        return replace(form, outcomes=tuple(self._nested(form, given)))
+
+    # Moves.
+
+    def _together(self, n: int) -> tuple[Move, ...]:
+        given = self.data["options"]
+        of_each = isinstance(given, list) and all(isinstance(each, list | dict) for each in given)
+        if of_each and len(given) != n:
+            raise self._bad("options", f"are those of {len(given)} players, and there are {n}.")
+        self.move_names = ["choice"] * n
+        values = self.data.get("values")
+        return tuple(
+            self._move(k, given[k] if of_each else given, f"options[{k}]" if of_each else "options",
+                       values)
+            for k in range(n)
+        )  # fmt: skip
+
+    def _in_turn(self, n: int, figures: tuple[Figure, ...]) -> tuple[Move, ...]:
+        given, moves = self.data["moves"], []
+        if not (isinstance(given, list) and given and all(isinstance(e, dict) for e in given)):
+            raise self._bad("moves", "is a list of tables [[moves]].")
+        for i, each in enumerate(given):
+            place = f"moves[{i}]"
+            if unknown := sorted(set(each) - {"player", "name", "options"}):
+                raise self._bad(f"{place}.{unknown[0]}", "is not known.")
+            player = each.get("player")
+            if isinstance(player, bool) or not isinstance(player, int) or not 1 <= player <= n:
+                raise self._bad(f"{place}.player", f"is a whole number from 1 to {n}.")
+            name = each.get("name", f"move_{i + 1}")
+            self._check_name(name, f"{place}.name")
+            if name in self.move_names or name in {f.name for f in figures}:
+                raise self._bad(f"{place}.name", f"{name!r} is there twice.")
+            self.move_names.append(name)
+            moves.append(
+                self._move(player - 1, each.get("options"), f"{place}.options", None, figures)
+            )
+        return tuple(moves)
+
+    def _move(
+        self, player: int, given: Any, place: str, values: Any, figures: tuple[Figure, ...] = ()
+    ) -> Move:
+        if isinstance(given, Mapping):
+            return self._amounts(player, given, place, figures)
+        if not (isinstance(given, list) and given and all(isinstance(e, str) for e in given)):
+            raise self._bad(place, "is a list of names, or a table with from and to.")
+        for i, name in enumerate(given):
+            self._check_name(name, f"{place}[{i}]")
+        if len(set(given)) < len(given) or len(given) > MOST_OPTIONS:
+            raise self._bad(place, f"has to name from 1 to {MOST_OPTIONS} different options.")
+        numbers = list(range(len(given))) if values is None else values
+        right = isinstance(numbers, list) and all(map(_is_number, numbers))
+        if not right or len(set(numbers)) != len(given):
+            raise self._bad("values", f"has to be {len(given)} different numbers, one an option.")
+        self.names.append(tuple(given))
+        options = zip(given, numbers, strict=True)
+        return Move(player, tuple(Option(name, float(number)) for name, number in options))
+
+    def _amounts(
+        self, player: int, given: Mapping[str, Any], place: str, figures: tuple[Figure, ...]
+    ) -> Move:
+        if unknown := sorted(set(given) - {"from", "to", "step", "money"}):
+            raise self._bad(f"{place}.{unknown[0]}", "is not known.")
+        known = {f.name for f in figures} | set(self.move_names[:-1])
+        known = known if "moves" in self.data else set()
+        low, high = (self._end(given.get(end), f"{place}.{end}", known) for end in ("from", "to"))
+        step, money = given.get("step", 1), given.get("money", False)
+        if not (_is_number(step) and step > 0):
+            raise self._bad(f"{place}.step", "is a number above 0.")
+        if not isinstance(money, bool):
+            raise self._bad(f"{place}.money", "is true or false.")
+        steps = (high - low) / step if isinstance(low, float) and isinstance(high, float) else 0
+        if not 0 <= steps < MOST_OPTIONS:
+            raise self._bad(place, f"has to hold from 1 to {MOST_OPTIONS} amounts.")
+        self.names.append(())
+        return Move(player, (), low, high, float(step), money)
+
+    def _end(self, given: Any, place: str, known: set[str]) -> float | str:
+        if _is_number(given):
+            return float(given)
+        if not isinstance(given, str):
+            raise self._bad(place, "is a number, or a formula of the moves before.")
+        with self._at(place):
+            check_names(given, known)
+            return self._baked(given)
+
+    def _auction(self, n: int) -> GameForm:
+        for key in ("values", "payoffs", "outcomes", "rule", "money", "numbers"):
+            if key != "values":
+                self._forbid(key, "auction")
+        kind, values = self.data["auction"], self.data.get("values")
+        if kind not in ("first", "second"):
+            raise self._bad("auction", 'is "first" or "second", the price that is paid.')
+        if not isinstance(values, Mapping) or set(values) - {"from", "to", "step"}:
+            raise self._bad("values", "is a table with from and to, and a step.")
+        place = {"from": 0, **values, "money": True}
+        self.move_names = ["bid"] * n
+        moves = tuple(self._move(k, place, "values", None) for k in range(n))
+        low, high = moves[0].low, moves[0].high
+        if isinstance(low, str) or isinstance(high, str) or low < 0:
+            raise self._bad("values", "are numbers of 0 or more.")
+        moves = tuple(replace(move, low=0.0) for move in moves)
+        return GameForm(n, True, moves, auction=kind, least_value=low, largest_value=high)
+
+    # Payoffs.
+
+    def _nested(self, form: GameForm, given: Any) -> Iterator[Course]:
+        choices = [form.options(k) for k in range(form.n_players)]
+        if math.prod(map(len, choices)) > MOST_OUTCOMES:
+            raise self._bad("payoffs", f"has more than {MOST_OUTCOMES} outcomes.")
+        for profile in product(*(range(len(each)) for each in choices)):
+            cell, place = given, "payoffs"
+            for k, i in enumerate(profile):
+                if not isinstance(cell, list) or len(cell) != len(choices[k]):
+                    raise self._bad(
+                        place,
+                        f"has to be a list of {len(choices[k])}, one an option of player {k + 1}.",
+                    )
+                cell, place = cell[i], f"{place}[{i}]"
+            yield Course(
+                tuple(each[i].value for each, i in zip(choices, profile, strict=True)),
+                self._paid(cell, place, form.n_players),
+            )
+
+    def _outcomes(self, form: GameForm) -> tuple[Course, ...]:
+        found, given = [], self.data["outcomes"]
+        if not (isinstance(given, list) and all(isinstance(each, dict) for each in given)):
+            raise self._bad("outcomes", "is a list of tables with path and payoffs.")
+        for i, each in enumerate(given):
+            place, path = f"outcomes[{i}]", each.get("path")
+            if set(each) != {"path", "payoffs"} or not isinstance(path, list):
+                raise self._bad(place, "is a table with path and payoffs.")
+            if not 1 <= len(path) <= len(form.moves):
+                raise self._bad(f"{place}.path", f"has from 1 to {len(form.moves)} choices.")
+            values = []
+            for k, choice in enumerate(path):
+                named = dict(zip(self.names[k], form.moves[k].options, strict=True))
+                if choice not in named:
+                    raise self._bad(f"{place}.path[{k}]", f"{choice!r} is no option of that move.")
+                values.append(named[choice].value)
+            found.append(
+                Course(
+                    tuple(values), self._paid(each["payoffs"], f"{place}.payoffs", form.n_players)
+                )
+            )
+        return tuple(found)
+
+    def _paid(self, cell: Any, place: str, n: int) -> tuple[float, ...]:
+        if not (isinstance(cell, list) and len(cell) == n and all(map(_is_number, cell))):
+            raise self._bad(place, f"has to be {n} numbers, one a player.")
+        return tuple(map(float, cell))
+
+    def _payoff_formulas(self, form: GameForm, formulas: list[str]) -> Iterator[str]:
+        if len(formulas) not in (1, form.n_players):
+            raise self._bad("payoffs", f"is one formula, or {form.n_players}, one a player.")
+        if len(formulas) == 1 and not form.together:
+            raise self._bad("payoffs", f"is {form.n_players} formulas, one a player.")
+        known = {figure.name for figure in form.figures} | set(self._option_values())
+        known |= set(_OF_PROFILE if form.together else self.move_names)
+        for i, formula in enumerate(formulas):
+            with self._at(f"payoffs[{i}]"):
+                check_names(formula, known)
+                yield self._baked(formula)
+
+    def _option_values(self) -> dict[str, float]:
+        """Name of an option → its number."""
+        found: dict[str, float] = {}
+        given = self.data.get("values")
+        for options in self.names:
+            numbers = range(len(options)) if not isinstance(given, list) else given
+            for name, number in zip(options, numbers, strict=False):
+                if found.setdefault(name, float(number)) != float(number):
+                    raise self._bad("options", f"{name!r} stands at two places, so has two values.")
+        return found
+
+    def _baked(self, formula: str) -> str:
+        """A formula without the names of options and moves of the file."""
+        text = with_numbers(formula, self._option_values())
+        if "moves" in self.data:
+            for number, name in enumerate(self.move_names, 1):
+                text = re.sub(rf"\b{name}\b", f"m{number}", text)
+        read_formula(text)
+        return text
+
+    # The rest.
+
+    def _figures(self, key: str) -> tuple[Figure, ...]:
+        given = self.data.get(key, {})
+        if not isinstance(given, Mapping):
+            raise self._bad(key, "is a table of numbers.")
+        for name, value in given.items():
+            self._check_name(name, f"{key}.{name}")
+            if not _is_number(value):
+                raise self._bad(f"{key}.{name}", "is a number.")
+        return tuple(Figure(name, float(value), key == "money") for name, value in given.items())
+
+    def _rule(self, moves: tuple[Move, ...], figures: tuple[Figure, ...]) -> str:
+        rule = self._text("rule", "")
+        known = {*_OF_RULE, *(f.name for f in figures), *(n for each in self.names for n in each)}
+        if any(move.options for move in moves) or "moves" in self.data:
+            known -= {"low", "high", "step"}
+        with self._at("rule"):
+            try:
+                used = {name for _, name in parse(rule) if name is not None}
+            except PromptError as problem:
+                raise ParameterError(str(problem)) from None
+            if unknown := sorted(used - known):
+                raise ParameterError(
+                    f"{{{unknown[0]}}} is not known; known: {', '.join(sorted(known))}."
+                )
+        return rule
+
+    def _people(self, form: GameForm) -> Iterator[PeopleResult]:
+        given = self.data.get("people", [])
+        if not (isinstance(given, list) and all(isinstance(each, dict) for each in given)):
+            raise self._bad("people", "is a list of tables [[people]].")
+        for i, each in enumerate(given):
+            place = f"people[{i}]"
+            if unknown := sorted(set(each) - {"player", "move", "option", "value", "of", "source"}):
+                raise self._bad(f"{place}.{unknown[0]}", "is not known.")
+            move = None
+            if "player" in each and form.together:
+                move = int(each["player"]) - 1
+            elif "move" in each and each["move"] in self.move_names:
+                move = self.move_names.index(each["move"])
+            elif not form.together:
+                raise self._bad(f"{place}.move", "names one of the moves.")
+            if move is not None and not 0 <= move < len(form.moves):
+                raise self._bad(f"{place}.player", "is the number of a player.")
+            option = each.get("option", "")
+            if option and option not in self.names[move or 0]:
+                raise self._bad(f"{place}.option", f"{option!r} is no option.")
+            if not _is_number(each.get("value")):
+                raise self._bad(f"{place}.value", "is a number.")
+            yield PeopleResult(
+                move, option, float(each["value"]), str(each.get("of", "people")),
+                str(each.get("source", "")),
+            )  # fmt: skip
+
+    def _check(self, form: GameForm) -> None:
+        """Every course has payoffs, and there are not too many."""
+        if form.together:
+            sizes = [len(form.options(k)) for k in range(form.n_players)]
+            if math.prod(sizes) > MOST_OUTCOMES:
+                raise self._bad(
+                    "options", f"has {math.prod(sizes):,} outcomes, above {MOST_OUTCOMES:,}."
+                )
+        count = 0
+        with self._at("outcomes" if form.outcomes else "payoffs"):
+            for path in form.courses():
+                count += 1
+                if count > MOST_OUTCOMES:
+                    raise ParameterError(f"there are more than {MOST_OUTCOMES:,} outcomes.")
+                if form.outcomes and not any(each.path == path for each in form.outcomes):
+                    names = [
+                        self.names[k][int(value)] if self.names[k] else f"{value:g}"
+                        for k, value in enumerate(path)
+                    ]
+                    raise ParameterError(f"the path {names} has no payoffs.")
+                if form.formulas:
+                    form.payoffs(path)
+            if form.outcomes and count != len(form.outcomes):
+                raise ParameterError("a path is there twice, or goes on after an end.")
+
+    def _text(self, key: str, default: str | None = None) -> str:
+        text = self.data.get(key, default)
+        if not isinstance(text, str) or (default is None and not text.strip()):
+            raise self._bad(key, "is missing." if key not in self.data else "is a text.")
+        return text.strip()
+
+    def _whole(self, key: str, default: int, low: int, high: int) -> int:
+        value = self.data.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise self._bad(key, f"is a whole number from {low} to {high:,}.")
+        return value
+
+    def _check_name(self, name: Any, place: str) -> None:
+        taken = {*_OF_PROFILE, *_OF_RULE, "min", "max", "abs", "floor"}
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or name in taken:
+            raise self._bad(
+                place, f"{name!r} is no name: small letters, digits and _, and none of "
+                f"{', '.join(sorted(taken))}.",
+            )  # fmt: skip
+        if re.fullmatch(r"m\d+", name):
+            raise self._bad(place, f"{name!r} stands for a move: choose another name.")
+
+    def _forbid(self, key: str, beside: str) -> None:
+        if key in self.data:
+            raise self._bad(key, f"has no place beside {beside}.")
+
+    def _bad(self, place: str, problem: str) -> ParameterError:
+        return ParameterError(f"{self.where}: {place} {problem}", parameter="game")
+
+    def _at(self, place: str) -> AbstractContextManager[None]:
+        return _placed(f"{self.where}: {place}")
+
+
+@contextmanager
+def _placed(place: str) -> Iterator[None]:
+    """Put the place before the message of an error."""
+    try:
+        yield
+    except ParameterError as error:
+        if str(error).startswith(place):
+            raise
+        raise ParameterError(f"{place}: {error}", parameter="game") from None
+
+
+def _is_number(value: Any) -> bool:
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+        and abs(value) <= 1e12
+    )

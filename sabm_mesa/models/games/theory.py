@@ -1,0 +1,329 @@
+"""The mathematics of finite games: equilibria, dominance, best replies, backward induction.
+
+A game at the same time is an array of payoffs of shape (options of player 1, …, options of player
+n, n). A game in turns is a tree: a `Node`, or the payoffs at its end.
+
+Source:
+    Nash 1951, "Non-Cooperative Games", Annals of Mathematics 54(2), 286-295. Support enumeration:
+    Porter, Nudelman and Shoham 2008, "Simple search methods for finding a Nash equilibrium", Games
+    and Economic Behavior 63(2), 642-662. Subgame-perfect equilibria: Selten 1975, International
+    Journal of Game Theory 4(1), 25-55.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Strategy = tuple[float, ...]
+"""The probability of each option of a player."""
+SMALL = 1e-9
+"""Differences below this share of the largest payoff do not count."""
+PAIR = 2
+MOST_OPTIONS = 12
+"""Options up to which the equilibria with one strategy for both are sought."""
+MOST_SUPPORTS = 5_000
+"""Pairs of supports that are tried at most: two players with 7 options each have 3,431."""
+
+
+class Node(NamedTuple):
+    """A decision in a game in turns.
+
+    Attributes:
+        player: the player that decides, from 0.
+        choices: the values of its options.
+        after: what follows each of them.
+    """
+
+    player: int
+    choices: Sequence[float]
+    after: Sequence[Node | Sequence[float]]
+
+
+class Course(NamedTuple):
+    """One course of a game in turns.
+
+    Attributes:
+        path: the choices.
+        payoffs: the payoff of each player.
+    """
+
+    path: tuple[float, ...]
+    payoffs: tuple[float, ...]
+
+
+def pure_equilibria(payoffs: Floats) -> list[tuple[int, ...]]:
+    """All Nash equilibria in which nobody draws lots.
+
+    Args:
+        payoffs: the game at the same time.
+
+    Returns:
+        The number of each player's option, in rising order.
+    """
+    best = np.ones(payoffs.shape[:-1], dtype=bool)
+    for player in range(payoffs.shape[-1]):
+        own = payoffs[..., player]
+        best &= own >= own.max(axis=player, keepdims=True) - _tolerance(payoffs)
+    return [tuple(map(int, profile)) for profile in np.argwhere(best)]
+
+
+def expected_payoffs(payoffs: Floats, player: int, beliefs: Sequence[Sequence[float]]) -> Floats:
+    """The expected payoff of each option of a player.
+
+    Args:
+        payoffs: the game at the same time, or the player's own payoffs of it (without the last
+            axis).
+        player: the player, from 0.
+        beliefs: the probabilities of the options of each other player, in their order.
+    """
+    own = payoffs[..., player] if payoffs.ndim == len(beliefs) + 2 else payoffs
+    own = np.moveaxis(own, player, 0)
+    for belief in reversed(beliefs):
+        own = own @ np.asarray(belief, dtype=np.float64)
+    return own
+
+
+def best_replies(payoffs: Floats, player: int, beliefs: Sequence[Sequence[float]]) -> list[int]:
+    """The options of a player with the highest expected payoff.
+
+    Args:
+        payoffs: see `expected_payoffs`.
+        player: the player, from 0.
+        beliefs: the probabilities of the options of each other player, in their order.
+    """
+    expected = expected_payoffs(payoffs, player, beliefs)
+    return np.flatnonzero(expected >= expected.max() - _tolerance(payoffs)).tolist()
+
+
+def dominant_option(payoffs: Floats, player: int, *, weakly: bool = False) -> int | None:
+    """The option that is better than any other one, whatever the others do; None without one.
+
+    Args:
+        payoffs: the game at the same time.
+        player: the player, from 0.
+        weakly: whether it may also be only as good, if better in some case.
+    """
+    own = np.moveaxis(payoffs[..., player], player, 0).reshape(payoffs.shape[player], -1)
+    gap = _tolerance(payoffs)
+    for option in range(len(own)):
+        rest = np.delete(own, option, axis=0)
+        if weakly:
+            holds = (own[option] >= rest - gap).all() and (own[option] > rest + gap).any(1).all()
+        else:
+            holds = (own[option] > rest + gap).all()
+        if holds and len(rest):
+            return option
+    return None
+
+
+def dominated_options(payoffs: Floats, player: int) -> list[int]:
+    """The options of a player to each of which another option is always strictly better.
+
+    Args:
+        payoffs: the game at the same time.
+        player: the player, from 0.
+    """
+    own = np.moveaxis(payoffs[..., player], player, 0).reshape(payoffs.shape[player], -1)
+    gap = _tolerance(payoffs)
+    return [
+        option
+        for option in range(len(own))
+        if any((other > own[option] + gap).all() for other in np.delete(own, option, axis=0))
+    ]
+
+
+def mixed_equilibria(payoffs: Floats) -> list[tuple[Strategy, Strategy]]:
+    """Nash equilibria of two players by supports of equal size, those without lots included.
+
+    They are all of them unless the game is degenerate: a mixture of k options has then more than k
+    best replies, and there may be further ones.
+
+    Args:
+        payoffs: the game at the same time, of two players.
+
+    Returns:
+        The strategies of both players, larger probabilities of earlier options first; none when
+        there are more than `MOST_SUPPORTS` pairs of supports.
+    """
+    first, second = payoffs[..., 0], payoffs[..., 1]
+    rows, columns = first.shape
+    supports = [
+        (mine, yours)
+        for size in range(1, min(rows, columns) + 1)
+        for mine in combinations(range(rows), size)
+        for yours in combinations(range(columns), size)
+    ] if _n_supports(rows, columns) <= MOST_SUPPORTS else []  # fmt: skip
+    found: dict[tuple[Strategy, Strategy], None] = {}
+    for mine, yours in supports:
+        of_second = _indifferent(first, mine, yours)
+        of_first = _indifferent(second.T, yours, mine)
+        if of_first is None or of_second is None:
+            continue
+        if _is_equilibrium(payoffs, of_first, of_second):
+            found[_rounded(of_first), _rounded(of_second)] = None
+    return sorted(found, reverse=True)
+
+
+def symmetric_equilibria(payoffs: Floats) -> list[Strategy]:
+    """Nash equilibria of a symmetric game of two in which both have the same strategy.
+
+    Args:
+        payoffs: the game at the same time, of two players with the same options.
+
+    Returns:
+        The strategies; none when the game is not symmetric, or has more than `MOST_OPTIONS`.
+    """
+    if payoffs.shape[-1] > PAIR or len(payoffs) > MOST_OPTIONS or not is_symmetric(payoffs):
+        return []
+    own = payoffs[..., 0]
+    found: dict[Strategy, None] = {}
+    for size in range(1, len(own) + 1):
+        for support in combinations(range(len(own)), size):
+            mixed = _indifferent(own, support, support)
+            if mixed is not None and _is_equilibrium(payoffs, mixed, mixed):
+                found[_rounded(mixed)] = None
+    return sorted(found, reverse=True)
+
+
+def is_symmetric(payoffs: Floats) -> bool:
+    """Whether all players have the same options and payoffs.
+
+    Args:
+        payoffs: the game at the same time.
+    """
+    n = payoffs.shape[-1]
+    if len(set(payoffs.shape[:-1])) > 1:
+        return False
+    for player in range(n - 1):
+        order = list(range(n))
+        order[player], order[player + 1] = player + 1, player
+        swapped = np.swapaxes(payoffs, player, player + 1)[..., order]
+        if not np.allclose(swapped, payoffs):
+            return False
+    return True
+
+
+def subgame_perfect(tree: Node | Sequence[float]) -> list[Course]:
+    """The courses of all subgame-perfect equilibria without lots.
+
+    A course stays one when the player that decides gains at least as much as by any other choice
+    after which the worst equilibrium for it follows.
+
+    Args:
+        tree: the game in turns.
+    """
+    if not isinstance(tree, Node):
+        return [Course((), tuple(map(float, tree)))]
+    after = [subgame_perfect(each) for each in tree.after]
+    me = tree.player
+    worst = [min(course.payoffs[me] for course in courses) for courses in after]
+    found = []
+    for i, (choice, courses) in enumerate(zip(tree.choices, after, strict=True)):
+        least = max((w for j, w in enumerate(worst) if j != i), default=-np.inf)
+        found += [
+            Course((choice, *course.path), course.payoffs)
+            for course in courses
+            if course.payoffs[me] >= least - SMALL
+        ]
+    return found
+
+
+def inequity_averse(payoffs: Floats, player: int, envy: float, guilt: float) -> Floats:
+    """Utility after Fehr and Schmidt 1999, equation 1: payoff less envy and guilt.
+
+    Args:
+        payoffs: payoffs, the players on the last axis.
+        player: the player, from 0.
+        envy: the weight of being behind (alpha).
+        guilt: the weight of being ahead (beta).
+
+    Returns:
+        The utility of the player, without the last axis.
+    """
+    own = payoffs[..., player]
+    gaps = payoffs - own[..., None]
+    n = payoffs.shape[-1]
+    behind = np.maximum(gaps, 0).sum(axis=-1) / (n - 1)
+    ahead = np.maximum(-gaps, 0).sum(axis=-1) / (n - 1)
+    utility: Floats = own - envy * behind - guilt * ahead
+    return utility
+
+
+def logit_choice(expected: Sequence[float] | Floats, precision: float, spread: float) -> Floats:
+    """Probabilities of options by the logit rule of McKelvey and Palfrey 1995.
+
+    Args:
+        expected: the expected payoff of each option.
+        precision: the weight of payoffs, as shares of `spread`; 0 draws each equally likely.
+        spread: the largest payoff less the smallest one; 0 makes all equally likely.
+    """
+    values = np.asarray(expected, dtype=np.float64)
+    weights = (
+        np.exp(precision * (values - values.max()) / spread) if spread else np.ones(len(values))
+    )
+    probabilities: Floats = weights / weights.sum()
+    return probabilities
+
+
+def auction_bid(value: float, n_players: int, least_value: float, price: str) -> float:
+    """The equilibrium bid of risk-neutral bidders whose private values are uniform.
+
+    Source: Vickrey 1961, "Counterspeculation, Auctions, and Competitive Sealed Tenders", Journal of
+    Finance 16(1), 8-37; for values and bids that are no whole numbers.
+
+    Args:
+        value: the bidder's own value.
+        n_players: number of bidders.
+        least_value: the smallest value.
+        price: ``"first"`` or ``"second"``: the price that the winner pays.
+    """
+    if price == "second":
+        return value
+    return least_value + (value - least_value) * (n_players - 1) / n_players
+
+
+def _n_supports(rows: int, columns: int) -> int:
+    return sum(math.comb(rows, k) * math.comb(columns, k) for k in range(1, min(rows, columns) + 1))
+
+
+def _indifferent(own: Floats, mine: Sequence[int], yours: Sequence[int]) -> Floats | None:
+    """The strategy on `yours` that makes the options `mine` equally good; None without one."""
+    size = len(mine)
+    system = np.zeros((size + 1, size + 1))
+    system[:size, :size] = own[np.ix_(mine, yours)]
+    system[:size, size] = -1
+    system[size, :size] = 1
+    right = np.zeros(size + 1)
+    right[size] = 1
+    try:
+        solved = np.linalg.solve(system, right)[:size]
+    except np.linalg.LinAlgError:
+        return None
+    if (solved < SMALL).any():
+        return None
+    strategy = np.zeros(own.shape[1])
+    strategy[list(yours)] = solved
+    return strategy
+
+
+def _is_equilibrium(payoffs: Floats, first: Floats, second: Floats) -> bool:
+    gap = _tolerance(payoffs) * 10
+    of_rows, of_columns = payoffs[..., 0] @ second, first @ payoffs[..., 1]
+    return bool(
+        first @ of_rows >= of_rows.max() - gap and of_columns @ second >= of_columns.max() - gap
+    )
+
+
+def _rounded(strategy: Floats) -> Strategy:
+    return tuple(float(p) for p in np.round(strategy, 9) + 0.0)
+
+
+def _tolerance(payoffs: Floats) -> float:
+    return SMALL * max(1.0, float(np.abs(payoffs).max()))

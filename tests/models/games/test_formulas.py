@@ -1,0 +1,47 @@
+"""Formulas: the arithmetic of payoffs, and nothing that runs."""
+
+import pytest
+
+from sabm_mesa.errors import ParameterError
+from sabm_mesa.models.games.formulas import evaluate, names_in, with_numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("own + (20 if own == others - 1 else 0)", 37),
+        ("2 * own ** 2 - others // 5 % 2", 577),
+        ("min(own, others) + max(1, 2, 3) - abs(-4) + floor(2.9)", 18),
+        ("1 if 0 < own < others and not (own > others or own == 3) else -1", 1),
+        (" -own / 2 ", -8.5),
+    ],
+)
+def test_a_formula_gives_a_number(text: str, value: float) -> None:
+    assert evaluate(text, {"own": 17, "others": 18}) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('touch /tmp/x')", "open('x')", "own.__class__", "[own]", "'own'",
+        "lambda: 1", "own[0]", "(x := 3)", "f'{own}'", "max(*own)", "min(own)", "abs(own, 1)",
+        "max(own, key=abs)", "own if", "import os", "", "own" + " + own" * 200, "9" * 390,
+        "True", "1j", "own @ own", "own << 9", "~own", "own in own", "(own for own in own)",
+    ],
+)  # fmt: skip
+def test_nothing_but_arithmetic_is_a_formula(text: str) -> None:
+    with pytest.raises(ParameterError):
+        evaluate(text, {"own": 1.0})
+
+
+@pytest.mark.parametrize("text", ["1 / own", "10.0 ** 400", "(-1) ** 0.5", "1e300 * 1e300 - 1"])
+def test_a_formula_without_a_finite_number_is_an_error(text: str) -> None:
+    with pytest.raises(ParameterError, match="gives no number"):
+        evaluate(text, {"own": 0.0})
+
+
+def test_names_are_found_and_replaced() -> None:
+    assert names_in("min(own, bonus) if reply == accept else 0") == {
+        "own", "bonus", "reply", "accept",
+    }  # fmt: skip
+    assert with_numbers("reply == accept", {"accept": 1.0}) == "reply == 1.0"

@@ -1,0 +1,88 @@
+"""The files of games: what they may say, and the place that an error names."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sabm_mesa import FiniteGame
+from sabm_mesa.errors import ParameterError, UnknownName
+from sabm_mesa.models.games.rules import library, load_game
+
+TABLE: dict[str, Any] = {
+    "title": "A game", "options": ["x", "y"], "payoffs": [[[1, 2], [3, 4]], [[5, 6], [7, 8]]],
+}  # fmt: skip
+RULE = {"rule": "Each names an amount from {low} to {high} and earns it.", "title": "Amounts"}
+
+
+@pytest.mark.parametrize("name", library())
+def test_every_game_of_the_library_can_be_played(name: str) -> None:
+    rules = load_game(name)
+    model = FiniteGame(game=name, n_rounds=2, rng=1)
+    model.run_model()
+
+    assert rules.source
+    assert model.absent == 0
+    assert model.total.invalid == 0
+    assert all(each.source for each in rules.people)
+
+
+def test_a_table_is_the_game_that_it_says() -> None:
+    form = load_game(TABLE).form
+
+    assert form.table().tolist() == TABLE["payoffs"]
+    assert form.payoffs((1.0, 0.0)) == (5.0, 6.0)
+    assert form.scaled(2.5).payoffs((0.0, 1.0)) == (7.5, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"title": 3}, "title is a text"),
+        ({"payof": 3}, "payof is not known"),
+        ({"payoffs": [[[1, 2], [3, 4]], [[5, 6], [7]]]}, r"payoffs\[1\]\[1\] has to be 2 numbers"),
+        ({"payoffs": [[[1, 2], [3, 4]], [[5, 6]]]}, r"payoffs\[1\] has to be a list of 2"),
+        ({"payoffs": [[[1, 2], [3, "4"]], [[5, 6], [7, 8]]]}, r"payoffs\[0\]\[1\]"),
+        ({"options": ["x", "X y"]}, r"options\[1\] 'X y' is no name"),
+        ({"options": ["x", "x"]}, "options has to name"),
+        ({"options": [["x"], ["y"], ["z"]]}, "options are those of 3 players, and there are 2"),
+        ({"players": 1}, "players is a whole number from 2"),
+        ({"rounds": 0}, "rounds is a whole number from 1"),
+        ({"continuation": 1.0}, "continuation is a probability"),
+        ({"talk": "yes"}, "talk is true or false"),
+        ({"moves": []}, "options and moves and auction are the three kinds of games"),
+        ({"people": [{"option": "z", "value": 1}]}, r"people\[0\].option 'z' is no option"),
+        ({"payoffs": "own"}, "rule is missing"),
+        ({"payoffs": "own + thing", "rule": "r"}, r"payoffs\[0\]: the formula .* uses 'thing'"),
+        ({"payoffs": "own.__class__", "rule": "r"}, r"payoffs\[0\]: .* is no arithmetic"),
+        ({"payoffs": "1 / own", "rule": "r"}, "payoffs: the formula '1 / own' gives no number"),
+        ({"payoffs": "own", "rule": "{wrong}"}, r"rule: \{wrong\} is not known"),
+        ({"payoffs": "own", "rule": "{low.x}"}, "rule: A placeholder has to be a name"),
+        ({"payoffs": "own", "options": {"from": 0, "to": 4000}, **RULE}, "options has to hold"),
+        ({"money": {"own": 3}}, "money.own 'own' is no name"),
+    ],
+)  # fmt: skip
+def test_a_bad_table_gives_one_line_with_the_place(change: dict[str, Any], place: str) -> None:
+    with pytest.raises(ParameterError, match=f"the game: {place}") as caught:
+        load_game(TABLE | change)
+
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_is_named_in_its_errors(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('title = "T"\noptions = [x]\n')
+    with pytest.raises(ParameterError, match=r"mine.toml is not valid TOML: .*line \d"):
+        load_game(str(path))
+    path.write_text('title = "T"\noptions = ["x", "y"]\n')
+    with pytest.raises(ParameterError, match=r"mine.toml: payoffs is missing"):
+        load_game(str(path))
+    with pytest.raises(UnknownName, match="Did you mean 'chicken'"):
+        load_game("chikken")
+
+
+def test_many_outcomes_are_refused() -> None:
+    big = {**RULE, "payoffs": "own", "players": 8, "options": {"from": 0, "to": 9}}
+
+    with pytest.raises(ParameterError, match="100,000,000 outcomes, above 100,000"):
+        load_game(big)
