@@ -132,7 +132,7 @@ class ScenarioView:
     def card(self) -> Picture:
         """The picture of the scenario on the home page: a run with classical minds."""
         default = parameters_of(self.scenario)["n_rounds"].default
-        usual = {"n_rounds": min(default or CARD_ROUNDS, CARD_ROUNDS)}
+        usual: dict[str, Any] = {"n_rounds": min(default or CARD_ROUNDS, CARD_ROUNDS)}
         model = self.scenario(**usual | dict(self._page.card_run), rng=1, recording=False)
         model.run_model()
         with painting():

@@ -63,7 +63,6 @@ import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
 from sabm_mesa.core.answers import Decision
-from sabm_mesa.core.messages import Message
 from sabm_mesa.core.scheduler import Phase, action, communication
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError, one_line
@@ -133,7 +132,6 @@ class FiniteGame(SmartModel):
         predictions: what theory says of the game, in the unit of the run.
         players: all players in the order of their ids.
         groups: the players of each game of the round, in the order of their roles.
-        said: the messages of this round.
         payoff: mean payoff of the round.
         efficiency: the sum of payoffs between the smallest and the largest of the game.
         equilibrium: share of the groups in equilibrium.
@@ -215,7 +213,6 @@ class FiniteGame(SmartModel):
         self.form = self._disguised(labels, option_order, scale)
         self.predictions: Predictions = predictions_of(own, scale)
         self.groups: list[list[Player]] = []
-        self.said: list[Message] = []
         self.payoff = self.efficiency = self.equilibrium = math.nan
         self.absent = 0
         vars(self).update(dict.fromkeys(self.predictions.columns, math.nan))
@@ -241,8 +238,7 @@ class FiniteGame(SmartModel):
         return self.model_columns | {name: name for name in own}
 
     def begin_round(self) -> None:
-        """Form the groups, forget the round before, and draw the private values."""
-        self.said = []
+        """Form the groups, clear the choices, and draw the private values."""
         if self.matching == "stranger" or not self.groups:
             self.groups = self._draw_groups()
         for player in self.players:
@@ -263,9 +259,7 @@ class FiniteGame(SmartModel):
 
     def after_communicate(self, player: Player, text: Decision) -> None:
         """Tell the group what a player said."""
-        if text.value is not None:
-            to = tuple(m.unique_id for m in self.groups[player.group - 1] if m is not player)
-            self.said.append(Message(self.round, player.unique_id, text.value, to))
+        self.say(player, text.value, to=self.groups[player.group - 1])
 
     def after_act(self, player: Player, chosen: Decision) -> None:
         """Take a choice; None when it could not be read."""
@@ -340,13 +334,13 @@ class FiniteGame(SmartModel):
         if path is not None:
             payoffs = self._paid(group, path)
         for player in group:
-            player.choice = self._named(player)
+            player.choice = self._choice_of(player)
             if payoffs:
                 player.payoff = payoffs[player.role - 1]
             player.plays.append(PastPlay(len(player.plays) + 1, path or (), payoffs))
         return path
 
-    def _named(self, player: Player) -> str | float | None:
+    def _choice_of(self, player: Player) -> str | float | None:
         """The valid choices of a player by the names of the file; of several moves in one text."""
         known = [self.rules.name_of(m, v) for m, v in player.choices.items() if not math.isnan(v)]
         if len(known) == 1:
