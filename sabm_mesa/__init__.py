@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sabm_mesa.agents.base import SmartAgent
     from sabm_mesa.agents.memory import Memory, Remembers, Stream
-    from sabm_mesa.core.answers import Choice, Decision, Number, Reply, Text
+    from sabm_mesa.core.answers import AnswerSpec, Choice, Decision, Number, Reply, Text
     from sabm_mesa.core.asks import Ask, Observation
+    from sabm_mesa.core.fields import Fields, OneOf, Several
     from sabm_mesa.core.scheduler import Phase, action, communication, every, planning
     from sabm_mesa.errors import SabmError
     from sabm_mesa.llm import Budget, Connection, ScriptedClient
@@ -41,7 +42,8 @@ _HOMES = {
     "sabm_mesa.agents.base": ("SmartAgent",),
     "sabm_mesa.agents.memory": ("Memory", "Remembers", "Stream"),
     "sabm_mesa.core.asks": ("Ask", "Observation"),
-    "sabm_mesa.core.answers": ("Choice", "Decision", "Number", "Reply", "Text"),
+    "sabm_mesa.core.answers": ("AnswerSpec", "Choice", "Decision", "Number", "Reply", "Text"),
+    "sabm_mesa.core.fields": ("Fields", "OneOf", "Several"),
     "sabm_mesa.errors": ("SabmError",),
     "sabm_mesa.llm": ("Budget", "Connection", "ScriptedClient"),
     "sabm_mesa.minds.base": ("ClassicalMind", "Mind"),
@@ -66,6 +68,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AnswerSpec",
     "Ask",
     "BertrandCompetition",
     "Budget",
@@ -75,6 +78,7 @@ __all__ = [
     "Connection",
     "Decision",
     "EmergencyEvacuation",
+    "Fields",
     "FiniteGame",
     "Fishery",
     "FixedMind",
@@ -85,6 +89,7 @@ __all__ = [
     "Mind",
     "Number",
     "Observation",
+    "OneOf",
     "Pasture",
     "Phase",
     "Pollution",
@@ -98,6 +103,7 @@ __all__ = [
     "ScriptedClient",
     "ScriptedMind",
     "SentenceMaking",
+    "Several",
     "SmartAgent",
     "SmartModel",
     "Stream",

@@ -9,12 +9,14 @@ import sabm_mesa
 from sabm_mesa.models.registry import SCENARIOS, scenario
 
 NAMES = [
+    "AnswerSpec",
     "Ask",
     "Budget",
     "Choice",
     "ClassicalMind",
     "Connection",
     "Decision",
+    "Fields",
     "FixedMind",
     "LLMMind",
     "LLMSettings",
@@ -22,6 +24,7 @@ NAMES = [
     "Mind",
     "Number",
     "Observation",
+    "OneOf",
     "Phase",
     "Recorded",
     "Recording",
@@ -30,6 +33,7 @@ NAMES = [
     "SabmError",
     "ScriptedClient",
     "ScriptedMind",
+    "Several",
     "SmartAgent",
     "SmartModel",
     "Stream",

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from sabm_mesa.core.answers import AnswerSpec, Choice, Number, Text
+from sabm_mesa.core.answers import InvalidAnswer, Text
 from sabm_mesa.errors import MindSpecError, RunError
-from sabm_mesa.minds.human import HUMAN, Question, Seat
+from sabm_mesa.minds.human import HUMAN, Input, Question, Seat, inputs_of, text_from
 from sabm_mesa.models import registry
 from sabm_mesa.runs.game import Game, with_others
 
@@ -109,22 +109,40 @@ def converse(game: Game, seat: Seat, say: Say, listen: Listen) -> None:
 def _answer(seat: Seat, question: Question, say: Say, listen: Listen) -> None:
     """Ask until the answer is taken, or the question is over."""
     spec = question.ask.spec
+    inputs = inputs_of(spec)
     while seat.question is question:
         reasoning = listen("Your reasoning (may stay empty): ") if spec.reasoning else ""
-        refused = seat.answer(HOLDER, question.number, listen(f"{_form(spec)}: "), reasoning)
+        given: dict[str, str] = {}
+        for each in inputs:
+            if each.is_asked(given):
+                given[each.path] = _value(seat, question, each, len(inputs) == 1, say, listen)
+        text = given[""] if len(inputs) == 1 and "" in given else text_from(inputs, given)
+        refused = seat.answer(HOLDER, question.number, text, reasoning)
         if not refused:
             return
         say(plain(refused))
 
 
-def _form(spec: AnswerSpec) -> str:
-    if isinstance(spec, Number):
-        kind = "Integer" if spec.integer else "Number"
-        return f"{kind} from {spec.low:.15g} to {spec.high:.15g}" if spec.told else kind
-    if isinstance(spec, Choice):
-        return " / ".join(spec.options)
-    most = f", at most {spec.max_words}" if isinstance(spec, Text) else ""
-    return f"Your words{most}"
+def _value(
+    seat: Seat, question: Question, each: Input, alone: bool, say: Say, listen: Listen
+) -> str:
+    """Ask for one value until it is legal; one that is the whole answer is checked at the seat."""
+    while True:
+        typed = listen(f"{_prompt(each)}: ")
+        if alone or seat.question is not question:
+            return typed
+        try:
+            return each.spec.as_text(each.spec.read(typed).value)
+        except InvalidAnswer as problem:
+            say(plain(question.ask.book.reason(problem)))
+
+
+def _prompt(each: Input) -> str:
+    options = " / ".join(each.options)
+    if not options:
+        most = f", at most {each.spec.max_words}" if isinstance(each.spec, Text) else ""
+        return f"{each.label}{most}"
+    return options if each.kind == "choice" and not each.path else f"{each.label}: {options}"
 
 
 def _results(game: Game, seat: Seat) -> list[str]:

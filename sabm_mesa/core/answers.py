@@ -21,7 +21,7 @@ import json
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
@@ -135,10 +135,20 @@ def words(at_most: int) -> Reasoning:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSpec(ABC):
-    """Definition of a legal answer; the base class of `Number`, `Choice` and `Text`.
+    """Definition of a legal answer; the base class of all specs, also of a scenario's own.
+
+    A subclass, a frozen dataclass, has `kind`, `check`, `schema` and `example`; `read_text` and
+    `as_text` where its plain text is more than one line with the value; `placeholders` for the
+    prompt entries that describe it; and `mentions` for the second rung. The prompt file of the
+    scenario has, under ``[answers]``, ``KIND_paper`` and ``KIND_json`` (the whole form),
+    ``KIND_reasoned_paper`` and ``KIND_reasoned_json`` where reasoning is asked for, ``KIND_value``
+    (a legal value in a few words) where it is a part of another spec, and under
+    ``[answers.reasons]`` the codes with which it refuses.
 
     Attributes:
         reasoning: the private reasoning that comes before the answer: `words`, `free`, or None.
+        kind: how the prompt entries that describe it begin.
+        json_type: the types of a value as JSON.
 
     Raises:
         ParameterError: for any other reasoning.
@@ -147,7 +157,7 @@ class AnswerSpec(ABC):
     reasoning: Reasoning | None = field(default=None, kw_only=True)
 
     kind: ClassVar[str]
-    json_type: ClassVar[type | tuple[type, ...]]
+    json_type: ClassVar[type | tuple[type, ...]] = object
 
     def __post_init__(self) -> None:
         """Refuse what is no reasoning."""
@@ -165,8 +175,12 @@ class AnswerSpec(ABC):
         """
 
     @abstractmethod
-    def placeholders(self) -> dict[str, Any]:
-        """Return the values for the entries under ``[answers]`` that describe this spec."""
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON schema of a value.
+
+        The strict mode of providers holds: every object has all its fields required and no others,
+        and numbers of entries and lengths of texts are left to `check`.
+        """
 
     @abstractmethod
     def example(self, rng: np.random.Generator) -> Any:
@@ -175,6 +189,63 @@ class AnswerSpec(ABC):
         Args:
             rng: the stream it is drawn from.
         """
+
+    def placeholders(self) -> dict[str, Any]:
+        """Return the values for the entries under ``[answers]`` that describe this spec."""
+        return {}
+
+    def read_text(self, text: str) -> Any:
+        """Read a plain text that is a value and nothing else: the first rung.
+
+        Args:
+            text: the text, each line without blanks around it.
+
+        Returns:
+            The legal value.
+
+        Raises:
+            InvalidAnswer: when it is anything else.
+        """
+        if "\n" in text:
+            raise InvalidAnswer("one_line")
+        return self.check(strip_decoration(text))
+
+    def as_text(self, value: Any) -> str:
+        """Return the plain text of a legal value, as `read_text` reads it.
+
+        Args:
+            value: the value.
+        """
+        return str(value)
+
+    def cases(self, rng: np.random.Generator) -> list[Any]:
+        """Return legal answers that exercise every part of the spec.
+
+        Args:
+            rng: the stream they are drawn from.
+        """
+        return [self.example(rng)]
+
+    def leaves(self, value: Any = None) -> list[tuple[str, AnswerSpec, Any]]:
+        """The parts of an answer that have no parts themselves.
+
+        Args:
+            value: a legal value; None: of the spec alone, and all its parts.
+
+        Returns:
+            The name of each (``""`` of a spec without fields), its spec, and its value.
+        """
+        return [("", self, value)]
+
+    def replace_texts(self, value: Any, new: Callable[[Text, str], str]) -> Any:
+        """A legal value with other texts in it.
+
+        Args:
+            value: the value.
+            new: the new text for a spec and its text.
+        """
+        del new
+        return value
 
     def read(
         self, text: str, answer_format: Format = "paper", reading: Rung = "unambiguous"
@@ -254,32 +325,24 @@ class AnswerSpec(ABC):
             raise InvalidAnswer("empty")
         if answer_format == "json":
             return self._read_json(text)
-        lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-        reasoning = ""
-        if self.reasoning and len(lines) > 1:
-            reasoning = SPACE.sub(" ", " ".join(lines[:-1]))
-            lines = lines[-1:]
-        return Reading(self._read_plain(lines), reasoning)
+        return self._read_lines([line.strip() for line in text.splitlines() if line.strip()])
 
-    def schema(self) -> dict[str, Any]:
-        """The JSON schema of an answer in the ``"json"`` format."""
+    def _read_lines(self, lines: list[str]) -> Reading:
+        """Read lines that are the reasoning, where it is asked for, and the value."""
+        n = 1 if self.reasoning else len(lines)
+        value = self.read_text("\n".join(lines[-n:]))
+        return Reading(value, SPACE.sub(" ", " ".join(lines[:-n])))
+
+    def answer_schema(self) -> dict[str, Any]:
+        """The JSON schema of a whole answer in the ``"json"`` format."""
         properties: dict[str, Any] = {"reasoning": {"type": "string"}} if self.reasoning else {}
-        properties["answer"] = self._value_schema()
+        properties["answer"] = self.schema()
         return {
             "type": "object",
             "properties": properties,
             "required": list(properties),
             "additionalProperties": False,
         }
-
-    @abstractmethod
-    def _value_schema(self) -> dict[str, Any]:
-        """The JSON schema of the field ``answer``."""
-
-    def _read_plain(self, lines: list[str]) -> Any:
-        if len(lines) > 1:
-            raise InvalidAnswer("one_line")
-        return self.check(strip_decoration(lines[0]))
 
     def _read_json(self, text: str) -> Reading:
         try:
@@ -362,6 +425,18 @@ class Number(AnswerSpec):
             return int(rng.integers(math.ceil(low), math.floor(high) + 1))
         return float(rng.uniform(low, high))
 
+    def as_text(self, value: Any) -> str:
+        """Return all digits of a number, without an exponent."""
+        return (
+            np.format_float_positional(value, trim="-") if isinstance(value, float) else str(value)
+        )
+
+    def cases(self, rng: np.random.Generator) -> list[Any]:
+        """Both finite ends, and a number between them."""
+        low, high = self.finite
+        ends = (math.ceil(low), math.floor(high)) if self.integer else (float(low), float(high))
+        return [*ends, self.example(rng)]
+
     def _range(self) -> dict[str, str]:
         return {"low": f"{self.low:.15g}", "high": f"{self.high:.15g}"}
 
@@ -380,7 +455,8 @@ class Number(AnswerSpec):
         except (TypeError, ValueError, OverflowError):
             raise InvalidAnswer("not_a_number", found=shorten(str(value))) from None
 
-    def _value_schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, Any]:
+        """A number, with its range where that is told."""
         low, high = (int(self.low), int(self.high)) if self.integer else (self.low, self.high)
         kind = "integer" if self.integer else "number"
         return {"type": kind, **({"minimum": low, "maximum": high} if self.told else {})}
@@ -407,6 +483,13 @@ class Choice(AnswerSpec):
     def __post_init__(self) -> None:
         """Refuse an empty or ambiguous list of options."""
         AnswerSpec.__post_init__(self)
+        given: Any = self.options
+        if isinstance(given, str) or not all(isinstance(option, str) for option in given):
+            raise ParameterError(
+                f"The options of a choice are texts, such as ('left', 'right') (got "
+                f"{given!r}): write numbers as texts too."
+            )
+        object.__setattr__(self, "options", tuple(given))
         bare = {_bare(option) for option in self.options if option.isprintable()}
         if not bare or "" in bare or len(bare) != len(self.options):
             raise ParameterError(
@@ -436,8 +519,14 @@ class Choice(AnswerSpec):
         """The options, comma-separated."""
         return {"options": ", ".join(self.options)}
 
-    def _value_schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, Any]:
+        """One of the options."""
         return {"type": "string", "enum": list(self.options)}
+
+    def cases(self, rng: np.random.Generator) -> list[Any]:
+        """Each option."""
+        del rng
+        return list(self.options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -515,11 +604,17 @@ class Text(AnswerSpec):
         """The number of words."""
         return {"max_words": self.max_words}
 
-    def _value_schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, Any]:
+        """A text."""
         return {"type": "string"}
 
-    def _read_plain(self, lines: list[str]) -> str:
-        return self.check(" ".join(lines))
+    def read_text(self, text: str) -> str:
+        """Read a text of any number of lines."""
+        return self.check(text)
+
+    def replace_texts(self, value: Any, new: Callable[[Text, str], str]) -> Any:
+        """The new text."""
+        return new(self, value)
 
     def read(
         self, text: str, answer_format: Format = "paper", reading: Rung = "unambiguous"

@@ -294,7 +294,7 @@ class Ask:
 
     def digest(self) -> str:
         """The hash of the messages of this attempt and the form of the answer."""
-        parts = [self.messages(), self.answer_format, self.spec.schema()]
+        parts = [self.messages(), self.answer_format, self.spec.answer_schema()]
         return hashlib.sha256(_canonical(parts).encode()).hexdigest()
 
     def read(self, reply: Reply) -> Reading:

@@ -74,20 +74,22 @@ class Vectors(AnswerSpec):
             raise InvalidAnswer("not_vectors", n=self.n)
         return words
 
-    def placeholders(self) -> dict[str, Any]:
-        """Nothing: an embedding model is told no form."""
-        return {}
-
     def example(self, rng: np.random.Generator) -> tuple[str, ...]:
         """Return vectors in random directions."""
         found = rng.normal(size=(self.n, self.length or 2)).astype("<f4")
         return tuple(base64.b64encode(vector.tobytes()).decode() for vector in found)
 
-    def _value_schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, Any]:
+        """A list of words."""
         return {"type": "array", "items": {"type": "string"}}
 
-    def _read_plain(self, lines: list[str]) -> tuple[str, ...]:
-        return self.check(lines)
+    def read_text(self, text: str) -> tuple[str, ...]:
+        """Read one vector a line."""
+        return self.check(text.split("\n"))
+
+    def as_text(self, value: Any) -> str:
+        """Return one vector a line."""
+        return "\n".join(value)
 
 
 def unit(word: str) -> Vector:

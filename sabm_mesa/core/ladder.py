@@ -23,12 +23,17 @@ from typing import Any, NamedTuple
 
 __all__ = [
     "Mention",
+    "corrects",
     "find_numbers",
+    "find_objects",
     "find_options",
     "given_value",
     "normalise",
     "read_object",
+    "sets_apart",
+    "takes_back",
     "unwrap",
+    "without_fences",
 ]
 
 
@@ -200,6 +205,54 @@ _CORRECTS = re.compile(
     r"|changed? my mind|actually|oops|i mean|or rather|no,)",
     re.IGNORECASE,
 )
+_TAKES_BACK = re.compile(
+    r"\b(?:unless|otherwise|or else|alternatively|instead|depend\w*|undecided|not sure|unsure"
+    r"|on (?:the )?condition|as long as|provided|another option|or maybe|or perhaps|should i\b)"
+    r"|\bif\b[^.\n]*\b(?:then|i(?:'ll|'d)?|would|rather)\b",
+    re.IGNORECASE,
+)
+_NOT_MEANT = re.compile(
+    r"\b(?:for example|e\.g|for instance|example|hypothetical\w*|template|format|would have"
+    r"|(?:last|previous|earlier) (?:round|turn|time)|options? (?:are|include)|considering|candidates?)\b",
+    re.IGNORECASE,
+)
+
+
+def corrects(text: str) -> bool:
+    """Whether words take back what was said before them.
+
+    Args:
+        text: the words.
+    """
+    return _CORRECTS.search(text.replace("’", "'")) is not None
+
+
+def takes_back(text: str) -> bool:
+    """Whether words behind an answer put it under a condition or beside another.
+
+    Args:
+        text: the words.
+    """
+    return _TAKES_BACK.search(text.replace("’", "'")) is not None
+
+
+def sets_apart(text: str) -> bool:
+    """Whether the words before an answer make it an example, a condition, or that of another.
+
+    Args:
+        text: all text before it.
+    """
+    lines = [line.strip() for line in without_fences(text).replace("’", "'").split("\n")]
+    last = next((line for line in reversed(lines) if line), "")
+    sentence = re.split(r"(?<=[.!])\s", last)[-1]
+    if _NOT_MEANT.search(sentence):
+        return True
+    if sentence.endswith((".", "!")):
+        return False
+    clause = re.split(r"[,;:—–]", sentence.rstrip(" :,—–*_"))[-1]
+    return bool(_CONDITION.search(sentence) or _ELSEWHERE.search(clause))
+
+
 _FILLER = frozenset(
     [
         "a",
@@ -432,7 +485,7 @@ def normalise(text: str) -> str:
     """
     text = _NARROW.sub("", text.translate(_TABLE))
     text = "".join(_plain(sign) for sign in text)
-    text = _FENCE.sub("", text)
+    text = without_fences(text)
     text = text.replace("{,}", ",").replace("\\$", "$").replace("\\%", "%").replace("\\,", "")
     text = _STYLED.sub(r"\1", text)
     text = _BOXED.sub("\n⟪\\1⟫\n", text)
@@ -444,6 +497,15 @@ def normalise(text: str) -> str:
     text = _HEADING.sub("", _BULLET.sub("", text))
     text = re.sub(r"(?<!\w)'([^'\n]{1,60})'(?!\w)", r'"\1"', text)
     return re.sub(r"[^\S\n]+", " ", text)
+
+
+def without_fences(text: str) -> str:
+    """A text without the lines that open and close code.
+
+    Args:
+        text: the text.
+    """
+    return _FENCE.sub("", text)
 
 
 def _plain(sign: str) -> str:
@@ -786,19 +848,39 @@ def read_object(text: str) -> tuple[Any, str] | None:
 
 def _objects(text: str) -> list[Any]:
     """The outermost objects in a text that can be read."""
+    return [value for _, _, value in find_objects(text, "{")]
+
+
+def find_objects(text: str, opening: str = "{[") -> list[tuple[int, int, Any]]:
+    """Find the outermost objects and lists of JSON in a text, leniently.
+
+    Args:
+        text: the text.
+        opening: the signs with which they begin.
+
+    Returns:
+        Where each begins and ends, and its value.
+    """
     found, at = [], 0
-    while (start := text.find("{", at)) >= 0:
-        end = _end_of_object(text, start)
+    start = _next(text, opening, at)
+    while start >= 0:
+        end = _end_of_object(text, start, opening)
         value = _literal(text[start:end]) if end else None
-        if isinstance(value, dict):
-            found.append(value)
-        at = end or start + 1
+        if isinstance(value, dict | list):
+            found.append((start, end, value))
+        at = end if end and value is not None else start + 1 if opening != "{" else end or start + 1
+        start = _next(text, opening, at)
     return found
 
 
-def _end_of_object(text: str, start: int) -> int:
+def _next(text: str, signs: str, at: int) -> int:
+    return min((n for sign in signs if (n := text.find(sign, at)) >= 0), default=-1)
+
+
+def _end_of_object(text: str, start: int, opening: str = "{") -> int:
     """The place behind the braces that open there and are closed again; 0 when they are not."""
     depth, quote, escaped = 0, "", False
+    signs = "{}" if opening == "{" else "{}[]"
     for at in range(start, len(text)):
         sign = text[at]
         if escaped:
@@ -808,8 +890,8 @@ def _end_of_object(text: str, start: int) -> int:
             quote = "" if sign == quote else quote
         elif sign == '"' or (sign == "'" and text[at - 1] in "{[:, \n" and depth):
             quote = sign
-        elif sign in "{}":
-            depth += 1 if sign == "{" else -1
+        elif sign in signs:
+            depth += 1 if sign in "{[" else -1
             if not depth:
                 return at + 1
     return 0

@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from sabm_mesa.core.answers import AnswerSpec, Format, InvalidAnswer
+from sabm_mesa.core.fields import PartsSpec, Several, value_form
 from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import PromptError, UnknownName, about, one_line
 
@@ -248,19 +249,29 @@ class PromptBook:
 
     def form(self, spec: AnswerSpec, answer_format: Format) -> str:
         """The words that say how an answer to `spec` has to be written."""
-        values = spec.placeholders()
+        kind, form, values = spec.kind, str(answer_format), spec.placeholders()
         if "number" in values:
             values["number"] = self.render(values["number"], values)
+        if isinstance(spec, PartsSpec) and answer_format == "json":
+            kind, values["outline"] = "parts", spec.outline_json(self.render)
+        elif isinstance(spec, PartsSpec) and not spec.in_one_line:
+            form, values["outline"] = "lines", spec.outline(self.render, "")
+        elif isinstance(spec, Several):
+            values["value"] = value_form(spec.of, self.render)
         reasoned = ""
         if spec.reasoning:
-            entry = f"reasoning_{spec.reasoning.kind}_{answer_format}"
+            entry = f"reasoning_{spec.reasoning.kind}_{form}"
             values["reasoning"] = self.render(entry, {"reasoning_words": spec.reasoning.max_words})
             reasoned = "_reasoned"
-        return self.render(f"{spec.kind}{reasoned}_{answer_format}", values)
+        return self.render(f"{kind}{reasoned}_{answer_format}", values)
 
     def reason(self, problem: InvalidAnswer) -> str:
-        """Why an answer could not be used, in words."""
-        return self.render(f"reason_{problem.code}", problem.fields)
+        """Why an answer could not be used, in words; of a part with its name."""
+        inner = {
+            name: self.reason(value) if isinstance(value, InvalidAnswer) else value
+            for name, value in problem.fields.items()
+        }
+        return self.render(f"reason_{problem.code}", inner)
 
     def hashes(self) -> dict[str, str]:
         """Entry → the first 12 hexadecimal digits of its SHA-256."""

@@ -12,17 +12,24 @@ import hashlib
 import secrets
 import threading
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from sabm_mesa.core.answers import (
     ABSTAINED,
     SPACE,
+    AnswerSpec,
+    Choice,
     Format,
     InvalidAnswer,
+    Number,
     Reply,
+    Text,
     replace_surrogates,
 )
 from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.fields import NONE, Fields, OneOf, PartsSpec, Several
 from sabm_mesa.minds.base import Mind
 
 HUMAN = "human"
@@ -154,10 +161,10 @@ class Seat:
             question, waiting = self.question, self._waiting
             if question is None or waiting is None or question.number != number:
                 return "This question is over: no answer is taken any more."
-            lines = [
-                SPACE.sub(" ", replace_surrogates(line)).strip() for line in (reasoning, answer)
-            ]
-            text = "\n".join(line for line in lines if line) if lines[1] else ""
+            in_lines = isinstance(question.ask.spec, PartsSpec)
+            lines = [reasoning, *(answer.splitlines() if in_lines else [answer])]
+            lines = [SPACE.sub(" ", replace_surrogates(line)).strip() for line in lines]
+            text = "\n".join(filter(None, lines)) if any(lines[1:]) else ""
             try:
                 question.ask.read(Reply(text))
             except InvalidAnswer as problem:
@@ -311,6 +318,142 @@ def text_of(ask: Ask) -> tuple[str, str]:
     system, question = ask.question
     form = ask.book.form(ask.spec, ask.answer_format)
     return system, question.replace(form, "").strip()
+
+
+# The form of an answer.
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input of the form for an answer.
+
+    Attributes:
+        path: its label in the plain text of the answer; ``""`` of an answer that is this value.
+        kind: ``"number"``, ``"choice"``, ``"several"`` (any of the options), ``"text"``, or
+            ``"count"`` (a choice of how many values of a list follow).
+        label: what to enter, in a few words.
+        spec: what it takes.
+        options: the options of a choice.
+        when: inputs that have to be filled in before it, each with the values at which it is asked.
+    """
+
+    path: str
+    kind: str
+    label: str
+    spec: AnswerSpec
+    options: tuple[str, ...] = ()
+    when: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def is_asked(self, given: Mapping[str, str]) -> bool:
+        """Whether it is asked for, after what was given.
+
+        Args:
+            given: path → value.
+        """
+        return all(given.get(path) in values for path, values in self.when)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The input as plain data, for a page."""
+        spec, extra = self.spec, dict[str, Any]()
+        if isinstance(spec, Number):
+            extra["step"] = 1 if spec.integer else "any"
+            if spec.told:
+                extra |= {"low": spec.low, "high": spec.high}
+        if isinstance(spec, Text):
+            extra["max_words"] = spec.max_words
+        if isinstance(spec, Several):
+            extra["at_most"] = spec.most
+        return {
+            "path": self.path,
+            "kind": self.kind,
+            "label": self.label,
+            "options": list(self.options),
+            "when": [[path, list(values)] for path, values in self.when],
+            **extra,
+        }
+
+
+def inputs_of(spec: AnswerSpec) -> list[Input]:
+    """The inputs of the form for an answer.
+
+    Args:
+        spec: the spec of the answer.
+    """
+    return list(_inputs(spec, "", ()))
+
+
+def text_from(inputs: Sequence[Input], given: Mapping[str, str]) -> str:
+    """The plain text of an answer that was filled in.
+
+    Args:
+        inputs: its inputs.
+        given: path → value; of several options with commas between them.
+    """
+    lines = []
+    for each in inputs:
+        if not each.is_asked(given):
+            continue
+        value = SPACE.sub(" ", given.get(each.path, "")).strip()
+        path = each.path
+        if each.kind == "count":
+            if value != "0":
+                continue
+            path, value = path.removesuffix(_COUNT).removesuffix("."), NONE
+        if each.kind == "several":
+            value = value or NONE
+        lines.append(f"{path}: {value}" if path else value)
+    return "\n".join(lines)
+
+
+_COUNT = "#"
+
+
+def _inputs(
+    spec: AnswerSpec, path: str, when: tuple[tuple[str, tuple[str, ...]], ...]
+) -> Iterator[Input]:
+    below = f"{path}." if path else ""
+    if isinstance(spec, Fields):
+        for name, part in spec.fields:
+            yield from _inputs(part, below + name, when)
+    elif isinstance(spec, OneOf):
+        yield Input(path, "choice", _label(path, ""), spec.names, spec.names.options, when)
+        for name, fields in spec.options:
+            yield from _inputs(fields, path, (*when, (path, (name,))))
+    elif isinstance(spec, Several) and not spec.in_one_line:
+        counts = tuple(str(n) for n in range(spec.at_least, spec.most + 1))
+        count, label = Choice(counts), _label(path, "how many")
+        yield Input(below + _COUNT, "count", label, count, counts, when)
+        for i in range(1, spec.most + 1):
+            enough = tuple(n for n in counts if int(n) >= i)
+            yield from _inputs(spec.of, f"{below}{i}", (*when, (below + _COUNT, enough)))
+    else:
+        yield _leaf(spec, path, when)
+
+
+def _leaf(spec: AnswerSpec, path: str, when: tuple[tuple[str, tuple[str, ...]], ...]) -> Input:
+    if isinstance(spec, Number):
+        kind = "integer" if spec.integer else "number"
+        told = f"{kind} from {spec.low:.15g} to {spec.high:.15g}" if spec.told else kind
+        return Input(path, "number", _label(path, told), spec, (), when)
+    if isinstance(spec, Choice):
+        return Input(path, "choice", _label(path, ""), spec, spec.options, when)
+    if isinstance(spec, Several):
+        least = f"{spec.at_least} to " if spec.at_least else "at most "
+        if isinstance(spec.of, Choice):
+            told = f"{least}{spec.most}"
+            return Input(path, "several", _label(path, told), spec, spec.of.options, when)
+        return Input(path, "text", _label(path, f"{least}{spec.most} numbers"), spec, (), when)
+    told = "words" if not isinstance(spec, Text) or spec.numbers else "words, without digits"
+    return Input(path, "text", _label(path, told), spec, (), when)
+
+
+def _label(path: str, told: str) -> str:
+    """A label: the name of a field, and what it takes."""
+    name = path.replace(".", " ").replace("_", " ").replace(_COUNT, "").strip().capitalize()
+    if not name:
+        is_words = told.startswith("words")
+        return f"Your {told or 'choice'}" if is_words or not told else told.capitalize()
+    return f"{name} ({told})" if told else name
 
 
 def same(secret: str, given: str) -> bool:

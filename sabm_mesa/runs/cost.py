@@ -12,8 +12,9 @@ Asks
     last. Rounds after `MAX_ASKS` asks are like the second half of those played.
 Tokens
     A token is 5, 4 or 2.5 characters. Texts in prompts have one word, `SENTENCE` characters, or as
-    many as the spec keeps. An answer has 1 token, or a sentence where text or reasoning is free, or
-    `max_tokens` there and else the length of its JSON schema. At most `UNUSABLE` are asked again.
+    many as the spec keeps. An answer has 1 token; a number, an option, a sentence, or the fields
+    that were decided, with sentences as texts; or `max_tokens` where text, lists or reasoning are
+    free, and else the length of its JSON schema. At most `UNUSABLE` are asked again.
 Thoughts
     As many as are allowed (`max_thought_tokens`; `ANSWER_TOKENS` where an effort is named and no
     limit), none at the low end, `THOUGHTS` of them in a likely answer. A model that thinks unasked
@@ -40,15 +41,18 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from sabm_mesa.core.answers import AnswerSpec, Text
+from sabm_mesa.core.answers import AnswerSpec, Choice, InvalidAnswer, Number, Text
 from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.fields import Several
 from sabm_mesa.core.scheduler import SIMULTANEOUS
 from sabm_mesa.errors import ParameterError, UsageError
 from sabm_mesa.llm import Connection
@@ -200,6 +204,7 @@ class StubMind(Mind):
         asked: question → for each ask the round, the agent, the characters of its prompt and those
             of them that are `WORD`; NaN for a prompt that was not rendered.
         specs: question → its answer specs.
+        said: question → the characters of each answer that is neither a number nor an option.
         limit: tokens of an answer at most.
         thoughts: tokens of the thoughts before it at most.
         longer: how many times as long as here a text can be.
@@ -220,6 +225,7 @@ class StubMind(Mind):
         self.limit, self.thoughts, self.longer = ANSWER_TOKENS, 0, 1.0
         self.asked: dict[str, list[tuple[float, ...]]] = defaultdict(list)
         self.specs: dict[str, set[AnswerSpec]] = defaultdict(set)
+        self.said: dict[str, list[int]] = defaultdict(list)
         self.phases: Counter[tuple[str, str]] = Counter()
         self._pilot = pilot
         self._model: SmartModel | None = None
@@ -260,12 +266,22 @@ class StubMind(Mind):
         self.phases[ask.name, ask.key.phase] += 1
         mind = None if self.embeds else self._mind_of(ask.key.agent)
         decided: object = ask.spec.example(ask.rng) if mind is None else await mind.answer(ask)
-        if not isinstance(ask.spec, Text):
+        if isinstance(ask.spec, Number | Choice):
             return decided
-        pilot, (n, longest) = self.measured(ask.name), self.text_chars(ask.spec)
+        with suppress(InvalidAnswer):  # a text is read, as that of a mind
+            is_read = isinstance(decided, str) and not isinstance(ask.spec, Text)
+            value = ask.spec.read(str(decided)).value if is_read else ask.spec.check(decided)
+            decided = ask.spec.replace_texts(value, partial(self._text, ask.name))
+            self.said[ask.name].append(_n_chars(ask.spec.as_text(decided)))
+        return decided
+
+    def _text(self, question: str, spec: Text, said: str) -> str:
+        """A text of the likely length."""
+        pilot, (n, longest) = self.measured(question), self.text_chars(spec)
         self.longer = max(self.longer, longest / n)
-        n = pilot.said if pilot else n
-        return ask.spec.with_end(WORD * max(1, round(n / len(WORD))), str(decided))
+        whole = len(self.specs[question]) == 1 and spec in self.specs[question]
+        n = pilot.said if pilot and whole else n
+        return spec.with_end(WORD * max(1, round(n / len(WORD))), said)
 
     def _mind_of(self, agent: int) -> Mind | None:
         """The classical mind that decides for an agent; None when its class has none."""
@@ -545,21 +561,33 @@ def _assumed(asks: Array, chars: Array, stub: StubMind, question: str, model: Sm
         sent = chars * TOKENS_PER_CHAR
         return np.array([asks, asks * (1 + again), asks * sent * (1 + again), 0 * asks])
     specs, limit, as_json = stub.specs[question], stub.limit, model.answer_format == "json"
-    schema = max(_n_chars(json.dumps(spec.schema())) for spec in specs)
+    schema = max(_n_chars(json.dumps(spec.answer_schema())) for spec in specs)
     high_only = np.array([0, 0, 1])
     prompt = (chars + schema * as_json * high_only) * TOKENS_PER_CHAR + OVERHEAD
     again = UNUSABLE * (model.max_attempts > 1) * high_only
+    said = TOKENS_PER_CHAR[1] * np.mean(stub.said[question] or [0])
     tokens = [
         _reasoning_tokens(spec)
-        + (TOKENS_PER_CHAR[1] * stub.text_chars(spec)[0] if isinstance(spec, Text) else SHORT)
+        + (
+            TOKENS_PER_CHAR[1] * stub.text_chars(spec)[0]
+            if isinstance(spec, Text)
+            else max(SHORT, said)
+        )
         for spec in specs
     ]
-    open_ended = any(isinstance(spec, Text) or spec.reasoning for spec in specs)
+    open_ended = any(map(_is_open_ended, specs))
     longest = min(limit, limit if open_ended else schema * TOKENS_PER_CHAR[2])
     thoughts = stub.thoughts * np.array([0, THOUGHTS, 1 + UNUSABLE * (model.max_attempts > 1)])
     answer = np.array([1, min(limit, np.mean(tokens)), longest]) + again * limit + thoughts
     sent = prompt * (1 + again) + again * (limit + AGAIN)
     return np.array([asks, asks * (1 + again), asks * sent, asks * answer])
+
+
+def _is_open_ended(spec: AnswerSpec) -> bool:
+    """Whether an answer may be longer than its schema."""
+    leaves = spec.leaves()
+    listed = any("#" in path or isinstance(leaf, Several) for path, leaf, _ in leaves)
+    return spec.reasoning is not None or listed or any(isinstance(s, Text) for _, s, _ in leaves)
 
 
 def _reasoning_tokens(spec: AnswerSpec) -> int:

@@ -31,7 +31,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -42,9 +41,9 @@ import pandas as pd
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.analysis.messages import CODES, MessageCoder, read_words
-from sabm_mesa.core.answers import AnswerSpec, Decision, InvalidAnswer, shorten, strip_decoration
+from sabm_mesa.core.answers import Choice, Decision
 from sabm_mesa.core.asks import Ask, Observation
-from sabm_mesa.core.ladder import Mention
+from sabm_mesa.core.fields import Several
 from sabm_mesa.core.parameters import bind
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.scheduler import Phase
@@ -60,13 +59,7 @@ from sabm_mesa.runs.planned import RunSpec, find_runs, trial_models
 from sabm_mesa.runs.run import Runs, Watch, run_models
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from sabm_mesa.llm import Connection
-
-
-NONE = "none"
-"""The answer that no code applies."""
 
 
 @cache
@@ -80,64 +73,7 @@ def message_coder() -> MessageCoder:
     return MessageCoder(*(read_words(path) for path in sorted(declared, key=str)))
 
 
-@dataclass(frozen=True, slots=True)
-class CodeList(AnswerSpec):
-    """Any of several codes, or none of them.
-
-    Attributes:
-        codes: the codes.
-    """
-
-    codes: tuple[str, ...]
-
-    kind = "codes"
-    json_type = list
-
-    def check(self, value: Any) -> tuple[str, ...]:
-        """Return the codes in the order of `codes`, from a list or from words with commas."""
-        if isinstance(value, str):
-            value = [] if strip_decoration(value).casefold() == NONE else value.split(",")
-        named = [strip_decoration(str(each)).casefold() for each in value]
-        if unknown := [name for name in named if name not in self.codes]:
-            raise InvalidAnswer("not_a_code", found=shorten(unknown[0]))
-        return tuple(code for code in self.codes if code in named)
-
-    def mentions(self, text: str) -> list[Mention]:
-        """Find the lists of codes in a text."""
-        code = "|".join(map(re.escape, sorted({*self.codes, NONE}, key=len, reverse=True)))
-        between = r"\"?\s*(?:,\s*and|,|;|&|\band|\n\s*\d[.)]\s)\s*\"?"
-        lists = re.finditer(
-            rf"(?<![\w-])(?:1[.)]\s+)?(?:{code})(?:{between}(?:{code}))*(?![\w-])",
-            text,
-            re.IGNORECASE,
-        )
-        return [
-            Mention(
-                each.start(),
-                each.end(),
-                self._named(re.split(between, re.sub(r"\A1[.)]\s+", "", each[0]))),
-            )
-            for each in lists
-        ]
-
-    def _named(self, names: Sequence[str]) -> tuple[str, ...] | None:
-        """The codes of a list; None for one that says both "none" and a code."""
-        said = {name.casefold() for name in names}
-        return None if NONE in said and len(said) > 1 else tuple(c for c in self.codes if c in said)
-
-    def placeholders(self) -> dict[str, Any]:
-        """The codes, comma-separated."""
-        return {"codes": ", ".join(self.codes)}
-
-    def example(self, rng: np.random.Generator) -> tuple[str, ...]:
-        """Return one code, each equally likely."""
-        return (self.codes[int(rng.integers(len(self.codes)))],)
-
-    def _value_schema(self) -> dict[str, Any]:
-        return {"type": "array", "items": {"type": "string", "enum": list(self.codes)}}
-
-
-ANSWER = CodeList(CODES)
+ANSWER = Several(Choice(CODES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +189,8 @@ class Judging(SmartModel):
 
     def after_judge(self, judge: Judge, answer: Decision) -> None:
         """Keep the codes; None when they could not be read."""
-        judge.found = answer.value
+        said = answer.value
+        judge.found = None if said is None else tuple(code for code in CODES if code in said)
 
     def update(self) -> None:
         """Compute the share of each code among the texts with a usable answer."""

@@ -24,11 +24,20 @@ from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.declarations import load_page
 from sabm_mesa.runs.rerun import replay
 from sabm_mesa.testing.case import Case
-from sabm_mesa.testing.minds import DrawingMind, LateMind, NotingMind, ReadingMind, Silent
+from sabm_mesa.testing.minds import (
+    CoveringMind,
+    DrawingMind,
+    LateMind,
+    NotingMind,
+    ReadingMind,
+    Silent,
+)
 
 SOME = 0.2
 """The share of attempts that are answered unusably."""
 LATENCIES = (1, 2, 3)
+MOST_RUNS = 5
+"""Runs in which every option of an answer is to be taken."""
 PLACES = ("run", "round", "agent")
 """Columns that say where a row stands."""
 LEAST = 2
@@ -248,6 +257,22 @@ def classical_minds(case: Case) -> Iterator[str]:
                 yield f"{named}: {total.invalid} of {total.asks} decisions were invalid"
 
 
+def answers(case: Case) -> Iterator[str]:
+    """Whether the rules can take every legal answer, and each is read as what it is."""
+    mind = CoveringMind()
+    for seed in range(MOST_RUNS):
+        case.played(minds=mind, rng=seed)
+        if not any(mind.missing.values()):
+            break
+    yield from mind.problems
+    for question, names in mind.missing.items():
+        if names:
+            yield (
+                f"{question}: in {MOST_RUNS} runs nobody was asked often enough to choose "
+                f"{', '.join(sorted(names))}; check it with more agents or rounds"
+            )
+
+
 def invalid_answers(case: Case) -> Iterator[str]:
     """Check the treatment of answers that cannot be used."""
     model = case.made(minds=Silent())
@@ -280,6 +305,7 @@ CHECKS: Mapping[str, Callable[[Case], Iterator[str]]] = {
     "pickling": pickling,
     "prompts": prompts,
     "classical minds": classical_minds,
+    "answers": answers,
     "invalid answers": invalid_answers,
 }
 """Point → its check."""

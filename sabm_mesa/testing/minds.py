@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from copy import copy
 from random import Random
+from typing import Any
 
-from sabm_mesa.core.answers import FORMATS, Choice, Number
+from sabm_mesa.core.answers import FORMATS, AnswerSpec, Choice, InvalidAnswer, Number
 from sabm_mesa.core.asks import Ask, Key
+from sabm_mesa.core.fields import Fields, OneOf, Several
+from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.prompts import NO_PERSONA
 from sabm_mesa.errors import PromptError, one_line
 
@@ -55,7 +59,8 @@ class NotingMind(DrawingMind):
     """Answers with what it draws and keeps it.
 
     Attributes:
-        noted: (question, round, agent) → what it answered last, numbers and options only.
+        noted: (question, round, agent) → what it answered last, numbers and options only; those in
+            a field under the question, a point, and the name of the field.
     """
 
     def __init__(self) -> None:
@@ -70,9 +75,80 @@ class NotingMind(DrawingMind):
     async def answer(self, ask: Ask) -> object:
         """Draw an answer and keep it."""
         answer = self.draw(ask)
-        if isinstance(ask.spec, Choice | Number):
-            self.noted[ask.name, ask.key.round, ask.key.agent] = answer
+        parts = ask.spec.leaves(answer) if answer != "" else []
+        for path, spec, value in parts:
+            if isinstance(spec, Choice | Number):
+                name = f"{ask.name}.{path}" if path else ask.name
+                self.noted[name, ask.key.round, ask.key.agent] = value
         return answer
+
+
+class CoveringMind(DrawingMind):
+    """Answers each question with the cases of its spec in turn, such as each option.
+
+    Attributes:
+        problems: the faults of the specs, each once.
+        asked: question → the number of the last case.
+        missing: question → the options of `OneOf` that were not taken.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.problems: dict[str, None] = {}
+        self.asked: dict[str, int] = {}
+        self.missing: dict[str, set[str]] = {}
+        self._known: set[AnswerSpec] = set()
+
+    async def answer(self, ask: Ask) -> object:
+        """Return the next case, and look at the spec when it is new."""
+        cases = ask.spec.cases(ask.rng)
+        if ask.spec not in self._known:
+            self._known.add(ask.spec)
+            for case in cases:
+                self._look_at(ask, case)
+        self.missing.setdefault(ask.name, _names(ask.spec))
+        n = self.asked[ask.name] = self.asked.get(ask.name, -1) + 1
+        answer = cases[n % len(cases)]
+        self.missing[ask.name] -= _names(ask.spec, answer)
+        return answer
+
+    def _look_at(self, ask: Ask, case: object) -> None:
+        """Whether a case is legal, and its text in each format is read as what it is."""
+        spec, before = ask.spec, "So.\n" if ask.spec.reasoning else ""
+        whole = {"reasoning": "So."} if ask.spec.reasoning else {}
+        try:
+            texts = [
+                before + spec.as_text(spec.check(case)),
+                json.dumps({**whole, "answer": json_roundtrip(case)}),
+            ]
+            for answer_format, text in zip(FORMATS, texts, strict=True):
+                found = spec.read(text, answer_format, "exact").value
+                if found != spec.check(case):
+                    self.problems[
+                        f"the spec of {ask.name!r} reads its own {text!r} as {found!r}, and not as "
+                        f"{case!r}: as_text and read_text have to agree"
+                    ] = None
+        except InvalidAnswer as problem:
+            self.problems[
+                f"the spec of {ask.name!r} refuses its own example {case!r}: "
+                f"{ask.book.reason(problem)}"
+            ] = None
+
+
+def _names(spec: AnswerSpec, value: Any = None) -> set[str]:
+    """The options of `OneOf` in a spec, or those that a value has taken."""
+    if isinstance(spec, Several) and not spec.in_one_line:
+        values = [None] if value is None else list(value)
+        return {name for each in values for name in _names(spec.of, each)}
+    if not isinstance(spec, Fields | OneOf):
+        return set()
+    found: set[str] = set()
+    for name, part in spec.parts():
+        if value is None or name in value:
+            if isinstance(spec, OneOf):
+                found.add(name)
+            found |= _names(part, None if value is None else value[name])
+    return found
 
 
 class LateMind(DrawingMind):

@@ -231,23 +231,23 @@ def test_refused_json(spec, text, code) -> None:
 
 
 def test_schemas() -> None:
-    assert INTEGER.schema() == {
+    assert INTEGER.answer_schema() == {
         "type": "object",
         "properties": {"answer": {"type": "integer", "minimum": 0, "maximum": 100}},
         "required": ["answer"],
         "additionalProperties": False,
     }
-    assert REASONED_DOOR.schema()["properties"] == {
+    assert REASONED_DOOR.answer_schema()["properties"] == {
         "reasoning": {"type": "string"},
         "answer": {"type": "string", "enum": ["left", "right"]},
     }
-    assert REASONED_DOOR.schema()["required"] == ["reasoning", "answer"]
-    assert REAL.schema()["properties"]["answer"] == {
+    assert REASONED_DOOR.answer_schema()["required"] == ["reasoning", "answer"]
+    assert REAL.answer_schema()["properties"]["answer"] == {
         "type": "number",
         "minimum": -1.5,
         "maximum": 2,
     }
-    assert TEXT.schema()["properties"] == {"answer": {"type": "string"}}
+    assert TEXT.answer_schema()["properties"] == {"answer": {"type": "string"}}
 
 
 @pytest.mark.parametrize("answer_format", ["paper", "json"])

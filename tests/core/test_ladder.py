@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from sabm_mesa import Choice, KeynesianBeautyContest, Number, Recorded, Text, replay
+from sabm_mesa import Choice, KeynesianBeautyContest, Number, Recorded, Several, Text, replay
 from sabm_mesa.core.answers import AnswerSpec, Format, InvalidAnswer, free, words
 from sabm_mesa.core.ladder import normalise
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.models.evacuation.screening import ROUTE
-from sabm_mesa.studies.judging import CodeList
 from tests.core.support import Priced
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -28,7 +27,7 @@ SPECS: dict[str, tuple[AnswerSpec, Format]] = {
     "choice": (DOOR, "paper"),
     "text": (Text(), "paper"),
     "json": (PICK, "json"),
-    "list": (CodeList(("price", "cooperation", "threat", "greeting")), "paper"),
+    "list": (Several(Choice(("price", "cooperation", "threat", "greeting"))), "paper"),
     "route": (ROUTE, "paper"),
 }
 
@@ -129,7 +128,7 @@ def test_free_reasoning_without_an_answer_on_its_last_line_is_asked_again(end: s
     with pytest.raises(InvalidAnswer):
         spec.read("I take 20.\nWhat do the others take?\n" + (end or "Hm."))
     assert spec.read('{"reasoning": "First 20.\\nThen 12.", "answer": 10}', "json").value == 10
-    properties = list(spec.schema()["properties"])
+    properties = list(spec.answer_schema()["properties"])
     assert properties == ["reasoning", "answer"]
 
 

@@ -192,7 +192,7 @@ def test_every_reason_can_be_said(code, fields) -> None:
 
 def test_all_reasons_are_covered() -> None:
     codes = set(load_builtin("answers")["answers"]["reasons"])
-    used = set(re.findall(r'"(\w+)"', "".join(map(_source, ("answers", "asks")))))
+    used = set(re.findall(r'"(\w+)"', "".join(map(_source, ("answers", "asks", "fields")))))
 
     assert codes <= used
 

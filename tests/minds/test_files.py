@@ -179,7 +179,7 @@ def test_a_scenario_of_a_script_cannot_be_known_elsewhere(mind) -> None:
         ("os._exit(4)", "it ended its process (exit status 4)"),
         ("os.kill(os.getpid(), 9)", "its process was ended by SIGKILL"),
         ("return bytearray(2**31)[0]", "line 8: MemoryError"),
-        ("return [5]", "it answered with a list, which is neither a number nor a text"),
+        ("return {5}", "it answered with a set, which is neither number, text, dict nor list"),
         ("return type('X', (int,), {})(5)", "it answered with a X, which is neither"),
         ("return 10**5000", "it answered with a number that is too large"),
         ("raise type('X', (Exception,), {'__str__': lambda _: 1})", "line 8: X"),

@@ -232,7 +232,7 @@ def test_a_typical_run_by_hand() -> None:
 def test_an_answer_is_at_most_as_long_as_its_schema_or_as_allowed(limit: int | None) -> None:
     found = estimate(Tiny, {**LLM, "n": 4, "n_rounds": 3, "max_tokens": limit}).total
     assert found.asks == alike(12)
-    most = min(len(json.dumps(PICK.schema())) / 2.5, limit or ANSWER_TOKENS)
+    most = min(len(json.dumps(PICK.answer_schema())) / 2.5, limit or ANSWER_TOKENS)
     high = 12 * (most + 0.2 * (limit or ANSWER_TOKENS))
     assert found.completion_tokens == Range(12, 24, pytest.approx(high))
 

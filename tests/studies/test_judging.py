@@ -34,7 +34,7 @@ from sabm_mesa.models.evacuation.model import EmergencyEvacuation
 from sabm_mesa.models.registry import find_all
 from sabm_mesa.recording.frames import MESSAGE_FRAME, Recorded
 from sabm_mesa.runs.rerun import replay
-from sabm_mesa.studies.judging import CodeList, Judging, judge, message_coder
+from sabm_mesa.studies.judging import ANSWER, Judging, judge, message_coder
 from sabm_mesa.studies.plots import MOST_POINTS, codes_by_round
 from tests.core.support import tiny
 
@@ -313,9 +313,9 @@ def test_the_coder_agrees_with_the_messages_coded_by_hand(part: str) -> None:
 
 
 def test_a_list_of_codes_is_read_strictly() -> None:
-    spec = CodeList(CODES)
+    spec = ANSWER
 
-    assert spec.read("proposal, Number").value == ("number", "proposal")
+    assert spec.read("proposal, Number").value == ("proposal", "number")
     assert spec.read("`none`.").value == ()
     assert spec.read("guidance").value == ("guidance",)
     assert spec.read('{"answer": ["number", "number"]}', "json").value == ("number",)

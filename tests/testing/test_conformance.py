@@ -169,7 +169,7 @@ def test_a_problem_that_is_met_everywhere_is_told_of_once() -> None:
         check_scenario(fishing.Mistaken)
     assert re.fullmatch(
         "The scenario Mistaken does not conform:\n- same seed, latency, replay, batch_run, "
-        "pickling, prompts, classical minds, invalid answers: RunError: fishing, round 0: "
+        "pickling, prompts, classical minds, answers, invalid answers: RunError: fishing, round 0: "
         r"ArithmeticError: no fish \(fishing\.py, line \d+\)",
         str(caught.value),
     )

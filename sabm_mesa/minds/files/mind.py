@@ -2,7 +2,8 @@
 
 The file holds a class with a method ``answer(self, ask)``, which is made without arguments, once
 for each agent, so that it may keep what it learns; or a function ``answer(ask)``. Either may be
-``async``. It answers with a number or a text, as ``ask.spec`` asks for it::
+``async``. It answers as ``ask.spec`` asks for it, with a number or a text, or a dict or list of
+such::
 
     class Mine:
         def answer(self, ask):

@@ -33,6 +33,8 @@ LONGEST = 100_000
 """Characters of an answer at most."""
 BITS = 1024
 """Bits of an integer at most: what a float can hold."""
+DEEPEST = 10
+"""Dicts and lists within one another at most."""
 PLAIN = (str, int, float, bool, type(None))
 
 
@@ -302,17 +304,28 @@ def _ask(received: bytes, book: Any) -> Ask:
 
 
 def _plain(answer: Any) -> dict[str, Any]:
-    """The answer as JSON can hold it; anything but a number or a text is no answer."""
+    """The answer as JSON can hold it: a number, a text, or a dict or list of such."""
+    plain = _checked(answer)
+    if not isinstance(plain, str | int | float | None) and len(json.dumps(plain)) > LONGEST:
+        raise NoMind(f"it answered with more than {LONGEST:,} letters")
+    return {"answer": plain}
+
+
+def _checked(answer: Any, depth: int = 0) -> Any:
     if isinstance(answer, np.generic):
         answer = answer.item()
+    if depth < DEEPEST and isinstance(answer, dict):
+        return {_checked(name, DEEPEST): _checked(each, depth + 1) for name, each in answer.items()}
+    if depth < DEEPEST and isinstance(answer, list | tuple):
+        return [_checked(each, depth + 1) for each in answer]
     if type(answer) not in PLAIN:
         kind = type(answer).__name__
-        raise NoMind(f"it answered with a {kind}, which is neither a number nor a text")
+        raise NoMind(f"it answered with a {kind}, which is neither number, text, dict nor list")
     if isinstance(answer, str) and len(answer) > LONGEST:
         raise NoMind(f"it answered with {len(answer):,} letters ({LONGEST:,} at most)")
     if isinstance(answer, int) and answer.bit_length() > BITS:
         raise NoMind("it answered with a number that is too large")
-    return {"answer": answer}
+    return answer
 
 
 def _send(link: Connection, said: dict[str, Any]) -> None:

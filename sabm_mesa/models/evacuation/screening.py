@@ -332,22 +332,24 @@ class Cells(AnswerSpec):
             for each in found
         ]
 
-    def placeholders(self) -> dict[str, Any]:
-        """Return none: the form is the same for all rooms."""
-        return {}
-
     def example(self, rng: np.random.Generator) -> tuple[Cell, ...]:
         """Return one cell near the corner, each equally likely."""
         x, y = rng.integers(10, size=2).tolist()
         return ((x, y),)
 
-    def _value_schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, Any]:
+        """A list of pairs of integers."""
         integer = {"type": "integer"}
         cell = {"type": "array", "items": integer, "minItems": 2, "maxItems": 2}
         return {"type": "array", "items": cell, "minItems": 1, "maxItems": MOST_CELLS}
 
-    def _read_plain(self, lines: list[str]) -> tuple[Cell, ...]:
-        return self.check(strip_decoration(" ".join(lines)))
+    def read_text(self, text: str) -> tuple[Cell, ...]:
+        """Read cells on one line or several."""
+        return self.check(strip_decoration(text.replace("\n", " ")))
+
+    def as_text(self, value: Any) -> str:
+        """Return the cells, comma-separated."""
+        return ", ".join(map(str, value))
 
 
 ROUTE = Cells()

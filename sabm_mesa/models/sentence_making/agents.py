@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sabm_mesa.agents.pairs import PairAgent, PairView
 from sabm_mesa.core.answers import Decision, InvalidAnswer, Text
 from sabm_mesa.models.sentence_making.measures import (
@@ -48,6 +50,13 @@ class Sentence(Text):
         if same_sentence(text) in set(map(same_sentence, self.taken)):
             raise InvalidAnswer("repeated")
         return text
+
+    def example(self, rng: np.random.Generator) -> str:
+        """Return the words, with others behind them until it repeats no sentence."""
+        words = [*self.words, *["so"] * int(rng.integers(1, 4))]
+        while same_sentence(" ".join(words)) in set(map(same_sentence, self.taken)):
+            words.append("so")
+        return " ".join(words)
 
     def placeholders(self) -> dict[str, Any]:
         """The number of words, and the words."""

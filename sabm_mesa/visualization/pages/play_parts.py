@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import solara
 
-from sabm_mesa.core.answers import AnswerSpec, Choice, Number, Text
-from sabm_mesa.minds.human import Question, Seat
+from sabm_mesa.minds.human import Question, Seat, inputs_of, text_from
 from sabm_mesa.runs.game import Games
 from sabm_mesa.visualization.labels import Titles, number
 
@@ -65,14 +64,20 @@ def Answer(seat: Seat, holder: str, question: Question) -> None:
     refusals, set_refusals = solara.use_state((0, ""))
     remaining = solara.use_memo(lambda: question.remaining_s, [question.number])
 
-    def give(given: dict[str, str]) -> None:
-        answer, reasoning = given.get("answer", ""), given.get("reasoning", "")
-        refused = seat.answer(holder, question.number, str(answer), str(reasoning))
+    inputs = inputs_of(question.ask.spec)
+
+    def give(given: dict[str, Any]) -> None:
+        values = given.get("values")
+        values = values if isinstance(values, dict) else {}
+        named = {str(path): str(value) for path, value in values.items()}
+        answer, reasoning = text_from(inputs, named), str(given.get("reasoning", ""))
+        refused = seat.answer(holder, question.number, answer, reasoning)
         if refused:
             set_refusals(lambda last: (last[0] + 1, refused))
 
     _AnswerForm(
-        **_form(question.ask.spec),
+        inputs=[each.as_dict() for each in inputs],
+        reasoning=question.ask.spec.reasoning is not None,
         question=question.number,
         remaining_s=remaining,
         refusal=refusals[1],
@@ -118,38 +123,15 @@ def AllLinks(links: list[list[str]], open_: bool, machine: str) -> None:
 
 @solara.component_vue("answer_form.vue")
 def _AnswerForm(
-    kind: str = "text",
-    label: str = "",
-    low: float | None = None,
-    high: float | None = None,
-    step: int | str = "any",
-    options: list[str] | None = None,
-    max_words: int = 0,
+    inputs: list[dict[str, Any]],
     reasoning: bool = False,
     question: int = 0,
     remaining_s: float | None = None,
     refusal: str = "",
     refusals: int = 0,
-    event_give: Callable[[dict[str, str]], None] | None = None,
+    event_give: Callable[[dict[str, Any]], None] | None = None,
 ) -> None: ...
 
 
 @solara.component_vue("data_table.vue")
 def _DataTable(caption: str, columns: list[str], rows: list[list[str]]) -> None: ...
-
-
-def _form(spec: AnswerSpec) -> dict[str, Any]:
-    form: dict[str, Any] = {"reasoning": spec.reasoning is not None}
-    if isinstance(spec, Number):
-        kind = "Integer" if spec.integer else "Number"
-        step: int | str = 1 if spec.integer else "any"
-        form |= {"kind": "number", "label": kind, "step": step}
-        if spec.told:
-            label = f"{kind} from {spec.low:.15g} to {spec.high:.15g}"
-            form |= {"label": label, "low": spec.low, "high": spec.high}
-    elif isinstance(spec, Choice):
-        form |= {"kind": "choice", "label": "Your choice", "options": list(spec.options)}
-    elif isinstance(spec, Text):
-        label = "Your words" if spec.numbers else "Your words, without digits"
-        form |= {"kind": "text", "label": label, "max_words": spec.max_words}
-    return form

@@ -247,7 +247,7 @@ def test_the_range_of_prices_is_told_in_every_attempt_or_in_none(answer_format) 
 
     for answer in ("99", "1"):
         for ask in attempts(False, answer):
-            schema = ask.spec.schema()["properties"]["answer"]
+            schema = ask.spec.answer_schema()["properties"]["answer"]
             assert not re.findall(r"\b14\b", prompt(ask)), prompt(ask)
             assert schema == {"type": "number"}
     told = attempts(True, "99")

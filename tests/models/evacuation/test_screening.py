@@ -85,7 +85,7 @@ def test_lists_in_json() -> None:
         with pytest.raises(InvalidAnswer):
             read(wrong)
     assert read("(1, 2)") == ((1, 2),)
-    schema = ROUTE.schema()["properties"]["answer"]
+    schema = ROUTE.answer_schema()["properties"]["answer"]
     assert schema["items"]["minItems"] == schema["items"]["maxItems"] == 2
 
 

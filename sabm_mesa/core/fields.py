@@ -1,0 +1,1332 @@
+"""Answers of several parts: `Fields`, `Several` and `OneOf`, which nest.
+
+Plain text has one field a line, the fields of a part behind its name and a point::
+
+    buy                      OneOf: its name on a line, then its fields
+    good: bread
+    amount: 2
+
+    offer.give: 3            Fields(offer=Fields(give=…), to=Several(Choice(…)))
+    to: Ann, Bob
+
+    1.good: bread            Several(Fields(…)): numbered from 1
+    1.amount: 2
+
+JSON has objects and lists. What is chosen of `OneOf` is an object with its name as the one key:
+OpenAI refuses alternatives whose objects begin with the same key (openai-python, issue 2193).
+
+The second rung reads a JSON object among words, the form of a tool call (``{"name": "buy",
+"arguments": {…}}``, ``buy(good="bread", amount=2)``), and lines with labels among words. A part is
+never taken from prose, never inferred, and where two different values are given for it, none is.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sabm_mesa.core.answers import (
+    SPACE,
+    AnswerSpec,
+    Choice,
+    Format,
+    InvalidAnswer,
+    Number,
+    Reading,
+    Reasoning,
+    Rung,
+    Text,
+    free,
+    replace_surrogates,
+    shorten,
+    strip_decoration,
+)
+from sabm_mesa.core.ladder import (
+    LONGEST,
+    Mention,
+    corrects,
+    find_objects,
+    is_refusal,
+    sets_apart,
+    takes_back,
+    without_fences,
+)
+from sabm_mesa.errors import ParameterError
+
+__all__ = ["Chosen", "Fields", "OneOf", "PartsSpec", "Several", "Values"]
+
+NONE = "none"
+"""The word for a list without entries."""
+MOST_CASES = 200
+"""Cases of a list of choices at most."""
+Read = Callable[[AnswerSpec, Any, str], Any]
+"""Reads the value of one part: its spec, what stands there, and its name."""
+Told = Callable[[str, Mapping[str, object]], str]
+"""Renders an entry of ``[answers]``."""
+
+
+class Values(dict[str, Any]):
+    """The values of `Fields` by name: ``trade["amount"]`` or ``trade.amount``."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        """The value of a field."""
+        try:
+            return self[name]
+        except KeyError:
+            known = ", ".join(self) or "none"
+            raise AttributeError(f"There is no field {name!r} here; there are: {known}.") from None
+
+
+class Chosen(Values):
+    """The value of `OneOf`: one entry, the name of what was chosen and its fields.
+
+    ``match said.value: case {"buy": {"amount": amount}}: …`` takes it apart; so do `name` and
+    `fields`.
+    """
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The name of what was chosen."""
+        return next(iter(self))
+
+    @property
+    def fields(self) -> Values:
+        """Its fields."""
+        found: Values = self[self.name]
+        return found
+
+
+_TAKEN = {*dir(Chosen), "reasoning"}
+
+
+class PartsSpec(AnswerSpec):
+    """Definition of an answer of several parts; the base class of the specs in this module."""
+
+    __slots__ = ()
+    json_type: ClassVar[type | tuple[type, ...]] = dict
+    in_one_line: bool = False
+    """Whether its plain text is one line without labels."""
+
+    # What each of them has.
+
+    @abstractmethod
+    def parts(self) -> Iterable[tuple[str, AnswerSpec]]:
+        """The names and specs of its parts."""
+
+    @abstractmethod
+    def lines(self, value: Any, path: str) -> Iterator[str]:
+        """The lines of a legal value, each with its label behind `path`."""
+
+    @abstractmethod
+    def take(self, table: _Table, path: str, read: Read) -> Any:
+        """Take the value from labelled lines."""
+
+    @abstractmethod
+    def from_json(self, found: Any, path: str) -> Any:
+        """Take the value from JSON in like words.
+
+        Raises:
+            InvalidAnswer: when a part is missing or not legal.
+        """
+
+    @abstractmethod
+    def outline(self, told: Told, path: str) -> str:
+        """The lines of an answer, with what a legal value is in place of each."""
+
+    @abstractmethod
+    def outline_json(self, told: Told) -> str:
+        """The JSON of an answer, with what a legal value is in place of each."""
+
+    def labels(self, path: str = "") -> Iterator[tuple[str, AnswerSpec]]:
+        """Labels of lines, with the spec of their value; ``#`` stands for any number."""
+        for name, spec in self.parts():
+            yield from _labels(spec, _join(path, name))
+
+    # Reading.
+
+    def read_text(self, text: str) -> Any:
+        """Read labelled lines that are the value and nothing else."""
+        table = _Table(self)
+        for line in filter(None, text.split("\n")):
+            found = _LINE.fullmatch(line) or _LINE.fullmatch(strip_decoration(line))
+            place = table.place(found["label"]) if found else None
+            value = found["value"] if found else ""
+            if place is None and not isinstance(self, Fields) and not table.found:
+                place, value = "", line  # the name of an option, or of a list without values
+            if place is None:
+                raise InvalidAnswer("not_a_field", found=shorten(line))
+            if place in table.found:
+                raise InvalidAnswer("field_twice", field=place)
+            table.found[place] = value.strip()
+        value = self.take(table, "", _read_exactly)
+        table.check_nothing_left()
+        return self.check(value)
+
+    def as_text(self, value: Any) -> str:
+        """Return the labelled lines of a legal value."""
+        return "\n".join(self.lines(value, ""))
+
+    def read(
+        self, text: str, answer_format: Format = "paper", reading: Rung = "unambiguous"
+    ) -> Reading:
+        """Read a text that was written by a mind.
+
+        Args:
+            text: the whole answer.
+            answer_format: ``"paper"`` or ``"json"``.
+            reading: the highest rung that may be taken.
+
+        Raises:
+            InvalidAnswer: when the text does not give exactly one value for each part, or one that
+                is not legal; it names the part.
+        """
+        if self.in_one_line:
+            return AnswerSpec.read(self, text, answer_format, reading)
+        try:
+            return self._read_exactly(text, answer_format)
+        except InvalidAnswer as problem:
+            if reading == "exact" or not text.strip():
+                raise
+            if is_refusal(text):
+                raise InvalidAnswer("refused") from None
+            return _Words(self, text).reading(problem)
+
+    def _read_lines(self, lines: list[str]) -> Reading:
+        """With reasoning the answer is the last lines, as few of them as make one."""
+        if self.in_one_line or not self.reasoning:
+            return Reading(self.read_text("\n".join(lines)))
+        for n in range(1, len(lines)):
+            with suppress(InvalidAnswer):
+                value = self.read_text("\n".join(lines[-n:]))
+                return Reading(value, SPACE.sub(" ", " ".join(lines[:-n])))
+        return Reading(self.read_text("\n".join(lines)))
+
+    # What the parts add up to.
+
+    def leaves(self, value: Any = None) -> list[tuple[str, AnswerSpec, Any]]:
+        """The parts of an answer that have no parts themselves."""
+        found = []
+        for name, spec in self.parts():
+            if value is None or name in value:
+                inner = spec.leaves(None if value is None else value[name])
+                found += [(_join(name, path), leaf, each) for path, leaf, each in inner]
+        return found
+
+    def replace_texts(self, value: Any, new: Callable[[Text, str], str]) -> Any:
+        """A legal value with other texts in it."""
+        parts = dict(self.parts())
+        return type(value)({n: parts[n].replace_texts(each, new) for n, each in value.items()})
+
+
+def _init(spec: PartsSpec, reasoning: Any, parts: Mapping[str, Any], kind: str) -> None:
+    object.__setattr__(spec, "reasoning", reasoning)
+    AnswerSpec.__post_init__(spec)
+    alike: set[str] = set()
+    for name, part in parts.items():
+        if not name.isidentifier() or name in _TAKEN or _plain(name) in {*alike, NONE}:
+            raise ParameterError(
+                f"{kind} cannot be called {name!r}: take a word of letters, digits and "
+                "underscores that is neither another's nor a method of dict."
+            )
+        _check_part(part, name)
+        alike.add(_plain(name))
+
+
+def _check_part(part: Any, name: str) -> None:
+    if not isinstance(part, AnswerSpec):
+        raise ParameterError(
+            f"{name} has to be a spec, such as Number(0, 5) or Choice(('a', 'b')), not {part!r}."
+        )
+    if part.reasoning is not None:
+        raise ParameterError(
+            f"{name} has reasoning of its own: it belongs to the whole answer, as in "
+            "Fields(…, reasoning=words(30))."
+        )
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Fields(PartsSpec):
+    """Several named values in one answer: ``Fields(good=Choice(…), amount=Number(0, 5))``.
+
+    The value is a dict whose entries are attributes too (`Values`).
+
+    Args:
+        reasoning: the private reasoning before the answer: `words`, `free`, or None.
+        fields: the name of each field and its spec.
+
+    Raises:
+        ParameterError: for a name that cannot be used, and for what is no spec.
+    """
+
+    fields: tuple[tuple[str, AnswerSpec], ...]
+
+    kind = "fields"
+
+    def __init__(self, *, reasoning: Reasoning | None = None, **fields: AnswerSpec) -> None:
+        _init(self, reasoning, fields, "A field")
+        object.__setattr__(self, "fields", tuple(fields.items()))
+
+    def parts(self) -> Iterable[tuple[str, AnswerSpec]]:
+        """The fields."""
+        return self.fields
+
+    def check(self, value: Any) -> Values:
+        """Return the legal values of all fields, from a mapping with exactly their names."""
+        if not isinstance(value, Mapping):
+            raise InvalidAnswer("not_fields", found=shorten(str(value)))
+        names = [name for name, _ in self.fields]
+        if unknown := [str(name) for name in value if name not in names]:
+            raise InvalidAnswer("unknown_field", field=shorten(unknown[0]))
+        if missing := [name for name in names if name not in value]:
+            raise InvalidAnswer("missing_field", field=missing[0])
+        return Values({name: _checked(spec, value[name], name) for name, spec in self.fields})
+
+    def schema(self) -> dict[str, Any]:
+        """An object with all fields and no others."""
+        return _object({name: spec.schema() for name, spec in self.fields})
+
+    def example(self, rng: np.random.Generator) -> Values:
+        """Return an example of each field."""
+        return Values({name: spec.example(rng) for name, spec in self.fields})
+
+    def cases(self, rng: np.random.Generator) -> list[Any]:
+        """Return answers that together hold each case of each field."""
+        parts = {name: spec.cases(rng) for name, spec in self.fields}
+        most = max(map(len, parts.values()), default=1)
+        return [
+            Values({name: found[i % len(found)] for name, found in parts.items()})
+            for i in range(most)
+        ]
+
+    def lines(self, value: Any, path: str) -> Iterator[str]:
+        """The lines of all fields."""
+        for name, spec in self.fields:
+            yield from _lines(spec, value[name], _join(path, name))
+
+    def take(self, table: _Table, path: str, read: Read) -> Any:
+        """Take all fields from labelled lines."""
+        return Values(
+            {name: _take(spec, table, _join(path, name), read) for name, spec in self.fields}
+        )
+
+    def from_json(self, found: Any, path: str) -> Values:
+        """Take all fields from an object; others are passed over."""
+        if not isinstance(found, Mapping):
+            raise _in_field(path, InvalidAnswer("not_fields", found=shorten(json.dumps(found))))
+        given = _by_plain_name(found, path)
+        values = Values()
+        for name, spec in self.fields:
+            if _plain(name) not in given:
+                raise InvalidAnswer("missing_field", field=_join(path, name))
+            values[name] = _from_json(spec, given[_plain(name)], _join(path, name))
+        return values
+
+    def outline(self, told: Told, path: str) -> str:
+        """A line for each field."""
+        return "\n".join(_outline(spec, told, _join(path, name)) for name, spec in self.fields)
+
+    def outline_json(self, told: Told) -> str:
+        """An object."""
+        inner = (f'"{name}": {_outline_json(spec, told)}' for name, spec in self.fields)
+        return "{" + ", ".join(inner) + "}"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class OneOf(PartsSpec):
+    """One of several things with fields of their own, such as the call of one of several tools.
+
+    ``OneOf(buy=Fields(good=Choice(…), amount=Number(0, 5)), work=Fields())``; the value is a dict
+    with one entry, the name of what was chosen and its fields (`Chosen`).
+
+    Args:
+        reasoning: the private reasoning before the answer: `words`, `free`, or None.
+        options: the name of each and its `Fields`.
+
+    Raises:
+        ParameterError: for a name that cannot be used, and for what is no `Fields`.
+    """
+
+    options: tuple[tuple[str, Fields], ...]
+
+    kind = "one_of"
+
+    def __init__(self, *, reasoning: Reasoning | None = None, **options: Fields) -> None:
+        _init(self, reasoning, options, "An option")
+        for name, spec in options.items():
+            if not isinstance(spec, Fields):
+                raise ParameterError(f"{name} has to be Fields(…), and Fields() without any.")
+        if not options:
+            raise ParameterError(
+                "OneOf needs an option, such as OneOf(buy=Fields(…), stop=Fields())."
+            )
+        object.__setattr__(self, "options", tuple(options.items()))
+
+    def parts(self) -> Iterable[tuple[str, AnswerSpec]]:
+        """The options."""
+        return self.options
+
+    @property
+    def names(self) -> Choice:
+        """The choice of a name."""
+        return Choice(tuple(name for name, _ in self.options))
+
+    def check(self, value: Any) -> Chosen:
+        """Return what was chosen, from a mapping with one entry, or a name without fields."""
+        if isinstance(value, str):
+            value = {self.names.check(value): {}}
+        if not isinstance(value, Mapping) or len(value) != 1:
+            raise InvalidAnswer("not_one", options=self._told, found=shorten(str(value)))
+        ((given, fields),) = value.items()
+        name = self.names.check(given)
+        return Chosen({name: _checked(dict(self.options)[name], fields, name)})
+
+    def schema(self) -> dict[str, Any]:
+        """Alternatives: objects with the name as their one key."""
+        return {"anyOf": [_object({name: spec.schema()}) for name, spec in self.options]}
+
+    def placeholders(self) -> dict[str, Any]:
+        """The names, comma-separated."""
+        return {"options": self._told}
+
+    def example(self, rng: np.random.Generator) -> Chosen:
+        """Return an example of one of them, each equally likely."""
+        name, spec = self.options[int(rng.integers(len(self.options)))]
+        return Chosen({name: spec.example(rng)})
+
+    def cases(self, rng: np.random.Generator) -> list[Any]:
+        """Return the cases of each, in turn."""
+        found = [[Chosen({name: each}) for each in spec.cases(rng)] for name, spec in self.options]
+        most = max(map(len, found))
+        return [each[i] for i in range(most) for each in found if i < len(each)]
+
+    def lines(self, value: Any, path: str) -> Iterator[str]:
+        """The name, and the lines of its fields."""
+        name, fields = value.name, value.fields
+        yield f"{path}: {name}" if path else name
+        yield from dict(self.options)[name].lines(fields, path)
+
+    def labels(self, path: str = "") -> Iterator[tuple[str, AnswerSpec]]:
+        """The label of the name, and those of all fields."""
+        yield path, self.names
+        for _, spec in self.options:
+            yield from spec.labels(path)
+
+    def take(self, table: _Table, path: str, read: Read) -> Any:
+        """Take the name and its fields from labelled lines."""
+        if path not in table.found:
+            raise _in_field(path, InvalidAnswer("no_option", options=self._told))
+        name = read(self.names, table.pop(path), path)
+        return Chosen({name: dict(self.options)[name].take(table, path, read)})
+
+    def from_json(self, found: Any, path: str) -> Chosen:
+        """Take it from its own form, or from that of a tool call."""
+        if isinstance(found, str):
+            found = {found: {}}
+        if not isinstance(found, Mapping):
+            raise _in_field(path, InvalidAnswer("no_option", options=self._told))
+        given = _by_plain_name(found, path)
+        plain = {_plain(name): name for name, _ in self.options}
+        keys = [key for key in given if key in plain and given[key] not in (None, False)]
+        if len(keys) > 1:
+            raise _in_field(path, InvalidAnswer("several_options", options=self._told))
+        if keys and not any(_plain(n) == keys[0] for _, s in self.options for n, _ in s.fields):
+            name = plain[keys[0]]
+            inner = given[keys[0]] if isinstance(given[keys[0]], Mapping) else {}
+        else:
+            named = {
+                plain[_plain(given[key])]
+                for key in _NAMES_OF_NAMES
+                if isinstance(given.get(key), str) and _plain(given[key]) in plain
+            }
+            if len(named) != 1:
+                code = "several_options" if named else "no_option"
+                raise _in_field(path, InvalidAnswer(code, options=self._told))
+            (name,) = named
+            inner = next((_loaded(given[k]) for k in _NAMES_OF_ARGUMENTS if k in given), found)
+        return Chosen({name: dict(self.options)[name].from_json(inner or {}, path)})
+
+    def outline(self, told: Told, path: str) -> str:
+        """The lines of each."""
+        head = f"{path}: " if path else ""
+        each = (
+            "\n".join(filter(None, [head + name, spec.outline(told, path)]))
+            for name, spec in self.options
+        )
+        return f"\n{told('alternative', {})}\n".join(each)
+
+    def outline_json(self, told: Told) -> str:
+        """The object of each."""
+        each = (f'{{"{name}": {spec.outline_json(told)}}}' for name, spec in self.options)
+        return " | ".join(each)
+
+    @property
+    def _told(self) -> str:
+        return ", ".join(name for name, _ in self.options)
+
+
+@dataclass(frozen=True, slots=True)
+class Several(PartsSpec):
+    """A list of values: ``Several(Choice(names), at_most=3)``.
+
+    The value is a tuple, in the order of the answer. Of a choice no option counts twice. Numbers
+    and options stand on one line with commas, other values on numbered lines; ``none`` is a list
+    without any.
+
+    Attributes:
+        of: the spec of each value.
+        at_most: the largest number of values; None: as many as there are options.
+        at_least: the smallest number of values.
+
+    Raises:
+        ParameterError: for limits that no list keeps, and for options with a comma.
+    """
+
+    of: AnswerSpec
+    at_most: int | None = None
+    at_least: int = field(default=0, kw_only=True)
+
+    json_type = list
+
+    def __post_init__(self) -> None:
+        """Refuse limits that no list keeps."""
+        AnswerSpec.__post_init__(self)
+        _check_part(self.of, "Several")
+        options = self.of.options if isinstance(self.of, Choice) else ()
+        if self.at_most is None and options:
+            object.__setattr__(self, "at_most", len(options))
+        most = self.at_most
+        if most is None:
+            raise ParameterError("Several needs at_most=… for anything but a Choice.")
+        if not 0 <= self.at_least <= most or most < 1 or (options and most > len(options)):
+            raise ParameterError(
+                f"Several needs 0 <= at_least <= at_most, and no more than there are options (got "
+                f"at_least={self.at_least} and at_most={most})."
+            )
+        if any("," in option or _plain(option) == NONE for option in options):
+            raise ParameterError(
+                f"Options of Several hold no comma and are not {NONE!r}: {options}."
+            )
+
+    @property
+    def most(self) -> int:
+        """The largest number of values."""
+        assert self.at_most is not None
+        return self.at_most
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]  # of the class in the other specs
+        """The entries that say how the list is to be written."""
+        if isinstance(self.of, Choice):
+            return "several_choice"
+        return "several" if self.in_one_line else "list"
+
+    @property
+    def in_one_line(self) -> bool:  # type: ignore[override]  # of the class in the other specs
+        """Whether it stands on one line."""
+        return isinstance(self.of, Number | Choice)
+
+    def parts(self) -> Iterable[tuple[str, AnswerSpec]]:
+        """Its values, by their number."""
+        return [("#", self.of)]
+
+    def check(self, value: Any) -> tuple[Any, ...]:
+        """Return the legal values, from a list, a tuple, or a set of options."""
+        if isinstance(value, str):
+            value = [] if _plain(value) == NONE else [each.strip() for each in value.split(",")]
+        if isinstance(value, set | frozenset) and isinstance(self.of, Choice):
+            value = [option for option in self.of.options if option in value]
+        if isinstance(value, str | Mapping) or not isinstance(value, Sequence | np.ndarray):
+            raise InvalidAnswer("not_a_list", found=shorten(str(value)))
+        found = tuple(_checked(self.of, each, "") for each in value)
+        if isinstance(self.of, Choice):
+            found = tuple(dict.fromkeys(found))
+        if not self.at_least <= len(found) <= self.most:
+            raise InvalidAnswer(
+                "wrong_number", found=len(found), at_least=self.at_least, at_most=self.most
+            )
+        return found
+
+    def schema(self) -> dict[str, Any]:
+        """A list; its length is left to `check`, since few providers take one."""
+        return {"type": "array", "items": self.of.schema()}
+
+    def placeholders(self) -> dict[str, Any]:
+        """The smallest and largest number, and the options of a choice."""
+        found = {"at_least": self.at_least, "at_most": self.most}
+        return found | (self.of.placeholders() if isinstance(self.of, Choice) else {})
+
+    def example(self, rng: np.random.Generator) -> tuple[Any, ...]:
+        """Return a list of any legal length."""
+        n = int(rng.integers(self.at_least, self.most + 1))
+        if isinstance(self.of, Choice):
+            places = rng.permutation(len(self.of.options))[:n].tolist()
+            return tuple(self.of.options[place] for place in places)
+        return tuple(self.of.example(rng) for _ in range(n))
+
+    def cases(self, rng: np.random.Generator) -> list[Any]:
+        """Return the shortest and the longest list, and lists with each case of a value."""
+        each = self.of.cases(rng)[:MOST_CASES]
+        n = max(1, self.at_least)
+        lists = [tuple((each * n)[i : i + n]) for i in range(len(each))]
+        longest = tuple((each * self.most)[: self.most])
+        return [*([()] if self.at_least == 0 else []), *lists, longest]
+
+    def leaves(self, value: Any = None) -> list[tuple[str, AnswerSpec, Any]]:
+        """The list where it stands on one line; else the parts of its values."""
+        if self.in_one_line:
+            return [("", self, value)]
+        values = [("#", None)] if value is None else [(str(i), v) for i, v in enumerate(value, 1)]
+        return [
+            (_join(name, path), leaf, found)
+            for name, each in values
+            for path, leaf, found in self.of.leaves(each)
+        ]
+
+    def replace_texts(self, value: Any, new: Callable[[Text, str], str]) -> Any:
+        """A legal list with other texts in it."""
+        return tuple(self.of.replace_texts(each, new) for each in value)
+
+    def read_text(self, text: str) -> Any:
+        """Read a list on one line, or numbered lines."""
+        if not self.in_one_line:
+            return PartsSpec.read_text(self, text)
+        if "\n" in text:
+            raise InvalidAnswer("one_line")
+        text = strip_decoration(text)
+        if _plain(text) == NONE:
+            return self.check(())
+        return self.check([self.of.read_text(each.strip()) for each in text.split(",")])
+
+    def as_text(self, value: Any) -> str:
+        """Return the list on one line, or numbered lines."""
+        if not self.in_one_line:
+            return PartsSpec.as_text(self, value)
+        return ", ".join(self.of.as_text(each) for each in value) or NONE
+
+    def mentions(self, text: str) -> list[Mention]:
+        """Find the lists in a text."""
+        if not self.in_one_line:
+            return []
+        inner = [*self.of.mentions(text)]
+        inner += [
+            Mention(each.start(), each.end(), NONE)
+            for each in re.finditer(r"(?<![\w-])none(?![\w-])", text, re.IGNORECASE)
+        ]
+        found: list[list[Mention]] = []
+        for mention in sorted(inner, key=lambda each: each.start):
+            between = text[found[-1][-1].end : mention.start] if found else ""
+            if found and _BETWEEN.fullmatch(between):
+                found[-1].append(mention)
+            else:
+                found.append([mention])
+        return [Mention(_start(text, m[0]), m[-1].end, self._listed(m)) for m in found]
+
+    def _listed(self, mentions: list[Mention]) -> tuple[Any, ...] | None:
+        """The values of a list; None where one is in doubt, or it says "none" beside another."""
+        values = [each.value for each in mentions]
+        if values == [NONE]:
+            return ()
+        return None if None in values or NONE in values else tuple(values)
+
+    def lines(self, value: Any, path: str) -> Iterator[str]:
+        """The lines of all values, numbered from 1."""
+        if not value:
+            yield f"{path}: {NONE}" if path else NONE
+        for i, each in enumerate(value, 1):
+            yield from _lines(self.of, each, _join(path, str(i)))
+
+    def labels(self, path: str = "") -> Iterator[tuple[str, AnswerSpec]]:
+        """The label of the whole list, and those of its values."""
+        yield path, self
+        if not self.in_one_line:
+            yield from PartsSpec.labels(self, path)
+
+    def take(self, table: _Table, path: str, read: Read) -> Any:
+        """Take the values from numbered lines."""
+        if path in table.found:
+            if _plain(strip_decoration(table.found[path])) != NONE:
+                found = shorten(table.found[path])
+                raise _in_field(path, InvalidAnswer("not_a_list", found=found))
+            table.pop(path)
+            return ()
+        values: list[Any] = []
+        while table.has(_join(path, str(len(values) + 1))):
+            values.append(_take(self.of, table, _join(path, str(len(values) + 1)), read))
+        if not values:
+            raise InvalidAnswer("missing_field", field=path or "1")
+        return tuple(values)
+
+    def from_json(self, found: Any, path: str) -> Any:
+        """Take the values from a list, or from a text with a list on one line."""
+        if isinstance(found, str) and self.in_one_line:
+            return _in(path, lambda: self.read(found).value)
+        if not isinstance(found, list):
+            raise _in_field(path, InvalidAnswer("not_a_list", found=shorten(str(found))))
+        return tuple(_from_json(self.of, each, path) for each in found)
+
+    def outline(self, told: Told, path: str) -> str:
+        """The lines of the first value, and how many there may be."""
+        lines = _outline(self.of, told, _join(path, "1"))
+        none = f"{path}: {NONE}" if path else NONE
+        return told("list_lines", {"lines": lines, "none": none, **self._limits})
+
+    def outline_json(self, told: Told) -> str:
+        """A list."""
+        value = _outline_json(self.of, told)
+        return told("list_json_value", {"value": value, **self._limits})
+
+    @property
+    def _limits(self) -> dict[str, int]:
+        return {"at_least": self.at_least, "at_most": self.most}
+
+
+def _start(text: str, first: Mention) -> int:
+    """The beginning of a list: the number of its first value belongs to it."""
+    number = re.search(r"(?:\A|\n)\s*1[.)]\s+\Z", text[: first.start])
+    return number.start() + (text[number.start()] == "\n") if number else first.start
+
+
+# Parts of any kind.
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path and name else path or name
+
+
+def _plain(name: str) -> str:
+    """A name without case, blanks, points of emphasis and underscores."""
+    return re.sub(r"[\s_\-*`\"'()]+", "", name).rstrip(".").casefold()
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object", "properties": properties, "required": list(properties),
+        "additionalProperties": False,
+    }  # fmt: skip
+
+
+def _in_field(path: str, problem: InvalidAnswer) -> InvalidAnswer:
+    """A problem with the name of the part that it is met in."""
+    if not path:
+        return problem
+    if problem.code in {"missing_field", "unknown_field", "field_twice"}:
+        return InvalidAnswer(problem.code, field=_join(path, str(problem.fields["field"])))
+    if problem.code == "in_field":
+        inner = problem.fields["reason"]
+        return InvalidAnswer(
+            "in_field", field=_join(path, str(problem.fields["field"])), reason=inner
+        )
+    return InvalidAnswer("in_field", field=path, reason=problem)
+
+
+def _in(path: str, read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except InvalidAnswer as problem:
+        raise _in_field(path, problem) from None
+
+
+def _checked(spec: AnswerSpec, value: Any, name: str) -> Any:
+    """The legal value of a part, of the right type."""
+    value = value.item() if isinstance(value, np.generic) else value
+    wrong = isinstance(value, bool) or value is None
+    if wrong or (
+        not isinstance(spec, PartsSpec) and not isinstance(value, (spec.json_type, tuple))
+    ):
+        raise _in_field(name, InvalidAnswer("wrong_kind", found=shorten(str(value))))
+    value = replace_surrogates(value) if isinstance(value, str) else value
+    return _in(name, lambda: spec.check(value))
+
+
+def _lines(spec: AnswerSpec, value: Any, path: str) -> Iterator[str]:
+    if isinstance(spec, PartsSpec) and not spec.in_one_line:
+        yield from spec.lines(value, path)
+    else:
+        yield f"{path}: {spec.as_text(value)}"
+
+
+def _labels(spec: AnswerSpec, path: str) -> Iterator[tuple[str, AnswerSpec]]:
+    if isinstance(spec, PartsSpec) and not spec.in_one_line:
+        yield from spec.labels(path)
+    else:
+        yield path, spec
+
+
+def _take(spec: AnswerSpec, table: _Table, path: str, read: Read) -> Any:
+    if isinstance(spec, PartsSpec) and not spec.in_one_line:
+        return spec.take(table, path, read)
+    if path not in table.found:
+        raise InvalidAnswer("missing_field", field=path)
+    return read(spec, table.pop(path), path)
+
+
+def _read_exactly(spec: AnswerSpec, text: str, path: str) -> Any:
+    if not text:
+        raise _in_field(path, InvalidAnswer("empty"))
+    return _in(path, lambda: spec.read_text(text))
+
+
+def _read_in_words(spec: AnswerSpec, text: str, path: str) -> Any:
+    text = text.strip()
+    return _in(path, lambda: spec.read(text).value)
+
+
+def _from_json(spec: AnswerSpec, found: Any, path: str) -> Any:
+    if isinstance(spec, PartsSpec):
+        return spec.from_json(_loaded(found), path)
+    if isinstance(found, list) and len(found) == 1:
+        (found,) = found
+    if isinstance(found, str) and not isinstance(spec, Text):
+        return _in(path, lambda: spec.read(found).value)
+    return _checked(spec, found, path)
+
+
+def _outline(spec: AnswerSpec, told: Told, path: str) -> str:
+    if isinstance(spec, PartsSpec) and not spec.in_one_line:
+        return spec.outline(told, path)
+    return f"{path}: {value_form(spec, told)}"
+
+
+def _outline_json(spec: AnswerSpec, told: Told) -> str:
+    if isinstance(spec, PartsSpec):
+        return spec.outline_json(told)
+    return f"<{value_form(spec, told)}>"
+
+
+def value_form(spec: AnswerSpec, told: Told) -> str:
+    """A legal value of a spec in a few words."""
+    values = spec.placeholders()
+    if "number" in values:
+        values["number"] = told(values["number"], values)
+    if isinstance(spec, Several) and not isinstance(spec.of, Choice):
+        values["value"] = value_form(spec.of, told)
+    return told(f"{spec.kind}_value", values)
+
+
+# The second rung.
+
+_BETWEEN = re.compile(
+    r"[\"'\]\[]?\s*(?:,\s*and|,|;|&|\band|\n\s*\d[.)]\s)\s*[\"'\[]?", re.IGNORECASE
+)
+_NAMES_OF_NAMES = (
+    "action", "name", "tool", "toolname", "type", "choice", "decision", "kind", "move", "option",
+    "function", "answer", "call", "command", "chosen", "selected", "actiontype",
+)  # fmt: skip
+"""Keys under which models write the name of what they choose."""
+_NAMES_OF_ARGUMENTS = (
+    "arguments", "args", "parameters", "params", "input", "toolinput", "actioninput", "fields",
+    "details",
+)  # fmt: skip
+"""Keys under which models write its fields."""
+_WRAPPERS = (
+    "answer", "finalanswer", "response", "result", "output", "decision", "action", "choice",
+    "toolcall", "toolcalls", "functioncall", "function", "call", "tooluse", *_NAMES_OF_ARGUMENTS,
+)  # fmt: skip
+"""Keys of an object in which the answer may stand."""
+_SAID_BEFORE = r"[\s>*+•#|\-–—_`\"'(\[{]*(?:\d+[.)]\s+)?"
+_POLITE = re.compile(
+    rf"{_SAID_BEFORE}(?:(?:my|the|our|your|final|chosen|selected|proposed|and|own|<\w+>)[\s*_]*)*\Z",
+    re.IGNORECASE,
+)
+"""Words before a label that mean nothing."""
+_NOT_GIVEN = {
+    "",
+    "none",
+    "n/a",
+    "na",
+    "null",
+    "-",
+    "–",
+    "—",
+    "nothing",
+    "0",
+    "{}",
+    "[]",
+    "notapplicable",
+}
+_ROW = re.compile(r"\s*\|\s*([^|]+?)\s*\|\s*([^|]*?)\s*\|\s*\Z")
+_LINE = re.compile(
+    r"(?P<mark>\*{1,3}|_{1,2}|`|)(?P<label>[^:*`]+?)(?:(?P=mark)\s*:|\s*:(?P=mark))(?P<value>.*)"
+)
+"""A line with a label, which may be emphasised."""
+_CALL = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*\(([^()]*)\)")
+_DEPTH = 4
+_CUT = "\n\0\n"
+"""Stands in a text for what was taken out of it."""
+
+
+def _loaded(found: Any) -> Any:
+    """JSON in a text, as some models write the arguments of a tool."""
+    if isinstance(found, str) and found.lstrip()[:1] in {"{", "["}:
+        try:
+            return json.loads(found)
+        except (ValueError, RecursionError):
+            return found
+    return found
+
+
+def _by_plain_name(found: Mapping[Any, Any], path: str) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    for key, value in found.items():
+        plain = _plain(str(key))
+        if plain in given and given[plain] != value:
+            raise InvalidAnswer("field_twice", field=_join(path, str(key)))
+        given[plain] = value
+    return given
+
+
+class _Table:
+    """Labelled lines of one answer.
+
+    Attributes:
+        found: label → what stands behind it, for those not taken yet.
+    """
+
+    def __init__(self, spec: PartsSpec) -> None:
+        self.found: dict[str, str] = {}
+        self.taken: dict[str, str] = {}
+        self.specs: dict[str, list[AnswerSpec]] = {}
+        for label, part in spec.labels():
+            self.specs.setdefault(label, []).append(part)
+        self._plain = {_plain(label): label for label in self.specs if label}
+
+    def place(self, label: str) -> str | None:
+        """The label as it stands in the spec, with its numbers; None for any other word."""
+        plain = _plain(re.sub(r"\s*\.\s*", ".", label))
+        numbers = iter(re.findall(r"(?<![^.])\d+(?![^.])", plain))
+        known = self._plain.get(re.sub(r"(?<![^.])\d+(?![^.])", "#", plain))
+        return None if known is None else re.sub("#", lambda _: next(numbers), known)
+
+    def of(self, place: str) -> list[AnswerSpec]:
+        """The specs that a place may have."""
+        return self.specs.get(re.sub(r"(?<![^.])\d+(?![^.])", "#", place), [])
+
+    def has(self, path: str) -> bool:
+        """Whether a value stands at a place or below it."""
+        return any(each == path or each.startswith(f"{path}.") for each in self.found)
+
+    def pop(self, path: str) -> str:
+        """Take what stands behind a label."""
+        self.taken[path] = self.found[path]
+        return self.found.pop(path)
+
+    def check_nothing_left(self) -> None:
+        """Refuse fields that do not belong to what was chosen."""
+        for place in self.found:
+            raise InvalidAnswer("unknown_field", field=place)
+
+
+class _Words:
+    """The second rung: one answer among words.
+
+    Args:
+        spec: the spec.
+        text: the answer.
+    """
+
+    def __init__(self, spec: PartsSpec, text: str) -> None:
+        self.spec, self.whole = spec, text
+        self.text = text[-LONGEST:] if spec.reasoning == free else text
+        self.problem: InvalidAnswer | None = None
+        self.found: list[Any] = []
+        self.reason = ""
+
+    def reading(self, problem: InvalidAnswer) -> Reading:
+        """The one value that is given.
+
+        Args:
+            problem: why the first rung refused the text.
+
+        Raises:
+            InvalidAnswer: when there is none, or there are several.
+        """
+        if len(self.text) > LONGEST:
+            raise problem
+        rest = self._without(find_objects(self.text), self.text, self._take_object)
+        calls = [(m.start(), m.end(), m.groups()) for m in _CALL.finditer(rest)]
+        rest = self._without(calls, rest, self._take_call)
+        lines = self._take_lines(rest)
+        found: list[Any] = []
+        for each in self.found:
+            if each not in found:
+                found.append(each)
+        if len(found) > 1:
+            raise InvalidAnswer("several_answers")
+        if not found:
+            raise self.problem or problem
+        (value,) = found
+        lines.check(value)
+        reasoning = SPACE.sub(" ", self.reason).strip() if self.spec.reasoning else ""
+        return Reading(value, replace_surrogates(reasoning), "unambiguous")
+
+    def _without(
+        self, places: list[tuple[int, int, Any]], text: str, take: Callable[[Any], bool | None]
+    ) -> str:
+        """Read what stands at places of a text; return the text without them.
+
+        `take` returns whether it is the answer, and None for what stays in the text.
+        """
+        parts, at = [], 0
+        for start, stop, found in places[-1:] if self.spec.reasoning == free else places:
+            taken = take(found)
+            if taken is not None:
+                if taken and sets_apart(text[:start]):
+                    raise InvalidAnswer("several_answers")
+                parts += [text[at:start], _CUT if taken else "\n"]
+                at = stop
+        return "".join([*parts, text[at:]])
+
+    def _take_object(self, found: Any) -> bool:
+        """Whether an object is about the answer; its value is kept."""
+        relevant, values = False, []
+        for each in _inner(found):
+            try:
+                value = self.spec.check(self.spec.from_json(each, ""))
+                if value not in values:
+                    values.append(value)
+                relevant = True
+            except InvalidAnswer as problem:
+                if problem.code not in {"missing_field", "no_option", "not_fields", "wrong_kind"}:
+                    relevant = True
+                if relevant or self.problem is None:
+                    self.problem = problem
+                relevant = relevant or self._names_parts(each)
+        if isinstance(found, Mapping):
+            self.reason = next(
+                (
+                    v
+                    for k, v in found.items()
+                    if _plain(str(k)) == "reasoning" and isinstance(v, str)
+                ),
+                self.reason,
+            )
+        if relevant and not values and self.problem is not None:
+            raise self.problem
+        self.found += values
+        return relevant
+
+    def _names_parts(self, found: Any) -> bool:
+        names = {_plain(path.rpartition(".")[2]) for path, _ in self.spec.labels()} - {"", "#"}
+        return isinstance(found, Mapping) and any(_plain(str(key)) in names for key in found)
+
+    def _take_lines(self, rest: str) -> _Lines:
+        lines = _Lines(self.spec, rest, last=self.spec.reasoning == free)
+        if self.spec.reasoning and not self.reason:
+            self.reason = " ".join(lines.before)
+        value: Any = None
+        if isinstance(self.spec, Several) and _plain(strip_decoration(rest)) == NONE:
+            value = ()
+        elif (not self.found and lines.any) or lines.named_alone:
+            value = lines.take()
+        if value is not None:
+            self.found.append(self.spec.check(value))
+        return lines
+
+    def _take_call(self, call: tuple[str, str]) -> bool | None:
+        name, fields = _plain(call[0]), self.spec
+        if isinstance(self.spec, OneOf):
+            options = {_plain(option): (option, spec) for option, spec in self.spec.options}
+            if name not in options:
+                return None
+            chosen, fields = options[name]
+        if not isinstance(fields, Fields):
+            return None
+        given = _arguments(call[1], [each for each, _ in fields.fields])
+        if given is None or (fields is self.spec and not given):
+            return None
+        value: Any = fields.from_json(given, "")
+        self.found.append(
+            self.spec.check(value if fields is self.spec else Chosen({chosen: value}))
+        )
+        return True
+
+
+def _inner(found: Any, depth: int = 0) -> Iterator[Any]:
+    """An object, and those in it behind a word for the answer."""
+    if isinstance(found, list):
+        yield found
+        inner = [each for each in found if isinstance(each, Mapping)]
+    elif isinstance(found, Mapping):
+        plain = {_plain(str(key)): _loaded(value) for key, value in found.items()}
+        if isinstance(plain.get("answer"), dict | list):
+            plain = {"answer": plain["answer"]}
+        else:
+            yield found
+        inner = [plain[key] for key in _WRAPPERS if key in plain]
+        if isinstance(plain.get("answer"), str):
+            yield plain["answer"]
+    else:
+        return
+    for each in inner if depth < _DEPTH else ():
+        yield from _inner(each, depth + 1)
+
+
+def _arguments(text: str, names: Sequence[str]) -> dict[str, Any] | None:
+    """The arguments of a call, by name or all in their order; None when it is none."""
+    try:
+        (call,) = (ast.parse(f"f({text})", mode="eval").body,)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    if not isinstance(call, ast.Call):
+        return None
+    if call.args and (call.keywords or len(call.args) != len(names)):
+        return None
+    pairs = [(name, node) for name, node in zip(names, call.args, strict=False)]
+    pairs += [(each.arg or "", each.value) for each in call.keywords]
+    found: dict[str, Any] = {}
+    for name, node in pairs:
+        value = _constant(node)
+        if value is None or name in found:
+            return None
+        found[name] = value
+    return found
+
+
+def _constant(node: ast.expr) -> Any:
+    if isinstance(node, ast.Name):
+        return node.id
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, RecursionError):
+        return None
+
+
+class _Lines:
+    """Lines with labels among others.
+
+    Attributes:
+        before: the lines before the first label.
+        named_alone: whether nothing but a name without fields is given.
+    """
+
+    def __init__(self, spec: PartsSpec, text: str, *, last: bool) -> None:
+        self.spec, self.table = spec, _Table(spec)
+        self.before: list[str] = []
+        self.after: list[str] = []
+        self.named_alone = False
+        self._twice: str | None = None
+        self._loose: list[str] = []
+        self._label = self._pattern()
+        lines = [line.rstrip() for line in without_fences(text).split("\n")]
+        self._scan(self._tail(lines) if last else lines)
+        self.any = bool(self.table.found) or self._twice is not None
+        if isinstance(spec, OneOf):
+            self._name(spec, "\n".join(self._loose))
+
+    def take(self) -> Any:
+        """The value of the labelled lines.
+
+        Raises:
+            InvalidAnswer: when there is none, or a part is in doubt.
+        """
+        if self._twice is not None:
+            raise InvalidAnswer("field_twice", field=self._twice)
+        if self.before and sets_apart("\n".join(self.before)):
+            raise InvalidAnswer("several_answers")
+        value = self.spec.take(self.table, "", _read_in_words)
+        for place, text in [*self.table.found.items()]:
+            if _plain(strip_decoration(text)) in _NOT_GIVEN:
+                del self.table.found[place]
+        self.table.check_nothing_left()
+        texts = any(isinstance(s, Text) for _, s, _ in self.spec.leaves())
+        if texts and any(line.strip() for line in self.after):
+            raise InvalidAnswer("not_a_field", found=shorten(next(filter(None, self.after))))
+        return value
+
+    def check(self, value: Any) -> None:
+        """Refuse a value that the lines contradict or take back."""
+        if self._twice is not None:
+            raise InvalidAnswer("field_twice", field=self._twice)
+        leaves = {path: each for path, _, each in self.spec.leaves(value)}
+        if isinstance(self.spec, OneOf) and self.spec.names.options:
+            leaves = {path.partition(".")[2]: each for path, each in leaves.items()}
+            leaves[""] = value.name
+        for place, text in self.table.found.items():
+            for spec in self.table.of(place):
+                try:
+                    said = _read_in_words(spec, text, place)
+                except InvalidAnswer:
+                    continue
+                if place in leaves and leaves[place] != said:
+                    raise InvalidAnswer("field_twice", field=place or "answer")
+        after = "\n".join(self.after)
+        if corrects(after) or takes_back(after):
+            raise InvalidAnswer("several_answers")
+
+    def _pattern(self) -> re.Pattern[str]:
+        """The labels of the spec: each path, and its last name where no other ends so."""
+        names: dict[str, list[str]] = {}
+        for place in self.table.specs:
+            if place:
+                names.setdefault(place, []).append(place)
+        last: dict[str, list[str]] = {}
+        for place in names:
+            last.setdefault(place.rpartition(".")[2], []).append(place)
+        self._short = {
+            _plain(name): places[0]
+            for name, places in last.items()
+            if len(places) == 1 and "#" not in places[0]
+        }
+        known = {
+            *names,
+            *(places[0].rpartition(".")[2] for places in last.values() if len(places) == 1),
+        }
+        if isinstance(self.spec, OneOf):
+            known |= {name for name in _NAMES_OF_NAMES if name not in self._short}
+        forms = sorted((_label_form(each) for each in known if each != "#"), key=len, reverse=True)
+        joined = "|".join(forms) or "(?!)"
+        return re.compile(
+            rf"(?:(?<![\w.])|(?<=\b_))(?P<label>{joined})[\s\"'*_`)]*(?::|=(?!=)|->|→)[*_`]*",
+            re.IGNORECASE,
+        )
+
+    def _place(self, label: str) -> str:
+        found = self.table.place(label)
+        if found is None:
+            found = self._short.get(_plain(label))
+        return "" if found is None else found
+
+    def _scan(self, lines: list[str]) -> None:
+        waits: str | None = None
+        taken = False
+        for line in filter(str.strip, map(self._without_frame, lines)):
+            if line == _CUT.strip():
+                taken = True
+                continue
+            found = self._found(line)
+            if not found:
+                if waits is not None:
+                    self._add(waits, line)
+                    waits = None
+                    continue
+                self._loose.append(line)
+                (self.after if self.table.found or taken else self.before).append(line)
+                continue
+            head = line[: found[0][0]]
+            if not _POLITE.match(head) and not self._names(head):
+                (self.after if self.table.found or taken else self.before).append(head)
+                self._loose.append(head)
+            waits = None
+            for (_, start, place), (stop, *_) in zip(
+                found, [*found[1:], (len(line), 0, "")], strict=True
+            ):
+                value = line[start:stop]
+                if value.strip(" *_`"):
+                    self._add(place, value)
+                else:
+                    waits = place
+
+    def _without_frame(self, line: str) -> str:
+        """A row of a table with a label and a value as a line with both."""
+        row = _ROW.match(line)
+        label = row[1].strip("*_` ") if row else ""
+        return f"{label}: {row[2]}" if row and self._label.fullmatch(f"{label}:") else line
+
+    def _found(self, line: str) -> list[tuple[int, int, str]]:
+        """The labels in a line: their beginnings, ends and places."""
+        found: list[tuple[int, int, str]] = []
+        for each in self._label.finditer(line):
+            place = self._place(each["label"])
+            if found and any(isinstance(s, Text) for s in self.table.of(found[-1][2])):
+                break
+            found.append((each.start(), each.end(), place))
+        return found
+
+    def _names(self, head: str) -> bool:
+        """Whether the words before a label are the name of an option; it is kept."""
+        if not isinstance(self.spec, OneOf):
+            return False
+        plain = _plain(re.sub(r"[:,;.(\[{|–—-]+\s*\Z", "", re.sub(rf"\A{_SAID_BEFORE}", "", head)))
+        for name in self.spec.names.options:
+            if _plain(name) == plain:
+                self._add("", name)
+                return True
+        return False
+
+    def _name(self, spec: OneOf, loose: str) -> None:
+        """Take the name of what is chosen from the lines without a label."""
+        for line in self._loose:
+            if self._names(line) and line in self.before:
+                self.before.remove(line)
+        said = None
+        if loose.strip():
+            try:
+                said = spec.names.read(loose).value
+            except InvalidAnswer:
+                said = None
+        if said is not None:
+            self._add("", said)
+        if "" in self.table.found and len(self.table.found) == 1:
+            try:
+                name = _read_in_words(spec.names, self.table.found[""], "")
+            except InvalidAnswer:
+                return
+            self.named_alone = not dict(spec.options)[name].fields
+            self.any = True
+        self.any = self.any or bool(self.table.found)
+
+    def _add(self, place: str, text: str) -> None:
+        specs = self.table.of(place)
+        text = text.strip()
+        if not any(isinstance(each, Text) for each in specs):
+            text = re.sub(r"[\s,;|]+\Z", "", text)
+            if text.count(")") > text.count("("):
+                text = text.rstrip(")]} ")
+            text = strip_decoration(re.sub(r"\A[|\s]+", "", text))
+        elif text.count("**") % 2:
+            text = text.strip("*").strip()
+        if place in self.table.found:
+            if self._same(specs, self.table.found[place], text):
+                return
+            self._twice = place or "answer"
+        self.table.found[place] = text
+
+    def _same(self, specs: list[AnswerSpec], one: str, other: str) -> bool:
+        if one == other:
+            return True
+        for spec in specs:
+            try:
+                return bool(spec.read(one).value == spec.read(other).value)
+            except InvalidAnswer:
+                continue
+        return False
+
+    def _tail(self, lines: list[str]) -> list[str]:
+        """The last lines: labels that stand together at the end, each of them once."""
+        n, seen = len(lines), set[str]()
+        while n and "" not in seen:
+            line = lines[n - 1]
+            places = {place for *_, place in self._found(line)}
+            places |= {""} if self._is_name(line) else set()
+            if line.strip() and (not places or places & seen):
+                break
+            seen |= places
+            n -= 1
+        self.before = [line for line in lines[:n] if line.strip()]
+        return lines[n:]
+
+    def _is_name(self, line: str) -> bool:
+        """Whether a line is the name of an option and nothing else."""
+        if not isinstance(self.spec, OneOf):
+            return False
+        plain = _plain(re.sub(rf"\A{_SAID_BEFORE}|[:.]+\s*\Z", "", line))
+        return plain in {_plain(name) for name in self.spec.names.options}
+
+
+def _label_form(path: str) -> str:
+    parts = path.split(".")
+    return r"\s*\.\s*".join(
+        r"\d+" if part == "#" else re.escape(part).replace("_", r"[\s_-]?") for part in parts
+    )
