@@ -21,6 +21,7 @@ import pandas as pd
 from annotated_types import Ge
 
 from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.analysis.pictures import ModelPicture
 from sabm_mesa.core import engine
 from sabm_mesa.core.answers import Format, Rung
 from sabm_mesa.core.jsonable import json_roundtrip
@@ -145,6 +146,8 @@ class SmartModel(mesa.Model):
             of agents may have `columns` of its own.
         changeable: parameters of its own that can change during a run.
         plots: the module with its plots, or ``""``.
+        pictures: its pictures as it is now, in space or on a network, for the viewer and the end
+            of each run.
         page: the module with its `ScenarioPage` as ``PAGE``, or ``""``.
         classical_minds: name → behavioural model, made from its spec; ``"default"`` is one of them.
         score: the score by which a tournament ranks minds, or None.
@@ -185,6 +188,7 @@ class SmartModel(mesa.Model):
     agent_columns: ClassVar[Mapping[str, str]] = {}
     changeable: ClassVar[frozenset[str]] = frozenset()
     plots: ClassVar[str] = ""
+    pictures: ClassVar[Sequence[ModelPicture]] = ()
     page: ClassVar[str] = ""
     classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {}
     score: ClassVar[Score | None] = None
