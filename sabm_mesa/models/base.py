@@ -67,7 +67,7 @@ from sabm_mesa.minds.specs import (
     language_model,
     mind_maker,
 )
-from sabm_mesa.models.declarations import BuildsOn, MessageMeasure
+from sabm_mesa.models.declarations import Announcement, BuildsOn, MessageMeasure
 from sabm_mesa.recording import NoRecording, Recorder, RunHeader
 from sabm_mesa.recording.replaying import ReplayRecorder
 from sabm_mesa.recording.store import versions
@@ -156,6 +156,7 @@ class SmartModel(mesa.Model):
         message_words: the path of the words that its subject adds to the coder of messages (see
             `sabm_mesa.analysis.messages.read_words`), or ``""``.
         message_measures: name → measure of the messages of a run, beside their codes.
+        announcement: what its agents announce, beside what they then do; or None.
         builds_on: how a run builds on an earlier run of another scenario, or None.
         screener: ``module:Class`` that judges the tests of its ``screening.toml``, or ``""``.
         dry_run_with: parameters with which only the minds of the population are paid for.
@@ -195,6 +196,7 @@ class SmartModel(mesa.Model):
     theory_marks: ClassVar[Mapping[str, Mapping[str, str | float]]] = {}
     message_words: ClassVar[str | Path] = ""
     message_measures: ClassVar[Mapping[str, MessageMeasure]] = {}
+    announcement: ClassVar[Announcement | None] = None
     builds_on: ClassVar[BuildsOn | None] = None
     screener: ClassVar[str] = ""
     dry_run_with: ClassVar[Mapping[str, Any]] = {}
