@@ -11,7 +11,7 @@ from sabm_mesa.models import registry
 
 @app.command()
 def check(name: ScenarioName, set_: Settings = None, *, as_json: AsJson = False) -> None:
-    """Check that a scenario keeps what is promised of every scenario; it is played some 20 times.
+    """Check that a scenario keeps what is promised of every scenario; it is played some 30 times.
 
     Small values of its parameters, with --set, make it quick. The status is 1 when a point does not
     hold.

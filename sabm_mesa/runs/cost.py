@@ -240,7 +240,7 @@ class StubMind(Mind):
         self._model = model
         for each in model.agent_classes():
             if own := model.classical_of(each).get("default"):
-                self.informed += own("classical").informed
+                self.informed += getattr(own("classical"), "informed", ())
 
     def measured(self, question: str) -> Measured | None:
         """The measures of its language model in the pilot, or those of all."""

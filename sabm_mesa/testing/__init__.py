@@ -10,7 +10,7 @@ On the command line: ``sabm check FILE.py``. In a test of your own scenario::
     def test_my_scenario_conforms():
         check_scenario(MyScenario)
 
-It plays the scenario some 20 times without any key, and needs nothing but the package itself.
+It plays the scenario some 30 times without any key, and needs nothing but the package itself.
 """
 
 from __future__ import annotations
@@ -49,6 +49,12 @@ def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
                        a phase whose reach is too small is named
     replay             a recorded run whose answers are paid for is replayed without its mind, and
                        all requests and data come out as they were
+    fork               a fork with the same parameters, the `changeable` ones named, has the same
+                       data; after one to other minds no old one is asked
+    mixed minds        agents of one run have different minds, each the one that it is given, and
+                       such a run is replayed
+    people             two people take part at seats of their own, which take each answer that is
+                       an example of a legal one
     batch_run          ``mesa.batch_run`` (from Mesa 4 on a ``Scenario``) plays it and collects
                        the same data
     pickling           before and between rounds a copy through pickle goes on in the same way
@@ -60,6 +66,8 @@ def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
                        and its text in both formats is read as what it is
     invalid answers    when no answer can be used the run ends as usual, every decision is counted
                        as invalid, and no agent column that holds the answers holds a new value
+    cost               runs ask as many questions at most as the estimate of their cost says
+    describe           it can be described, and each phase says what happens in it
     ================== ============================================================================
 
     Args:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import mesa
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
 SEED = 1
+SOME = 0.2
+"""The share of attempts that are answered unusably."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,14 @@ class Case:
         model = self.made(**given)
         model.run_model()
         return model
+
+    @cached_property
+    def recorded(self) -> tuple[SmartModel, bytes]:
+        """A model at its end whose late answers were paid for, and its recording."""
+        with TemporaryDirectory(prefix="sabm-") as folder:
+            path = Path(folder, "recording.sqlite")
+            model = self.played(minds=DrawingMind(SOME, paid=True, late=1), recording=path)
+            return model, path.read_bytes()
 
     def batch(self, **given: Any) -> tuple[Seed, list[dict[str, Any]]]:
         """The last round as Mesa's own runner has it: the seed, and one row an agent.

@@ -6,6 +6,7 @@ import inspect
 import math
 import pickle
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from operator import attrgetter
@@ -18,28 +19,42 @@ import pandas as pd
 
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.core.prompts import NO_PERSONA, load, load_builtin
-from sabm_mesa.errors import UsageError
+from sabm_mesa.describe import as_text, describe
+from sabm_mesa.errors import ReplayMismatch, RunError, UsageError
+from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.specs import by_spec, describe_given
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.declarations import load_page
-from sabm_mesa.runs.rerun import replay
-from sabm_mesa.testing.case import Case
+from sabm_mesa.runs.cost import estimate
+from sabm_mesa.runs.game import Game
+from sabm_mesa.runs.rerun import fork, replay
+from sabm_mesa.testing.case import SEED, SOME, Case
 from sabm_mesa.testing.minds import (
     CoveringMind,
     DrawingMind,
     LateMind,
     NotingMind,
+    People,
     ReadingMind,
     Silent,
 )
 
-SOME = 0.2
-"""The share of attempts that are answered unusably."""
 LATENCIES = (1, 2, 3)
 MOST_RUNS = 5
 """Runs in which every option of an answer is to be taken."""
+SEATS = 2
+"""People that play in a game, where there are so many agents."""
+ROUNDS_OF_GAME = 2
+PEOPLE_S = 60.0
+"""Seconds that a game may take."""
+ANOTHER = "another"
+"""The spec of a mind beside the usual ones."""
+PRICED = "llm:gpt-4o-mini"
+"""A language model with a price, which is not asked."""
 PLACES = ("run", "round", "agent")
 """Columns that say where a row stands."""
+AT = 1
+"""The round from which on a fork is another run."""
 LEAST = 2
 """Different answers in a column that echoes answers: one that is always 0 may be so by chance."""
 
@@ -130,18 +145,26 @@ def same_seed(case: Case) -> Iterator[str]:
 
 def latency(case: Case) -> Iterator[str]:
     """Whether it makes a difference which answer comes first."""
+    at_once = LateMind(SOME)
+    one = case.played(minds=at_once)
     for late in LATENCIES:
-        if found := _made_by_latency(case.scenario, case, late):
-            advice = _advice(case, late)
+        if found := _made_by_latency(one, at_once, case, late):
+            advice = _advice(one, at_once, case, late)
             yield f"answers at once and the same answers late differ: {found} ({advice})"
             return
 
 
-def _made_by_latency(scenario: type[SmartModel], case: Case, late: int) -> str | None:
-    """The first difference that latencies make to the data or to what minds are sent."""
-    at_once, slow = LateMind(SOME), LateMind(SOME, late)
-    one = case.played(minds=at_once)
-    other = Case(scenario, case.parameters).played(minds=slow)
+def _made_by_latency(one: SmartModel, at_once: LateMind, case: Case, late: int) -> str | None:
+    """The first difference that latencies make to the data or to what minds are sent.
+
+    Args:
+        one: the model whose answers came at once.
+        at_once: its mind.
+        case: the scenario with the answers that come late.
+        late: as of `DrawingMind`.
+    """
+    slow = LateMind(SOME, late)
+    other = case.played(minds=slow)
     if found := _difference(one, other):
         return found
     for (key, attempt), messages in at_once.sent.items():
@@ -150,7 +173,7 @@ def _made_by_latency(scenario: type[SmartModel], case: Case, late: int) -> str |
     return None
 
 
-def _advice(case: Case, late: int) -> str:
+def _advice(one: SmartModel, at_once: LateMind, case: Case, late: int) -> str:
     """The cause of a difference: a phase whose reach is too small, or another."""
     phases = case.scenario.phases
     for i, phase in enumerate(phases):
@@ -161,7 +184,7 @@ def _advice(case: Case, late: int) -> str:
                 "__module__": case.scenario.__module__,
             }
             scenario = type(case.scenario.__name__, (case.scenario,), fields)
-            if _made_by_latency(scenario, case, late) is None:
+            if not _made_by_latency(one, at_once, Case(scenario, case.parameters), late):
                 return (
                     f"the reach of the phase {phase.name!r} is too small: it has to hold all "
                     "agents whose state an agent observes or changes there"
@@ -173,12 +196,128 @@ def replaying(case: Case) -> Iterator[str]:
     """Whether a recorded run comes out again."""
     with TemporaryDirectory(prefix="sabm-") as folder:
         path = Path(folder, "recording.sqlite")
-        model = case.played(minds=DrawingMind(SOME, paid=True, late=LATENCIES[0]), recording=path)
+        model, content = case.recorded
+        path.write_bytes(content)
         again = replay(path, scenario=case.scenario)
         yield from differences(model, again.models[0], "a run and its replay")
         given, used = model.total.asks + model.total.reasks, sum(again.answers_repeated())
         if given != used:
             yield f"the replay used {used} of {given} recorded answers"
+
+
+def forking(case: Case) -> Iterator[str]:
+    """Whether a fork that changes nothing changes nothing, and one to other minds changes all."""
+    model, content = case.recorded
+    if model.round < AT:
+        return
+    with TemporaryDirectory(prefix="sabm-") as folder:
+        path = Path(folder, "recording.sqlite")
+        path.write_bytes(content)
+        same_ = {name: model.parameters[name] for name in sorted(case.scenario.changeable)}
+        forked = _forked(path, case, {**same_, "n_rounds": model.n_rounds})
+        yield from differences(model, forked, "a run and its fork with the same parameters")
+        other = DrawingMind(paid=True, spec=ANOTHER)
+        try:
+            _forked(path, case, {"minds": other, "n_rounds": AT + 1})
+        except ReplayMismatch as error:
+            yield f"after a fork to other minds an old one is asked: {error}"
+
+
+def _forked(path: Path, case: Case, new: Mapping[str, Any]) -> SmartModel:
+    """The model of a fork at `AT`."""
+    into = path.with_name(f"{'-'.join(new)}.sqlite"[-80:])
+    minds = {"drawing": DrawingMind(SOME, paid=True)}
+    runs = fork(path, AT, new, into, minds=minds, scenario=case.scenario)
+    return runs.models[0]
+
+
+def mixed_minds(case: Case) -> Iterator[str]:
+    """Whether agents of one run can have different minds, each its own."""
+    other = DrawingMind(SOME, paid=True, late=LATENCIES[0], spec=ANOTHER)
+    minds = _some_with(case, other, lambda n: n // 2)
+    given = {agent.unique_id: agent.mind.spec for agent in case.made(minds=minds).population}
+    with TemporaryDirectory(prefix="sabm-") as folder:
+        path = Path(folder, "recording.sqlite")
+        model = case.played(minds=minds, recording=path)
+        data = model.agent_frame()
+        for agent, mind in zip(data["agent"], data["mind"], strict=True):
+            if given.get(agent, mind) != mind:
+                yield f"agent {agent} is given the mind {given[agent]}, and has {mind}"
+                return
+        again = replay(path, scenario=case.scenario).models[0]
+        yield from differences(model, again, "a run of two minds and its replay")
+
+
+def people(case: Case) -> Iterator[str]:
+    """Whether people can take part, each at a seat of its own."""
+    classes = len(case.made(minds=DrawingMind()).agent_classes())
+    minds = _some_with(case, HUMAN, lambda n: min(n, max(1, SEATS // classes)))
+    game = Game(case.scenario, **{**_quiet(case), "minds": minds})
+    crowd = People(game)
+    crowd.play(PEOPLE_S)
+    yield from crowd.problems
+    if not crowd.problems:
+        if game.problem:
+            raise RunError(game.problem)
+        data = game.model.agent_frame()
+        for agent in data.loc[(data["mind"] == HUMAN) & (data["invalid"] > 0), "agent"].head(1):
+            yield f"an answer that the seat of agent {agent} took is counted as invalid"
+
+
+def _some_with(case: Case, other: Any, share: Callable[[int], int]) -> Any:
+    """Free minds, and another one for some agents of each class.
+
+    Args:
+        case: the scenario.
+        other: the other mind.
+        share: computes from the number of agents of a class how many have it.
+    """
+    model, free = case.made(minds=DrawingMind()), case.free_minds
+    counts = Counter(map(type, model.population))
+    found: dict[str, Any] = {}
+    for each in model.agent_classes():
+        own = free[each.__name__] if isinstance(free, Mapping) else free
+        n = share(counts[each])
+        mixed = {own: counts[each] - n, other: n}
+        found[each.__name__] = {mind: k for mind, k in mixed.items() if k} or own
+    return found if len(found) > 1 else next(iter(found.values()))
+
+
+def _quiet(case: Case) -> dict[str, Any]:
+    """The parameters of a run of one round or two that is not recorded."""
+    rounds = case.parameters.get("n_rounds", ROUNDS_OF_GAME)
+    short = {"n_rounds": min(rounds, ROUNDS_OF_GAME)} if isinstance(rounds, int) else {}
+    return {"rng": SEED, **case.parameters, **short, "recording": False}
+
+
+def cost(case: Case) -> Iterator[str]:
+    """Whether runs ask as many questions as the estimate of their cost says at most."""
+    parameters = {"rng": SEED, **case.parameters, "minds": PRICED}
+    asks = estimate(case.scenario, parameters).total.asks
+    for minds in (case.free_minds, DrawingMind()):
+        asked = case.played(minds=minds).total.asks
+        if asked > asks.high:
+            yield (
+                f"the estimate of the cost is {asks.high:g} questions at most, and a run "
+                f"({_named(minds)}) asked {asked}: let an agent act several times by at_most"
+            )
+            return
+
+
+def description(case: Case) -> Iterator[str]:
+    """Whether the scenario can be described, and each phase says what happens in it."""
+    parameters = {k: v for k, v in case.parameters.items() if k not in {"minds", "recording"}}
+    text = as_text(describe(case.scenario, parameters=parameters))
+    model = case.made(minds=DrawingMind())
+    for phase in model.phases:
+        parts = [getattr(each, phase.name, None) for each in model.agent_classes()]
+        if not (phase.doc or any(map(inspect.getdoc, parts))):
+            yield (
+                f"the description says nothing of the phase {phase.name!r}: give it a doc=…, or "
+                f"the method {phase.name} of the agents a docstring"
+            )
+        if f"`{phase.name}`" not in text and phase.name not in text:
+            yield f"the phase {phase.name!r} is not in the description"
 
 
 def batch_run(case: Case) -> Iterator[str]:
@@ -301,12 +440,17 @@ CHECKS: Mapping[str, Callable[[Case], Iterator[str]]] = {
     "same seed": same_seed,
     "latency": latency,
     "replay": replaying,
+    "fork": forking,
+    "mixed minds": mixed_minds,
+    "people": people,
     "batch_run": batch_run,
     "pickling": pickling,
     "prompts": prompts,
     "classical minds": classical_minds,
     "answers": answers,
     "invalid answers": invalid_answers,
+    "cost": cost,
+    "describe": description,
 }
 """Point → its check."""
 

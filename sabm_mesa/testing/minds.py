@@ -5,16 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 from copy import copy
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from sabm_mesa.core.answers import FORMATS, AnswerSpec, Choice, InvalidAnswer, Number
 from sabm_mesa.core.asks import Ask, Key
 from sabm_mesa.core.fields import Fields, OneOf, Several
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.prompts import NO_PERSONA
-from sabm_mesa.errors import PromptError, one_line
+from sabm_mesa.errors import PromptError, error_message, one_line
+from sabm_mesa.minds.human import Seat
+
+if TYPE_CHECKING:
+    from sabm_mesa.runs.game import Game
 
 LATENCY = 9
 """Turns of the loop that an answer takes at most."""
@@ -30,14 +37,20 @@ class DrawingMind:
             the place of the question alone.
         late: answers come after as many turns of the loop as are drawn with this number; at once
             when None.
+        spec: its name in the data.
     """
 
     spec = "drawing"
 
     def __init__(
-        self, unusable: float = 0.0, *, paid: bool = False, late: int | None = None
+        self,
+        unusable: float = 0.0,
+        *,
+        paid: bool = False,
+        late: int | None = None,
+        spec: str = "drawing",
     ) -> None:
-        self.paid, self.instant = paid, late is None
+        self.paid, self.instant, self.spec = paid, late is None, spec
         self._unusable, self._late = unusable, late
 
     async def answer(self, ask: Ask) -> object:
@@ -221,3 +234,60 @@ class Silent:
         """Read the prompts, which say why the attempt before could not be used, and say nothing."""
         ask.messages()
         return ""
+
+
+class People:
+    """People at the seats of a game, each of which types an example of a legal answer.
+
+    Args:
+        game: the game.
+
+    Attributes:
+        problems: the answers that a seat refused, in words.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self.problems: list[str] = []
+
+    def play(self, seconds: float) -> None:
+        """Start the game and answer until it is over; after so many seconds, stop it.
+
+        Args:
+            seconds: the time.
+        """
+        at = [threading.Thread(target=self._sit, args=[s]) for s in self.game.seats.values()]
+        late = threading.Timer(seconds, self.game.stop)
+        for each in (*at, late):
+            each.start()
+        self.game.start()
+        for each in at:
+            each.join()
+        late.cancel()
+        self.game.join(seconds)
+
+    def _sit(self, seat: Seat) -> None:
+        """Answer the questions at one seat."""
+        me, rng = f"person {seat.agent}", np.random.default_rng(seat.agent)
+        seat.take(me)
+        while self.game.status != "over":
+            version, question = seat.version, seat.question
+            if question is None:
+                seat.wait(version)
+                continue
+            spec = question.ask.spec
+            reasoning, example = "I think so." if spec.reasoning else "", spec.example(rng)
+            try:
+                typed = spec.as_text(spec.check(example))
+                refusal = seat.answer(me, question.number, typed, reasoning)
+            except InvalidAnswer as problem:
+                refusal = question.ask.book.reason(problem)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the answer is not taken
+                refusal = f"{type(error).__name__}: {error_message(error)}"
+            if refusal:
+                self.problems.append(
+                    f"the seat of a person refuses {example!r}, an example of an "
+                    f"answer to {question.ask.name!r}: {refusal}"
+                )
+                self.game.stop()
+                return

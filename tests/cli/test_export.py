@@ -22,7 +22,7 @@ from tests.core.support import Priced, tiny
 
 from .support import Sabm, one_line
 
-NAMES = ["runs", "asks", "decisions", "model_data", "agent_data"]
+NAMES = ["runs", "asks", "decisions", "model_data", "agent_data", "messages"]
 KINDS = ["csv", "jsonl", "parquet"]
 HOSTILE = [
     "=cmd|' /C calc'!A0",
@@ -83,7 +83,8 @@ def test_the_files_hold_the_frames(sabm: Sabm, path: Path, kind: str) -> None:
     n, attempts = len(HOSTILE), len(Recorded(path).asks())
     assert outcome.out == (
         f"Written to {folder}: runs.{kind} (1 row), asks.{kind} ({attempts} rows), "
-        f"decisions.{kind} ({n} rows), model_data.{kind} (1 row), agent_data.{kind} ({n} rows)\n"
+        f"decisions.{kind} ({n} rows), model_data.{kind} (1 row), agent_data.{kind} ({n} rows), "
+        f"messages.{kind} ({n - 1} rows)\n"
     )
 
     for name, frame in Recorded(path).frames(messages=True).items():
@@ -174,7 +175,7 @@ def test_files_are_replaced_whole(sabm: Sabm, path: Path) -> None:
     sabm("export", path)
     assert (folder / "asks.csv").read_bytes().startswith(before)
     assert {file.suffix for file in folder.iterdir()} == {".csv"}
-    assert len(list(folder.iterdir())) == 5
+    assert len(list(folder.iterdir())) == 6
 
 
 def test_without_pyarrow(sabm: Sabm, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +261,7 @@ def test_an_empty_recording(sabm: Sabm, tmp_path: Path, kind: str) -> None:
     outcome = sabm("export", tmp_path / "r.sqlite", "--to", kind)
 
     assert outcome.status == 0
-    assert outcome.out.count("(0 rows)") == 5
+    assert outcome.out.count("(0 rows)") == 6
     if kind == "parquet":
         columns = list(pd.read_parquet(tmp_path / "export" / "model_data.parquet"))
         assert columns == ["run", "round"]

@@ -71,6 +71,7 @@ class Tiny(SmartModel):
 
     def after_communicate(self, cell, said):
         self.log.append((cell.unique_id, said.value))
+        self.say(cell, said.value)
         for hearer in self.neighbours[cell.unique_id]:
             self.heard[hearer].append((cell.unique_id, said.value))
 

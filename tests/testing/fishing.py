@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import Ge
 
 from sabm_mesa import Decision, Number, Observation, Phase, SmartAgent, SmartModel, action, planning
+from sabm_mesa.core.answers import InvalidAnswer
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.models.base import Score
 
@@ -42,6 +43,7 @@ class Fisher(SmartAgent):
     catch: float | None = None
 
     async def act(self) -> Decision:
+        """Name the tonnes that it catches."""
         return await self.ask("act", TONNES, self.lake())
 
     def lake(self) -> Lake:
@@ -57,7 +59,7 @@ class Fishing(SmartModel):
     model_columns: ClassVar[Mapping[str, str]] = {"stock": "stock"}
     agent_columns: ClassVar[Mapping[str, str]] = {"catch": "catch"}
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = {"default": FairShare}
-    agents_are: ClassVar[type[Fisher]] = Fisher
+    agents_are: ClassVar[type[SmartAgent]] = Fisher
 
     def __init__(self, n_fishers: int = 3, n_rounds: int = 10, **settings: Any) -> None:
         super().__init__(n_rounds=n_rounds, **settings)
@@ -209,6 +211,97 @@ class Guessing(Fishing):
 
     def after_act(self, fisher: Fisher, tonnes: Decision) -> None:
         fisher.catch = tonnes.value if tonnes.valid else 5.0
+
+
+class Renamed(Fishing):
+    """Says that a parameter can change which is an attribute of another name."""
+
+    changeable = frozenset({"first_stock"})
+
+    def __init__(self, first_stock: float = 60.0, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.stock = first_stock
+
+
+class Regrown(Fishing):
+    """A fork of it begins anew."""
+
+    def apply_fork(self, clone: Any, changed: frozenset[str]) -> None:
+        super().apply_fork(clone, changed)
+        self.stock = clone.stock
+
+
+class Stubborn(Fishing):
+    """Keeps the old minds."""
+
+    def apply_fork(self, clone: Any, changed: frozenset[str]) -> None:
+        minds = [fisher.mind for fisher in self.fishers]
+        super().apply_fork(clone, changed)
+        if "minds" in changed:
+            self.fishers[1].mind = minds[1]
+
+
+class Led(Fishing):
+    """All decide by the mind of the first."""
+
+    def begin_round(self) -> None:
+        for fisher in self.fishers:
+            fisher.mind = self.fishers[0].mind
+
+
+@dataclass(frozen=True, slots=True)
+class Even(Number):
+    """Even numbers, whose examples are others, too."""
+
+    def check(self, value: Any) -> int | float:
+        number = Number.check(self, value)
+        if number % 2:
+            raise InvalidAnswer("not_a_number", found=f"{number:g}")
+        return number
+
+
+class Exact(Fisher):
+    async def act(self) -> Decision:
+        """Name the tonnes that it catches."""
+        return await self.ask("act", Even(0, 10), self.lake())
+
+
+class Particular(Fishing):
+    agents_are = Exact
+
+
+class Patient(Fisher):
+    async def act(self) -> Decision:
+        """Catch again and again, until it is little."""
+        tonnes = await super().act()
+        while tonnes.valid and tonnes.value > 1:
+            tonnes = await super().act()
+        return tonnes
+
+
+class Little(FairShare):
+    async def answer(self, ask: Ask) -> object:
+        del ask
+        return 0.5
+
+
+class Again(Fishing):
+    """Loops in the part of an agent, in place of several actions."""
+
+    agents_are = Patient
+    classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = {"default": Little}
+
+
+class Silent(SmartAgent):
+    catch: float | None = None
+
+    async def act(self) -> Decision:
+        lake = Lake(len(self.model.fishers) - 1, str(self.model.stock), persona=self.persona)
+        return await self.ask("act", TONNES, lake)
+
+
+class Undescribed(Fishing):
+    agents_are = Silent
 
 
 class Mistaken(Fishing):

@@ -97,6 +97,13 @@ def points(model: Any, **parameters: Any) -> dict[str, str]:
         (fishing.Racing, "latency", "(only after_… and update may change the world)"),
         (fishing.Shortsighted, "latency", "(the reach of the phase 'act' is too small: it has to "),
         (fishing.Forgetful, "replay", "ReplayMismatch: Run 0 "),
+        (fishing.Renamed, "fork", "has no attribute 'first_stock'"),
+        (fishing.Regrown, "fork", "a run and its fork with the same parameters differ: 'stock' in"),
+        (fishing.Stubborn, "fork", "after a fork to other minds an old one is asked: Run 0 "),
+        (fishing.Led, "mixed minds", "agent 3 is given the mind another, and has classical"),
+        (fishing.Particular, "people", "an example of an answer to 'act': "),
+        (fishing.Again, "cost", "let an agent act several times by at_most"),
+        (fishing.Undescribed, "describe", "says nothing of the phase 'act': give it a doc=…, or "),
         (fishing.Prepared, "batch_run", "'stock' of the last round is"),
         (fishing.Holding, "pickling", "local object 'Holding"),
         (fishing.Impersonal, "prompts", "the observation persona=self.persona (personas "),
@@ -168,9 +175,9 @@ def test_a_problem_that_is_met_everywhere_is_told_of_once() -> None:
     with pytest.raises(AssertionError) as caught:
         check_scenario(fishing.Mistaken)
     assert re.fullmatch(
-        "The scenario Mistaken does not conform:\n- same seed, latency, replay, batch_run, "
-        "pickling, prompts, classical minds, answers, invalid answers: RunError: fishing, round 0: "
-        r"ArithmeticError: no fish \(fishing\.py, line \d+\)",
+        "The scenario Mistaken does not conform:\n- same seed, latency, replay, fork, mixed minds, "
+        "people, batch_run, pickling, prompts, classical minds, answers, invalid answers, cost: "
+        r"RunError: fishing, round 0: ArithmeticError: no fish \(fishing\.py, line \d+\)",
         str(caught.value),
     )
 

@@ -74,7 +74,7 @@ def test_a_show_plays_to_the_end_as_the_model_alone_does(present):
     assert [picture.name for picture in controller.shown.pictures] == ["variance", "picks", "depth"]
     said = controller.said()
     assert list(said) == [1, 2, 3]
-    assert [s.text for s in said[2]] == [s.text for s in alone.said if s.round == 2]
+    assert [s.text for s in said[2]] == [s.text for s in alone.conversation(None) if s.round == 2]
     assert said[1][0].speaker.startswith("Player ")
 
 
