@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sabm_mesa.agents.base import SmartAgent
     from sabm_mesa.agents.memory import Memory, Remembers, Stream
+    from sabm_mesa.analysis.pictures import ColourScale, NetworkPicture, Portrayal, SpacePicture
     from sabm_mesa.core.answers import AnswerSpec, Choice, Decision, Number, Reply, Text
     from sabm_mesa.core.asks import Ask, Observation
     from sabm_mesa.core.fields import Fields, OneOf, Several
@@ -56,6 +57,7 @@ _HOMES = {
     "sabm_mesa.models.evacuation.model": ("EmergencyEvacuation",),
     "sabm_mesa.models.games.model": ("FiniteGame",),
     "sabm_mesa.models.kbc.model": ("KeynesianBeautyContest",),
+    "sabm_mesa.analysis.pictures": ("Portrayal", "NetworkPicture", "ColourScale", "SpacePicture"),
     "sabm_mesa.models.public_goods.model": ("PublicGoods",),
     "sabm_mesa.models.beauty_contest.model": ("RepeatedBeautyContest",),
     "sabm_mesa.models.sentence_making.model": ("SentenceMaking",),
@@ -75,6 +77,7 @@ __all__ = [
     "Choice",
     "ClassicalMind",
     "CocktailParty",
+    "ColourScale",
     "Connection",
     "Decision",
     "EmergencyEvacuation",
@@ -87,12 +90,14 @@ __all__ = [
     "LLMSettings",
     "Memory",
     "Mind",
+    "NetworkPicture",
     "Number",
     "Observation",
     "OneOf",
     "Pasture",
     "Phase",
     "Pollution",
+    "Portrayal",
     "PublicGoods",
     "Recorded",
     "Recording",
@@ -106,6 +111,7 @@ __all__ = [
     "Several",
     "SmartAgent",
     "SmartModel",
+    "SpacePicture",
     "Stream",
     "Text",
     "action",

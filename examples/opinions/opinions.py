@@ -27,11 +27,14 @@ from annotated_types import Ge, Le
 
 from sabm_mesa import (
     ClassicalMind,
+    ColourScale,
     Decision,
     Mind,
+    NetworkPicture,
     Number,
     Observation,
     Phase,
+    Portrayal,
     SmartAgent,
     SmartModel,
     action,
@@ -88,6 +91,14 @@ class Opinions(SmartModel):
     }  # fmt: skip
     agent_columns: ClassVar[Mapping[str, str]] = {"opinion": "opinion"}
     classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {"default": BoundedConfidence}
+
+    pictures = (
+        NetworkPicture(
+            "opinions", "Opinions on the network", of="network", layout="circle",
+            node=lambda person: Portrayal(value=person.opinion),
+            scale=ColourScale(0, 100, "Opinion (0 to 100)"),
+        ),
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -70,6 +70,7 @@ def judge(
     from sabm_mesa.analysis.plot_style import to_png
     from sabm_mesa.recording import export
     from sabm_mesa.recording.frames import Recorded
+    from sabm_mesa.studies.honesty import honesty_of, shares_of
     from sabm_mesa.studies.judging import message_coder, message_measures
     from sabm_mesa.studies.plots import codes_by_round
 
@@ -96,6 +97,10 @@ def judge(
         judged = coders["judge"][list(CODES)].add_prefix("judge_")
         frames = {"messages": by_rules.join(judged), "agreement": _compare(coders)}
         said |= more
+    honesty = honesty_of(path)
+    if len(honesty):
+        frames["honesty"] = honesty
+        said["honesty"] = shares_of(honesty)
     files = [*recorded, *export.write_frames(folder, frames, "csv")]
     drawn = {name: frame for name, frame in coders.items() if _coded_any(frame)}
     figure = codes_by_round(drawn, path.name)
@@ -177,6 +182,8 @@ def _in_words(
         lines += [_row(row) for row in said["agreement"]]
     else:
         lines += [f"{code:<14} {share:>6.0%}" for code, share in said["shares"]["rules"].items()]
+    if "honesty" in said:
+        lines += _of_honesty(said["honesty"])
     if said["agreement"]:
         lines.append(f"The judge read {said['texts']:,} different texts: {said['spent']}")
         if said["from_recording"]:
@@ -191,6 +198,18 @@ def _in_words(
         lines.append(f"{measure_label(name)}: {', '.join(values)}")
     lines.append(f"Written to {folder}: {', '.join(file.name for file in files)}")
     return lines
+
+
+def _of_honesty(found: dict[str, Any]) -> list[str]:
+    """The announcements and the share that was kept, in words."""
+    shares = ", ".join(f"{name} {found[name]:.0%}" for name in ("read", "unclear", "nothing"))
+    first = (
+        f"What each agent announced in a round in which it spoke ({found['speakers']:,}): {shares}"
+    )
+    if not found["judged"]:
+        return [first]
+    of = "1 that has" if found["judged"] == 1 else f"{found['judged']:,} that have"
+    return [first, f"Kept: {found['honest']:.0%} of the {of} a decision beside them"]
 
 
 def _row(row: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ import pandas as pd
 from annotated_types import Ge
 
 from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.analysis.pictures import ModelPicture
 from sabm_mesa.core import engine
 from sabm_mesa.core.answers import Format, Rung
 from sabm_mesa.core.jsonable import json_roundtrip
@@ -66,7 +67,7 @@ from sabm_mesa.minds.specs import (
     language_model,
     mind_maker,
 )
-from sabm_mesa.models.declarations import BuildsOn, MessageMeasure
+from sabm_mesa.models.declarations import Announcement, BuildsOn, MessageMeasure
 from sabm_mesa.recording import NoRecording, Recorder, RunHeader
 from sabm_mesa.recording.replaying import ReplayRecorder
 from sabm_mesa.recording.store import versions
@@ -145,6 +146,8 @@ class SmartModel(mesa.Model):
             of agents may have `columns` of its own.
         changeable: parameters of its own that can change during a run.
         plots: the module with its plots, or ``""``.
+        pictures: its pictures as it is now, in space or on a network, for the viewer and the end
+            of each run.
         page: the module with its `ScenarioPage` as ``PAGE``, or ``""``.
         classical_minds: name → behavioural model, made from its spec; ``"default"`` is one of them.
         score: the score by which a tournament ranks minds, or None.
@@ -153,6 +156,7 @@ class SmartModel(mesa.Model):
         message_words: the path of the words that its subject adds to the coder of messages (see
             `sabm_mesa.analysis.messages.read_words`), or ``""``.
         message_measures: name → measure of the messages of a run, beside their codes.
+        announcement: what its agents announce, beside what they then do; or None.
         builds_on: how a run builds on an earlier run of another scenario, or None.
         screener: ``module:Class`` that judges the tests of its ``screening.toml``, or ``""``.
         dry_run_with: parameters with which only the minds of the population are paid for.
@@ -185,12 +189,14 @@ class SmartModel(mesa.Model):
     agent_columns: ClassVar[Mapping[str, str]] = {}
     changeable: ClassVar[frozenset[str]] = frozenset()
     plots: ClassVar[str] = ""
+    pictures: ClassVar[Sequence[ModelPicture]] = ()
     page: ClassVar[str] = ""
     classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {}
     score: ClassVar[Score | None] = None
     theory_marks: ClassVar[Mapping[str, Mapping[str, str | float]]] = {}
     message_words: ClassVar[str | Path] = ""
     message_measures: ClassVar[Mapping[str, MessageMeasure]] = {}
+    announcement: ClassVar[Announcement | None] = None
     builds_on: ClassVar[BuildsOn | None] = None
     screener: ClassVar[str] = ""
     dry_run_with: ClassVar[Mapping[str, Any]] = {}

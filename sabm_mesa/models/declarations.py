@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sabm_mesa.analysis.announcements import Find
 from sabm_mesa.core.messages import Message
 from sabm_mesa.errors import UsageError, format_user_error
 
@@ -39,6 +40,26 @@ class MessageMeasure:
 
     label: str
     of: Callable[[pd.DataFrame, float, float], Mapping[int, float | None]]
+
+
+@dataclass(frozen=True)
+class Announcement:
+    """The announcements of agents in their messages, beside what they then do.
+
+    Attributes:
+        label: a description in a few words, such as "number announced and picked".
+        column: the agent column of what is done.
+        find: the parameters of a run → the finder of values in its messages (see
+            `sabm_mesa.analysis.announcements`).
+        kept: whether an announced value is kept by what is done.
+        later: rounds from the talk to what is done; 0: in the same round.
+    """
+
+    label: str
+    column: str
+    find: Callable[[Mapping[str, Any]], Find]
+    kept: Callable[[Any, Any], bool]
+    later: int = 0
 
 
 @dataclass(frozen=True)

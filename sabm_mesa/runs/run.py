@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,8 @@ _log = logging.getLogger(__name__)
 NOT_IN_SUBTITLE = {"condition", "minds", "rng", "n_rounds", "prompts"}
 SUBTITLE_PART = 32
 """Characters of a parameter and its value in the subtitle of a plot, at most."""
+MOST_PICTURED = 12
+"""Runs whose pictures are drawn at most."""
 REFRESH_S = 0.1
 Watch = Callable[[Sequence["SmartModel"]], None]
 
@@ -129,19 +131,41 @@ class Runs:
         return sum(repeated_prefixes(path, self.numbers, phases).values(), Repeated()).share
 
     def figures(self) -> Mapping[str, Any]:
-        """The scenario's plots by name, as figures of matplotlib; else one for each column."""
-        first = self.models[0]
-        figures: Mapping[str, Any]
+        """The figures of the runs, of matplotlib, by name.
+
+        The scenario's plots of all runs, or one for each column; and its pictures of each run at
+        its end, of the first `MOST_PICTURED` runs, with the number of the run where there are
+        several. Where the `plot_options` of the runs differ, the plots are of each run, too.
+        """
+        of_each = [
+            (number, replace(self, models=[model], seeds=[seed]))
+            for number, model, seed in zip(self.numbers, self.models, self.seeds, strict=True)
+        ][:MOST_PICTURED]
+        if len({repr(model.plot_options()) for model in self.models}) > 1:
+            return {
+                f"{name}_{number}": figure
+                for number, run in of_each
+                for name, figure in run.figures().items()
+            }
+        first, alone, subtitle = self.models[0], len(self.models) == 1, self._subtitle()
+        pictures = {
+            (each.name if alone else f"{each.name}_{number}"): each.draw(
+                run.models[0], subtitle if alone else f"run {number} · {subtitle}"
+            )
+            for number, run in of_each
+            for each in first.pictures
+        }
+        plots: Mapping[str, Any]
         if first.plots:
-            figures = self._draw("figures")
+            plots = self._draw("figures")
         else:
             from sabm_mesa.analysis.plot_style import line_charts  # slow, as all of matplotlib
 
-            figures = line_charts(self.model_frame(), list(first.columns()), self._subtitle())
-        return figures
+            plots = line_charts(self.model_frame(), list(first.columns()), subtitle)
+        return {**pictures, **plots}
 
     def pictures(self) -> dict[str, bytes]:
-        """The scenario's plots by name, as PNG."""
+        """The figures of the runs by name, as PNG."""
         if not (figures := self.figures()):
             return {}
         from sabm_mesa.analysis.plot_style import to_png  # slow to import, as all of matplotlib

@@ -85,7 +85,7 @@ class ScenarioView:
             model: the model.
             at_rest: whether the model waits.
         """
-        maps = self._page.colour_maps
+        maps = {*self._page.colour_maps, *(each.name for each in model.pictures)}
         with painting():
             return [
                 Picture(name, figure.get_suptitle(), style.to_png(figure), name not in maps)
@@ -142,6 +142,11 @@ class ScenarioView:
             return Picture("card", title, style.to_png(figure))
 
     def _figures(self, model: SmartModel, at_rest: bool) -> Mapping[str, Any]:
+        subtitle = subtitle_of(model)
+        pictures = {each.name: each.draw(model, subtitle) for each in model.pictures}
+        return pictures | dict(self._charts(model, at_rest))
+
+    def _charts(self, model: SmartModel, at_rest: bool) -> Mapping[str, Any]:
         if self._page.charts is not None:
             return self._page.charts(model, subtitle_of(model), at_rest)
         if model.round < 0 or model.model_frame().empty:

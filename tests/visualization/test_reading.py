@@ -2,10 +2,12 @@
 
 import pandas as pd
 
-from sabm_mesa import Fishery, Recorded
+from sabm_mesa import Fishery, KeynesianBeautyContest, Recorded
+from sabm_mesa.minds.scripted import ScriptedMind
 from sabm_mesa.recording.store import open_for_reading
 from sabm_mesa.visualization import panels
-from sabm_mesa.visualization.records.store import stamp
+from sabm_mesa.visualization.records.rounds import said_in, with_honesty
+from sabm_mesa.visualization.records.store import run_data, stamp
 from sabm_mesa.visualization.run_controller import Shown
 
 
@@ -33,3 +35,20 @@ def test_a_recording_is_no_other_one_while_somebody_reads_it(tmp_path):
     Fishery(n_rounds=1, rng=2, recording=path).run_model()
     assert stamp(path) != before
     assert len(Recorded(path).runs()) == 2
+
+
+def test_what_was_announced_stands_beside_what_was_said_and_done(tmp_path):
+    path = tmp_path / "r.sqlite"
+    says = {1: "I will choose 20.", 2: "I might choose 4."}
+    mind = ScriptedMind(lambda ask: says[ask.key.agent] if ask.name == "communicate" else "21")
+    KeynesianBeautyContest(n_players=2, n_rounds=2, minds=mind, rng=1, recording=path).run_model()
+    run = run_data(path, 0)
+
+    _, said = said_in(run, 9)
+    assert {words: honest for *_, words, honest in said} == {
+        "I will choose 20.": "announced 20 · did 21 · honest: no",
+        "I might choose 4.": "announced (unclear) · did 21 · honest: –",
+    }
+    table = with_honesty(run, 1, run.agents_of(1))
+    assert table[["announced", "honest"]].to_numpy().tolist() == [["20", "no"], ["(unclear)", "–"]]
+    assert "honest" not in with_honesty(run, 0, run.agents_of(0))

@@ -95,7 +95,7 @@ from sabm_mesa.minds.embedding import embedder
 from sabm_mesa.minds.specs import Minds
 from sabm_mesa.models.base import Personas, Score, SmartModel
 from sabm_mesa.models.commons.agents import SENTENCE, THOUGHTS, UTTERANCE, Catch, Harvester, Words
-from sabm_mesa.models.commons.measures import run_measures
+from sabm_mesa.models.commons.measures import ANNOUNCEMENT, run_measures
 from sabm_mesa.models.commons.minds import ConditionalHarvester, OpenAccess, Sustainable
 from sabm_mesa.models.commons.theory import allocate, has_collapsed, regrown, threshold
 
@@ -217,6 +217,7 @@ class CommonsGovernance(SmartModel):
     agent_columns: ClassVar[dict[str, str]] = {
         name: name for name in ("wanted", "harvest", "gain", "over", "name", "persona")
     }
+    announcement = ANNOUNCEMENT
     score = Score("Harvest in a run (units)", "n_agents", column="harvest")
     changeable = frozenset({"communication", "report", "max_entries", "collapse_below"})
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {

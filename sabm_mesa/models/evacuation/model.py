@@ -102,7 +102,7 @@ from sabm_mesa.models.evacuation.agents import (
     Evacuee,
     Glance,
 )
-from sabm_mesa.models.evacuation.measures import CODES, WORDS, evenness, shares
+from sabm_mesa.models.evacuation.measures import ANNOUNCEMENT, CODES, WORDS, evenness, shares
 from sabm_mesa.models.evacuation.minds import DistanceAndCrowd
 from sabm_mesa.models.evacuation.room import (
     Cell,
@@ -243,6 +243,7 @@ class EmergencyEvacuation(SmartModel):
     )
     changeable = frozenset({"communication", "movement"})
     message_words = WORDS
+    announcement = ANNOUNCEMENT
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {"default": DistanceAndCrowd}
     grid: RoomGrid
 

@@ -1,12 +1,21 @@
-"""The measure of the discussion: how many messages agree."""
+"""The measures of the discussion: how many messages agree, and the numbers they announce."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 
+from sabm_mesa.analysis.announcements import numbers_in
 from sabm_mesa.analysis.messages import signals_agreement, stated_numbers
 from sabm_mesa.core.messages import Message
+from sabm_mesa.models.declarations import Announcement
+
+ANNOUNCEMENT = Announcement(
+    "number announced and picked", "choice",
+    find=lambda _: numbers_in(0, 100),
+    kept=lambda announced, done: abs(announced - done) <= 0.5,  # 33.3 is kept by 33
+)  # fmt: skip
+"""The number that a player says it will pick, and its pick of the same round."""
 
 
 def agreement_share(messages: Sequence[Message], earlier: Iterable[Message] = ()) -> float:

@@ -75,7 +75,7 @@ from sabm_mesa.core.streams import Seed
 from sabm_mesa.minds.specs import Minds
 from sabm_mesa.models.base import Personas, Score, SmartModel
 from sabm_mesa.models.kbc.agents import HIGH, LOW, SENTENCE, P, Player
-from sabm_mesa.models.kbc.measures import agreement_share
+from sabm_mesa.models.kbc.measures import ANNOUNCEMENT, agreement_share
 from sabm_mesa.models.kbc.minds import CognitiveHierarchy, LevelK
 
 
@@ -132,6 +132,7 @@ class KeynesianBeautyContest(SmartModel):
         name: name for name in ("choice", "won", "payoff", "level")
     }
     score = Score("Payoff in a run (credits)", "n_players")
+    announcement = ANNOUNCEMENT
     message_words = Path(__file__).with_name("words.toml")
     theory_marks: ClassVar[dict[str, Any]] = {"levels": level_k_labels()}
     screener = "sabm_mesa.models.kbc.screening:PickScreener"

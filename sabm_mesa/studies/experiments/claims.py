@@ -82,6 +82,7 @@ def frames_of(outcome: Outcome) -> dict[Data, pd.DataFrame]:
     """
     return {
         "model": outcome.model_data, "agents": outcome.agent_data, "messages": outcome.messages,
+        "honesty": outcome.honesty,
     }  # fmt: skip
 
 

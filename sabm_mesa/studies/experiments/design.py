@@ -26,7 +26,7 @@ from sabm_mesa.minds.base import assumptions_of
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.registry import scenario
 
-Data = Literal["model", "agents", "messages"]
+Data = Literal["model", "agents", "messages", "honesty"]
 Kind = Literal["below", "above", "within", "less", "more", "like", "gradual"]
 Cost = Literal["small", "medium", "large"]
 Bin = tuple[float, float, float]
@@ -45,6 +45,8 @@ COSTS: Mapping[Cost, int] = {"small": 2_000, "medium": 20_000, "large": 10**9}
 """Cost class → questions to language models at paper scale, at most."""
 OF_MESSAGES = ("round", "speaker", "text", *CODES)
 """The columns of the messages."""
+OF_HONESTY = ("round", "agent", "honest", "read", "unclear", "gap")
+"""The columns of numbers on what agents announced and did (see `sabm_mesa.studies.honesty`)."""
 
 
 def _as_tuple(value: Any) -> Any:
@@ -148,7 +150,8 @@ class Measure(Entry):
             rest (see `sabm_mesa.analysis.gradualness`); or a measure of messages that the
             scenario declares (see `SmartModel.message_measures`).
         data: of the ``model``, of its ``agents``, or of what they said: the ``messages`` with the
-            codes of the message coder as columns.
+            codes of the message coder as columns; or of their ``honesty``, one row an agent and
+            round in which it spoke.
         rounds: the first and the last round that count, from 0; negative from the end of the run.
             A run that ended earlier keeps its last values.
         agent: the number of the agent that counts, of the data of ``agents``; 0: all of them.
@@ -510,8 +513,8 @@ def _mistakes(found: Experiment) -> list[str]:
     wrong = [f"the scale {scale!r} is missing." for scale in SCALES if scale not in found.scales]
     wrong += [*_of_names(found), *_of_references(found), *_of_gradual_claims(found)]
     for measure in found.measures:
-        if measure.agent and measure.data != "agents":
-            wrong.append(f'{measure.name}: an agent needs data = "agents".')
+        if measure.agent and measure.data not in ("agents", "honesty"):
+            wrong.append(f'{measure.name}: an agent needs data = "agents" or "honesty".')
     for each in found.conditions:
         wrong += [f"{each.name}: {said}" for said in _of_condition(found, each)]
     try:
@@ -741,7 +744,8 @@ def check_columns(experiment: Experiment, known: Mapping[Data, Sequence[str]]) -
 
     Args:
         experiment: the experiment.
-        known: the columns of the data of the ``model``, of its ``agents`` and of the ``messages``.
+        known: the columns of the data of the ``model``, of its ``agents``, of the ``messages`` and
+            of ``honesty``.
 
     Raises:
         ParameterError: for one that does not exist.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
@@ -24,7 +24,12 @@ from sabm_mesa.recording import RecordedRun, load_runs
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.planned import find_runs, run_missing
 from sabm_mesa.runs.run import Watch
-from sabm_mesa.studies.experiments.design import OF_MESSAGES, Data, check_columns
+from sabm_mesa.studies.experiments.design import (
+    OF_HONESTY,
+    OF_MESSAGES,
+    Data,
+    check_columns,
+)
 from sabm_mesa.studies.experiments.plan import (
     ExperimentRun,
     Name,
@@ -34,6 +39,7 @@ from sabm_mesa.studies.experiments.plan import (
     with_earlier_runs,
     with_pending_run,
 )
+from sabm_mesa.studies.honesty import honesty_in
 from sabm_mesa.studies.judging import message_coder
 
 RECORDING, EARLIER = "recording.sqlite", "earlier"
@@ -122,6 +128,8 @@ class Outcome:
             rule-based coder (see `sabm_mesa.analysis.messages`).
         ran: how many runs were played or resumed now.
         earlier: the earlier runs that these build on, or None.
+        honesty: what agents announced and did, with ``condition`` and ``seed`` first (see
+            `sabm_mesa.studies.honesty`); without rows where the scenario declares nothing.
     """
 
     plan: Plan
@@ -132,6 +140,7 @@ class Outcome:
     messages: pd.DataFrame
     ran: int = 0
     earlier: Outcome | None = None
+    honesty: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def all_runs(self) -> pd.DataFrame:
@@ -199,6 +208,7 @@ def read(plan: Plan, path: Path, ran: int = 0, earlier: Outcome | None = None) -
         columns=["run", "condition", "seed"],
     )
     frames = Recorded(path).frames()
+    frames["honesty"] = honesty_in(frames)
     frames["messages"] = message_coder().coded(frames["messages"])
 
     def of_cells(name: str) -> pd.DataFrame:
@@ -208,7 +218,7 @@ def read(plan: Plan, path: Path, ran: int = 0, earlier: Outcome | None = None) -
 
     return Outcome(
         plan, path, of_cells("runs"), of_cells("model_data"), of_cells("agent_data"),
-        of_cells("messages"), ran, earlier,
+        of_cells("messages"), ran, earlier, of_cells("honesty"),
     )  # fmt: skip
 
 
@@ -251,5 +261,6 @@ def check(plan: Plan, cells: Sequence[ExperimentRun], connection: Connection) ->
         "model": ["round", *of_model],
         "agents": ["round", "agent", *of_agents],
         "messages": list(OF_MESSAGES),
+        "honesty": list(OF_HONESTY),
     }
     check_columns(plan.experiment, known)

@@ -202,7 +202,7 @@ def _numbers(run: RunData, round_: int) -> None:
 
 def _agents(run: RunData, round_: int, agent: str, set_agent: Callable[[str], None]) -> None:
     with card("Agents"):
-        people = run.agents_of(round_).drop(columns=["run", "round"])
+        people = rounds.with_honesty(run, round_, run.agents_of(round_))
         if people.empty:
             html("p", "There are no data of agents.", "sabm-empty")
         else:

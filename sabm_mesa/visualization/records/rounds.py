@@ -91,8 +91,10 @@ def attempts_at(run: RunData, place: Place) -> list[dict[str, Any]]:
 
 def said_in(
     run: RunData, most: int, only: int | None = None
-) -> tuple[int, list[tuple[int, str, str, str]]]:
-    """Return the number of messages, and round, speaker, hearers and words of the first of them.
+) -> tuple[int, list[tuple[int, str, str, str, str]]]:
+    """The number of messages; round, speaker, hearers, words and honesty of the first of them.
+
+    Announcement, decision and honesty stand beside the last words of an agent in a round.
 
     Args:
         run: the run.
@@ -110,11 +112,60 @@ def said_in(
             return HEARD_BY_ALL
         return ", ".join(named(int(agent)) for agent in text(to).split()) or "nobody"
 
+    honest = honesty_in_words(run)
+    last = ~said.duplicated(["round", "speaker"], keep="last")[:most]
     columns = (said[name][:most] for name in ("round", "speaker", "to", "text"))
     return len(said), [
-        (int(round_), named(speaker), hearers(to), words)
-        for round_, speaker, to, words in zip(*columns, strict=True)
+        (
+            int(round_),
+            named(speaker),
+            hearers(to),
+            words,
+            _kept(honest.get((int(round_), int(speaker)))) if ends else "",
+        )
+        for round_, speaker, to, words, ends in zip(*columns, last, strict=True)
     ]
+
+
+def honesty_in_words(run: RunData) -> dict[tuple[int, int], tuple[str, str, str]]:
+    """Announcements and decisions by round and agent, in words.
+
+    Args:
+        run: the run.
+
+    Returns:
+        (round, agent) → what it announced, what it did, and whether that is honest.
+    """
+    return {
+        (row["round"], row["agent"]): (
+            cell(row["announced"]) if row["read"] else f"({row['form']})",
+            cell(row["done"]),
+            "–" if math.isnan(row["honest"]) else "yes" if row["honest"] else "no",
+        )
+        for row in run.honesty.to_dict("records")
+    }
+
+
+def with_honesty(run: RunData, round_: int, people: pd.DataFrame) -> pd.DataFrame:
+    """The agents of a round, with what they announced in it and whether what they did keeps it.
+
+    Args:
+        run: the run.
+        round_: the round.
+        people: their rows of the agent data.
+
+    Returns:
+        The rows without ``run`` and ``round``; with ``announced`` and ``honest`` when anybody
+        spoke of whom a scenario says what it may announce.
+    """
+    people = people.drop(columns=["run", "round"])
+    found = {
+        agent: words for (then, agent), words in honesty_in_words(run).items() if then == round_
+    }
+    if not found:
+        return people
+    told = [found.get(int(agent), ("–", "–", "–")) for agent in people["agent"]]
+    return people.assign(announced=[each[0] for each in told], honest=[each[2] for each in told])
 
 
 def value_of(stored: object) -> str:
@@ -157,6 +208,14 @@ def rows(frame: pd.DataFrame) -> list[list[str]]:
     """
     columns = [frame[name].tolist() for name in frame.columns]
     return [[cell(value) for value in row] for row in zip(*columns, strict=True)]
+
+
+def _kept(found: tuple[str, str, str] | None) -> str:
+    """Announcement, decision and whether it is honest, in a line; ``""`` for nothing."""
+    if found is None:
+        return ""
+    announced, done, honest = found
+    return f"announced {announced} · did {done} · honest: {honest}"
 
 
 def _ask(place: tuple[str, int, int], tried: list[dict[str, Any]]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from sabm_mesa.minds.specs import describe_deciders
 from sabm_mesa.recording import RecordedRun, load_runs
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.recording.store import APPLICATION_ID
+from sabm_mesa.studies.honesty import honesty_of
 from sabm_mesa.visualization.access import check_path
 
 KEPT = 8
@@ -46,6 +47,7 @@ class RunData:
         agent_data: one row an agent and round.
         asks: one row an attempt.
         messages: one row a message.
+        honesty: what agents announced and did (see `sabm_mesa.studies.honesty`).
     """
 
     recorded: RecordedRun
@@ -53,6 +55,7 @@ class RunData:
     agent_data: pd.DataFrame
     asks: pd.DataFrame
     messages: pd.DataFrame
+    honesty: pd.DataFrame
 
     @cached_property
     def rounds(self) -> list[int]:
@@ -115,7 +118,7 @@ def run_data(path: Path, number: int) -> RunData:
         frames = Recorded(path)
         data = RunData(
             recorded, frames.model_data(number), frames.agent_data(number),
-            frames.asks(run=number), frames.messages(number),
+            frames.asks(run=number), frames.messages(number), honesty_of(frames, number),
         )  # fmt: skip
         data.asks_of(0)  # finds the rows of all rounds, off the page's thread
         return data

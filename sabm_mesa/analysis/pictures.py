@@ -1,0 +1,391 @@
+"""Pictures of a model as it is now: its agents in space, or on a network.
+
+A scenario lists them as `SmartModel.pictures`. The viewer draws them beside the charts after every
+round, and ``sabm run`` as they are at the end of each run.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from weakref import WeakKeyDictionary
+
+import mesa
+
+from sabm_mesa.errors import RunError
+
+if TYPE_CHECKING:
+    import networkx as nx
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+SIDE = 5.4
+"""Width of the space in a picture, in inches."""
+TALLEST = 7.5
+"""Height of the space at most, in inches."""
+GRID_LINES = 40
+"""Up to this many cells along a side have lines between them."""
+MANY = 500
+"""Nodes from which on the layout is random: a spring layout takes minutes."""
+
+Point = tuple[float, float]
+_layouts: WeakKeyDictionary[Any, dict[Any, Point]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class Portrayal:
+    """The look of an agent in a picture.
+
+    Attributes:
+        colour: a colour of matplotlib; unused where there is a value.
+        label: its entry in the legend; ``""`` for none.
+        size: its width in cells of the space, or relative to other nodes of a network.
+        shape: a marker of matplotlib, such as ``"o"``, ``"s"`` or ``"^"``.
+        text: a few letters on it.
+        value: a number that the scale of the picture turns into a colour.
+    """
+
+    colour: str = "#0072B2"
+    label: str = ""
+    size: float = 0.7
+    shape: str = "o"
+    text: str = ""
+    value: float | None = None
+
+
+class ColourScale(NamedTuple):
+    """The scale of values in a picture.
+
+    Attributes:
+        low: the value of the first colour.
+        high: the value of the last colour.
+        label: the meaning of a value, with its unit.
+        colours: a colour map of matplotlib.
+    """
+
+    low: float
+    high: float
+    label: str
+    colours: str = "viridis"
+
+
+Portray = Callable[[Any], Portrayal | None]
+"""Agent → its look; None: it is not drawn."""
+
+
+def _plain(_agent: Any) -> Portrayal:
+    return Portrayal()
+
+
+class _Placed(NamedTuple):
+    at: Point
+    mark: Portrayal
+
+
+@dataclass(frozen=True)
+class ModelPicture(ABC):
+    """A picture of a model as it is now.
+
+    Attributes:
+        name: its name in file names.
+        title: a description of its content; the name when ``""``.
+        of: the name of the model's attribute with the space or network.
+        scale: the scale of the values of marks; None without values.
+    """
+
+    name: str
+    title: str = ""
+    of: str = "grid"
+    scale: ColourScale | None = None
+
+    @abstractmethod
+    def draw(self, model: Any, subtitle: str = "") -> Figure:
+        """Draw the model.
+
+        Args:
+            model: the model, between two rounds.
+            subtitle: which minds and condition are on show.
+
+        Raises:
+            RunError: when the model has no such attribute, or it is of another kind.
+        """
+
+    def _shown(self, model: Any) -> Any:
+        shown = getattr(model, self.of, None)
+        if shown is None:
+            raise RunError(
+                f"The picture {self.name!r} shows {type(model).__name__}.{self.of}, which does not "
+                "exist; name the attribute with the space or network as of=…."
+            )
+        return shown
+
+    def _figure(self, model: Any, subtitle: str, height: float) -> tuple[Figure, Axes]:
+        from sabm_mesa.analysis import plot_style as style  # slow, as all of matplotlib
+
+        moment = "before the first round" if model.round < 0 else f"after round {model.round}"
+        words = f"{moment} · {subtitle}" if subtitle else moment
+        figure = style.new_figure(self.title or self.name, words, height=height)
+        return figure, figure.add_subplot()
+
+    def _finish(self, figure: Figure, ax: Axes, marks: Iterable[Portrayal]) -> None:
+        """Draw the legend of the labels and the scale of the values."""
+        from matplotlib.cm import ScalarMappable
+        from matplotlib.colors import Normalize
+        from matplotlib.lines import Line2D
+
+        from sabm_mesa.analysis import plot_style as style
+
+        marks = list(marks)
+        by_label = {each.label: each for each in marks if each.label}
+        handles = [
+            Line2D(
+                [], [], linestyle="none", marker=mark.shape, markersize=7, label=label,
+                color=self._colour(mark), markeredgecolor="#404040", markeredgewidth=0.4,
+            )
+            for label, mark in sorted(by_label.items())
+        ]  # fmt: skip
+        if handles:
+            figure.legend(
+                handles=handles, loc="outside lower center", ncols=min(len(handles), 5),
+                frameon=False, fontsize=style.NOTE,
+            )  # fmt: skip
+        if self.scale is not None and any(each.value is not None for each in marks):
+            colours = ScalarMappable(Normalize(self.scale.low, self.scale.high), self.scale.colours)
+            bar = figure.colorbar(colours, ax=ax, shrink=0.7, pad=0.02)
+            bar.set_label(self.scale.label, fontsize=style.LABEL)
+            bar.ax.tick_params(labelsize=style.TICK)
+
+    def _colour(self, mark: Portrayal) -> Any:
+        if mark.value is None or self.scale is None:
+            return mark.colour
+        from matplotlib import colormaps
+
+        low, high = self.scale.low, self.scale.high
+        share = (mark.value - low) / (high - low) if high > low else 0.5
+        return colormaps[self.scale.colours](min(max(share, 0.0), 1.0))
+
+
+@dataclass(frozen=True)
+class SpacePicture(ModelPicture):
+    """The agents of a model in its space: a grid, or a continuous one.
+
+    Agents are where their ``cell`` or ``pos`` is; several in one cell stand around its middle.
+    Plain Mesa agents, such as patches, are drawn too.
+
+    Attributes:
+        portray: the look of an agent; None of it is not drawn.
+    """
+
+    portray: Portray = _plain
+
+    def draw(self, model: Any, subtitle: str = "") -> Figure:
+        """Draw the space.
+
+        Args:
+            model: the model, between two rounds.
+            subtitle: which minds and condition are on show.
+
+        Raises:
+            RunError: when the model has no such space.
+        """
+        space = self._shown(model)
+        left, bottom, width, height, cells = _extent(space, self.name)
+        tall = min(SIDE * height / width, TALLEST)
+        figure, ax = self._figure(model, subtitle, 0.6 + tall)
+        ax.set(xlim=(left, left + width), ylim=(bottom, bottom + height), aspect="equal")
+        if cells and max(width, height) <= GRID_LINES:
+            ax.set_xticks([left + i for i in range(round(width) + 1)], labels=[])
+            ax.set_yticks([bottom + i for i in range(round(height) + 1)], labels=[])
+            ax.grid(color="#E4E4E4", linewidth=0.5, zorder=0)
+        else:
+            ax.set_xticks([])
+            ax.set_yticks([])
+        ax.tick_params(length=0)
+        ax.set_axisbelow(True)
+        unit = 1.0 if cells else max(width, height) / 40
+        placed = self._placed(model, space)
+        self._draw_marks(ax, placed, unit)
+        self._finish(figure, ax, (each.mark for each in placed))
+        return figure
+
+    def _placed(self, model: Any, space: Any) -> list[_Placed]:
+        by_place: defaultdict[Point, list[Portrayal]] = defaultdict(list)
+        for agent in model.agents:
+            place = _place(agent, space)
+            mark = None if place is None else self.portray(agent)
+            if place is not None and mark is not None:
+                by_place[place].append(mark)
+        found: list[_Placed] = []
+        for (x, y), marks in by_place.items():
+            ground = [each for each in marks if each.size >= 1]  # fills its cell: a patch
+            found += [_Placed((x, y), each) for each in ground]
+            people = [each for each in marks if each.size < 1]
+            apart, smaller = (0.0, 1.0) if len(people) == 1 else (0.27, 0.55)
+            for k, each in enumerate(people):
+                angle = 2 * math.pi * k / len(people)
+                at = x + apart * math.sin(angle), y + apart * math.cos(angle)
+                found.append(_Placed(at, replace(each, size=each.size * smaller)))
+        return sorted(found, key=lambda each: (each.mark.size < 1, each.at))
+
+    def _draw_marks(self, ax: Axes, placed: Iterable[_Placed], unit: float) -> None:
+        from matplotlib.collections import PatchCollection
+        from matplotlib.markers import MarkerStyle
+        from matplotlib.patches import PathPatch
+        from matplotlib.transforms import Affine2D
+
+        patches: dict[bool, list[PathPatch]] = {True: [], False: []}
+        for (x, y), mark in placed:
+            marker = MarkerStyle(mark.shape)
+            there = Affine2D().scale(mark.size * unit).translate(x, y)
+            path = marker.get_path().transformed(marker.get_transform() + there)
+            ground = mark.size >= 1
+            edge = "none" if ground else "white"
+            patches[ground].append(PathPatch(path, facecolor=self._colour(mark), edgecolor=edge))
+            if mark.text:
+                ax.text(x, y, mark.text, ha="center", va="center", fontsize=7, clip_on=True)
+        for ground, some in patches.items():
+            ax.add_collection(
+                PatchCollection(
+                    some, match_original=True, linewidths=0.4, zorder=1 if ground else 3
+                )
+            )
+
+
+@dataclass(frozen=True)
+class NetworkPicture(ModelPicture):
+    """The agents of a model on its network; ties are as wide as their ``weight``, if they have one.
+
+    The network is a graph of networkx, or of Mesa. A node is an agent, the id of one, a cell with
+    agents, or anything else.
+
+    Attributes:
+        node: the look of a node, from its agent, or from the node where no agent is on it.
+        layout: ``"spring"`` (ties are short), ``"circle"``, or a function of the graph that
+            returns node → (x, y). Nodes with an attribute ``pos`` are drawn there.
+    """
+
+    of: str = "network"
+    node: Portray = _plain
+    layout: Literal["spring", "circle"] | Callable[[Any], Mapping[Any, Point]] = "spring"
+
+    def draw(self, model: Any, subtitle: str = "") -> Figure:
+        """Draw the network.
+
+        Args:
+            model: the model, between two rounds.
+            subtitle: which minds and condition are on show.
+
+        Raises:
+            RunError: when the model has no such network.
+        """
+        import networkx as nx
+        from matplotlib.collections import LineCollection
+
+        network = self._shown(model)
+        graph = getattr(network, "G", network)
+        if not isinstance(graph, nx.Graph):
+            raise RunError(
+                f"The picture {self.name!r} shows {type(model).__name__}.{self.of}, a "
+                f"{type(network).__name__}: it takes a graph of networkx or a network of Mesa."
+            )
+        at = self._layout(graph)
+        figure, ax = self._figure(model, subtitle, 0.6 + SIDE)
+        ax.set_axis_off()
+        ax.set_aspect("equal")
+        ties: list[tuple[Any, Any, float | None]] = list(graph.edges(data="weight"))
+        heaviest = max((weight for *_, weight in ties if weight), default=1.0)
+        widths = [0.8 if weight is None else 0.4 + 3 * weight / heaviest for *_, weight in ties]
+        ax.add_collection(
+            LineCollection(
+                [(at[a], at[b]) for a, b, _ in ties], linewidths=widths, colors="#B4B4B4", zorder=1
+            )
+        )
+        by_id = {agent.unique_id: agent for agent in model.agents}
+        placed = [
+            _Placed(at[node], mark)
+            for node in graph.nodes
+            if (mark := self.node(_agent_of(node, graph, network, by_id))) is not None
+        ]
+        biggest = 72 * SIDE / max(6.0, 2.2 * math.sqrt(len(placed) or 1))  # points
+        for (x, y), mark in placed:
+            area = (min(biggest, 26.0) * mark.size) ** 2
+            dot = ax.scatter([x], [y], s=area, marker=mark.shape, zorder=3)
+            dot.set(facecolor=[self._colour(mark)], edgecolor="#404040", linewidth=0.5)
+            if mark.text:
+                ax.annotate(mark.text, (x, y), ha="center", va="center", fontsize=7, zorder=4)
+        ax.margins(0.08)
+        ax.autoscale_view()
+        self._finish(figure, ax, (each.mark for each in placed))
+        return figure
+
+    def _layout(self, graph: nx.Graph[Any]) -> Mapping[Any, Point]:
+        import networkx as nx
+
+        if callable(self.layout):
+            return self.layout(graph)
+        given = nx.get_node_attributes(graph, "pos")
+        if len(given) == len(graph):
+            return given
+        if self.layout == "circle":
+            return _points(nx.circular_layout(graph))
+        before = _layouts.get(graph, {})
+        if before.keys() != set(graph.nodes):
+            stay = {node: at for node, at in before.items() if node in graph}
+            before = _points(
+                nx.random_layout(graph, seed=0)
+                if len(graph) > MANY
+                else nx.spring_layout(graph, pos=stay or None, fixed=list(stay) or None, seed=0)
+            )
+            _layouts[graph] = before
+        return before
+
+
+def _points(layout: Mapping[Any, Any]) -> dict[Any, Point]:
+    return {node: (float(x), float(y)) for node, (x, y) in layout.items()}
+
+
+def _extent(space: Any, name: str) -> tuple[float, float, float, float, bool]:
+    """Left, bottom, width and height of a space, and whether it has cells."""
+    sizes = getattr(space, "dimensions", None)
+    if sizes is None and hasattr(space, "width"):
+        sizes = space.width, space.height
+    if sizes is None or len(sizes) != 2:
+        raise RunError(
+            f"The picture {name!r} shows a {type(space).__name__}: it takes a space of Mesa with "
+            "two dimensions."
+        )
+    first, second = sizes
+    if hasattr(first, "__len__"):  # a continuous space names both ends
+        (x0, x1), (y0, y1) = sizes
+        return float(x0), float(y0), float(x1 - x0), float(y1 - y0), False
+    if hasattr(space, "x_min"):
+        return float(space.x_min), float(space.y_min), float(first), float(second), False
+    return -0.5, -0.5, float(first), float(second), True
+
+
+def _place(agent: mesa.Agent, space: Any) -> Point | None:
+    """The place of an agent in a space; None when it is not in it."""
+    cell = getattr(agent, "cell", None)
+    if cell is not None:
+        at = cell.coordinate
+        return (at[0], at[1]) if space[at] is cell else None
+    at = getattr(agent, "pos", None)
+    return None if at is None else (float(at[0]), float(at[1]))
+
+
+def _agent_of(node: Any, graph: Any, network: Any, by_id: Mapping[int, Any]) -> Any:
+    """The agent of a node; the node itself without one."""
+    if isinstance(node, mesa.Agent):
+        return node
+    if network is graph:
+        return by_id.get(node, node)
+    # Mesa's networks have cells with agents, or, the older ones, lists of agents at the nodes.
+    there = graph.nodes[node].get("agent") or []
+    if not there and hasattr(network, "all_cells"):
+        there = list(network[node].agents)
+    return there[0] if there else node

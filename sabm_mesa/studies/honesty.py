@@ -1,0 +1,142 @@
+"""Honesty: what agents announce in their messages, beside what they then do.
+
+A scenario declares what is announced and which decision keeps it (`SmartModel.announcement`); the
+messages are read by the rules of `sabm_mesa.analysis.announcements`, which rather miss an
+announcement than read a wrong value. So the share that was read stands beside every result: honesty
+is known of these announcements alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sabm_mesa.analysis.announcements import of_speakers
+from sabm_mesa.core.messages import Message
+from sabm_mesa.models.declarations import Announcement
+from sabm_mesa.models.registry import find_all
+from sabm_mesa.recording.frames import HEARD_BY_ALL, Recorded
+
+COLUMNS = (
+    "run", "round", "agent", "form", "announced", "done", "honest", "read", "unclear", "gap",
+)  # fmt: skip
+"""The columns of honesty by agent and round."""
+
+
+def honesty_of(recording: str | Path | Recorded, run: int | None = None) -> pd.DataFrame:
+    """Announcements and decisions of the agents of recorded runs.
+
+    Args:
+        recording: the recording.
+        run: only this run.
+
+    Returns:
+        One row an agent and round in which it spoke, of scenarios that declare an announcement:
+        ``run``, ``round`` (of the talk), ``agent``, ``form`` (``intention``, ``proposal``,
+        ``agreement``, ``unclear`` or ``nothing``), ``announced`` (the value, or None), ``done``
+        (the decision that it is compared with, or None), ``honest`` (1 or 0; NaN when nothing was
+        read, or done), ``read`` and ``unclear`` (1 or 0), and ``gap`` (done less announced, of
+        numbers; else NaN).
+
+    Raises:
+        RecordingError: when it cannot be read.
+        UnknownName: when there is no such run.
+    """
+    recorded = recording if isinstance(recording, Recorded) else Recorded(recording)
+    frames = {
+        "runs": recorded.runs(),
+        "messages": recorded.messages(run),
+        "agent_data": recorded.agent_data(run),
+    }
+    return honesty_in(frames)
+
+
+def honesty_in(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The same from frames of a recording: its ``runs``, ``messages`` and ``agent_data``.
+
+    Args:
+        frames: as `Recorded.frames` returns them.
+    """
+    runs = {row["run"]: row for row in frames["runs"].to_dict("records")}
+    models = find_all().models
+    messages = frames["messages"]
+    data = dict(list(frames["agent_data"].groupby("run")))
+    rows: list[tuple[Any, ...]] = []
+    for number, talk in messages.groupby("run", sort=True):
+        model = models.get(runs[number]["scenario"])
+        if model is not None and model.announcement is not None and number in data:
+            given = json.loads(runs[number]["parameters"])
+            rows += _of_run(talk, data[number], model.announcement, given)
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _of_run(
+    talk: pd.DataFrame,
+    data: pd.DataFrame,
+    declared: Announcement,
+    parameters: Mapping[str, Any],
+) -> list[tuple[Any, ...]]:
+    find = declared.find(parameters)
+    done = data.set_index(["round", "agent"])[declared.column].to_dict()
+    rows = []
+    for _, said in talk.groupby("round", sort=True):
+        run, round_ = (int(said[name].iloc[0]) for name in ("run", "round"))
+        columns = (said[name] for name in ("speaker", "text", "to"))
+        texts = [
+            Message(round_, speaker, text, _heard_by(to))
+            for speaker, text, to in zip(*columns, strict=True)
+        ]
+        for agent, found in sorted(of_speakers(texts, find).items()):
+            did = _known(done.get((round_ + declared.later, agent)))
+            judged = found.known and did is not None
+            honest = float(declared.kept(found.value, did)) if judged else math.nan
+            rows.append((
+                run, round_, agent, found.form, found.value, did, honest, float(found.known),
+                float(found.form == "unclear"), _gap(found.value, did) if judged else math.nan,
+            ))  # fmt: skip
+    return rows
+
+
+def shares_of(found: pd.DataFrame) -> dict[str, float]:
+    """The shares that were read, were unclear, and were kept.
+
+    Args:
+        found: rows of honesty by agent and round.
+
+    Returns:
+        ``speakers`` (agents and rounds with a message), ``read``, ``unclear`` and ``nothing`` as
+        shares of them, ``judged`` (how many announcements have a decision beside them), and
+        ``honest``, the share of those that were kept; NaN without any.
+    """
+    n = len(found)
+    share = {name: float(found[name].mean()) if n else math.nan for name in ("read", "unclear")}
+    judged = found["honest"].dropna()
+    return {
+        "speakers": n,
+        **share,
+        "nothing": 1 - share["read"] - share["unclear"],
+        "judged": len(judged),
+        "honest": float(judged.mean()) if len(judged) else math.nan,
+    }
+
+
+def _heard_by(to: Any) -> tuple[int, ...] | None:
+    """The ids of those who heard a message; None: all."""
+    return None if to == HEARD_BY_ALL else tuple(map(int, str(_known(to) or "").split()))
+
+
+def _known(value: Any) -> Any:
+    """A value of a frame as it is in Python; None for a missing one."""
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return value.item() if hasattr(value, "item") else value
+
+
+def _gap(announced: Any, done: Any) -> float:
+    numbers = isinstance(announced, int | float) and isinstance(done, int | float)
+    return float(done - announced) if numbers else math.nan

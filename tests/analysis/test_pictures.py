@@ -1,0 +1,157 @@
+"""Pictures of a model as it is now: which marks stand where."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection, PatchCollection
+from mesa.discrete_space import CellAgent, FixedAgent, Network, OrthogonalMooreGrid
+
+from sabm_mesa import (
+    ColourScale,
+    NetworkPicture,
+    Number,
+    Observation,
+    Portrayal,
+    SmartAgent,
+    SmartModel,
+    SpacePicture,
+    action,
+)
+from sabm_mesa.errors import RunError
+from sabm_mesa.runs.run import run_all
+
+
+class Patch(FixedAgent):
+    """A cell of ground."""
+
+    def __init__(self, model, cell):
+        super().__init__(model)
+        self.cell = cell
+
+
+class Person(CellAgent, SmartAgent):
+    """A person in the town, on a network of friends."""
+
+    async def act(self):
+        return await self.ask("act", Number(0, 9), Observation())
+
+
+def look(agent):
+    if isinstance(agent, Patch):
+        return Portrayal("#009E73", "grass", 1, "s") if agent.cell.coordinate[0] else None
+    return Portrayal(label="person", value=agent.unique_id)
+
+
+class Town(SmartModel):
+    """Three people, two of them in one cell; the first and the second are friends."""
+
+    scenario_name = "town"
+    title = "Town"
+    phases = (action(),)
+    scale = ColourScale(0, 8, "Number of the person")
+    pictures = (
+        SpacePicture("map", "The town", portray=look, scale=scale),
+        NetworkPicture("friends", node=look, scale=scale),
+    )
+
+    def __init__(self, network="ids", n_rounds=1, **settings):
+        super().__init__(n_rounds=n_rounds, **settings)
+        self.people = self.populate(Person, 3)
+        self.grid = OrthogonalMooreGrid((3, 2), random=self.random)
+        for person, cell in zip(self.people, [(0, 0), (2, 1), (2, 1)], strict=True):
+            person.cell = self.grid[cell]
+        for cell in self.grid.all_cells:
+            Patch(self, cell)
+        graph = nx.Graph([(1, 2)])
+        graph.add_node(3)
+        self.network = {
+            "ids": graph,
+            "agents": nx.relabel_nodes(graph, {each.unique_id: each for each in self.people}),
+            "none": None,
+        }[network]
+
+    def after_act(self, person, said): ...
+
+
+@pytest.fixture
+def town(tmp_path):
+    prompts = tmp_path / "town.toml"
+    prompts.write_text('[prompts]\nscenario = "You are here."\nact = "{form}"\n')
+    return type("Town", (Town,), {"prompt_file": prompts})
+
+
+def marks(figure):
+    """Centre and colour of each mark, rounded, in the order of drawing."""
+    found = []
+    for some in figure.axes[0].collections:
+        if isinstance(some, PatchCollection):
+            boxes = [path.get_extents() for path in some.get_paths()]
+            at = [((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2) for box in boxes]
+            found += zip(np.round(at, 2).tolist(), some.get_facecolors(), strict=True)
+    return found
+
+
+def test_agents_stand_where_their_cells_are(town) -> None:
+    model = town(rng=1, minds="fixed:0")
+    figure = model.pictures[0].draw(model, "baseline")
+    drawn = [at for at, _ in marks(figure)]
+
+    assert drawn[:4] == [[1, 0], [1, 1], [2, 0], [2, 1]]  # ground below, but for that not drawn
+    assert drawn[4:] == [[0, 0], [2, 0.73], [2, 1.27]]  # two in a cell stand around its middle
+    colours = [tuple(colour) for _, colour in marks(figure)]
+    assert len(set(colours[:4])) == 1
+    assert len(set(colours[4:])) == 3  # each its own value
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["grass", "person"]
+    assert figure.axes[1].get_ylabel() == "Number of the person"
+    assert figure.get_suptitle() == "The town"
+    assert figure.axes[0].get_xlim() == (-0.5, 2.5)
+    assert figure.axes[0].get_ylim() == (-0.5, 1.5)
+
+
+@pytest.mark.parametrize("network", ["ids", "agents"])
+def test_a_network_shows_its_agents_and_ties(network, town) -> None:
+    model = town(network=network, rng=1, minds="fixed:0")
+    ax = model.pictures[1].draw(model).axes[0]
+    ties = [each for each in ax.collections if isinstance(each, LineCollection)]
+    nodes = [each for each in ax.collections if each not in ties]
+
+    assert len(ties[0].get_segments()) == 1
+    assert len(nodes) == 3
+    ends = {tuple(end) for end in ties[0].get_segments()[0].tolist()}
+    assert ends == {tuple(node.get_offsets()[0].tolist()) for node in nodes[:2]}
+
+
+def test_the_network_of_mesa_and_nodes_that_keep_their_places(town) -> None:
+    model = town(rng=1, minds="fixed:0")
+    graph = nx.path_graph(4)
+    model.network = Network(graph, random=model.random)
+    seen = []
+    picture = NetworkPicture("friends", node=lambda node: seen.append(node) or Portrayal())
+    for person in model.people:
+        person.cell = model.network[person.unique_id]
+
+    def places():
+        ax = picture.draw(model).axes[0]
+        return [c.get_offsets()[0].tolist() for c in ax.collections[1:]]
+
+    before = places()
+    assert seen[1:] == model.people  # node 0 is empty: it is given itself
+    assert seen[0] == 0
+    assert places() == before
+
+
+def test_a_picture_of_what_the_model_does_not_have(town) -> None:
+    model = town(network="none", rng=1, minds="fixed:0")
+    with pytest.raises(RunError, match=r"Town\.network, which does not exist; name .* of=…"):
+        model.pictures[1].draw(model)
+    with pytest.raises(RunError, match="OrthogonalMooreGrid: it takes a graph"):
+        NetworkPicture("x", of="grid").draw(model)
+    with pytest.raises(RunError, match="a list: it takes a space of Mesa"):
+        SpacePicture("x", of="people").draw(model)
+
+
+def test_every_run_has_its_pictures(town) -> None:
+    assert list(run_all(town, {"minds": "fixed:0"}, seed=1).figures()) == ["map", "friends"]
+    names = list(run_all(town, {"minds": "fixed:0"}, runs=2, seed=1).figures())
+    assert names == ["map_0", "friends_0", "map_1", "friends_1"]
