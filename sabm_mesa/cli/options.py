@@ -37,6 +37,10 @@ FILES = {"gguf:": ".gguf", "py:": ".py"}
 """Kinds of minds that are in files, and how the names of these end."""
 
 
+HOST, PORT = "127.0.0.1", 8765
+"""The address and the port at which a server of the package listens unless it is told another."""
+
+
 def complete_scenarios(incomplete: str) -> list[str]:
     """The names of scenarios that begin so, also those of other packages, and Python files.
 

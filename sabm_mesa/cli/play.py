@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
+    HOST,
+    PORT,
     BaseURL,
     EndpointsFile,
     FileMindOptions,
@@ -40,9 +42,19 @@ def play(
     time_limit: Annotated[
         float | None, typer.Option(min=0.1, help="Seconds until a question is given up; no limit.")
     ] = None,
+    seats: Annotated[
+        int | None,
+        typer.Option(min=1, help="Seats for programs, over HTTP; none is in the terminal."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address at which the seats of --seats are.")] = HOST,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of these seats.")] = PORT,
 ) -> None:
-    """Take one seat of a scenario yourself, here in the terminal; --minds decide for the others."""
+    """Take one seat of a scenario yourself, here in the terminal; --minds decide for the others.
+
+    With --seats, programs take them over HTTP.
+    """
     from sabm_mesa.cli.seat import play as take_seat
+    from sabm_mesa.cli.seat import serve
     from sabm_mesa.llm import Connection, read_endpoints
 
     parameters = setting.parameters(rng=seed)
@@ -51,4 +63,10 @@ def play(
     isolation.apply()
     if line := isolation_of([others]):
         say(line, err=True)
-    take_seat(name, parameters, others=others, seats_of=as_, time_limit_s=time_limit, say=say)
+    common: dict[str, Any] = {
+        "others": others, "seats_of": as_, "time_limit_s": time_limit, "say": say,
+    }  # fmt: skip
+    if seats is None:
+        take_seat(name, parameters, **common)
+    else:
+        serve(name, parameters, seats, host, port, **common)

@@ -11,7 +11,7 @@ from sabm_mesa.core.answers import InvalidAnswer, Text
 from sabm_mesa.errors import MindSpecError, RunError
 from sabm_mesa.minds.human import HUMAN, Input, Question, Seat, inputs_of, text_from
 from sabm_mesa.models import registry
-from sabm_mesa.runs.game import Game, with_others
+from sabm_mesa.runs.game import Game, check_seats, with_others
 
 HOLDER = "terminal"
 
@@ -70,6 +70,54 @@ def play(
     if game.problem:
         raise RunError(f"{game.problem}{_where(game)}")
     say("\n".join(["", "The game is over.", "", *_results(game, seat)]))
+    return game
+
+
+def serve(
+    name: str,
+    parameters: Mapping[str, Any],
+    seats: int,
+    host: str,
+    port: int,
+    *,
+    others: str | Mapping[str, Any] = "classical",
+    seats_of: str = "",
+    time_limit_s: float | None = None,
+    say: Say = print,
+) -> Game:
+    """Let programs play at the first agents' seats, over HTTP.
+
+    Args:
+        name: the name of the scenario.
+        parameters: the parameters of the model, without the minds.
+        seats: the number of seats.
+        host: the address to listen at.
+        port: the port.
+        others: as for `play`.
+        seats_of: the class of the programs' agents; the first one when empty.
+        time_limit_s: seconds until an unanswered question is given up; None for no limit.
+        say: shows a text.
+
+    Returns:
+        The game, which is over.
+
+    Raises:
+        UsageError: for what cannot be played.
+        RunError: when the game fails or is interrupted, or the server cannot listen there.
+    """
+    from sabm_mesa.visualization.server import serve_seats
+
+    model = registry.load(name)
+    check_seats(model, parameters, others, seats)
+    minds = with_others(model, parameters, others, seats, seats_of)
+    game = Game(model, time_limit_s=time_limit_s, **{**parameters, "minds": minds})
+
+    def ready(addresses: Mapping[int, str]) -> None:
+        for agent, address in addresses.items():
+            say(f"agent {agent}: {address}")
+
+    serve_seats(game, host, port, ready=ready)
+    say(f"The game is over.{_where(game)}")
     return game
 
 

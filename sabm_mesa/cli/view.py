@@ -10,6 +10,8 @@ import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
+    HOST,
+    PORT,
     BaseURL,
     EndpointsFile,
     FileMindOptions,
@@ -17,8 +19,6 @@ from sabm_mesa.cli.options import (
     with_options,
 )
 from sabm_mesa.models import registry
-
-HOST, PORT = "127.0.0.1", 8765
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""The gate of the viewer: which addresses are answered, for whom, and with which headers.
+"""The protection of the viewer: which addresses are answered, for whom, and with which headers.
 
 Solara's server is made for many kinds of apps. It fetches any package of a public network for
 scripts and serves its pages as its own, takes the root path of all pages from a header of the
@@ -16,7 +16,6 @@ import asyncio
 import logging
 import os
 import re
-import secrets
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import files
@@ -38,15 +37,19 @@ from sabm_mesa.visualization.access import (
     LISTENS,
     admit,
     host_key,
-    is_own_page,
     may_host,
 )
 from sabm_mesa.visualization.connections import KEEP_S, Connections, raise_file_limit
+from sabm_mesa.visualization.gate import Gate, limit_logs
+from sabm_mesa.visualization.seat_interface import seat_route
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import Scope
     from starlette.websockets import WebSocket
+
+    from sabm_mesa.minds.human import Seat
+    from sabm_mesa.runs.game import Game
 
 SCRIPTS = "solara-assets"
 """The package that holds the scripts, styles and fonts of all pages."""
@@ -57,8 +60,6 @@ LONGEST_KEY = 1000
 """Bytes of it that are read."""
 SESSION_S = 365 * 24 * 3600
 """Seconds that a browser keeps its identity, to which its seats and games belong."""
-MOST_LOGGED, LOGGED_S = 5, 3600.0
-"""Lines that one place of the code logs at most in so many seconds."""
 NOT_FOUND = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not found · sabm</title>
 <meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
 <body style="font: 1.1rem sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem">
@@ -66,7 +67,6 @@ NOT_FOUND = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not f
 _CALL_HOME = re.compile(r'<iframe src="https://solara\.dev/[^>]*></iframe>')
 _log = logging.getLogger(__name__)
 _connections = Connections()
-_HOST = re.compile(r"[A-Za-z0-9.\-_]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 
 
 def protect() -> None:
@@ -89,108 +89,10 @@ def protect() -> None:
             _log.warning("%s: %s", KEY_STANDS_HERE, host_key())  # shown wherever logs are shown
 
 
-class LogLimit(logging.Filter):
-    """Filter of a log: a place of the code that reports again and again is silent for a while.
+def _find_seat(token: str) -> tuple[Game, Seat] | None:
+    from sabm_mesa.visualization.pages.play_parts import GAMES
 
-    Whatever a stranger sends may be reported, with a traceback, and the log is not to fill a disk.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._seen: dict[tuple[str | int, ...], tuple[float, int]] = {}
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a record is logged."""
-        place: tuple[str | int, ...] = (record.pathname, record.lineno)
-        if record.exc_info and (trace := record.exc_info[2]) is not None:
-            while trace.tb_next is not None:
-                trace = trace.tb_next
-            place += (trace.tb_frame.f_code.co_filename, trace.tb_lineno)
-        since, n = self._seen.get(place, (-LOGGED_S, 0))
-        if record.created - since >= LOGGED_S:
-            since, n = record.created, 0
-        self._seen[place] = since, n + 1
-        if n + 1 == MOST_LOGGED:
-            said = record.getMessage()
-            record.msg = f"{said} (more of this kind is not logged for {LOGGED_S / 60:.0f} minutes)"
-            record.args = None
-        return n < MOST_LOGGED
-
-
-def limit_logs() -> None:
-    """Limit all logs of this process by `LogLimit`, wherever they go."""
-    loggers = [logging.getLogger(name) for name in (None, *logging.root.manager.loggerDict)]
-    handlers = {handler for logger in loggers for handler in logger.handlers}
-    for handler in {*handlers, logging.lastResort}:
-        if handler and not any(isinstance(each, LogLimit) for each in handler.filters):
-            handler.addFilter(LogLimit())
-
-
-class Gate:
-    """Gate that each request passes first: it refuses those of other sites and adds the headers.
-
-    Args:
-        app: the server behind it.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request or connection."""
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
-        nonce = secrets.token_urlsafe(16)
-        scope.setdefault("state", {})["nonce"] = nonce
-        headers = _headers_of(scope)
-        added = [
-            (b"content-security-policy", policy(headers.get("host", ""), nonce).encode()),
-            (b"referrer-policy", b"no-referrer"),
-            (b"x-content-type-options", b"nosniff"),
-            (b"cross-origin-opener-policy", b"same-origin"),
-            (b"cross-origin-resource-policy", b"same-origin"),
-        ]
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] in {"http.response.start", "websocket.http.response.start"}:
-                message["headers"] = [*message.get("headers", ()), *added]
-            await send(message)
-
-        if is_own_page(headers, socket=scope["type"] == "websocket"):
-            await self._app(scope, receive, send_with_headers)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})
-        else:
-            refused = Response("This address is not one of the viewer.", 403)
-            await refused(scope, receive, send_with_headers)
-
-
-def policy(host: str, nonce: str) -> str:
-    """The content security policy of a page.
-
-    Solara's page compiles its templates in the browser, which takes ``'unsafe-eval'``, and its
-    parts bring styles of their own.
-
-    Args:
-        host: the host that the browser has asked for; older browsers do not count the socket of a
-            page as its own origin.
-        nonce: the mark of the scripts of the page.
-    """
-    sockets = f" ws://{host} wss://{host}" if _HOST.fullmatch(host) else ""
-    return "; ".join(
-        [
-            "default-src 'none'",
-            f"script-src 'self' 'nonce-{nonce}' 'unsafe-eval'",
-            "style-src 'self' 'unsafe-inline'",
-            "img-src 'self' data: blob:",
-            "font-src 'self' data:",
-            f"connect-src 'self'{sockets}",
-            "form-action 'self'",
-            "base-uri 'none'",
-            "frame-ancestors 'self'",
-        ]
-    )
+    return GAMES.find(token)
 
 
 def _routes() -> list[BaseRoute]:
@@ -198,6 +100,7 @@ def _routes() -> list[BaseRoute]:
     static = solara_starlette.StaticFilesOptionalAuth(directory=solara_server.solara_static)
     return [
         Route(KEY_PATH, _key, methods=["POST"]),
+        seat_route(_find_seat),
         Route("/_solara/api/close/{kernel_id}", _close, methods=["POST"]),
         WebSocketRoute("/jupyter/api/kernels/{kernel_id}/channels", _connect),
         Mount("/_solara/cdn", _Scripts()),
@@ -320,11 +223,3 @@ def _not_found(_request: Request, _error: Exception) -> Response:
 def root_path() -> str:
     """The path below which the server is reached, as its owner has set it; no slash at its end."""
     return (settings.main.root_path or "").rstrip("/")
-
-
-def _headers_of(scope: Scope) -> dict[str, str]:
-    """Name → value of the headers of a request; of one that is sent twice the first counts."""
-    found: dict[str, str] = {}
-    for name, value in scope["headers"]:
-        found.setdefault(name.decode("latin-1"), value.decode("latin-1"))
-    return found

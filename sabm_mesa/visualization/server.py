@@ -6,20 +6,25 @@ import asyncio
 import os
 import platform
 import threading
+import time
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sabm_mesa.errors import RunError
+from sabm_mesa.minds.human import Seat
+from sabm_mesa.runs.game import Game, Games
 from sabm_mesa.visualization.access import LISTENS, LOOPBACK, host_key, new_ticket
 
 APP = "sabm_mesa.visualization.app"
+TELLING_S = 10.0
+"""Seconds that programs at the seats of a game have to hear that it is over."""
 WIND_UP_S = 3
 """Seconds that open pages have to let go when the server is ended."""
 REQUEST_S = 20
@@ -60,8 +65,8 @@ def serve(
 
     from solara.server.starlette import app
 
+    from sabm_mesa.visualization.gate import limit_logs
     from sabm_mesa.visualization.pages.home import draw_all
-    from sabm_mesa.visualization.protection import limit_logs
 
     address = f"{address_of(host, port)}{path}?key="
 
@@ -72,20 +77,75 @@ def serve(
             opened = address + new_ticket()
             threading.Thread(target=webbrowser.open, args=(opened,), daemon=True).start()
 
-    config = uvicorn.Config(
-        app, host=host, port=port, log_level="warning", proxy_headers=False,
+    limit_logs()
+    _run(_Server(_config(app, host, port), listens, _close_all))
+
+
+def serve_seats(
+    game: Game, host: str, port: int, *, ready: Callable[[Mapping[int, str]], object]
+) -> None:
+    """Serve the seats of one game to programs, play it, and end when it is over.
+
+    Args:
+        game: the game, which was not started.
+        host: the address to listen at.
+        port: the port.
+        ready: called with agent → address of its seat when the server listens, before the game
+            starts.
+
+    Raises:
+        RunError: when it cannot listen there, or the game fails or is interrupted.
+    """
+    os.environ[LISTENS] = host
+
+    from starlette.applications import Starlette
+
+    from sabm_mesa.visualization.gate import Gate, limit_logs
+    from sabm_mesa.visualization.seat_interface import PATH, seat_route
+
+    games, told = Games(), set[Seat]()
+    games.add("", game)
+
+    def listens() -> None:
+        where = address_of(host, port)
+        ready({agent: f"{where}{PATH}{seat.token}" for agent, seat in game.seats.items()})
+        game.start()
+        threading.Thread(target=end, daemon=True).start()
+
+    def end() -> None:
+        game.join()
+        last = time.monotonic() + TELLING_S
+        taken = [seat for seat in game.seats.values() if seat.taken]
+        while not told.issuperset(taken) and time.monotonic() < last:
+            time.sleep(0.05)
+        server.should_exit = True
+
+    app = Gate(Starlette(routes=[seat_route(games.find, told.add)]))
+    limit_logs()
+    server = _Server(_config(app, host, port, "none"), listens, games.close_all)
+    _run(server)
+    if game.problem or game.status != "over":
+        raise RunError(game.problem or "The game was ended before its time.")
+
+
+def _config(app: Any, host: str, port: int, ws: Literal["auto", "none"] = "auto") -> uvicorn.Config:
+    return uvicorn.Config(
+        app, host=host, port=port, ws=ws, log_level="warning", proxy_headers=False,
         timeout_graceful_shutdown=WIND_UP_S, http=BoundedProtocol, ws_max_size=LONGEST_MESSAGE,
     )  # fmt: skip
-    limit_logs()
+
+
+def _run(server: _Server) -> None:
     try:
         with suppress(KeyboardInterrupt):
-            _Server(config, listens).run()
+            server.run()
     except SystemExit:
+        host, port = server.config.host, server.config.port
         raise RunError(
-            f"The viewer cannot listen at {host}, port {port}: choose another with --port."
+            f"The server cannot listen at {host}, port {port}: choose another with --port."
         ) from None
     finally:
-        _close_all()
+        server.close()
 
 
 def _close_all() -> None:
@@ -141,9 +201,14 @@ class BoundedProtocol(H11Protocol):
 class _Server(uvicorn.Server):
     """A server that says when it listens: before, the port may still turn out to be taken."""
 
-    def __init__(self, config: uvicorn.Config, listens: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        listens: Callable[[], object],
+        close: Callable[[], object],
+    ) -> None:
         super().__init__(config)
-        self._listens = listens
+        self._listens, self.close = listens, close
 
     async def startup(self, sockets: list[Any] | None = None) -> None:
         await super().startup(sockets)
@@ -152,7 +217,7 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[Any] | None = None) -> None:
         # Here, since the signal that ends the server ends the process as soon as it has run.
-        await asyncio.to_thread(_close_all)
+        await asyncio.to_thread(self.close)
         await super().shutdown(sockets)
 
 

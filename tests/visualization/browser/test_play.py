@@ -6,7 +6,9 @@ import re
 import signal
 import time
 from contextlib import ExitStack
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -209,6 +211,10 @@ def test_an_empty_seat_abstains(server, browse) -> None:
 
     late = browse(link)
     says(late, "(no answer in time)")
+    program = HTTPConnection("127.0.0.1", server.port)
+    program.request("GET", urlsplit(link).path.replace("/play/", "/api/seats/"))
+    assert program.getresponse().status == 403, "the browser has the seat"
+    program.close()
     host.get_by_role("button", name="Close the game and its links").click()
     host.get_by_role("button", name="Keep it").click()
     host.get_by_role("button", name="Close the game and its links").click()

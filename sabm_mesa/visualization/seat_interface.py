@@ -1,0 +1,201 @@
+"""The seats of a game over plain HTTP, for any program: `GET` the question, `POST` the answer.
+
+The address of a seat holds its token, which is all that a program needs: ``/api/seats/TOKEN``. The
+page of a person and this interface are two doors to one `sabm_mesa.minds.human.Seat`, and whoever
+comes first has it. Answers are read as strictly as those of people.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sabm_mesa.core.jsonable import json_roundtrip
+from sabm_mesa.minds.human import LONGEST
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from sabm_mesa.minds.human import Question, Seat
+    from sabm_mesa.runs.game import Game
+
+PATH = "/api/seats/"
+"""The path of a seat, before its token."""
+MOST_WAIT_S = 60.0
+"""Seconds that a `GET` waits for a question at most, whatever its ``wait`` says."""
+RETRY_S = 1
+"""Seconds after which a program that has no question is to ask again."""
+LONGEST_BODY = 4 * LONGEST + 1000
+"""Bytes of a body that are read: an answer in characters of four bytes, and the names around it."""
+_LOOK_S = 0.05
+"""Seconds between two looks at a seat while a `GET` waits."""
+_HOLDER = secrets.token_urlsafe(16)
+"""The secret with which this interface takes seats."""
+
+Find = Callable[[str], "tuple[Game, Seat] | None"]
+
+
+class Refused(Exception):
+    """A request that is refused: its status, and one line that says why."""
+
+    def __init__(self, status: int, problem: str) -> None:
+        super().__init__(problem)
+        self.status, self.problem = status, problem
+
+
+def seat_route(find: Find, told: Callable[[Seat], object] = lambda _: None) -> Route:
+    """The route of the seats of all games.
+
+    Args:
+        find: finds the game and the seat of a token.
+        told: called when the end of the game has been told to a seat.
+    """
+
+    async def answer(request: Request) -> Response:
+        try:
+            game, seat = _seated(find(request.path_params["token"]))
+            if request.method == "POST":
+                return await _take(request, seat)
+            await _wait(request, game, seat)
+            state = _state(game, seat)
+            if state["status"] == "over":
+                told(seat)
+            waits = state["question"] is None and state["status"] != "over"
+            return _json(200, state, {"Retry-After": str(RETRY_S)} if waits else {})
+        except Refused as refused:
+            return _json(refused.status, {"problem": refused.problem})
+        except ClientDisconnect:
+            return Response(status_code=400)
+
+    return Route(f"{PATH}{{token}}", answer, methods=["GET", "POST"])
+
+
+def _seated(found: tuple[Game, Seat] | None) -> tuple[Game, Seat]:
+    """The game and the seat, which is taken if it is free."""
+    if found is None:
+        raise Refused(404, "This address leads to no game: ask the host of the game.")
+    if not found[1].take(_HOLDER):
+        raise Refused(403, "This seat is taken by a browser: ask for a seat of your own.")
+    return found
+
+
+async def _wait(request: Request, game: Game, seat: Seat) -> None:
+    """Wait for a question or the end of the game, as long as the request says."""
+    try:
+        wait = float(request.query_params.get("wait", "0"))
+    except ValueError:
+        wait = -1.0
+    if not wait >= 0:
+        raise Refused(400, "wait has to be a number of seconds of 0 or more.")
+    end = time.monotonic() + min(wait, MOST_WAIT_S)
+    # The game is played on a thread of its own, and a seat tells threads.
+    while seat.question is None and game.status != "over" and time.monotonic() < end:  # noqa: ASYNC110
+        await asyncio.sleep(_LOOK_S)
+
+
+async def _take(request: Request, seat: Seat) -> Response:
+    """Take an answer: to the question that it names, and only while that one waits."""
+    given = await _body(request)
+    number, answer = given.get("question"), given.get("answer")
+    reasoning = given.get("reasoning", "")
+    if type(number) is not int or answer is None or not isinstance(reasoning, str):
+        raise Refused(400, "Give an object with question (its number), answer and reasoning.")
+    question = seat.question
+    if question is None or question.number != number:
+        raise Refused(409, "This question is over, or it is answered: GET the next one.")
+    text = answer if isinstance(answer, str) else json.dumps(answer)
+    if problem := seat.answer(_HOLDER, number, text, reasoning):
+        gone = seat.question is not question
+        raise Refused(409 if gone else 422, " ".join(problem.split()))
+    return _json(200, {"taken": number})
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Refused(415, "Send the answer as JSON, with Content-Type: application/json.")
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > LONGEST_BODY:
+            raise Refused(413, f"The answer is too long: {LONGEST} characters are taken at most.")
+    try:
+        given = json.loads(body)
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict):
+        raise Refused(400, "The body has to be one JSON object.")
+    return given
+
+
+def _state(game: Game, seat: Seat) -> dict[str, Any]:
+    """All that a seat may know now."""
+    model, question, status = game.model, seat.question, game.status
+    state: dict[str, Any] = {
+        "scenario": model.scenario_name,
+        "agent": seat.agent,
+        "status": status,
+        "round": model.round,
+        "n_rounds": model.n_rounds,
+        "answered": len(seat.turns),
+        "question": None if question is None else _question(question),
+    }
+    if status == "over":  # whose problem may tell of the host's machine
+        state["complete"] = not game.problem
+        state["own"] = game.own_data(seat).to_dict("records")
+        state["all"] = game.model_data().to_dict("records")
+    elif game.public:
+        state["own"] = game.own_data(seat).to_dict("records")
+        state["all"] = game.so_far().to_dict("records")
+    return state
+
+
+def _question(question: Question) -> dict[str, Any]:
+    ask = question.ask
+    system, asked = question.text
+    return {
+        "number": question.number,
+        "name": ask.name,
+        "phase": ask.key.phase,
+        "round": ask.key.round,
+        "remaining_s": question.remaining_s,
+        "system": system,
+        "text": asked,
+        "observation": facts(ask.observation),
+        "form": {"kind": ask.spec.kind, **ask.spec.schema()["properties"]},
+    }
+
+
+def facts(value: Any) -> Any:
+    """A value of an observation as JSON: dataclasses and named tuples become objects.
+
+    Args:
+        value: the value.
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: facts(getattr(value, each.name)) for each in fields(value)}
+    if hasattr(value, "_asdict"):
+        return {name: facts(each) for name, each in value._asdict().items()}
+    if isinstance(value, Mapping):
+        return {str(name): facts(each) for name, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [facts(each) for each in value]
+    return json_roundtrip(value)
+
+
+def _json(status: int, content: Any, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(
+        json.dumps(json_roundtrip(content), ensure_ascii=False),
+        status,
+        {"Cache-Control": "no-store", **(headers or {})},
+        media_type="application/json",
+    )
