@@ -19,6 +19,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Route
 
+from sabm_mesa.core.answers import InvalidAnswer
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.minds.human import LONGEST
 
@@ -112,11 +113,20 @@ async def _take(request: Request, seat: Seat) -> Response:
     question = seat.question
     if question is None or question.number != number:
         raise Refused(409, "This question is over, or it is answered: GET the next one.")
-    text = answer if isinstance(answer, str) else json.dumps(answer)
-    if problem := seat.answer(_HOLDER, number, text, reasoning):
+    if problem := seat.answer(_HOLDER, number, _text(question, answer), reasoning):
         gone = seat.question is not question
         raise Refused(409 if gone else 422, " ".join(problem.split()))
     return _json(200, {"taken": number})
+
+
+def _text(question: Question, answer: Any) -> str:
+    """An answer as a person writes it; a JSON value has to be legal for that."""
+    spec = question.ask.spec
+    try:
+        return answer if isinstance(answer, str) else spec.as_text(spec.check(answer))
+    except InvalidAnswer as problem:
+        reason = question.ask.book.reason(problem)
+    raise Refused(422, " ".join(reason.split()))
 
 
 async def _body(request: Request) -> dict[str, Any]:
@@ -171,7 +181,7 @@ def _question(question: Question) -> dict[str, Any]:
         "system": system,
         "text": asked,
         "observation": facts(ask.observation),
-        "form": {"kind": ask.spec.kind, **ask.spec.schema()["properties"]},
+        "form": {"kind": ask.spec.kind, **ask.spec.answer_schema()["properties"]},
     }
 
 

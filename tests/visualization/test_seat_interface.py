@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from sabm_mesa import KeynesianBeautyContest, SmartModel
+from sabm_mesa.core.answers import Choice, Number
+from sabm_mesa.core.fields import Fields
 from sabm_mesa.errors import RunError
 from sabm_mesa.minds.human import LONGEST
 from sabm_mesa.runs.game import Game
@@ -21,6 +23,7 @@ from sabm_mesa.visualization import server
 from sabm_mesa.visualization.access import LISTENS
 from sabm_mesa.visualization.seat_interface import LONGEST_BODY
 from sabm_mesa.visualization.server import serve_seats
+from tests.core.support import Cell, Seen, Tiny
 
 
 class Program:
@@ -85,9 +88,11 @@ def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.delenv(LISTENS, raising=False)
     tables: list[Table] = []
 
-    def seat(**parameters: Any) -> Table:
-        given = {"n_players": 2, "n_rounds": 2, "minds": {"human": 1, "fixed:40": 1}, **parameters}
-        tables.append(Table(KeynesianBeautyContest, **given))
+    def seat(scenario: type[SmartModel] = KeynesianBeautyContest, **parameters: Any) -> Table:
+        if scenario is KeynesianBeautyContest:
+            given = {"n_players": 2, "n_rounds": 2, "minds": {"human": 1, "fixed:40": 1}}
+            parameters = {**given, **parameters}
+        tables.append(Table(scenario, **parameters))
         return tables[-1]
 
     yield seat
@@ -137,6 +142,38 @@ def test_what_is_wrong_is_said_in_one_line_and_the_question_waits_on(table: Any)
     assert program.get()["question"]["number"] == number
     assert program.post(number, 5)[0] == 200
     assert program.post(number, 6)[0] == 409
+
+
+class Trader(Cell):
+    """Gives an answer of several fields."""
+
+    async def act(self) -> Any:
+        spec = Fields(good=Choice(("bread", "tea")), amount=Number(0, 5, integer=True))
+        return await self.ask("act", spec, Seen(me=self.unique_id, seen=""))
+
+
+class Market(Tiny):
+    def __init__(self, **settings: Any) -> None:
+        SmartModel.__init__(self, **settings)
+        self.cells = self.populate(Trader, 1)
+
+    def after_act(self, cell: Any, pick: Any) -> None:
+        cell.value = dict(pick.value)
+
+    def update(self) -> None:
+        self.sum = 0
+
+
+def test_an_answer_of_several_fields_is_an_object(table: Any) -> None:
+    game = table(Market, minds="human")
+    (program,) = game.programs
+    form = program.get()["question"]["form"]["answer"]
+
+    assert (form["type"], list(form["properties"])) == ("object", ["good", "amount"])
+    assert program.post(0, {"good": "tea", "amount": 7})[0] == 422
+    assert program.post(0, {"good": "tea", "amount": 2})[0] == 200
+    assert program.get()["status"] == "over"
+    assert game.game.model.cells[0].value == {"good": "tea", "amount": 2}
 
 
 def test_who_has_no_question_is_told_when_to_ask_again(table: Any) -> None:
