@@ -65,12 +65,15 @@ class Case:
         return model
 
     @cached_property
-    def recorded(self) -> tuple[SmartModel, bytes]:
+    def folder(self) -> TemporaryDirectory[str]:
+        """A folder for recordings; it is removed along with this object."""
+        return TemporaryDirectory(prefix="sabm-")
+
+    @cached_property
+    def recorded(self) -> tuple[SmartModel, Path]:
         """A model at its end whose late answers were paid for, and its recording."""
-        with TemporaryDirectory(prefix="sabm-") as folder:
-            path = Path(folder, "recording.sqlite")
-            model = self.played(minds=DrawingMind(SOME, paid=True, late=1), recording=path)
-            return model, path.read_bytes()
+        path = Path(self.folder.name, "recording.sqlite")
+        return self.played(minds=DrawingMind(SOME, paid=True, late=1), recording=path), path
 
     def batch(self, **given: Any) -> tuple[Seed, list[dict[str, Any]]]:
         """The last round as Mesa's own runner has it: the seed, and one row an agent.

@@ -194,38 +194,32 @@ def _advice(one: SmartModel, at_once: LateMind, case: Case, late: int) -> str:
 
 def replaying(case: Case) -> Iterator[str]:
     """Whether a recorded run comes out again."""
-    with TemporaryDirectory(prefix="sabm-") as folder:
-        path = Path(folder, "recording.sqlite")
-        model, content = case.recorded
-        path.write_bytes(content)
-        again = replay(path, scenario=case.scenario)
-        yield from differences(model, again.models[0], "a run and its replay")
-        given, used = model.total.asks + model.total.reasks, sum(again.answers_repeated())
-        if given != used:
-            yield f"the replay used {used} of {given} recorded answers"
+    model, path = case.recorded
+    again = replay(path, scenario=case.scenario)
+    yield from differences(model, again.models[0], "a run and its replay")
+    given, used = model.total.asks + model.total.reasks, sum(again.answers_repeated())
+    if given != used:
+        yield f"the replay used {used} of {given} recorded answers"
 
 
 def forking(case: Case) -> Iterator[str]:
     """Whether a fork that changes nothing changes nothing, and one to other minds changes all."""
-    model, content = case.recorded
+    model, path = case.recorded
     if model.round < AT:
         return
-    with TemporaryDirectory(prefix="sabm-") as folder:
-        path = Path(folder, "recording.sqlite")
-        path.write_bytes(content)
-        same_ = {name: model.parameters[name] for name in sorted(case.scenario.changeable)}
-        forked = _forked(path, case, {**same_, "n_rounds": model.n_rounds})
-        yield from differences(model, forked, "a run and its fork with the same parameters")
-        other = DrawingMind(paid=True, spec=ANOTHER)
-        try:
-            _forked(path, case, {"minds": other, "n_rounds": AT + 1})
-        except ReplayMismatch as error:
-            yield f"after a fork to other minds an old one is asked: {error}"
+    same_ = {name: model.parameters[name] for name in sorted(case.scenario.changeable)}
+    forked = _forked(path, case, {**same_, "n_rounds": model.n_rounds})
+    yield from differences(model, forked, "a run and its fork with the same parameters")
+    other = DrawingMind(paid=True, spec=ANOTHER)
+    try:
+        _forked(path, case, {"minds": other, "n_rounds": AT + 1})
+    except ReplayMismatch as error:
+        yield f"after a fork to other minds an old one is asked: {error}"
 
 
 def _forked(path: Path, case: Case, new: Mapping[str, Any]) -> SmartModel:
     """The model of a fork at `AT`."""
-    into = path.with_name(f"{'-'.join(new)}.sqlite"[-80:])
+    into = path.with_name(f"fork-{'minds' in new}.sqlite")
     minds = {"drawing": DrawingMind(SOME, paid=True)}
     runs = fork(path, AT, new, into, minds=minds, scenario=case.scenario)
     return runs.models[0]

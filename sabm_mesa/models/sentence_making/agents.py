@@ -17,8 +17,6 @@ from sabm_mesa.models.sentence_making.measures import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from sabm_mesa.core.prompts import PromptBook
     from sabm_mesa.models.sentence_making.model import SentenceMaking
 
