@@ -16,6 +16,8 @@ It plays the scenario some 30 times without any key, and needs nothing but the p
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.core.parameters import parameters_of
@@ -104,11 +106,17 @@ def _examine(
     model: type[SmartModel], parameters: Mapping[str, Any]
 ) -> tuple[dict[str, list[str]], Exception | None]:
     """The problems, each with its points, and the first exception that was raised."""
-    first: Exception | None = None
     problems = {problem: ["form"] for problem in form(model)}
     if problems:
         return problems, None
-    case = Case(model, _small(model, parameters))
+    with TemporaryDirectory(prefix="sabm-") as folder:
+        return _played(Case(model, _small(model, parameters), Path(folder)))
+
+
+def _played(case: Case) -> tuple[dict[str, list[str]], Exception | None]:
+    """The same, of the points for which the scenario is played."""
+    problems: dict[str, list[str]] = {}
+    first: Exception | None = None
     for point, check in CHECKS.items():
         try:
             found = list(check(case))

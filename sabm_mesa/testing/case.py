@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import mesa
@@ -31,10 +30,12 @@ class Case:
     Attributes:
         scenario: the model class.
         parameters: the parameters.
+        folder: a folder for its recordings.
     """
 
     scenario: type[SmartModel]
     parameters: Mapping[str, Any]
+    folder: Path
 
     @cached_property
     def free_minds(self) -> Any:
@@ -65,14 +66,9 @@ class Case:
         return model
 
     @cached_property
-    def folder(self) -> TemporaryDirectory[str]:
-        """A folder for recordings; it is removed along with this object."""
-        return TemporaryDirectory(prefix="sabm-")
-
-    @cached_property
     def recorded(self) -> tuple[SmartModel, Path]:
         """A model at its end whose late answers were paid for, and its recording."""
-        path = Path(self.folder.name, "recording.sqlite")
+        path = Path(self.folder, "recording.sqlite")
         return self.played(minds=DrawingMind(SOME, paid=True, late=1), recording=path), path
 
     def batch(self, **given: Any) -> tuple[Seed, list[dict[str, Any]]]:

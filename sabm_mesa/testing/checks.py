@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -184,7 +183,7 @@ def _advice(one: SmartModel, at_once: LateMind, case: Case, late: int) -> str:
                 "__module__": case.scenario.__module__,
             }
             scenario = type(case.scenario.__name__, (case.scenario,), fields)
-            if not _made_by_latency(one, at_once, Case(scenario, case.parameters), late):
+            if not _made_by_latency(one, at_once, replace(case, scenario=scenario), late):
                 return (
                     f"the reach of the phase {phase.name!r} is too small: it has to hold all "
                     "agents whose state an agent observes or changes there"
@@ -230,16 +229,15 @@ def mixed_minds(case: Case) -> Iterator[str]:
     other = DrawingMind(SOME, paid=True, late=LATENCIES[0], spec=ANOTHER)
     minds = _some_with(case, other, lambda n: n // 2)
     given = {agent.unique_id: agent.mind.spec for agent in case.made(minds=minds).population}
-    with TemporaryDirectory(prefix="sabm-") as folder:
-        path = Path(folder, "recording.sqlite")
-        model = case.played(minds=minds, recording=path)
-        data = model.agent_frame()
-        for agent, mind in zip(data["agent"], data["mind"], strict=True):
-            if given.get(agent, mind) != mind:
-                yield f"agent {agent} is given the mind {given[agent]}, and has {mind}"
-                return
-        again = replay(path, scenario=case.scenario).models[0]
-        yield from differences(model, again, "a run of two minds and its replay")
+    path = case.folder / "mixed.sqlite"
+    model = case.played(minds=minds, recording=path)
+    data = model.agent_frame()
+    for agent, mind in zip(data["agent"], data["mind"], strict=True):
+        if given.get(agent, mind) != mind:
+            yield f"agent {agent} is given the mind {given[agent]}, and has {mind}"
+            return
+    again = replay(path, scenario=case.scenario).models[0]
+    yield from differences(model, again, "a run of two minds and its replay")
 
 
 def people(case: Case) -> Iterator[str]:
