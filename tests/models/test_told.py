@@ -24,6 +24,8 @@ from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.minds.base import ClassicalMind, Mind
 from sabm_mesa.models.commons.agents import CommonsView
 from sabm_mesa.models.evacuation.agents import Crossing
+from sabm_mesa.models.games.agents import PlayerView as GameView
+from sabm_mesa.models.games.rules import Option
 from sabm_mesa.models.public_goods.agents import PlayerView
 from sabm_mesa.models.registry import scenario
 
@@ -68,6 +70,13 @@ RUNS: dict[str, list[dict[str, Any]]] = {
         {"n_agents": 4, "interaction": "individual"},
     ],
     "public-goods": [{"n_players": 4, "n_rounds": 3, "multiplier": 1.6}],
+    "games": [
+        {"n_rounds": 3, "talk": True},
+        {"game": "trust", "n_rounds": 2, "scale": 0.5},
+        {"game": "centipede", "n_rounds": 3},
+        {"game": "eleven_twenty", "n_rounds": 2},
+        {"game": {"title": "Sale", "auction": "second", "values": {"from": 0, "to": 3}}},
+    ],
 }  # fmt: skip
 
 
@@ -192,6 +201,36 @@ def others_of(view: PlayerView, by: int) -> PlayerView:
     return replace(view, games=games)
 
 
+def rule_of(view: GameView, by: int) -> GameView:
+    """Other rules of a game, in words as in formulas."""
+    return replace(view, form=replace(view.form, rule=f"{view.form.rule} {by}"))
+
+
+def figures_of(view: GameView, by: int) -> GameView:
+    """Other figures in the rules of a game."""
+    figures = tuple(replace(each, value=each.value + by) for each in view.form.figures)
+    return replace(view, form=replace(view.form, figures=figures))
+
+
+def moves_of(view: GameView, by: int) -> GameView:
+    """A game in which the first player can choose something more."""
+    first, *rest = view.form.moves
+    if first.amounts is None:
+        more = replace(first, options=(*first.options, Option(f"more {by}", 9.0)))
+    else:
+        more = replace(first, amounts=replace(first.amounts, high=first.amounts.high + by))
+    return replace(view, form=replace(view.form, moves=(more, *rest)))
+
+
+def price_of(view: GameView, by: int) -> GameView:
+    """The other price of an auction."""
+    del by
+    sale = view.form.auction
+    assert sale is not None
+    other = replace(sale, price="first" if sale.price == "second" else "second")
+    return replace(view, form=replace(view.form, auction=other))
+
+
 def target_of(view: Crossing, by: int) -> Crossing:
     """Another exit of the room."""
     names = view.room.names
@@ -200,6 +239,12 @@ def target_of(view: Crossing, by: int) -> Crossing:
 
 DECLARED: dict[tuple[type[Observation], Path], Callable[..., Any]] = {
     (CommonsView, ("agreed_limit",)): limit_of,
+    (GameView, ("form", "formulas")): rule_of,
+    (GameView, ("form", "figures")): figures_of,
+    (GameView, ("form", "moves")): moves_of,
+    (GameView, ("form", "figures", EACH, "name")): rule_of,
+    (GameView, ("form", "moves", EACH, "amounts", "high")): rule_of,
+    (GameView, ("form", "auction", "price")): price_of,
     (Crossing, ("target",)): target_of,
     (PlayerView, ("games", EACH, "others_mean")): others_of,
 }

@@ -41,6 +41,8 @@ def test_every_scenario_conforms(name: str) -> None:
         ("evacuation", {"n_people": 5, "width": 9, "height": 9, "movement": "simultaneous",
                         "obstacles": [[4, 4]]}),
         ("fishery", {"newcomer_month": 2}),
+        ("games", {"game": "trust", "n_players": 4, "talk": True}),
+        ("games", {"game": "first_price_auction", "labels": "invented"}),
         ("kbc", {"n_players": 3, "personas": "agreeable", "reward_rule": "exclusive"}),
         ("pasture", {"communication": False}),
         ("public-goods", {"n_players": 4, "matching": "chain"}),

@@ -48,7 +48,6 @@ class PlayerView(Observation):
         talk: whether players talk before they decide.
         plays: its own past games, oldest first.
         path: the moves of this game so far.
-        move: the number of the move that it is asked for; None while it talks.
         value: its private value in an auction; NaN elsewhere.
         said: the messages of its group before this game.
         speaker: its own number as a sender of messages.
@@ -64,11 +63,15 @@ class PlayerView(Observation):
     talk: bool
     plays: tuple[PastPlay, ...]
     path: Choices
-    move: int | None
     value: float
     said: tuple[Message, ...]
     speaker: int
     members: tuple[int, ...]
+
+    @property
+    def move(self) -> int:
+        """The number of the player's next move; in turns the one that follows now."""
+        return self.player if self.form.together else min(len(self.path), len(self.form.moves) - 1)
 
     def placeholders(self, book: PromptBook) -> dict[str, object]:
         """Placeholder → value.
@@ -76,8 +79,7 @@ class PlayerView(Observation):
         Args:
             book: the prompts of the run.
         """
-        asked = self.form.moves[self.move] if self.move is not None else None
-        kind = "option" if asked is not None and asked.options else "amount"
+        kind = "option" if self.form.moves[self.move].options else "amount"
         return {
             "persona": book.persona(self.persona),
             "currency": self.currency,
@@ -95,16 +97,6 @@ class PlayerView(Observation):
 
     def _rules(self, book: PromptBook) -> str:
         form = self.form
-        if form.auction:
-            low, high = form.ends(0)
-            return book.render(
-                "auction",
-                {
-                    "low_value": number(form.least_value), "high_value": number(form.largest_value),
-                    "low": number(low), "high": number(high), "step": number(form.moves[0].step),
-                    "price": book.render(f"price_{form.auction}", {}), "currency": self.currency,
-                },
-            )  # fmt: skip
         choices = [self._choice(book, k) for k in range(len(form.moves))]
         if not form.together:
             choices = [
@@ -116,24 +108,33 @@ class PlayerView(Observation):
 
     def _choice(self, book: PromptBook, k: int) -> str:
         move = self.form.moves[k]
-        values: dict[str, object] = {"number": move.player + 1, "step": number(move.step)}
-        if move.options:
+        values: dict[str, object] = {"number": move.player + 1}
+        if move.amounts is None:
             options = ", ".join(option.label for option in move.options)
             return book.render("choice_between", values | {"options": options})
-        if isinstance(move.low, str) or isinstance(move.high, str):
+        values["step"] = number(move.amounts.step)
+        if not move.amounts.fixed:
             return book.render("choice_amount_open", values)
-        ends = {"low": number(move.low), "high": number(move.high)}
-        return book.render("choice_amount", values | ends)
+        low, high = self.form.ends(move.amounts)
+        return book.render("choice_amount", values | {"low": number(low), "high": number(high)})
 
     def _payoffs(self, book: PromptBook) -> str:
-        form = self.form
+        form, sale = self.form, self.form.auction
+        if sale is not None:
+            amounts = form.moves[0].amounts
+            values: dict[str, object] = {
+                "low": number(sale.least), "high": number(sale.largest),
+                "step": number(amounts.step if amounts else 1),
+                "price": book.render(f"price_{sale.price}", {}), "currency": self.currency,
+            }  # fmt: skip
+            return book.render("payoffs_of_auction", values)
         if form.rule:
             return book.render("payoffs_of_rule", {"rule": self._rule()})
         lines = []
         for outcome in _in_order_of_options(form):
             gains = self._gains(book, outcome.payoffs)
-            values = {"choices": self._chosen(book, outcome.path), "gains": gains}
-            lines.append(book.render("outcome", values))
+            chosen = self._chosen(book, outcome.path)
+            lines.append(book.render("outcome", {"choices": chosen, "gains": gains}))
         outcomes = {"currency": self.currency, "outcomes": "\n".join(lines)}
         return book.render("payoffs_of_outcomes", outcomes)
 
@@ -142,10 +143,10 @@ class PlayerView(Observation):
         form = self.form
         values: dict[str, object] = {each.name: number(each.value) for each in form.figures}
         values |= {"n_players": form.n_players, "n_others": form.n_players - 1}
-        first = form.moves[0]
-        if not first.options and form.together:
-            low, high = form.ends(0)
-            values |= {"low": number(low), "high": number(high), "step": number(first.step)}
+        amounts = form.moves[0].amounts
+        if amounts is not None and form.together:
+            low, high = form.ends(amounts)
+            values |= {"low": number(low), "high": number(high), "step": number(amounts.step)}
         values["currency"] = self.currency
         return "".join(
             text + ("" if name is None else str(values[name])) for text, name in parse(form.rule)
@@ -250,12 +251,12 @@ class Player(SmartAgent):
 
     async def communicate(self) -> Decision:
         """Say something to the others of the group."""
-        return await self.ask("communicate", Text(max_words=40), self.observe(None))
+        return await self.ask("communicate", Text(max_words=40), self.observe())
 
     async def act(self) -> Decision:
         """Choose at the same time as all others."""
         move = self.role - 1
-        return await self.ask("act", answer_spec(self.model.form, move), self.observe(move))
+        return await self.ask("act", answer_spec(self.model.form, move), self.observe())
 
     async def move(self) -> Decision:
         """Make the next move of the group's game, if it is there and the player's own."""
@@ -263,14 +264,10 @@ class Player(SmartAgent):
         move = None if path is None else self.model.form.move_after(path)
         if path is None or move is None or self.model.form.moves[move].player != self.role - 1:
             return Decision(None, attempts=0)  # the game is over
-        return await self.ask("move", answer_spec(self.model.form, move, path), self.observe(move))
+        return await self.ask("move", answer_spec(self.model.form, move, path), self.observe())
 
-    def observe(self, move: int | None) -> PlayerView:
-        """The knowledge of the player at this moment.
-
-        Args:
-            move: the number of the move that it is asked for; None while it talks.
-        """
+    def observe(self) -> PlayerView:
+        """The knowledge of the player at this moment."""
         model = self.model
         members = [member.unique_id for member in model.groups[self.group - 1]]
         return PlayerView(
@@ -283,7 +280,6 @@ class Player(SmartAgent):
             talk=model.talk,
             plays=tuple(self.plays),
             path=model.path_of(self) or (),
-            move=move,
             value=self.value,
             said=tuple(each for each in model.said if each.sender in members),
             speaker=self.unique_id,
@@ -300,9 +296,9 @@ def answer_spec(form: GameForm, move: int, path: Choices = ()) -> AnswerSpec:
         move: the number of the move.
         path: the moves before it, in a game in turns.
     """
-    options = form.options(move, path)
+    options, amounts = form.options(move, path), form.moves[move].amounts
     whole = all(option.value.is_integer() for option in options)
-    if form.moves[move].options or not whole or form.moves[move].step != 1:
+    if amounts is None or not whole or amounts.step != 1:
         return Choice(tuple(option.label for option in options))
     return Number(options[0].value, options[-1].value, integer=True)
 

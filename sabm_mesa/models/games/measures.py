@@ -9,11 +9,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from sabm_mesa.models.games.rules import Choices, GameForm, Rules, table_of
+from sabm_mesa.models.games.rules import Choices, GameForm, PeopleResult, Rules, table_of
 from sabm_mesa.models.games.theory import (
     Course,
     Node,
     auction_bid,
+    auction_payoff,
     is_symmetric,
     mixed_equilibria,
     pure_equilibria,
@@ -121,16 +122,23 @@ class Predictions:
         Args:
             column: the column.
         """
-        if self.form.auction:
-            low, high = self.form.least_value, self.form.largest_value
-            n = self.form.n_players
-            return [auction_bid((low + high) / 2, n, low, self.form.auction)]
+        sale = self.form.auction
+        if sale is not None:
+            mean = (sale.least + sale.largest) / 2
+            return [auction_bid(mean, self.form.n_players, sale.least, sale.price)]
         asked = self.columns[column]
         found = [
             self._mean(asked, [each.choices[k] for k in asked.moves if each.choices[k]])
             for each in self.equilibria
         ]
         return sorted({round(value, 9) for value in found if not math.isnan(value)})
+
+    def payoffs(self) -> list[float]:
+        """The mean payoffs of the equilibria, each once; of an auction the expected one."""
+        form = self.form
+        if form.auction is not None:
+            return [auction_payoff(form.auction.least, form.auction.largest, form.n_players)]
+        return sorted({round(float(np.mean(each.payoffs)), 9) for each in self.equilibria})
 
     def people(self, column: str) -> list[tuple[float, str]]:
         """Published results of people for a column: the value and who they were.
@@ -145,6 +153,15 @@ class Predictions:
             if each.option == asked.option
             and (each.move is None or (each.move in asked.moves and len(asked.moves) == 1))
         ]
+
+    def distributions(self, column: ChoiceColumn) -> list[PeopleResult]:
+        """Published shares of each amount of a column.
+
+        Args:
+            column: the column.
+        """
+        found = [each for each in self.rules.people if each.shares and not column.option]
+        return [each for each in found if each.move is None or (each.move,) == column.moves]
 
     def distribution(self, column: ChoiceColumn, equilibrium: Equilibrium) -> dict[float, float]:
         """The probability of each value of a column's moves in an equilibrium.
@@ -161,7 +178,8 @@ class Predictions:
         return found
 
     def _unit(self, column: ChoiceColumn) -> float:
-        return self.scale if self.form.moves[column.moves[0]].money else 1.0
+        amounts = self.form.moves[column.moves[0]].amounts
+        return self.scale if amounts is not None and amounts.money else 1.0
 
     def _mean(self, column: ChoiceColumn, choices: Sequence[Mapping[float, float]]) -> float:
         """The share of the column's option, or the mean amount, of several distributions."""

@@ -45,7 +45,7 @@ class PayoffMind(ClassicalMind):
         """
         view = ask.observation
         assert isinstance(view, PlayerView)
-        if view.move is None:
+        if ask.name == "communicate":
             if not view.form.together or view.form.auction:
                 return ask.book.render("classical_quiet", {})
             value = self.choose(view, view.player, ask.rng)
@@ -451,9 +451,9 @@ def _in_file(form: GameForm, move: int, place: int) -> int:
 
 def _payoffs(view: PlayerView) -> Floats:
     form = view.form
-    if not form.auction:
+    if form.auction is None:
         return table_of(form)
-    mean = (form.least_value + form.largest_value) / 2
+    mean = (form.auction.least + form.auction.largest) / 2
     values = [view.value if k == view.player else mean for k in range(form.n_players)]
     return table_of(form, tuple(values))
 

@@ -243,11 +243,8 @@ class FiniteGame(SmartModel):
             self.groups = self._draw_groups()
         for player in self.players:
             player.choices, player.choice = {}, None
-            player.payoff = player.value = math.nan
-            if self.form.auction:
-                low, step = self.form.least_value, self.form.moves[0].step
-                n = round((self.form.largest_value - low) / step)
-                player.value = round(low + step * int(self.rng.integers(n + 1)), 9)
+            player.payoff = math.nan
+            player.value = self._private_value()
 
     def path_of(self, player: Player) -> Choices | None:
         """The moves so far of the game that a player is in; None after an invalid one.
@@ -293,6 +290,14 @@ class FiniteGame(SmartModel):
     def plot_options(self) -> dict[str, Any]:
         """The theory of the game, and its unit of money."""
         return {"predictions": self.predictions, "currency": self.currency}
+
+    def _private_value(self) -> float:
+        """A value of the object of an auction, drawn; NaN elsewhere."""
+        sale, amounts = self.form.auction, self.form.moves[0].amounts
+        if sale is None or amounts is None:
+            return math.nan
+        n = round((sale.largest - sale.least) / amounts.step)
+        return round(sale.least + amounts.step * int(self.rng.integers(n + 1)), 9)
 
     def _disguised(self, labels: str, order: str, scale: float) -> GameForm:
         names = [] if labels == "names" else self.book.render(f"labels_{labels}", {}).split(", ")

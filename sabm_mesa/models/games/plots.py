@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -19,6 +20,7 @@ from sabm_mesa.models.games.theory import auction_bid
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Floats = npt.NDArray[np.float64]
 COLOURS = (
     style.BLUE, style.VERMILLION, style.GREEN, style.PURPLE, style.ORANGE, style.SKY_BLUE,
 )  # fmt: skip
@@ -197,7 +199,7 @@ def payoffs_by_round(
     )
     ax = figure.add_subplot()
     _line(ax, model_data, "payoff", style.BLUE, "mean payoff")
-    means = sorted({round(float(np.mean(each.payoffs)), 9) for each in predictions.equilibria})
+    means = predictions.payoffs()
     for i, mean in enumerate(means[:MOST_MARKED]):
         ax.axhline(mean, color=style.VERMILLION, linestyle=":", linewidth=1.4,
                    label="equilibrium" if i == 0 else "_nolegend_")  # fmt: skip
@@ -225,7 +227,8 @@ def bids_by_value(
         predictions: what theory says of the game.
         currency: the unit of money.
     """
-    form = predictions.form
+    form, sale = predictions.form, predictions.form.auction
+    assert sale is not None
     figure = style.new_figure(
         "Bids by private value", style.with_runs(subtitle, agent_data), height=3.6
     )
@@ -235,11 +238,11 @@ def bids_by_value(
         given["value"].astype(float), given["choice"].astype(float), s=14, alpha=0.5,
         color=style.BLUE, label="bids", zorder=3,
     )  # fmt: skip
-    ends = [form.least_value, form.largest_value]
-    equilibrium = [auction_bid(v, form.n_players, ends[0], form.auction) for v in ends]
+    ends = [sale.least, sale.largest]
+    equilibrium = [auction_bid(v, form.n_players, ends[0], sale.price) for v in ends]
     ax.plot(ends, equilibrium, color=style.VERMILLION, linestyle=":", linewidth=1.6,
             label="equilibrium (risk-neutral)")  # fmt: skip
-    if form.auction == "first":
+    if sale.price == "first":
         ax.plot(ends, ends, color=style.GREY, linestyle="--", linewidth=0.9, label="own value")
     style.plain_axes(ax, f"Private value ({currency})", f"Bid ({currency})")
     if given.empty:
@@ -268,7 +271,7 @@ def _draw_distribution(
         ax.set_xticks(places, [_words(name) for name in names], fontsize=style.TICK)
         width = 0.7
     else:
-        amounts = chosen.astype(float)
+        amounts = pd.to_numeric(chosen, errors="coerce").dropna()
         values = sorted({*amounts, *(o.value for o in _options(predictions, part[0].moves[0]))})
         places = np.array(values, dtype=float)
         counts = np.array([(amounts == value).sum() for value in values], dtype=float)
@@ -286,20 +289,39 @@ def _draw_distribution(
                 fillstyle="none", color=style.VERMILLION, zorder=4,
                 label="equilibrium" if i == 0 else "_nolegend_",
             )  # fmt: skip
-    shown = "_nolegend_"
-    for place, column in zip(places, part, strict=False):
-        for value, who in predictions.people(column.name) if column.option else []:
-            shown = f"people: {who}" if shown == "_nolegend_" else "_nolegend_"
-            ax.plot([place - width / 2, place + width / 2], [value, value], color=style.BLACK,
-                    linewidth=2, label=shown, zorder=5)  # fmt: skip
-            shown = "done"
-    if not part[0].option:
-        for value, who in predictions.people(part[0].name):
-            ax.axvline(value, color=style.BLACK, linewidth=1.4, linestyle="--",
-                       label=f"people, mean: {who}")  # fmt: skip
+    if predictions.form.auction:
+        (mean,) = predictions.predicted(part[0].name)
+        ax.axvline(mean, color=style.VERMILLION, linestyle=":", linewidth=1.6,
+                   label="equilibrium, mean")  # fmt: skip
+    _draw_people(ax, predictions, part, places, width)
     style.plain_axes(ax, _title(part))
     if not total:
         style.explain_empty(ax)
+
+
+def _draw_people(
+    ax: Axes, predictions: Predictions, part: list[ChoiceColumn], places: Floats, width: float
+) -> None:
+    """Short lines at published shares, or a line at a published mean."""
+    marks: list[tuple[float, float, str]] = []
+    for place, column in zip(places, part, strict=False):
+        if column.option:
+            marks += [(place, value, who) for value, who in predictions.people(column.name)]
+    for result in predictions.distributions(part[0]):
+        options = _options(predictions, part[0].moves[0])
+        marks += [(o.value, p, result.of) for o, p in zip(options, result.shares, strict=True)]
+    named: set[str] = set()
+    for place, share, who in marks:
+        ends = [place - width / 2, place + width / 2]
+        ax.plot(
+            ends, [share, share], color=style.BLACK, linewidth=2, zorder=5,
+            label="_nolegend_" if who in named else f"people: {who}",
+        )  # fmt: skip
+        named.add(who)
+    if not part[0].option and not marks:
+        for value, who in predictions.people(part[0].name):
+            ax.axvline(value, color=style.BLACK, linewidth=1.4, linestyle="--",
+                       label=f"people: {who}")  # fmt: skip
 
 
 def _draw_rounds(
@@ -351,8 +373,8 @@ def _chosen(
 
 
 def _options(predictions: Predictions, move: int) -> list[Any]:
-    fixed = predictions.form.moves[move]
-    if isinstance(fixed.low, str) or isinstance(fixed.high, str):
+    amounts = predictions.form.moves[move].amounts
+    if amounts is not None and not amounts.fixed:
         return []
     return list(predictions.form.options(move))
 

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -31,6 +31,8 @@ Choices = tuple[float, ...]
 LIBRARY = Path(__file__).with_name("library")
 MOST_PLAYERS, MOST_OPTIONS, MOST_OUTCOMES = 8, 1001, 100_000
 """Limits of a file; the last one is of combinations of choices."""
+ROUNDING = 0.03
+"""Published shares may miss 1 by so much in all."""
 _KEYS = {
     "title", "source", "players", "options", "values", "payoffs", "moves", "outcomes", "money",
     "numbers", "rule", "auction", "rounds", "continuation", "talk", "people",
@@ -58,24 +60,55 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
+class Amounts:
+    """A range of amounts.
+
+    Attributes:
+        low: the smallest amount, or a formula of the moves before.
+        high: the largest amount, or a formula of the moves before.
+        step: the distance of two amounts.
+        money: whether they are money.
+    """
+
+    low: float | str
+    high: float | str
+    step: float = 1.0
+    money: bool = field(default=False, compare=False)
+
+    @property
+    def fixed(self) -> bool:
+        """Whether both ends are known before the game."""
+        return not isinstance(self.low, str) and not isinstance(self.high, str)
+
+
+@dataclass(frozen=True, slots=True)
 class Move:
     """One decision of one player.
 
     Attributes:
         player: the player, from 0.
         options: the options; empty when an amount is named.
-        low: the smallest amount, or a formula of the moves before.
-        high: the largest amount, or a formula of the moves before.
-        step: the distance of two amounts.
-        money: whether amounts are money.
+        amounts: the amounts; None with options.
     """
 
     player: int
     options: tuple[Option, ...] = ()
-    low: float | str = 0.0
-    high: float | str = 0.0
-    step: float = 1.0
-    money: bool = False
+    amounts: Amounts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Auction:
+    """A sale of one object by sealed bids, with private values.
+
+    Attributes:
+        price: ``"first"`` or ``"second"``: the bid that the winner pays.
+        least: the smallest private value.
+        largest: the largest one.
+    """
+
+    price: str
+    least: float
+    largest: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +123,7 @@ class Figure:
 
     name: str
     value: float
-    money: bool
+    money: bool = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +139,7 @@ class GameForm:
             are the moves.
         figures: the numbers with a name.
         rule: the rules in words, with figures in braces; needed with formulas.
-        auction: ``"first"`` or ``"second"``: the price that the winner pays; ``""`` for none.
-        least_value: the smallest private value of an auction.
-        largest_value: the largest one.
+        auction: the sale, or None.
     """
 
     n_players: int
@@ -117,10 +148,8 @@ class GameForm:
     outcomes: tuple[Course, ...] = ()
     formulas: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()
-    rule: str = ""
-    auction: str = ""
-    least_value: float = 0.0
-    largest_value: float = 0.0
+    rule: str = field(default="", compare=False)
+    auction: Auction | None = None
 
     def move_after(self, path: Choices) -> int | None:
         """The number of the move that follows in a game in turns; None when the game is over.
@@ -142,22 +171,21 @@ class GameForm:
         asked = self.moves[move]
         if asked.options:
             return asked.options
-        low, high = self.ends(move, path)
-        n = math.floor((high - low) / asked.step + 1e-9)
-        amounts = [low + i * asked.step for i in range(n + 1)]
+        assert asked.amounts is not None
+        step, (low, high) = asked.amounts.step, self.ends(asked.amounts, path)
+        amounts = [low + i * step for i in range(math.floor((high - low) / step + 1e-9) + 1)]
         return tuple(Option(f"{amount:.10g}", amount) for amount in amounts)
 
-    def ends(self, move: int, path: Choices = ()) -> tuple[float, float]:
+    def ends(self, amounts: Amounts, path: Choices = ()) -> tuple[float, float]:
         """The smallest and the largest amount of a move.
 
         Args:
-            move: the number of the move.
+            amounts: the amounts of the move.
             path: the moves before it, in a game in turns.
         """
-        asked = self.moves[move]
         low, high = (
             evaluate(end, self._values(path)) if isinstance(end, str) else end
-            for end in (asked.low, asked.high)
+            for end in (amounts.low, amounts.high)
         )
         return low, high
 
@@ -191,7 +219,7 @@ class GameForm:
         Args:
             bids: the bid of each player.
         """
-        return sorted(bids)[-1 if self.auction == "first" else -2]
+        return sorted(bids)[self._place_of_price()]
 
     def courses(self) -> Iterator[Choices]:
         """All courses of the game."""
@@ -238,10 +266,13 @@ class GameForm:
             return round(amount * scale, 9)
 
         def of_move(move: Move) -> Move:
-            if not move.money:
+            own = move.amounts
+            if own is None or not own.money:
                 return move
-            low, high = (e if isinstance(e, str) else times(e) for e in (move.low, move.high))
-            return replace(move, low=low, high=high, step=times(move.step))
+            low, high = (e if isinstance(e, str) else times(e) for e in (own.low, own.high))
+            return replace(move, amounts=replace(own, low=low, high=high, step=times(own.step)))
+
+        sale = self.auction
 
         return replace(
             self,
@@ -253,8 +284,7 @@ class GameForm:
                 replace(each, value=times(each.value)) if each.money else each
                 for each in self.figures
             ),
-            least_value=times(self.least_value),
-            largest_value=times(self.largest_value),
+            auction=sale and replace(sale, least=times(sale.least), largest=times(sale.largest)),
         )
 
     def _formulas(self) -> tuple[str, ...]:
@@ -273,10 +303,15 @@ class GameForm:
             }  # fmt: skip
         return known
 
+    def _place_of_price(self) -> int:
+        """The place of the price among the bids in rising order."""
+        assert self.auction is not None
+        return -1 if self.auction.price == "first" else -2
+
     def _auctioned(self, bids: Floats, values: Floats) -> Floats:
         """The payoffs of auctions, shape (auctions, players)."""
         ranked = np.sort(bids, axis=1)
-        price = ranked[:, -1 if self.auction == "first" else -2]
+        price = ranked[:, self._place_of_price()]
         won = bids == ranked[:, -1:]
         paid: Floats = won * (values - price[:, None]) / won.sum(axis=1, keepdims=True)
         return paid
@@ -302,6 +337,7 @@ class PeopleResult:
             one player.
         option: the option whose share it is; ``""`` for a mean amount.
         value: the share, or the mean amount in units of the file.
+        shares: the share of each amount, in rising order; empty where they are not known.
         of: who they were and how they played.
         source: the publication.
     """
@@ -309,6 +345,7 @@ class PeopleResult:
     move: int | None
     option: str
     value: float
+    shares: tuple[float, ...]
     of: str
     source: str
 
@@ -561,7 +598,7 @@ class _Reading:
         if not 0 <= steps < MOST_OPTIONS:
             raise self._bad(place, f"has to hold from 1 to {MOST_OPTIONS} amounts.")
         self.names.append(())
-        return Move(player, (), low, high, float(step), money)
+        return Move(player, (), Amounts(low, high, float(step), money))
 
     def _end(self, given: Any, place: str, known: set[str]) -> float | str:
         if _is_number(given):
@@ -584,11 +621,12 @@ class _Reading:
         place = {"from": 0, **values, "money": True}
         self.move_names = ["bid"] * n
         moves = tuple(self._move(k, place, "values", None) for k in range(n))
-        low, high = moves[0].low, moves[0].high
-        if isinstance(low, str) or isinstance(high, str) or low < 0:
+        own = moves[0].amounts
+        assert own is not None
+        if isinstance(own.low, str) or isinstance(own.high, str) or own.low < 0:
             raise self._bad("values", "are numbers of 0 or more.")
-        moves = tuple(replace(move, low=0.0) for move in moves)
-        return GameForm(n, True, moves, auction=kind, least_value=low, largest_value=high)
+        moves = tuple(replace(move, amounts=replace(own, low=0.0)) for move in moves)
+        return GameForm(n, True, moves, auction=Auction(kind, own.low, own.high))
 
     # Payoffs.
 
@@ -702,28 +740,45 @@ class _Reading:
         given = self.data.get("people", [])
         if not (isinstance(given, list) and all(isinstance(each, dict) for each in given)):
             raise self._bad("people", "is a list of tables [[people]].")
+        known = {"player", "move", "option", "value", "shares", "of", "source"}
         for i, each in enumerate(given):
             place = f"people[{i}]"
-            if unknown := sorted(set(each) - {"player", "move", "option", "value", "of", "source"}):
+            if unknown := sorted(set(each) - known):
                 raise self._bad(f"{place}.{unknown[0]}", "is not known.")
-            move = None
-            if "player" in each and form.together:
-                move = int(each["player"]) - 1
-            elif "move" in each and each["move"] in self.move_names:
-                move = self.move_names.index(each["move"])
-            elif not form.together:
-                raise self._bad(f"{place}.move", "names one of the moves.")
-            if move is not None and not 0 <= move < len(form.moves):
-                raise self._bad(f"{place}.player", "is the number of a player.")
-            option = each.get("option", "")
+            move, option = self._move_of_people(form, each, place), each.get("option", "")
             if option and option not in self.names[move or 0]:
                 raise self._bad(f"{place}.option", f"{option!r} is no option.")
-            if not _is_number(each.get("value")):
+            shares = self._shares(form, move or 0, each.get("shares", []), f"{place}.shares")
+            value = each.get("value")
+            if shares and value is None:
+                options = form.options(move or 0)
+                value = sum(o.value * p for o, p in zip(options, shares, strict=True)) / sum(shares)
+            if not _is_number(value):
                 raise self._bad(f"{place}.value", "is a number.")
-            yield PeopleResult(
-                move, option, float(each["value"]), str(each.get("of", "people")),
-                str(each.get("source", "")),
-            )  # fmt: skip
+            of, source = str(each.get("of", "people")), str(each.get("source", ""))
+            yield PeopleResult(move, option, float(value), shares, of, source)
+
+    def _move_of_people(self, form: GameForm, each: Mapping[str, Any], place: str) -> int | None:
+        if not form.together:
+            if each.get("move") not in self.move_names:
+                raise self._bad(f"{place}.move", "names one of the moves.")
+            return self.move_names.index(each["move"])
+        player = each.get("player")
+        if player is None:
+            return None
+        if isinstance(player, bool) or player not in range(1, form.n_players + 1):
+            raise self._bad(f"{place}.player", f"is a whole number from 1 to {form.n_players}.")
+        return int(player) - 1
+
+    def _shares(self, form: GameForm, move: int, given: Any, place: str) -> tuple[float, ...]:
+        if given == []:
+            return ()
+        own = form.moves[move].amounts
+        n = len(form.options(move)) if own is not None and own.fixed else 0
+        right = isinstance(given, list) and len(given) == n and all(map(_is_number, given))
+        if not right or not abs(sum(given) - 1) < ROUNDING:
+            raise self._bad(place, f"has to be {n} shares, one an amount, with a sum of 1.")
+        return tuple(map(float, given))
 
     def _check(self, form: GameForm) -> None:
         """Every course has payoffs, and there are not too many."""
@@ -733,13 +788,16 @@ class _Reading:
                 raise self._bad(
                     "options", f"has {math.prod(sizes):,} outcomes, above {MOST_OUTCOMES:,}."
                 )
-        count = 0
+        count, ends = 0, {each.path for each in form.outcomes}
         with self._at("outcomes" if form.outcomes else "payoffs"):
+            if form.together and form.formulas:
+                table_of(form)
+                return
             for path in form.courses():
                 count += 1
                 if count > MOST_OUTCOMES:
                     raise ParameterError(f"there are more than {MOST_OUTCOMES:,} outcomes.")
-                if form.outcomes and not any(each.path == path for each in form.outcomes):
+                if ends and path not in ends:
                     names = [
                         self.names[k][int(value)] if self.names[k] else f"{value:g}"
                         for k, value in enumerate(path)

@@ -289,6 +289,20 @@ def auction_bid(value: float, n_players: int, least_value: float, price: str) ->
     return least_value + (value - least_value) * (n_players - 1) / n_players
 
 
+def auction_payoff(least_value: float, largest_value: float, n_players: int) -> float:
+    """The expected payoff of a bidder in the equilibrium of either auction.
+
+    Source: Vickrey 1961. The winner has the largest of n uniform values and pays, on average, the
+    second-largest one: the gap of the two is one part of n + 1.
+
+    Args:
+        least_value: the smallest value.
+        largest_value: the largest value.
+        n_players: number of bidders.
+    """
+    return (largest_value - least_value) / (n_players * (n_players + 1))
+
+
 def _n_supports(rows: int, columns: int) -> int:
     return sum(math.comb(rows, k) * math.comb(columns, k) for k in range(1, min(rows, columns) + 1))
 

@@ -112,3 +112,133 @@ def test_options_in_another_order_under_other_names_are_the_same_game() -> None:
     assert list(plain.agent_frame()["choice"]) == list(other.agent_frame()["choice"])
     assert other.payoff == 7 * plain.payoff
     assert other.efficiency == plain.efficiency
+
+
+# Games in turns.
+
+
+def moves(first, second, game, n_rounds=1, **given):
+    model = FiniteGame(game=game, minds=[first, second], n_rounds=n_rounds, rng=3, **given)
+    model.run_model()
+    return [play.path for play in model.players[0].plays], model
+
+
+def test_a_proposer_that_expects_reason_learns_what_is_rejected() -> None:
+    """It expects selfish answers where it has seen none, and repeats of those that it has seen."""
+
+    def answer(ask):
+        return "A" if ask.observation.path[0] >= 3 else "B"
+
+    paths, model = moves("classical", ScriptedMind(answer), "ultimatum", 6)
+
+    assert paths == [(0, 1), (1, 1), (2, 1), (3, 0), (3, 0), (3, 0)]
+    assert [player.payoff for player in model.players] == [7.0, 3.0]
+    assert list(model.model_frame()["equilibrium"]) == [0.0] * 6
+
+
+def test_selfish_players_take_the_subgame_perfect_courses() -> None:
+    assert moves("classical", "classical", "ultimatum")[0] == [(0, 0)]
+    assert moves("classical", "classical", "trust")[0] == [(0, 0)]
+    assert moves("classical", "classical", "dictator")[0] == [(0,)]
+    paths, model = moves("classical", "classical", "centipede")
+    assert paths == [(0,)]
+    assert [player.payoff for player in model.players] == [40.0, 10.0]
+    assert model.equilibrium == 1.0
+
+
+def test_levels_pass_in_the_centipede() -> None:
+    """Level 1: 160 now or (80 + 640) / 2 at its second move, so it passes; level 2 waits for it."""
+    paths, model = moves("classical:level_1", "classical:level_2", "centipede")
+
+    assert paths == [(1, 1, 1, 0)]
+    assert [player.payoff for player in model.players] == [80.0, 320.0]
+    assert model.players[0].choice == "pass pass"
+    assert (model.share_take, model.share_pass) == (0.25, 0.75)
+
+
+def test_altruists_send_all_and_envy_rejects() -> None:
+    assert moves("classical:altruist", "fixed:0", "trust")[0] == [(10, 0)]
+    _, model = moves("fixed:1", "classical:inequity_averse", "ultimatum", 1, n_players=2)
+    mind = model.players[1].mind
+    # 1 of 10: accepting is worth 1 − α · 8, rejecting 0.
+    accepts = 1 - mind.weights[0] * 8 > 0
+    assert model.players[1].choice == ("accept" if accepts else "reject")
+
+
+def test_conditional_players_of_games_in_turns() -> None:
+    paths, _ = moves("classical:grim", says_in_turn(10, 10, 10), "dictator", 3)
+    assert paths == [(0,)] * 3  # all gifts have the same sum: the first one is taken
+    paths, _ = moves("classical:tit_for_tat", ScriptedMind(lambda ask: "AAB"[ask.key.round]),
+                     "centipede", 3)  # fmt: skip
+    assert paths == [(1, 0), (0,), (1, 1, 1, 1)]  # nobody was not nice in the second one
+
+
+def says_in_turn(*amounts):
+    return ScriptedMind(lambda ask: str(amounts[ask.key.round]))
+
+
+# Amounts and auctions.
+
+
+def amounts(first, other, game, n_rounds=4):
+    model = FiniteGame(game=game, minds=[first, says_in_turn(*other)], n_rounds=n_rounds, rng=1)
+    model.run_model()
+    data = model.agent_frame()
+    return list(data[data["agent"] == 1]["choice"]), model
+
+
+def test_quantities_and_claims_by_hand() -> None:
+    # The best reply to q is (42 − 6 − q) / 2; to draws from 0 to 24 it is that to 12.
+    assert amounts("classical", (6, 0, 24, 12), "cournot")[0] == [12, 15, 18, 6]
+    assert amounts("classical", (50, 99, 2, 2), "travelers_dilemma")[0][1:] == [49, 98, 2]
+    assert amounts("classical", (20, 19, 11, 11), "eleven_twenty")[0] == [19, 19, 18, 20]
+    assert amounts("classical:level_2", (20,) * 4, "eleven_twenty")[0] == [18] * 4
+    assert amounts("classical:tit_for_tat", (15, 16, 17, 18), "eleven_twenty")[0] == [
+        19,
+        15,
+        16,
+        17,
+    ]
+    _, model = amounts("classical", (12, 12, 12, 12), "cournot")
+    assert list(model.model_frame()["equilibrium"]) == [1.0] * 4
+    assert model.payoff == 144.0  # (42 − 24 − 6) · 12
+
+
+def test_effort_follows_the_smallest_one() -> None:
+    minds = ["classical", *(ScriptedMind(lambda ask: "74"[ask.key.round]) for _ in range(3))]
+    model = FiniteGame(game="minimum_effort", minds=minds, n_rounds=2, rng=1)
+    model.run_model()
+
+    assert model.players[0].choice == 7.0  # the best reply to three times 7
+    assert model.players[0].payoff == 60 + 20 * 4 - 10 * 7
+
+
+def test_bidders() -> None:
+    second = FiniteGame(game="second_price_auction", minds="classical:fictitious_play",
+                        n_players=12, n_rounds=4, rng=1)  # fmt: skip
+    second.run_model()
+    data = second.agent_frame()
+    assert list(data["choice"]) == list(data["value"])
+    first = FiniteGame(game="first_price_auction", minds="classical:level_1", n_players=15, rng=1,
+                       n_rounds=1)  # fmt: skip
+    first.run_model()
+    data = first.agent_frame()
+    assert (data["choice"] - data["value"] * 2 / 3).abs().max() <= 5
+
+
+def test_the_winner_of_an_auction_pays_the_price() -> None:
+    def answer(ask):
+        return {1: "80", 2: "60", 3: "20"}[ask.key.agent]
+
+    for game, price in (("first_price_auction", 80), ("second_price_auction", 60)):
+        model = FiniteGame(game=game, minds=ScriptedMind(answer), n_rounds=1, rng=1)
+        model.run_model()
+        winner, *others = model.players
+        assert winner.payoff == winner.value - price
+        assert [player.payoff for player in others] == [0.0, 0.0]
+    equal = FiniteGame(game="first_price_auction", minds="fixed:50", n_players=90, n_rounds=1,
+                       rng=1)  # fmt: skip
+    equal.run_model()
+    winners = [p for p in equal.players if p.payoff != 0]
+    assert {p.role for p in winners} == {1, 2, 3}
+    assert len({p.group for p in winners}) == len(winners)

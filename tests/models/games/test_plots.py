@@ -1,6 +1,7 @@
 """Plots of finite games: their data, and the theory in each of them."""
 
 import pytest
+from matplotlib.axes import Axes
 
 from sabm_mesa import FiniteGame
 from sabm_mesa.models.games.plots import figures
@@ -23,10 +24,16 @@ def test_the_table_has_payoffs_shares_and_the_equilibrium() -> None:
     assert (frame.get_x(), frame.get_y()) == pytest.approx((0.52, 0.54))  # around (defect, defect)
 
 
-@pytest.mark.parametrize("game", ["prisoners_dilemma", "inspection", "three_player_dilemma"])
+@pytest.mark.parametrize(
+    "game", ["inspection", "ultimatum", "eleven_twenty", "first_price_auction"]
+)
 def test_theory_is_in_every_plot(game: str) -> None:
     for name, figure in drawn(game=game, n_rounds=3).items():
-        labels = {text.get_text() for each in figure.legends for text in each.get_texts()}
+        labels = {
+            text.get_text()
+            for each in [*figure.legends, *filter(None, map(Axes.get_legend, figure.axes))]
+            for text in each.get_texts()
+        }
         below = figure.get_supxlabel()
         assert any("quilibrium" in text for text in [*labels, below]), name
 

@@ -86,3 +86,74 @@ def test_many_outcomes_are_refused() -> None:
 
     with pytest.raises(ParameterError, match="100,000,000 outcomes, above 100,000"):
         load_game(big)
+
+
+TURNS: dict[str, Any] = {
+    "title": "Turns", "rule": "r", "payoffs": ["sent", "3 * sent - back"],
+    "moves": [
+        {"player": 1, "name": "sent", "options": {"from": 0, "to": 2}},
+        {"player": 2, "name": "back", "options": {"from": 0, "to": "3 * sent"}},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"payoffs": ["sent"]}, "payoffs is 2 formulas, one a player"),
+        ({"payoffs": "sent"}, "payoffs is 2 formulas, one a player"),
+        ({"payoffs": ["sent", "own"]}, r"payoffs\[1\]: the formula 'own' uses 'own'"),
+        ({"moves": [{"player": 3, "options": ["x"]}]}, r"moves\[0\].player is a whole number"),
+        (
+            {"moves": [{"player": 1, "options": {"from": 0, "to": "later"}}]},
+            r"moves\[0\].options.to",
+        ),
+        ({"auction": "first"}, "options and moves and auction are the three kinds"),
+        (
+            {"payoffs": None, "outcomes": [{"path": ["x"], "payoffs": [1, 2]}]},
+            "payoffs has no place",
+        ),
+        ({"people": [{"value": 2}]}, r"people\[0\].move names one of the moves"),
+    ],
+)
+def test_a_bad_game_in_turns_gives_one_line_with_the_place(change: Any, place: str) -> None:
+    with pytest.raises(ParameterError, match=f"the game: {place}"):
+        load_game(TURNS | change)
+
+
+def test_outcomes_have_to_be_those_of_all_courses() -> None:
+    steps = [{"player": 1, "options": ["l", "r"]}, {"player": 2, "options": ["l", "r"]}]
+    ends = [(["l"], [1, 2]), (["r", "l"], [3, 4]), (["r", "r"], [5, 6])]
+    given = [{"path": path, "payoffs": paid} for path, paid in ends]
+    game = {"title": "Tree", "moves": steps, "outcomes": given}
+
+    assert set(load_game(game).form.courses()) == {(0,), (1, 0), (1, 1)}
+    with pytest.raises(ParameterError, match=r"outcomes: the path \['r', 'r'\] has no payoffs"):
+        load_game(game | {"outcomes": given[:2]})
+    with pytest.raises(ParameterError, match="outcomes: a path is there twice, or goes on"):
+        load_game(game | {"outcomes": [*given, {"path": ["l", "l"], "payoffs": [0, 0]}]})
+    with pytest.raises(ParameterError, match=r"outcomes\[0\].path\[0\] 'm' is no option"):
+        load_game(game | {"outcomes": [{"path": ["m"], "payoffs": [1, 2]}]})
+
+
+def test_published_shares_are_one_an_amount() -> None:
+    given = {"title": "T", "rule": "r", "options": {"from": 1, "to": 3}, "payoffs": "own"}
+    (people,) = load_game(given | {"people": [{"shares": [0.5, 0.25, 0.25]}]}).people
+
+    assert people.value == 1.75
+    with pytest.raises(ParameterError, match=r"people\[0\].shares has to be 3 shares"):
+        load_game(given | {"people": [{"shares": [0.5, 0.25, 0.15]}]})
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"auction": "third"}, "auction is"),
+        ({"values": 3}, "values is a table"),
+        ({"values": {"from": -5, "to": 5}}, "values are numbers of 0 or more"),
+        ({"rule": "r"}, "rule has no place beside auction"),
+    ],
+)
+def test_a_bad_auction_gives_one_line_with_the_place(change: Any, place: str) -> None:
+    with pytest.raises(ParameterError, match=f"the game: {place}"):
+        load_game({"title": "A", "auction": "first", "values": {"from": 0, "to": 5}} | change)

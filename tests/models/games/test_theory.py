@@ -115,3 +115,33 @@ def test_equilibria_of_games_in_the_library_have_their_payoffs() -> None:
     assert only.payoffs == (1.0, 1.0)
     (only,) = equilibria_of(load_game("three_player_dilemma").form)
     assert only.payoffs == (2.0, 2.0, 2.0)
+
+
+def test_the_money_request_game_has_its_published_equilibrium() -> None:
+    """Arad and Rubinstein 2012, table 1: 25, 25, 20, 15, 10 and 5 per cent from 15 to 20."""
+    (only,) = equilibria_of(load_game("eleven_twenty").form)
+    shares = {15: 0.25, 16: 0.25, 17: 0.2, 18: 0.15, 19: 0.1, 20: 0.05}
+
+    assert only.choices == (pytest.approx(shares), pytest.approx(shares))
+
+
+def test_quantities_and_claims_in_equilibrium() -> None:
+    found = [each.choices for each in equilibria_of(load_game("cournot").form)]
+    # Quantities are whole numbers, so 11 and 13 are best replies to each other as well.
+    assert [tuple(next(iter(c)) for c in each) for each in found] == [(11, 13), (12, 12), (13, 11)]
+    (only,) = equilibria_of(load_game("travelers_dilemma").form)
+    assert only.payoffs == (2.0, 2.0)
+    effort = equilibria_of(load_game("minimum_effort").form)
+    assert [each.payoffs[0] for each in effort] == [70, 80, 90, 100, 110, 120, 130]
+    assert len(equilibria_of(load_game("volunteers_dilemma").form)) == 4
+
+
+def test_courses_of_games_in_turns() -> None:
+    found = {
+        name: [each.payoffs for each in equilibria_of(load_game(name).form)]
+        for name in ("ultimatum", "dictator", "trust", "centipede")
+    }
+    assert found == {
+        "ultimatum": [(10, 0), (9, 1)], "dictator": [(10, 0)], "trust": [(10, 0)],
+        "centipede": [(40, 10)],
+    }  # fmt: skip
