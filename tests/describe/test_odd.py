@@ -21,7 +21,6 @@ from sabm_mesa.describe import as_markdown, as_text, describe
 from sabm_mesa.describe.docstrings import attributes
 from sabm_mesa.describe.texts import CONCEPTS, in_figures, odd_file, references
 from sabm_mesa.errors import MindSpecError, ParameterError
-from sabm_mesa.models.evacuation.minds import _trait
 from sabm_mesa.models.evacuation.model import CONGESTED, HEARING
 from sabm_mesa.models.evacuation.room import disc
 from sabm_mesa.models.registry import SCENARIOS, UNLISTED, model_at, scenario
@@ -207,7 +206,6 @@ def test_figures_that_are_written_out_are_those_of_the_code() -> None:
     assert HIGHEST - LOWEST == 9
     assert disc(5) == HEARING
     assert CONGESTED == 3
-    assert _trait({"afraid": 3}, "none", 5) == 5
     assert (published()["multiplier"], published()["group_size"]) == (1.6, 4)
     assert round(published()["contributions"][0] / published()["endowment"], 1) == 0.4
 

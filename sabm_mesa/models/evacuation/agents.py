@@ -156,14 +156,17 @@ class Crossing(InRoom):
         target: the exit it wants to leave by.
         previous: the cell it stood in one round ago; None in the first round.
         options: the free neighbouring cells and its own, in the order of their letters.
+        trace: the dynamic floor field by (x, y), for minds of theory that are declared
+            `informed`; else None.
     """
 
     target: str
     previous: Cell | None
     options: Sequence[Cell]
+    trace: Sequence[Sequence[float]] | None = None
 
     def placeholders(self, book: PromptBook) -> dict[str, object]:
-        """Placeholder → value.
+        """Placeholder → value; `trace` has none.
 
         Args:
             book: the prompts of the run.
@@ -256,7 +259,8 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
         self.random.shuffle(options)
         crossing = Crossing(
             model.room, model.round, model.n_rounds, model.condition, here,
-            self.target, previous, options, persona=self.persona,
+            self.target, previous, options,
+            model.trace.rows if "trace" in self.mind.informed else None, persona=self.persona,
         )  # fmt: skip
         step = await self.ask("act", CODES[len(options)], crossing)
         if not step.valid:

@@ -1,58 +1,76 @@
-"""The classical mind of the evacuation: distance against crowd, then the floor field."""
+"""The classical minds of the evacuation: exits by the time they take, steps by the floor field."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
+from functools import cache
+from math import exp, isfinite
+from types import MappingProxyType
+
+import numpy as np
 
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.messages import Message
 from sabm_mesa.minds.base import ClassicalMind
 from sabm_mesa.models.evacuation.agents import LETTERS, Crossing, Situation
 from sabm_mesa.models.evacuation.measures import recommended
+from sabm_mesa.models.evacuation.room import FRESH
 
-DELAY = 0.5
-"""Steps that one person in sight towards an exit costs (our choice)."""
-CROWD_WEIGHT = {"confident": 0.7, "afraid": 1.3}
-"""Factor on the crowd by the mental trait: afraid people shun crowds (our choice)."""
-DISTANCE_WEIGHT = {"strong": 0.8, "weak": 1.2}
-"""Factor on the distance by the physical trait: ways are long for weak people (our choice)."""
-HABIT = 1.0
-"""Steps by which another exit has to be better before the target is changed (our choice)."""
-TRUST = {"baseline": 0.5, "uncooperative": 0.05}
-"""Weight of the messages of others, by condition (our choice)."""
-PANIC_NEAR = {"confident": 6, "afraid": 3}
-"""Number of people in neighbouring cells that causes panic, by the mental trait (our choice)."""
+K_S, K_D = 2.0, 1.0
+"""Coupling to the static and to the dynamic floor field. The papers vary both over wide ranges and
+name no value for people; these are the defaults of a program of the model, Chraibi's
+``cellular_automata`` (calibrated by nobody to this room)."""
+FOLLOWS = {"confident": 0.0, "afraid": 1.0}
+"""Factor on the coupling to the dynamic field by the mental trait. Kirchner and Schadschneider 2002
+read a strong coupling as herding in panic; that afraid people follow others and confident ones do
+not is our reading of the trait."""
+PACE = {"strong": 1.0, "weak": 0.63}
+"""Cells a round by the physical trait: 0.78 m/s over 1.24 m/s, the mean walking speeds on flat
+terrain of passengers older than 50 (the mobility impaired among them) and of those up to 50 (IMO,
+MSC.1/Circ.1533, annex 3, tables 3.1 and 3.4). That the traits stand for these groups is our
+choice."""
 
 
-class DistanceAndCrowd(ClassicalMind):
-    """A person that weighs distance against crowd, and walks down the floor field.
+class FloorField(ClassicalMind):
+    """A person that leaves by the exit that takes the least time, and walks by the floor fields.
 
     It is `informed`: it knows the room with the steps to each exit around obstacles, of which the
-    prompts say only that there are some, and where it stands in it also when it talks and plans.
-    It remembers the crowds of the question on the exits, and its last choice.
+    prompts say only that there are some, where it stands in it also when it talks and plans, and
+    the trace that people leave where they walk. It remembers what it was told of the crowds.
 
-    The cost of an exit is its distance plus the delay by the people seen towards it, both in
-    steps and weighted by the person's physical and mental trait. The more people near it
-    speak for an exit, the less crowded it believes that exit to be, by its trust. It chooses
-    the exit of the least cost, and keeps its target unless another one is clearly better; exits
-    that cannot be reached come last. A step goes to the free cell of the lowest floor field;
-    among equals to the first in the random order of the options; it stays when none is lower.
+    The time to leave by an exit is that of the way, its steps over the person's pace, and that of
+    the queue, the people seen towards the exit over the number of its cells, for a cell lets out
+    one person a round. Words of others near it say where they want to leave by: when k of the N
+    people in view name an exit, each of them counts at the exit it has named, and the crowds that
+    are seen count for the other N − k. It chooses the exit of the least time. When it speaks it
+    names the exit that takes the least time by what it sees, and in the uncooperative condition
+    none. It says that it panics when its trait is afraid.
 
-    Source: Wang, Zhang, Shi, Yang & Hu 2015 (exits by distance and congestion, persons that
-    differ in mind and body; the weights are ours); Burstedde, Klauck, Schadschneider &
-    Zittartz 2001 (floor field).
+    A step goes to a free cell or nowhere, with probabilities in proportion to exp(k_s S + k_d D):
+    S is the static field of its exit (the steps to it, negative), D the dynamic one without its
+    own trace. A weak person walks in a part of the rounds only, and stays in the others.
+
+    Source: Ehtamo, Heliövaara, Korhonen & Hostikka 2010 (exits by the time of the way and of the
+    queue, as the best reply to the exits of others); Burstedde, Klauck, Schadschneider &
+    Zittartz 2001 and Kirchner & Schadschneider 2002 (floor fields). That others' exits are known by
+    their words, and that the queue is what is seen, is our own addition.
 
     Args:
         spec: the spec of the mind, as the data have it.
+        k_s: the coupling to the static field.
+        k_d: the coupling to the dynamic field.
     """
 
-    informed = ("room", "cell")
+    informed: tuple[str, ...] = ("room", "cell", "trace")
+    assumes = MappingProxyType(
+        {"guides": "a person that talks names the exit that is quickest for it"}
+    )
 
-    def __init__(self, spec: str) -> None:
+    def __init__(self, spec: str, k_s: float = K_S, k_d: float = K_D) -> None:
         super().__init__(spec)
+        self.k_s, self.k_d = k_s, k_d
         self._crowds: Sequence[float] = ()
-        self._target: str | None = None
+        self._in_view = 0
 
     async def answer(self, ask: Ask) -> object:
         """Speak, tell its feeling, judge the exits, choose one, or step.
@@ -62,81 +80,130 @@ class DistanceAndCrowd(ClassicalMind):
         """
         seen = ask.observation
         if isinstance(seen, Crossing):
-            return self.step(seen)
+            return LETTERS[self.step(seen, ask.rng)]
         assert isinstance(seen, Situation)
         if ask.name == "communicate" and seen.condition == "uncooperative":
             return ask.book.render("classical_says_nothing", {})
         if ask.name == "panic":
-            calm = seen.glance.near < _trait(PANIC_NEAR, seen.persona, 5)
-            return ask.book.render("classical_calm" if calm else "classical_panic", {})
-        if ask.name != "choose":
-            self._crowds = seen.glance.crowds
+            self._in_view = seen.glance.in_view
+            afraid = "afraid" in seen.persona.split("_")
+            return ask.book.render("classical_panic" if afraid else "classical_calm", {})
+        if ask.name == "choose":
+            times = self.times(seen, self._crowds, seen.heard, self._in_view)
         else:
-            self._target = seen.choices[-1] if seen.choices else None
-        # The words of others are in the prompts of the talk and of the choice alone.
-        costs = self.costs(
-            seen, self._crowds, () if ask.name == "evaluate" else seen.heard, self._target
-        )
+            self._crowds = seen.glance.crowds
+            times = self.times(seen, self._crowds)
         if ask.name == "evaluate":
             return " ".join(
                 ask.book.render(
-                    "classical_exit" if isfinite(cost) else "classical_exit_closed",
-                    {"exit": name, "cost": f"{cost:.0f}"},
+                    "classical_exit" if isfinite(time) else "classical_exit_closed",
+                    {"exit": name, "time": f"{time:.0f}"},
                 )
-                for name, cost in zip(seen.room.names, costs, strict=True)
+                for name, time in zip(seen.room.names, times, strict=True)
             )
-        best = seen.room.names[min(range(len(costs)), key=costs.__getitem__)]
+        best = seen.room.names[min(range(len(times)), key=times.__getitem__)]
         if ask.name == "communicate":
             return ask.book.render("classical_says", {"exit": best})
-        self._target = best
         return best
 
-    def costs(
+    def times(
         self,
         seen: Situation,
         crowds: Sequence[float],
         heard: Sequence[Message] = (),
-        target: str | None = None,
+        in_view: int = 0,
     ) -> list[float]:
-        """Return the cost of each exit, in steps; infinite when it cannot be reached.
+        """Return the rounds to leave by each exit; infinite when it cannot be reached.
 
         Args:
             seen: the observation of the person.
             crowds: people seen towards each exit.
             heard: the messages of others.
-            target: the exit it has chosen last.
+            in_view: people seen in all directions.
         """
-        near = _trait(DISTANCE_WEIGHT, seen.persona, 1.0)
-        crowd = DELAY * _trait(CROWD_WEIGHT, seen.persona, 1.0)
-        trust = TRUST.get(seen.condition, TRUST["baseline"])
-        room = seen.room
-        praised = [name for message in heard for name in recommended(message.text, room.names)]
+        room, pace = seen.room, _of_trait("pace", seen.persona)
+        said = dict.fromkeys(room.names, 0.0)
+        named = [names for each in heard if (names := recommended(each.text, room.names))]
+        for names in named:
+            for name in names:
+                said[name] += 1 / len(names)
+        others = 1 - len(named) / max(in_view, len(named), 1)
         steps = room.steps[:, *seen.cell].tolist()
-        costs = []
-        for name, way, people in zip(room.names, steps, crowds, strict=True):
-            share = praised.count(name) / len(praised) if praised else 0.0
-            cost = near * way + crowd * people * (1 - trust * share)
-            costs.append(cost - HABIT if name == target else cost)
-        return costs
+        return [
+            way / pace + (others * crowd + said[name]) / len(room.exit_cells[name])
+            for name, way, crowd in zip(room.names, steps, crowds, strict=True)
+        ]
 
-    def step(self, seen: Crossing) -> str:
-        """Return the letter of the option with the lowest floor field.
+    def step(self, seen: Crossing, rng: np.random.Generator) -> int:
+        """Return the place of a cell among the options.
 
         Args:
             seen: the observation before a step.
+            rng: the random stream of the person.
         """
+        options, cell = seen.options, seen.cell
+        stay = options.index(cell)
         field = seen.room.way_down[seen.target]
-        x, y = seen.cell
-        best, lowest = seen.options.index(seen.cell), field[x][y]
-        for i, (x, y) in enumerate(seen.options):
-            if field[x][y] < lowest:
-                best, lowest = i, field[x][y]
-        return LETTERS[best]
+        here = field[cell[0]][cell[1]]
+        # One draw for both: below the pace it walks, and where below it is uniform again.
+        draw = rng.random() / _of_trait("pace", seen.persona)
+        if draw >= 1 or not isfinite(here):
+            return stay
+        nearer = [here - field[x][y] for x, y in options]
+        return self.walk(seen, nearer, draw)
+
+    def walk(self, seen: Crossing, nearer: Sequence[float], draw: float) -> int:
+        """Return the place of the cell it steps to among the options, when it walks.
+
+        Args:
+            seen: the observation before a step.
+            nearer: by how much each option is nearer to the exit than the own cell, in steps.
+            draw: a random number from 0 to below 1.
+        """
+        options, cell, k_s = seen.options, seen.cell, self.k_s
+        k_d = self.k_d * _of_trait("follows", seen.persona)
+        if k_d:
+            assert seen.trace is not None
+            trace, previous = seen.trace, seen.previous
+            weights = [
+                exp(k_s * less + k_d * trace[x][y])
+                for less, (x, y) in zip(nearer, options, strict=True)
+            ]
+            if previous in options and previous != cell:
+                weights[options.index(previous)] *= exp(-k_d * FRESH)  # its own trace
+        else:
+            weights = [exp(k_s * less) for less in nearer]
+        draw *= sum(weights)
+        for i, weight in enumerate(weights):
+            draw -= weight
+            if draw < 0:
+                return i
+        return len(weights) - 1
 
 
-def _trait(weights: dict[str, float] | dict[str, int], persona: str, neutral: float) -> float:
-    """The weight of the trait that a persona has."""
-    for trait in persona.split("_"):
-        if trait in weights:
-            return weights[trait]
-    return neutral
+class NearestCell(FloorField):
+    """The same person, with steps to the free cell nearest to its exit by the static field.
+
+    It stays when none is nearer than its own; of equal ones it takes the first in the random order
+    of the options. That is the limit of the floor-field model for a large k_s and k_d = 0.
+
+    Source: as `FloorField`.
+
+    Args:
+        spec: the spec of the mind, as the data have it.
+    """
+
+    informed = ("room", "cell")
+
+    def walk(self, seen: Crossing, nearer: Sequence[float], draw: float) -> int:
+        """Return the place of the nearest cell."""
+        del draw
+        best = max(nearer)
+        return nearer.index(best) if best > 0 else seen.options.index(seen.cell)
+
+
+@cache
+def _of_trait(what: str, persona: str) -> float:
+    """The pace of a persona, or how it follows others, by its traits; 1 without the trait."""
+    factors = {"pace": PACE, "follows": FOLLOWS}[what]
+    return next((factors[trait] for trait in persona.split("_") if trait in factors), 1.0)

@@ -21,7 +21,8 @@ Round
        ``sequential``: by target exit in the order of the exits, nearest to it first (ties by id),
        each on the grid as earlier ones left it.
        ``simultaneous``: all choose on the same grid; of several people who want one cell a seeded
-       draw with equal chances lets one in, the others stay.
+       draw with equal chances lets one in, the others stay. With the probability ``friction`` (0
+       by default; Kirchner, Nishinari & Schadschneider 2003) it lets none in.
     5. Everybody on an exit cell has escaped and leaves the grid. The authors check this at
        the start of a round, which is the same, as nothing happens in between; so their round k is
        the row ``round`` = k − 1 here (k rounds of steps), and their 51st round, of which only the
@@ -36,8 +37,9 @@ Perception
 
 Parameters (source: Wu et al. 2024, table 3 and section 6)
     ``n_people`` 100; ``width``, ``height`` 33 cells; ``n_rounds`` 50;
-    ``communication``; ``movement``; ``obstacles``, ``exits`` (see `Room`); ``positions``: the
-    cells of the people at the start; ``condition``: ``baseline``, ``uncooperative``; ``personas``:
+    ``communication``; ``movement``; ``friction``; ``obstacles``, ``exits`` (see `Room`);
+    ``positions``: the cells of the people at the start; ``condition``: ``baseline``,
+    ``uncooperative``; ``personas``:
     ``traits`` (mind: confident or afraid × body: strong or weak, crossed evenly and spread in
     random order) or as everywhere; ``variant``: ``default``, ``paraphrased`` (the scenario alone),
     ``reworded_1`` to ``reworded_3`` (the questions, too), ``short``,
@@ -63,7 +65,7 @@ Deviations from the authors' program
     Its texts swap the two traits, and its perception and logs cost most of its time; neither is
     repeated here. The number of people in view is told beside that in the eight neighbouring
     cells. The step names all cells of the exit, not only the nearest. Classical persons know the
-    room, the way around obstacles and their own cell at all times (`DistanceAndCrowd.informed`).
+    room, the way around obstacles and their own cell at all times (`FloorField.informed`).
     The prompts are in our own words. As in the program the right exit has one cell and the others
     have three; the paper gives no widths. It is probably a slip, and it shapes figure 9. The order
     of steps is by exit, nearest first, and not by cell of an exit. Trampling is left out.
@@ -83,7 +85,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from annotated_types import Ge
+from annotated_types import Ge, Le
 
 from sabm_mesa.core.answers import Choice, Decision, Text
 from sabm_mesa.core.scheduler import Phase, action, communication, planning
@@ -103,7 +105,7 @@ from sabm_mesa.models.evacuation.agents import (
     Glance,
 )
 from sabm_mesa.models.evacuation.measures import ANNOUNCEMENT, CODES, WORDS, evenness, shares
-from sabm_mesa.models.evacuation.minds import DistanceAndCrowd
+from sabm_mesa.models.evacuation.minds import FloorField, NearestCell
 from sabm_mesa.models.evacuation.room import (
     Cell,
     Exits,
@@ -112,6 +114,7 @@ from sabm_mesa.models.evacuation.room import (
     Room,
     RoomGrid,
     Side,
+    Trace,
     disc,
     read_positions,
 )
@@ -175,12 +178,14 @@ class EmergencyEvacuation(SmartModel):
         height: cells from top to bottom, the wall included.
         communication: whether people talk.
         movement: whether people step one after another or all at the same time.
+        friction: the probability that nobody gets a cell that several people want at the same
+            time; it needs ``simultaneous`` movement.
         obstacles: False; True for the published layout; a list of cells; or a map in text.
         exits: name → list of cells; None for the published ones.
         positions: the cells of the people at the start; None for random free cells.
         condition: ``"baseline"`` or ``"uncooperative"``.
         personas: ``"traits"``, or see `SmartModel`.
-        minds: see `SmartModel`; the classical mind is ``classical``.
+        minds: see `SmartModel`; classical minds are ``classical`` and ``classical:nearest_cell``.
         variant: ``"default"``, ``"paraphrased"``, ``"reworded_1"`` to ``"reworded_3"``, ``"short"``
             or ``"no_diagonals"``.
         settings: the other parameters of `SmartModel`.
@@ -190,6 +195,7 @@ class EmergencyEvacuation(SmartModel):
         grid: Mesa's grid, with all people inside.
         people: all people, by id; `remaining`: all that have not escaped.
         planners: the people that talk and plan in this round.
+        trace: the dynamic floor field, which classical minds alone know.
 
     Raises:
         UsageError: for a parameter that cannot be used.
@@ -241,10 +247,13 @@ class EmergencyEvacuation(SmartModel):
     score = Score(
         "Rounds until out of the room", "n_people", "status", until=ESCAPED, lower_is_better=True
     )
-    changeable = frozenset({"communication", "movement"})
+    changeable = frozenset({"communication", "movement", "friction"})
     message_words = WORDS
     announcement = ANNOUNCEMENT
-    classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {"default": DistanceAndCrowd}
+    classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {
+        "default": FloorField,
+        "nearest_cell": NearestCell,
+    }
     grid: RoomGrid
 
     def __init__(
@@ -255,6 +264,7 @@ class EmergencyEvacuation(SmartModel):
         height: Side = 33,
         communication: bool = True,
         movement: Literal["sequential", "simultaneous"] = "sequential",
+        friction: Annotated[float, Ge(0), Le(1)] = 0.0,
         obstacles: Obstacles = False,
         exits: Exits | None = None,
         positions: Sequence[Sequence[int]] | None = None,
@@ -279,6 +289,15 @@ class EmergencyEvacuation(SmartModel):
         )  # fmt: skip
         self.width, self.height = self.room.width, self.room.height
         self.communication, self.movement = communication, movement
+        self.friction = friction
+        if friction and movement != "simultaneous":
+            raise ParameterError(
+                f"friction: {friction:g} needs movement = simultaneous: people who step one after "
+                "another never want the same cell.",
+                parameter="friction",
+            )
+        self.trace = Trace(self.room)
+        self._cells_left: list[Cell] = []
         self.exit_spec = Choice(self.room.names)
         self.evaluation_spec = Text(max_words=WORDS_AN_EXIT * len(self.room.names))
         self.grid = RoomGrid(self.room, self.random)
@@ -335,8 +354,12 @@ class EmergencyEvacuation(SmartModel):
         """Resolve conflicts, let people out of the exits, and take the measures."""
         for cell, wanting in sorted(self._wishes.items()):
             lucky = self.rng.integers(len(wanting)) if len(wanting) > 1 else 0
+            if self.friction and len(wanting) > 1 and self.rng.random() < self.friction:
+                continue
             self._put(wanting[lucky], cell)
         self._wishes.clear()
+        self.trace.end_round(self._cells_left)
+        self._cells_left.clear()
         for person in self.remaining:
             if (exit_ := self.room.exit_at.get(person.pos)) is not None:
                 person.status, person.exit = ESCAPED, exit_
@@ -393,6 +416,8 @@ class EmergencyEvacuation(SmartModel):
         return [free[i] for i in self.rng.choice(len(free), n, replace=False)]
 
     def _put(self, person: Evacuee, cell: Cell) -> None:
+        if person.x is not None:
+            self._cells_left.append(person.pos)
         self.grid.place_agent(person, cell)
         person.x, person.y = cell
 

@@ -208,6 +208,61 @@ def standard_exits(width: int, height: int) -> dict[str, tuple[Cell, ...]]:
     }
 
 
+# The dynamic floor field.
+
+DECAY, DIFFUSION = 0.3, 0.1
+"""The parts of a trace that vanish and that spread in a round: the defaults of Chraibi's program
+``cellular_automata``; the papers vary both."""
+FRESH = (1 - DECAY) * (1 - DIFFUSION)
+"""The part of the trace of one step that is still in the cell one round later."""
+
+
+class Trace:
+    """The dynamic floor field: a trace that everybody leaves behind, which spreads and vanishes.
+
+    A step adds 1 to the cell that is left. At the end of a round a part of each trace vanishes,
+    and a part of the rest goes to the free cells up, down, left and right in equal shares: the mean
+    of the particles of the source, which vanish and move at random.
+
+    Source: Burstedde, Klauck, Schadschneider & Zittartz 2001; Kirchner & Schadschneider 2002.
+
+    Args:
+        room: the room.
+
+    Attributes:
+        field: the field by (x, y).
+        rows: the same as plain rows, for fast reads of single cells.
+    """
+
+    def __init__(self, room: Room) -> None:
+        self._free = ~room.solid
+        self.field: Floats = np.zeros((room.height, room.width))
+        self.rows: list[list[float]] = self.field.tolist()
+        self._ways = self._from_around(self._free.astype(np.float64))
+
+    def end_round(self, left: Sequence[Cell]) -> None:
+        """Add the steps of a round; then let the field vanish and spread.
+
+        Args:
+            left: the cells that were left.
+        """
+        for x, y in left:
+            self.field[x, y] += 1.0
+        parts: Floats = DIFFUSION * self.field / np.maximum(self._ways, 1)
+        after = self.field - parts * self._ways + self._from_around(parts)
+        self.field = (1 - DECAY) * np.where(self._free, after, 0.0)
+        self.rows = self.field.tolist()
+
+    def _from_around(self, values: Floats) -> Floats:
+        """The sum over the four cells beside each cell."""
+        total = np.zeros_like(values)
+        total[1:] += values[:-1]
+        total[:-1] += values[1:]
+        total[:, 1:] += values[:, :-1]
+        total[:, :-1] += values[:, 1:]
+        return total
+
+
 # Sight.
 
 

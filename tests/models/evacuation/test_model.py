@@ -5,6 +5,7 @@ import hashlib
 import math
 from random import Random
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -113,6 +114,42 @@ def test_simultaneous_steps_draw_for_a_cell() -> None:
         assert len(moved) == 1
         winners.add(moved[0])
     assert winners == {1, 2}
+
+
+def test_friction_keeps_all_out_of_a_cell_that_several_want() -> None:
+    """With friction 0.5 about half of the conflicts let nobody in; others walk freely."""
+    ways = {1: [(2, 1)], 2: [(2, 1)], 3: [(1, 2)]}
+    blocked = {0.0: 0, 0.5: 0, 1.0: 0}
+    for friction in blocked:
+        for seed in range(16):
+            model = EmergencyEvacuation(
+                n_people=3, positions=[(1, 1), (3, 1), (2, 3)], minds=ScriptedMind(walkers(ways)),
+                width=5, height=5, exits=LEFT, communication=False, movement="simultaneous",
+                friction=friction, rng=seed,
+            )  # fmt: skip
+            model.step()
+            found = paths(model)
+            assert found[3] == [(1, 2)]
+            blocked[friction] += found[1] != [(2, 1)] and found[2] != [(2, 1)]
+
+    assert (blocked[0.0], blocked[1.0]) == (0, 16)
+    assert 2 < blocked[0.5] < 14
+
+
+def test_the_trace_of_a_step_spreads_and_vanishes() -> None:
+    """Of 1 in the cell that was left 0.7 stay; a tenth of that goes to the free cells around."""
+    model = tiny(walkers({1: [(2, 2)]}), [(2, 1)])
+    model.step()
+    free = 4  # (1, 1), (3, 1), (2, 2), and the exit (2, 0)
+    after = np.zeros((5, 5))
+    after[2, 1] = 0.7 * 0.9
+    for cell in ((1, 1), (3, 1), (2, 2), (2, 0)):
+        after[cell] = 0.7 * 0.1 / free
+
+    assert model.trace.field == pytest.approx(after)
+    model.step()
+    assert model.trace.field.sum() == pytest.approx(0.7**2)
+    assert model.trace.rows == model.trace.field.tolist()
 
 
 def test_simultaneous_steps_see_one_grid() -> None:
@@ -399,6 +436,8 @@ def test_asking_within_reach_is_asking_one_by_one(world) -> None:
         ({"n_people": 0}, ParameterError, "n_people has to be"),
         ({"n_rounds": 0}, ParameterError, "n_rounds has to be"),
         ({"movement": "flying"}, UnknownName, "sequential, simultaneous"),
+        ({"friction": 0.5}, ParameterError, "needs movement = simultaneous"),
+        ({"friction": 2}, ParameterError, "friction has to be"),
         ({"communication": "no"}, ParameterError, "communication has to be true or false"),
         ({"exits": {"hole": [[5, 5]]}}, ParameterError, "not on the wall"),
         ({"condition": "cooperative"}, UnknownName, "baseline, uncooperative"),

@@ -186,7 +186,10 @@ def test_no_run_is_faster(model: EmergencyEvacuation) -> None:
 
 @given(st.integers(0, 1000))
 def test_a_person_alone_meets_the_bound(seed: int) -> None:
-    model = EmergencyEvacuation(n_people=1, width=9, height=7, communication=False, rng=seed)
+    model = EmergencyEvacuation(
+        n_people=1, width=9, height=7, communication=False, personas="none",
+        minds="classical:nearest_cell", rng=seed,
+    )  # fmt: skip
     steps = steps_of(model)
     model.run_model()
 
