@@ -23,11 +23,14 @@ from sabm_mesa.core.prompts import parse
 from sabm_mesa.core.toml_io import expand_home, read_toml
 from sabm_mesa.errors import ParameterError, PromptError, UnknownName, about
 from sabm_mesa.models.games.formulas import check_names, evaluate, read_formula, with_numbers
+from sabm_mesa.models.games.novel import novel_game
 from sabm_mesa.models.games.theory import Course
 
 Floats = npt.NDArray[np.float64]
 Choices = tuple[float, ...]
 """The choices so far, in the order of the moves: values of options, or amounts."""
+NOVEL = "novel:"
+"""Begins the name of a game with drawn payoffs."""
 LIBRARY = Path(__file__).with_name("library")
 MOST_PLAYERS, MOST_OPTIONS, MOST_OUTCOMES = 8, 1001, 100_000
 """Limits of a file; the last one is of combinations of choices."""
@@ -434,7 +437,8 @@ def load_game(given: str | Mapping[str, Any]) -> Rules:
     """The rules of a game.
 
     Args:
-        given: the name of a game of the package, a TOML file, or what such a file holds.
+        given: the name of a game of the package, a TOML file, ``novel:CLASS:SEED``, or what a
+            file holds.
 
     Raises:
         ParameterError: for a file that cannot be used: the message says where.
@@ -444,12 +448,14 @@ def load_game(given: str | Mapping[str, Any]) -> Rules:
         return _Reading(given, "the game").rules()
     if not isinstance(given, str):
         raise ParameterError(f"a game is a name, a TOML file or a table, not {given!r}.")
+    if given.startswith(NOVEL):
+        return _Reading(novel_game(given.removeprefix(NOVEL)), given).rules()
     if given in library():
         path = LIBRARY / f"{given}.toml"
     elif given.endswith(".toml"):
         path = expand_home(given)
     else:
-        raise UnknownName("game", given, library(), "FILE.toml takes one of your own.")
+        raise UnknownName("game", given, library(), "Or FILE.toml, or novel:CLASS:SEED.")
     return _Reading(read_toml(path, "game", ParameterError), path.name).rules()
 
 

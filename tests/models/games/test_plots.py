@@ -4,6 +4,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from sabm_mesa import FiniteGame
+from sabm_mesa.models.games.page import PAGE
 from sabm_mesa.models.games.plots import figures
 
 
@@ -42,3 +43,20 @@ def test_runs_without_a_game_that_counts_are_drawn() -> None:
     found = drawn(minds="fixed:nothing of that kind", n_rounds=2, max_attempts=1)
 
     assert found["payoffs"].axes[0].texts
+
+
+@pytest.mark.parametrize(
+    ("game", "caption", "cells"),
+    [
+        ("chicken", "Nash equilibria: hawk, dove; dove, hawk.", ["hawk", "-1, -1", "4, 0"]),
+        ("eleven_twenty", "Nash equilibria", ["15 25 % / 16 25 % / 17 20 %"]),
+        ("centipede", "subgame-perfect courses", ["take", "40, 10"]),
+        ("first_price_auction", "Nash equilibria", ["mean bid 33.33 (risk-neutral)", "8.333"]),
+    ],
+)
+def test_the_page_has_a_table_of_the_theory(game: str, caption: str, cells: list[str]) -> None:
+    model = FiniteGame(game=game, rng=1)
+    said, table = PAGE.table(model, model.model_frame())
+
+    assert caption in said
+    assert all(cell in str(each) for cell, each in zip(cells, table.iloc[0], strict=False))

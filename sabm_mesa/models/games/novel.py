@@ -1,0 +1,155 @@
+"""New games of a named class: their payoffs are drawn, so that they stand in no text.
+
+A class is an order of payoffs, or a property of the equilibria; a seed gives one game of it. All
+payoffs of a game differ, and lie far from those of textbooks. Disguises (`FiniteGame`) change what
+a known game looks like; here the game itself is new.
+
+Source:
+    Rapoport and Guyer 1966, "A Taxonomy of 2 x 2 Games", General Systems 11, 203-214: classes of
+    games of two by the order of their payoffs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sabm_mesa.errors import ParameterError, UnknownName
+from sabm_mesa.models.games.theory import dominated_options, mixed_equilibria, pure_equilibria
+
+Ints = npt.NDArray[np.int64]
+LOWEST, HIGHEST = 101, 997
+"""The smallest and the largest payoff that is drawn."""
+MOST_DRAWS = 10_000
+LEAST_STEPS = 3
+"""Steps in which dominated options are taken away, at least."""
+
+
+def novel_game(given: str) -> dict[str, Any]:
+    """The table of a new game, as a file would hold it.
+
+    Args:
+        given: ``CLASS:SEED``.
+
+    Raises:
+        UnknownName: for a class that is not known.
+        ParameterError: for a seed that is no whole number of 0 or more.
+    """
+    name, _, seed = given.partition(":")
+    if name not in CLASSES:
+        raise UnknownName("class of new games", name, CLASSES, "Use novel:CLASS:SEED.")
+    if not (seed.isascii() and seed.isdecimal()) or len(seed) > 18:
+        raise ParameterError(
+            f"a new game is novel:CLASS:SEED with a whole number as its seed, such as "
+            f"novel:{name}:1, not novel:{given}."
+        )
+    make, options = CLASSES[name]
+    payoffs = make(np.random.default_rng([int(seed), *name.encode()]))
+    return {
+        "title": f"New {name.replace('_', ' ')} (seed {seed})",
+        "source": "Drawn: no publication has it",
+        "options": list(options),
+        "payoffs": payoffs.tolist(),
+        "rounds": 10,
+    }
+
+
+def _four(rng: np.random.Generator) -> list[int]:
+    """Four different payoffs, the largest first."""
+    return sorted(map(int, rng.choice(np.arange(LOWEST, HIGHEST + 1), 4, replace=False)))[::-1]
+
+
+def _symmetric(reward: int, sucker: int, temptation: int, punishment: int) -> Ints:
+    """A symmetric game by the payoffs of player 1 for (1, 1), (1, 2), (2, 1) and (2, 2)."""
+    own = np.array([[reward, sucker], [temptation, punishment]])
+    return np.stack([own, own.T], axis=-1)
+
+
+def _dilemma(rng: np.random.Generator) -> Ints:
+    while True:
+        temptation, reward, punishment, sucker = _four(rng)
+        if 2 * reward > temptation + sucker:  # taking turns does not pay
+            return _symmetric(reward, sucker, temptation, punishment)
+
+
+def _stag_hunt(rng: np.random.Generator) -> Ints:
+    reward, temptation, punishment, sucker = _four(rng)
+    return _symmetric(reward, sucker, temptation, punishment)
+
+
+def _chicken(rng: np.random.Generator) -> Ints:
+    temptation, reward, sucker, punishment = _four(rng)
+    return _symmetric(reward, sucker, temptation, punishment)
+
+
+def _battle(rng: np.random.Generator) -> Ints:
+    best, second, *low = _four(rng)
+    own = np.array([[best, low[0]], [low[1], second]])
+    other = np.array([[second, low[0]], [low[1], best]])
+    return np.stack([own, other], axis=-1)
+
+
+def _matching(rng: np.random.Generator) -> Ints:
+    """Player 1 wants to match and player 2 does not: the only equilibrium draws lots."""
+    one, two = _four(rng), _four(rng)
+    first = np.array([[one[0], one[2]], [one[3], one[1]]])
+    second = np.array([[two[2], two[0]], [two[1], two[3]]])
+    return np.stack([first, second], axis=-1)
+
+
+def _drawn_until(rng: np.random.Generator, fits: Callable[[Ints], bool]) -> Ints:
+    """A game of two with three options each, drawn until it fits."""
+    for _ in range(MOST_DRAWS):
+        payoffs = rng.choice(np.arange(LOWEST, HIGHEST + 1), (3, 3, 2), replace=False)
+        if fits(payoffs):
+            return payoffs
+    raise ParameterError("no game of this class was drawn: take another seed.")
+
+
+def _dominance(rng: np.random.Generator) -> Ints:
+    return _drawn_until(rng, is_dominance_solvable)
+
+
+def _lots(rng: np.random.Generator) -> Ints:
+    """The only equilibrium draws lots between all options."""
+
+    def fits(payoffs: Ints) -> bool:
+        if pure_equilibria(payoffs.astype(float)):
+            return False
+        found = mixed_equilibria(payoffs.astype(float))
+        return len(found) == 1 and all(min(strategy) > 0.05 for strategy in found[0])
+
+    return _drawn_until(rng, fits)
+
+
+def is_dominance_solvable(payoffs: npt.NDArray[Any]) -> bool:
+    """Whether one outcome is left when dominated options are taken away again and again.
+
+    It has to take at least three steps, so that nobody sees it at once.
+
+    Args:
+        payoffs: the game, of two players.
+    """
+    left, steps = payoffs.astype(float), 0
+    while max(left.shape[:2]) > 1:
+        gone = [dominated_options(left, player) for player in (0, 1)]
+        if not any(gone):
+            return False
+        player = 0 if gone[0] else 1
+        left, steps = np.delete(left, gone[player], axis=player), steps + 1
+    return steps >= LEAST_STEPS
+
+
+CLASSES: dict[str, tuple[Callable[[np.random.Generator], Ints], tuple[str, ...]]] = {
+    "dilemma": (_dilemma, ("cooperate", "defect")),
+    "stag_hunt": (_stag_hunt, ("stag", "hare")),
+    "chicken": (_chicken, ("dove", "hawk")),
+    "battle": (_battle, ("first_place", "second_place")),
+    "matching": (_matching, ("heads", "tails")),
+    "dominance": (_dominance, ("one", "two", "three")),
+    "lots": (_lots, ("one", "two", "three")),
+}
+"""Class → how a game of it is drawn, and the names of its options."""
