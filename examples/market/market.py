@@ -7,7 +7,7 @@ A loaf gives 1 of strength, a day takes 2. At strength 0 an eater leaves; above 
 which gets half of its strength and coins. Loaves that are left spoil. An unreadable answer leaves
 the price as it is, or buys nothing.
 
-Measures. ``price`` (mean), ``sold`` (loaves of the day) and ``eaters``.
+Measures. ``mean_price``, ``bread_sold`` (loaves of the day) and ``eaters``.
 
 Classical minds. Growers raise their price by a tenth when they sold out and lower it by a tenth
 when they did not (tatonnement, Walras 1874); eaters buy at the lowest price.
@@ -112,7 +112,7 @@ class Market(SmartModel):
     source = "Walras 1874"
     prompt_file = Path(__file__).with_name("market.toml")
     phases = (Phase("offer", who=Grower), Phase("shop", who=Eater, order="shuffled"))
-    model_columns: ClassVar = {"price": "price", "sold": "sold", "eaters": "eaters"}
+    model_columns: ClassVar = {"mean_price": "price", "bread_sold": "sold", "eaters": "eaters"}
     score = Score("Coins earned in a run", "n_growers", column="earned", of="Grower")
 
     def __init__(

@@ -85,6 +85,8 @@ def _described(subject: Subject) -> dict[str, Any]:
     changes = {} if subject.runs else own
     in_use = {agent.persona for agent in subject.model.population} if subject.runs else None
     hashes, odd = book.hashes(), odd_of(subject)
+    of_classes = map(subject.model.classical_of, subject.model.agent_classes())
+    classical = dict.fromkeys(name for each in of_classes for name in each)
     return {
         "name": model.scenario_name,
         "title": model.title,
@@ -100,9 +102,7 @@ def _described(subject: Subject) -> dict[str, Any]:
         "conditions": {c: changes.get("conditions", {}).get(c, {}) for c in book.conditions},
         "variants": {v: changes.get("variants", {}).get(v, {}) for v in book.variants},
         "personas": book.personas,
-        "minds": [
-            "classical" if m == "default" else f"classical:{m}" for m in model.classical_minds
-        ],
+        "minds": ["classical" if m == "default" else f"classical:{m}" for m in classical],
         "model_columns": list(subject.model.model_frame().columns),
         "agent_columns": list(subject.model.agent_frame().columns),
         "prompts": {

@@ -38,7 +38,7 @@ from sabm_mesa.describe.docstrings import (
 )
 from sabm_mesa.describe.subject import NOT_GIVEN, Subject
 from sabm_mesa.describe.texts import CONCEPTS, filled, in_figures, read_texts
-from sabm_mesa.minds.base import assumptions_of, rule_of
+from sabm_mesa.minds.base import Mind, assumptions_of, rule_of
 from sabm_mesa.minds.specs import by_spec
 from sabm_mesa.models.base import COLUMNS_OF_ASKS, SmartModel
 from sabm_mesa.recording.statistics import in_words
@@ -113,6 +113,7 @@ _COLUMNS = {
     "run": "number of the run.",
     "round": "the round, from 0.",
     "agent": "number of the agent.",
+    "class": "class of the agent; a column that only other classes have is empty.",
     "cost_usd": "dollars; NaN as soon as one answer came from a model without a known price.",
 }
 _MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")
@@ -190,7 +191,7 @@ class _Writing:
         self.columns: Mapping[str, str] = found.get("columns", {})
         self.texts = {k: v for k, v in found.items() if isinstance(v, str)}
         self.sheet = sheet_sections(spec_sheet(subject.scenario))
-        self.agents = list(dict.fromkeys(type(agent) for agent in self.model.population))
+        self.agents = self.model.agent_classes()
         self.missing: list[str] = []
 
     def odd(self) -> Odd:
@@ -255,7 +256,7 @@ class _Writing:
         said = [f"Phase `{phase.name}`: {_continued(does)}" if does else f"Phase `{phase.name}`."]
         if phase.when is not None and (when := _rule(phase.when)):
             said.append(f"It takes place if {when.removeprefix('whether ')}")
-        if phase.who is not None and (who := _rule(phase.who)):
+        if who := self._participants(phase):
             said.append(f"Participants: {who}")
         order = _rule(phase.order) if callable(phase.order) else _ORDERS[phase.order]
         said.append(f"Order: {order or 'of its own.'}")
@@ -272,6 +273,17 @@ class _Writing:
         if phase.reach is not None:
             said.append(_REACH)
         return " ".join(said)
+
+    def _participants(self, phase: Phase) -> str:
+        """The participants of a phase, where these are not all agents."""
+        if phase.who is not None and not isinstance(phase.who, type):
+            return _rule(phase.who)
+        kinds = [each for each in self.agents if hasattr(each, phase.name)]
+        if isinstance(phase.who, type):
+            kinds = [each for each in self.agents if issubclass(each, phase.who)]
+        if len(kinds) == len(self.agents):
+            return ""
+        return f"the agents of {' and '.join(f'`{each.__name__}`' for each in kinds)}."
 
     def _concepts(self) -> Iterator[Section]:
         own = self._of_sheet("Design concepts")
@@ -298,15 +310,19 @@ class _Writing:
             "All minds decide on the same typed observation: the prompt of a language model is "
             "rendered from it, a classical mind reads it, a person's page shows it. It holds:"
         )
+        shown = set()
         for agent in self.agents:
             for cls in _observations_of(agent):
+                if cls in shown:
+                    continue
+                shown.add(cls)
                 known, shared = attributes(cls, Observation), attributes(Observation)
                 unused = {"memory"} if agent.memory is None else set()
                 known = {n: text for n, text in shared.items() if n not in unused} | known
                 yield f"`{cls.__name__}`"
                 others = (each.name for each in fields(cls) if each.name not in unused)
                 yield known | {name: "" for name in others if name not in known}
-        informed = dict(_informed(self.subject.scenario))
+        informed = dict(_informed(self.model))
         if informed:
             yield (
                 "The prompts tell all that a mind reads of it, but for what these minds of theory "
@@ -389,13 +405,15 @@ def _columns(model: SmartModel, told: Mapping[str, str]) -> Iterator[Block]:
 
     asks = attributes(Usage)
     of_agents: dict[str, str] = {}
-    for cls in {type(agent): None for agent in model.population}:
+    of_classes: dict[str, str] = {}
+    for cls in model.agent_classes():
         of_agents |= attributes(cls)
+        of_classes |= model.columns_of(cls)
     yield "Columns of the model data, one row a round and run:"
     own = {**dict(model.columns()), **{name: name for name in COLUMNS_OF_ASKS}}
     yield table(model.model_frame().columns, own, attributes(type(model)) | asks)
     yield "Columns of the agent data, one row an agent, round and run:"
-    own = {**model.agent_columns, **{name: name for name in ("mind", *Failures._fields)}}
+    own = {**of_classes, **{name: name for name in ("mind", *Failures._fields)}}
     yield table(model.agent_frame().columns, own, asks | of_agents)
 
 
@@ -426,7 +444,7 @@ def _minds(subject: Subject) -> list[Block]:
     The classical minds that are not in use are described for a scenario, and not for runs.
     """
     used = dict.fromkeys(spec for population in subject.minds for spec in population)
-    classical = dict(_classical_minds(subject.scenario))
+    classical = _classical_minds(subject.model)
     rules = {}
     for spec in used:
         kind, _, rest = spec.partition(":")
@@ -470,10 +488,25 @@ def _sampled(text: str, subject: Subject) -> str:
     return text.format(sampling=sampling, answer_format=given.get("answer_format"))
 
 
-def _classical_minds(scenario: type[SmartModel]) -> Iterator[tuple[str, str]]:
+def _classical_minds(model: SmartModel) -> dict[str, str]:
+    """Spec → rule, for each class of agents where these have different ones."""
+    by_class = {
+        each.__name__: dict(_rules(model.classical_of(each))) for each in model.agent_classes()
+    }
+    found: dict[str, str] = {}
+    for spec in dict.fromkeys(spec for rules in by_class.values() for spec in rules):
+        rules = {name: known[spec] for name, known in by_class.items() if spec in known}
+        if len(rules) == len(by_class) and len(set(rules.values())) == 1:
+            found[spec] = next(iter(rules.values()))
+        else:
+            found[spec] = " ".join(f"`{name}`: {rule}" for name, rule in rules.items())
+    return found
+
+
+def _rules(classical: Mapping[str, Callable[[str], Mind]]) -> Iterator[tuple[str, str]]:
     """Spec → rule; a mind that has two names is described under the first."""
     known: dict[Any, str] = {}
-    for name, maker in scenario.classical_minds.items():
+    for name, maker in classical.items():
         spec = "classical" if name == "default" else f"classical:{name}"
         if maker in known:
             yield spec, f"The same as `{known[maker]}`."
@@ -485,9 +518,10 @@ def _classical_minds(scenario: type[SmartModel]) -> Iterator[tuple[str, str]]:
         yield spec, f"{description(cls)}{given}{built_in}"
 
 
-def _informed(scenario: type[SmartModel]) -> Iterator[tuple[str, str]]:
+def _informed(model: SmartModel) -> Iterator[tuple[str, str]]:
     """Spec → the fields that the mind reads although the prompts do not tell them."""
-    for name, maker in scenario.classical_minds.items():
+    of_classes = map(model.classical_of, model.agent_classes())
+    for name, maker in {pair: None for each in of_classes for pair in each.items()}:
         fields_known = getattr(rule_of(maker), "informed", ())
         if fields_known:
             spec = "classical" if name == "default" else f"classical:{name}"

@@ -276,7 +276,7 @@ class SmartModel(mesa.Model):
         self._shares: dict[type[SmartAgent], tuple[Shares, Shares]] = {}
         self._makers: dict[tuple[type[SmartAgent], Any], MindMaker] = {}
         self._named: dict[SmartAgent, MindSpec] = {}
-        self._begun, self._scope = False, engine.Scope()
+        self._begun, self._n_first, self._scope = False, 0, engine.Scope()
         self.spoken, self._stage, self.current_turn = Conversation(), 0, 0
         self.datacollector = RoundCollector(self.columns(), self.agent_columns)
         self._made = {name: vars(self).get(name) for name in (*_ITS_OWN, *vars(self))}
@@ -581,7 +581,7 @@ class SmartModel(mesa.Model):
         except SabmError:
             self.running = False
             raise
-        self._begun = True
+        self._begun, self._n_first = True, len(self.population)
         self._apply_due_forks()
 
     def check_made(self) -> None:
@@ -727,8 +727,9 @@ class SmartModel(mesa.Model):
         return spent
 
     def minds_in_use(self) -> dict[str, int]:
-        """Mind spec → number of agents."""
-        return dict(Counter(agent.mind.spec for agent in self.population))
+        """Mind spec → number of the agents that the run began with."""
+        first = self.population[: self._n_first] if self._begun else self.population
+        return dict(Counter(agent.mind.spec for agent in first))
 
     def mind_versions(self) -> dict[str, str]:
         """Spec → SHA-256 of the file, of the minds that come from files."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -179,7 +179,7 @@ def _real(value: Any) -> bool:
 def _options(scenario: type[SmartModel]) -> dict[str, tuple[str, ...]]:
     book = PromptBook(scenario.prompt_file)
     default = parameters_of(scenario)["personas"].default
-    minds = ("classical" if m == "default" else f"classical:{m}" for m in scenario.classical_minds)
+    minds = ("classical" if m == "default" else f"classical:{m}" for m in _classical(scenario))
     personas = dict.fromkeys([str(default), NO_PERSONA, *book.personas])
     return {
         "minds": (*minds, "llm:gpt-4o-mini"),
@@ -187,6 +187,15 @@ def _options(scenario: type[SmartModel]) -> dict[str, tuple[str, ...]]:
         "variant": book.variants,
         "personas": tuple(personas),
     }
+
+
+def _classical(scenario: type[SmartModel]) -> Iterable[str]:
+    """The names of the classical minds of a scenario, or of its classes of agents."""
+    if scenario.classical_minds:
+        return scenario.classical_minds
+    model = scenario(minds="fixed:0", recording=False)
+    of_classes = map(model.classical_of, model.agent_classes())
+    return dict.fromkeys(name for each in of_classes for name in each)
 
 
 @solara.component
