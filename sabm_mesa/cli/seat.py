@@ -11,7 +11,7 @@ from sabm_mesa.core.answers import InvalidAnswer, Text
 from sabm_mesa.errors import MindSpecError, RunError
 from sabm_mesa.minds.human import HUMAN, Input, Question, Seat, inputs_of, text_from
 from sabm_mesa.models import registry
-from sabm_mesa.runs.game import Game, check_seats, with_others
+from sabm_mesa.runs.game import LEFT, Game, check_seats, with_others
 
 HOLDER = "terminal"
 
@@ -135,7 +135,7 @@ def converse(game: Game, seat: Seat, say: Say, listen: Listen) -> None:
         say: shows a text.
         listen: shows a prompt and returns the line that is typed.
     """
-    version, told, scenario = -1, 0, ""
+    version, told, scenario, left = -1, 0, "", False
     while True:
         version = seat.wait(version)
         for turn in seat.turns[told:]:
@@ -150,6 +150,9 @@ def converse(game: Game, seat: Seat, say: Say, listen: Listen) -> None:
                 scenario = system
             say(plain(asked))
             _answer(seat, question, say, listen)
+        elif game.status == "playing" and not left and game.has_left(seat):
+            say(f"\n{LEFT}")
+            left = True
         elif game.status == "over":
             return
 

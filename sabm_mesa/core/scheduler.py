@@ -189,7 +189,7 @@ async def run_phase(model: Phased, phase: Phase) -> int:
     """
     if phase.when is not None and not phase.when(model):
         return 0
-    agents = _taking_part(model, phase)
+    agents = taking_part(model, phase)
     part = _Part(model, phase, agents)
     if phase.order == SIMULTANEOUS:
         return await _simultaneous(agents, part)
@@ -264,7 +264,13 @@ class _Part:
         return attempts
 
 
-def _taking_part(model: Phased, phase: Phase) -> list[Deciding]:
+def taking_part(model: Phased, phase: Phase) -> list[Deciding]:
+    """The agents that take part in a phase as things are now.
+
+    Args:
+        model: the model.
+        phase: the phase.
+    """
     agents: Iterable[Any] = model.agents
     if phase.who is None:
         # Plain agents of Mesa have no mind, and no method `begin`.

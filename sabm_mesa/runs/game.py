@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 MOST_GAMES = 32
 """Games that are kept at once: the oldest that is over, or else was never started, makes room."""
+LEFT = "Your part in it is over, and the game goes on."
+"""The line for a person whose agent has left the model."""
 Status = Literal["open", "playing", "over"]
 _log = logging.getLogger(__name__)
 
@@ -145,6 +147,14 @@ class Game:
         own = frame[frame["agent"] == seat.agent]
         agent = self.model.agent_of_id(seat.agent)
         return own[["round", *self.model.columns_of(type(agent))]]
+
+    def has_left(self, seat: Seat) -> bool:
+        """Whether the agent of a seat has left the model, so that nothing is asked there any more.
+
+        Args:
+            seat: the seat.
+        """
+        return self.model.agent_of_id(seat.agent) not in self.model.agents
 
     def _play(self) -> None:
         problem = ""

@@ -38,7 +38,8 @@ FURTHER = {"variant", *SAMPLING}
 SLIDER_MAX = 100
 _HELP = {
     "minds": "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL; "
-    "several with their numbers: llm:a=5,classical=19",
+    "several with their numbers: llm:a=5,classical=19; of classes of agents: CLASS/llm:a; "
+    "CLASS/fixed:1",
     "personas": 'one for all, or how many have each: {"agreeable": 6, "none": 18}',
     "rng": "a number; drawn when empty",
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.errors import SabmError
 from sabm_mesa.llm.prices import IN_A_FILE
+from sabm_mesa.minds.specs import describe_given, is_by_class, named_in
 from sabm_mesa.models.declarations import load_page
 
 if TYPE_CHECKING:
@@ -130,7 +131,10 @@ def name_of(model: SmartModel, agent: int | str) -> str:
     names = names_in(model)
     if 0 < agent <= len(names):
         return names[agent - 1]
-    return f"{noun_of(model).capitalize()} {agent}"
+    try:
+        return f"{model.agent_of_id(agent).class_name} {agent}"
+    except KeyError:
+        return f"{noun_of(model).capitalize()} {agent}"
 
 
 def names_in(model: SmartModel) -> Sequence[str]:
@@ -141,7 +145,8 @@ def names_in(model: SmartModel) -> Sequence[str]:
 
 def noun_of(model: SmartModel) -> str:
     """Return the noun for the agents of a model, such as ``"player"``."""
-    return type(model.population[0]).__name__.lower() if model.population else "agent"
+    known = model.agent_classes()
+    return known[0].__name__.lower() if len(known) == 1 else "agent"
 
 
 def who_decides(model: SmartModel) -> tuple[str, str]:
@@ -157,16 +162,20 @@ def who_decides(model: SmartModel) -> tuple[str, str]:
     return _sentence(model.minds_in_use(), noun_of(model), paid)
 
 
-def who_would_decide(minds: str | Mapping[str, int], noun: str) -> tuple[str, str]:
+def who_would_decide(minds: str | Mapping[str, Any], noun: str) -> tuple[str, str]:
     """The minds that would decide in a model that is still to be made.
 
     Args:
-        minds: one for all, or a mapping → count.
+        minds: the minds of a run by their specs.
         noun: the noun for an agent.
 
     Returns:
         As `who_decides`.
     """
+    if is_by_class(minds):
+        sentence = f"Minds decide by class of {noun}: {describe_given(minds)}"
+        paid = any(spec.startswith("llm:") for spec in named_in(minds))
+        return (f"{sentence}: answers may cost money.", PAID) if paid else (f"{sentence}.", FREE)
     counts = {minds: 0} if isinstance(minds, str) else dict(minds)
     counts = {spec: n if type(n) is int else 0 for spec, n in counts.items()}  # JSON may say else
     return _sentence(counts, noun, any(spec.startswith("llm:") for spec in counts))

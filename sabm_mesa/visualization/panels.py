@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import solara
 
-from sabm_mesa.core.scheduler import SIMULTANEOUS
+from sabm_mesa.core.scheduler import SIMULTANEOUS, taking_part
 from sabm_mesa.visualization.game_view import GameView
 from sabm_mesa.visualization.html import html, inside, picture, problem
 from sabm_mesa.visualization.labels import (
@@ -173,11 +173,11 @@ def expected_answers(model: SmartModel) -> int | None:
     """
     n = 0
     for phase in model.phases:
-        if phase.who is not None or phase.at_most > 1:
+        if not isinstance(phase.who, type | None) or phase.at_most > 1:
             return None
         if phase.when is None or phase.when(model):
             turns = 1 if phase.order == SIMULTANEOUS else phase.turns
-            n += turns * len(model.population)
+            n += turns * len(taking_part(model, phase))
     return n if model.usage.asks <= n else None
 
 

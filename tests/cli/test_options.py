@@ -46,13 +46,22 @@ def test_a_setting_needs_a_name_and_a_value(setting: str) -> None:
         ("llm:a=5,fixed:0=1", {"llm:a": 5, "fixed:0": 1}),
         ("llm:a=5, llm:a=2", {"llm:a": 7}),
         ('{"llm:a": 5}', {"llm:a": 5}),
+        ("gguf:some/model.gguf", "gguf:some/model.gguf"),
+        ("Seller/llm:a", {"Seller": "llm:a"}),
+        (
+            "Seller/gguf:a/b.gguf; Buyer/llm:b=2,classical=4",
+            {"Seller": "gguf:a/b.gguf", "Buyer": {"llm:b": 2, "classical": 4}},
+        ),
     ],
 )
 def test_minds_are_one_spec_or_specs_with_counts(text: str, minds: object) -> None:
     assert parse_minds(text) == minds
 
 
-@pytest.mark.parametrize("text", ["llm:a=5,fixed:0", "llm:a=x", "=5"])
+@pytest.mark.parametrize(
+    "text",
+    ["llm:a=5,fixed:0", "llm:a=x", "=5", "A/fixed:0; fixed:1", "A/fixed:0; A/fixed:1", "A/a=b"],
+)
 def test_unreadable_minds_are_refused(text: str) -> None:
     with pytest.raises(MindSpecError, match="minds: "):
         parse_minds(text)

@@ -181,7 +181,8 @@ def _Settings(host: str, name: str) -> None:
     solara.InputText("Who decides for the others", value=others, on_value=set_others)
     Line(
         "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL or llm:MODEL@NAME; "
-        "several with their numbers, as in llm:a=3,classical=2"
+        "several with their numbers, as in llm:a=3,classical=2; of classes of agents with the "
+        "seats of people in them: Buyer/human=1,classical=2; Seller/llm:a"
     )
     for size, value in sizes.items():
         solara.InputInt(_size_label(size), value=value, on_value=resize(size))

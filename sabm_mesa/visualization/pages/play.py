@@ -8,7 +8,7 @@ from typing import Any
 import solara
 
 from sabm_mesa.minds.human import Seat, Turn
-from sabm_mesa.runs.game import Game
+from sabm_mesa.runs.game import LEFT, Game
 from sabm_mesa.visualization.connections import use_poll
 from sabm_mesa.visualization.labels import name_of, noun_of, round_of, titles_of
 from sabm_mesa.visualization.pages.play_parts import (
@@ -78,6 +78,8 @@ def _now(game: Game, seat: Seat, holder: str) -> None:
             Prose(asked)
         elif game.status == "open":
             Line("You have your seat. The game begins when the host starts it.")
+        elif game.status == "playing" and game.has_left(seat):
+            Line(f"{_round(game.model.round, game)}: {LEFT}")
         elif game.status == "playing":
             if seat.turns and seat.turns[-1].answer is None:
                 Line("Time was up: you abstained.")
