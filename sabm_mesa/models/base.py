@@ -171,6 +171,7 @@ class SmartModel(mesa.Model):
         book: the prompts of the run.
         usage: the cost of the asks of the current round.
         total: the cost of all rounds so far.
+        began_with: the number of agents when the run began; 0 before.
         population: all agents in the order of their ids, also those that have left the model.
         critical_path_asks: the longest chain of attempts that had to wait for one another.
         tags: name → text that is recorded with the run; may be set before it begins.
@@ -276,7 +277,7 @@ class SmartModel(mesa.Model):
         self._shares: dict[type[SmartAgent], tuple[Shares, Shares]] = {}
         self._makers: dict[tuple[type[SmartAgent], Any], MindMaker] = {}
         self._named: dict[SmartAgent, MindSpec] = {}
-        self._begun, self._n_first, self._scope = False, 0, engine.Scope()
+        self._begun, self.began_with, self._scope = False, 0, engine.Scope()
         self.spoken, self._stage, self.current_turn = Conversation(), 0, 0
         self.datacollector = RoundCollector(self.columns(), self.agent_columns)
         self._made = {name: vars(self).get(name) for name in (*_ITS_OWN, *vars(self))}
@@ -581,7 +582,7 @@ class SmartModel(mesa.Model):
         except SabmError:
             self.running = False
             raise
-        self._begun, self._n_first = True, len(self.population)
+        self._begun, self.began_with = True, len(self.population)
         self._apply_due_forks()
 
     def check_made(self) -> None:
@@ -728,7 +729,7 @@ class SmartModel(mesa.Model):
 
     def minds_in_use(self) -> dict[str, int]:
         """Mind spec → number of the agents that the run began with."""
-        first = self.population[: self._n_first] if self._begun else self.population
+        first = self.population[: self.began_with] if self._begun else self.population
         return dict(Counter(agent.mind.spec for agent in first))
 
     def mind_versions(self) -> dict[str, str]:

@@ -8,7 +8,8 @@ Asks
     asked, times the fewest and the most asks in one of them. Talks may be shorter: an agent that
     was asked several times in a round may be asked once, and only one of them, where some were
     asked more often than others; where agents may act several times (`at_most`), each may do so as
-    often as it can. A run that ended early may end after one round, or go on to the
+    often as it can. Where agents are born, there may be `GROWTH` times as many asks, and as few. A
+    run that ended early may end after one round, or go on to the
     last. Rounds after `MAX_ASKS` asks are like the second half of those played.
 Tokens
     A token is 5, 4 or 2.5 characters. Texts in prompts have one word, `SENTENCE` characters, or as
@@ -70,6 +71,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
+GROWTH = 2.0
+"""Factor by which the number of asks may differ where agents are born."""
 MAX_ASKS, MIN_ROUNDS, BEYOND = 3000, 5, 0.05
 """Asks after which a dry run of so many rounds stops, and the share by which asks vary then."""
 SAMPLE = 25
@@ -530,6 +533,8 @@ def _counted(rows: Array, model: SmartModel, longer: float, actions: int) -> Arr
     low = each.min() / turns.max() if turns.min() == turns.max() else 1
     low *= times.sum() if ends == most else 1
     wider = BEYOND * model.running * np.array([-1, 0, 1]) + 1
+    if has_births(model):
+        wider = wider * [1 / GROWTH, 1, GROWTH]
     agents = np.bincount(np.unique(rows[:, :2], axis=0)[:, 0].astype(int))
     numbers = wider * [
         low, when[:ends].sum(), max(each.max(), agents.max() * actions) * times.sum()
@@ -541,6 +546,15 @@ def _counted(rows: Array, model: SmartModel, longer: float, actions: int) -> Arr
         means = _by_round(np.interp(range(len(rows)), known, chars), rows[:, 0], most)
         prompts.append(np.average(means[:last], weights=when[:last]))
     return np.array([numbers, prompts])
+
+
+def has_births(model: SmartModel) -> bool:
+    """Whether agents were born in a run.
+
+    Args:
+        model: the model.
+    """
+    return len(model.population) > model.began_with
 
 
 def _by_round(values: Array, rounds: Array, most: int) -> Array:
@@ -634,6 +648,8 @@ def _notes(
         for name in sorted(there - known if known else ()):
             like = ", ".join(sorted(known))
             notes.append(f"{name} is not in it: taken to write and count like {like}.")
+    if has_births(model):
+        notes.append(f"Agents are born: there may be {GROWTH:g} times as many asks, or as few.")
     if model.running:
         n, most = model.round + 1, model.n_rounds
         notes.append(f"{n:,} of {most:,} rounds were played; others alike.")
