@@ -160,6 +160,15 @@ class ModelPicture(ABC):
             bar.set_label(self.scale.label, fontsize=style.LABEL)
             bar.ax.tick_params(labelsize=style.TICK)
 
+    def _write(self, ax: Axes, at: Point, mark: Portrayal) -> None:
+        """Write the letters of a mark on it, dark on a light colour and light on a dark one."""
+        from matplotlib.colors import to_rgb
+
+        red, green, blue = to_rgb(self._colour(mark))
+        dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+        letters = ax.text(*at, mark.text, ha="center", va="center", fontsize=8, clip_on=True)
+        letters.set(zorder=4, color="white" if dark else "black", parse_math=False)
+
     def _colour(self, mark: Portrayal) -> Any:
         if mark.value is None or self.scale is None:
             return mark.colour
@@ -247,7 +256,7 @@ class SpacePicture(ModelPicture):
             edge = "none" if ground else "white"
             patches[ground].append(PathPatch(path, facecolor=self._colour(mark), edgecolor=edge))
             if mark.text:
-                ax.text(x, y, mark.text, ha="center", va="center", fontsize=7, clip_on=True)
+                self._write(ax, (x, y), mark)
         for ground, some in patches.items():
             ax.add_collection(
                 PatchCollection(
@@ -317,7 +326,7 @@ class NetworkPicture(ModelPicture):
             dot = ax.scatter([x], [y], s=area, marker=mark.shape, zorder=3)
             dot.set(facecolor=[self._colour(mark)], edgecolor="#404040", linewidth=0.5)
             if mark.text:
-                ax.annotate(mark.text, (x, y), ha="center", va="center", fontsize=7, zorder=4)
+                self._write(ax, (x, y), mark)
         ax.margins(0.08)
         ax.autoscale_view()
         self._finish(figure, ax, (each.mark for each in placed))
