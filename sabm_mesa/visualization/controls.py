@@ -19,7 +19,7 @@ from sabm_mesa.core.parameters import SERVICES, Limits, Parameter, parameters_of
 from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.core.prompts import NO_PERSONA, PromptBook
 from sabm_mesa.describe.docstrings import arguments
-from sabm_mesa.errors import about
+from sabm_mesa.errors import ParameterError, about
 from sabm_mesa.minds.llm import SAMPLING
 from sabm_mesa.visualization.access import open_to_others
 from sabm_mesa.visualization.connections import use_poll
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 Kind = Literal["slider", "checkbox", "select", "suggest", "text"]
 LEFT_OUT = SERVICES | {"prompts", "party", "memory_relevance"}
 """Parameters that cannot be set in a browser: services, addresses, paths of files on the server."""
+FILES = (".toml", ".sqlite")
+"""Ends of the names of files that a parameter may take elsewhere."""
 FIRST = ("minds", "condition", "personas")
 FURTHER = {"variant", *SAMPLING}
 """Settings of prompts and language models, also where a scenario has defaults of its own."""
@@ -131,6 +133,8 @@ def parameters_from(controls: list[Control], values: Mapping[str, Any]) -> dict[
             read = parse_minds if control.name == "minds" else parse_value
             with about(control.name):
                 value = read(text) if text else None
+                if isinstance(value, str) and value.lower().endswith(FILES):
+                    raise ParameterError(f"no file of the server can be named here: {value!r}.")
         found[control.name] = value
     return found
 

@@ -8,12 +8,13 @@ from annotated_types import Ge, Gt, Lt
 from sabm_mesa import (
     BertrandCompetition,
     EmergencyEvacuation,
+    FiniteGame,
     Fishery,
     KeynesianBeautyContest,
     PublicGoods,
 )
 from sabm_mesa.core.parameters import parameters_of
-from sabm_mesa.errors import UsageError
+from sabm_mesa.errors import ParameterError, UsageError
 from sabm_mesa.visualization.controls import LEFT_OUT, controls_of, parameters_from
 
 REWARDS = ("independent", "amplified", "exclusive")
@@ -32,6 +33,10 @@ def test_every_parameter_has_a_control(model):
 
 def test_no_path_on_the_server_can_be_set_in_a_browser():
     assert {"prompts", "party", "recording"} <= LEFT_OUT
+    controls = controls_of(FiniteGame)
+    assert parameters_from(controls, {"game": "chicken"}) == {"game": "chicken"}
+    with pytest.raises(ParameterError, match="no file of the server can be named here"):
+        parameters_from(controls, {"game": "/home/me/secrets.TOML "})
 
 
 @pytest.mark.parametrize("model", MODELS)

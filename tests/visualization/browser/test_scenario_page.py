@@ -23,10 +23,10 @@ HOSTILE = "<img src=x onerror=window.hacked=1>"
 SEED = 7
 FOR_EVER_S = 10**6
 SHORT = 3
-AS_LONG = {"kbc": {}, "bertrand": {"n_rounds": 40}, "evacuation": {}}
+AS_LONG = {"kbc": {}, "bertrand": {"n_rounds": 40}, "evacuation": {}, "games": {}}
 PLAYED = {
     name: AS_LONG.get(
-        name, {"n_rounds": min(SHORT, parameters_of(scenario(name))["n_rounds"].default)}
+        name, {"n_rounds": min(SHORT, parameters_of(scenario(name))["n_rounds"].default or SHORT)}
     )
     for name in SCENARIOS
 }
