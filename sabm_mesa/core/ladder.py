@@ -64,23 +64,39 @@ _PUT = r"[\s\"'“”‘’()\[\]{}.,!;:*_`|✅👉🎯🙂😊👍💡🚪️]*
 _HELLO = (
     r"(?:(?:sure(?: thing)?|okay|ok|certainly|of course|absolutely|alright|all right|well|hmm+|yes"
     r"|great|understood|got it|right|thanks|thank you|hello|hi|very well|definitely|clearly|now"
-    r"|finally|ultimately|overall|personally|in (?:conclusion|summary|short|the end))\b[\s,.!:;—–-]*)*"
+    r"|finally|ultimately|overall|personally|in (?:conclusion|summary|short|the end)|only|just|both|then|for now|right now"
+    r"|all of them|for (?:this|the (?:next|coming|upcoming)) (?:round|period|turn|game)"
+    r"|in this (?:round|period|turn|game))\b"
+    r"[\s,.!:;—–-]*)*"
 )
 _NOUN = (
     r"(?:answers?|choices?|number|guess|picks?|decision|price|bid|offer|selection|value|response|option"
     r"|exit|door|action|contribution|harvest|integer|conclusion|move|vote|proposal|output|result"
-    r"|route|path|codes?|labels?|speaker|request|catch|quota|reply|recommendation|preference)"
+    r"|route|path|codes?|labels?|categor(?:y|ies)|tags?|classification|speaker|request|catch|quota|reply|recommendation|verdict|preference)"
 )
 _KIND = (
     r"(?:final|best|chosen|selected|optimal|own|actual|definitive|official|preferred|one-word"
-    r"|numeric(?:al)?|integer|single|resulting|next|proposed|secret|strategic|rational|personal)"
+    r"|numeric(?:al)?|integer|single|resulting|next|proposed|secret|strategic|rational|personal"
+    r"|applicable|relevant|matching|appropriate|assigned|(?:best|most)[- ]fitting|new)"
 )
-_OF = r"(?:\s+(?:for|in|of|as|to|is|on)\s+(?:this|the|my|next|round)\b[\w\s]{0,24}?)?"
-_LABEL = rf"(?:(?:my|the|our|your)\s+)?(?:{_KIND}\s+){{0,2}}(?:{_NOUN}\s+)?{_NOUN}{_OF}"
-_MINE = rf"(?:my\s+(?:{_KIND}\s+){{0,2}}(?:{_NOUN}\s+)?{_NOUN}|the\s+(?:{_KIND}\s+)*answer)"
+_OF = (
+    r"(?:(?:\s+(?:for|in|of|as|to|is|on)\s+(?:this|the|my|next|round)\b[\w\s]{0,24}?(?:⟦x⟧)?"
+    r"|\s+(?:this|next)\s+(?:round|period|turn|time)|\s+(?:that|which)\s+appl(?:y|ies)"
+    r"(?:\s+to\s+(?:this|the)\s+\w+)?|\s+(?:assigned|chosen|selected|set|remains\s+\w+))?)"
+)
+_LABEL = rf"(?:round\s+⟦x⟧\s+)?(?:(?:my|the|our|your)\s+(?:(?:firm|company)'s\s+)?)?(?:{_KIND}\s+){{0,2}}(?:{_NOUN}\s+)?{_NOUN}{_OF}"
+_MINE = (
+    rf"(?:my\s+(?:{_KIND}\s+){{0,2}}(?:{_NOUN}\s+)?{_NOUN}|my\s+coding|the\s+(?:{_KIND}\s+)*answer"
+    rf"|the\s+(?:{_NOUN}\s+)?{_NOUN}\s+(?:that\s+)?i(?:'ve|'m|\s+am|\s+have|'ll|\s+will|'d|\s+would)?"
+    r"\s+(?:now\s+)?(?:choos\w+|chosen?|pick\w*|select\w*|set(?:ting)?|settled\s+on|decided\s+on|propose|want"
+    r"|charge|charging|submit\w*|assign\w*)(?:\s+(?:for\s+)?this\s+(?:round|time|period))?"
+    rf"|(?:the\s+)?(?:(?:only|single)\s+)?(?:applicable|relevant|matching|appropriate|assigned|(?:best|most)[- ]fitting)\s+{_NOUN}"
+    rf"|the\s+{_NOUN}\s+(?:that|which)\s+appl(?:y|ies))"
+)
 _SO = (
     r"(?:(?:so|therefore|thus|hence|accordingly|consequently|and|then|that's why|as such|this way"
-    r"|for (?:that|this) reason|given (?:this|that|all this)|based on (?:this|that|all this)"
+    r"|for (?:this|the (?:next|coming|upcoming)) (?:round|period|turn)|in this (?:round|period|turn)"
+    r"|this (?:round|period|turn|time)|for (?:that|this) reason|given (?:this|that|all this)|based on (?:this|that|all this)"
     r"|considering (?:this|that|all this)|with (?:this|that) in mind|after (?:some|careful) "
     r"(?:thought|consideration))[\s,]+)*"
 )
@@ -91,22 +107,32 @@ _ADVERB = (
 _TO = (
     r"(?:\s+(?:to|for|with|at|on|in|as|be|the|a|an|this|that|number|integer|value|price|amount|exit|door|option|of"
     r"|my|our|own|choice|pick|answer|total|exactly|towards?|through|via|harvest|is|catch|speaker"
-    r"|price of|contribution|codes?|labels?|route|path|following|:|=|\"))*"
+    r"|price of|price point|it (?=to|at)|contribution|codes?|labels?|route|path|following|:|=|\"|⟦x⟧ codes?"
+    r"|(?:the|a|an|my|our|this|that)\s+(?!below|above|under|over|near|half|twice|double)[a-z-]+\s+"
+    r"(?:(?:price|number|value|amount|bid)\s+of|(?:option|one)\s*:|(?:price|option|one)\s*:)))*"
 )
 _VERB = (
-    r"(?:choos(?:e|ing)|pick(?:ing)?|select(?:ing)?|go(?:ing)?|tak(?:e|ing)|say|answer(?:ing)?"
+    r"(?:choos(?:e|ing)|pick(?:ing)?|select(?:ing)?|go(?:ing)?(?: back)?|start(?:ing)?|try(?:ing)?|tak(?:e|ing)|say|answer(?:ing)?"
     r"|set(?:ting)?|submit(?:ting)?|contribut(?:e|ing)|harvest(?:ing)?|bid(?:ding)?|offer(?:ing)?"
     r"|propos(?:e|ing)|guess(?:ing)?|settl(?:e|ing)|decid(?:e|ing)|opt(?:ing)?|charg(?:e|ing)"
     r"|enter(?:ing)?|us(?:e|ing)|head(?:ing)?|mov(?:e|ing)|vot(?:e|ing)|giv(?:e|ing)|catch(?:ing)?"
     r"|invest(?:ing)?|put(?:ting)?(?: in)?|walk(?:ing)?|run(?:ning)?|leav(?:e|ing) (?:through|via|by)|follow(?:ing)?"
+    r"|match(?:ing)?(?: (?:their|his|her|its|the (?:rival|competitor|opponent|other)(?:'s|'s firm's)?)"
+    r" (?:price|bid|offer)| (?:them|it|him|her))?|label(?:ing)?(?: (?:this|the|it)(?: message)?)?"
+    r"|hold(?:ing)?(?: steady)?|stay(?:ing)?|remain(?:ing)?|round(?:ing)?(?: (?:up|down))?(?: (?:that|this|it))?"
     r"|prefer|undercut(?:ting)?(?: (?:it|them|him|her))?|keep(?:ing)? my target|ask(?:ing)?|stick(?:ing)?|price|make it|(?:keep(?:ing)?|leav(?:e|ing)|hold(?:ing)?) (?:my|the|our)(?: own)? price|assign(?:ing)?|appl(?:y|ying))"
 )
 _I = (
-    rf"(?:(?:i|we)\s+{_ADVERB}(?:(?:will|would|shall|am|want|choose|decide|have decided|plan|intend"
+    rf"(?:(?:i|we)\s+{_ADVERB}(?:(?:will be|would be|will|would|shall|am|want|choose|decide|have decided|plan|intend"
     rf"|(?:would|'d) like)\s+)?{_ADVERB}(?:(?:going|like)\s+)?(?:to\s+)?"
     rf"|(?:i'll|i'd|i'm|we'll)\s+{_ADVERB}(?:(?:going|like|choosing)\s+to\s+|rather\s+)?|let me\s+"
     r"|let's\s+|i think i(?:'ll| will|'d| would)\s+|i(?:'ve| have) decided to\s+)"
 )
+_DONE = (
+    r"(?:(?:i|we) have|i've|we've) (?:now |already |just )?(?:settled|chosen|decided|picked|selected|set"
+    r"|opted|gone|arrived|assigned)"
+)
+"""A choice that is made."""
 _CHANGE = (
     r"(?:lower|rais|reduc|increas|cut|drop|chang|switch|mov|adjust|shift)\w*"
     r"(?:\s+(?:my|the|our)\s+(?:own\s+)?(?:price|target|bid|offer|choice|exit))?"
@@ -128,18 +154,45 @@ _GIVEN = {
         rf"^{_PUT}{_HELLO}{_PUT}(?:the\s+)?{_VALUE}{_UNIT}{_END}",
         rf"{_START}{_HELLO}{_SO}{_LABEL}\s*(?::|=|->|→|\s[-–—]\s)\s*{_PUT}(?:the\s+)?{_VALUE}{_UNIT}{_END}",
         (
-            rf"{_START}{_HELLO}{_SO}{_MINE}{_OF}\s+(?:is|would be|will be|:)\s*(?:to\s+\w+\s+)?"
+            rf"{_START}{_HELLO}{_SO}{_MINE}{_OF}\s+(?:is|are|would be|will be|:)\s*:?\s*(?:to\s+\w+\s+)?"
             rf"(?:the\s+|exit\s+)*{_PUT}{_VALUE}{_UNIT}{_END}"
         ),
         rf"{_START}{_HELLO}{_SO}{_I}{_VERB}{_TO}\s*{_PUT}{_VALUE}{_UNIT}{_END}",
         rf"^{_HELLO}(?:{_VERB}){_TO}\s*{_PUT}{_VALUE}{_UNIT}{_END}",
-        rf"{_START}{_HELLO}{_SO}{_I}{_CHANGE}\s+to\s+(?:the\s+)?{_PUT}{_VALUE}{_UNIT}{_END}",
+        rf"(?:{_START}{_HELLO}{_SO}{_I}|^{_HELLO}(?!\w+ing\b)){_CHANGE}\s+to\s+(?:the\s+)?{_PUT}{_VALUE}{_UNIT}{_END}",
+        rf"{_START}{_HELLO}{_SO}{_DONE}{_TO}\s*{_PUT}{_VALUE}{_UNIT}{_END}",
+        (  # "I'll come down a little and charge 7"
+            rf"{_START}{_HELLO}{_SO}(?:i|we)(?:'ll|'d|'m)?\s+(?!if\b)[^.!?;:⟦⟧\n]{{2,80}}?\s(?:and|so)"
+            rf"\s+(?:i(?:'ll| will)\s+|will\s+|would\s+)?{_VERB}{_TO}\s*{_PUT}{_VALUE}{_UNIT}{_END}"
+        ),
+        rf"{_START}(?:so|therefore|thus|hence)\s*[,:]?\s*{_PUT}{_VALUE}{_UNIT}(?P<tail>{_PUT})$",
+        (  # "Undercutting by ten cents: 6.90"
+            rf"{_START}{_HELLO}(?:{_VERB}|(?:my|our)\s+{_NOUN}|i(?:'ll|'d|'m)?|let's"
+            rf"|considering|given|weighing|all in all)\b[^.!?;:⟦\n]{{0,60}}"
+            rf"(?:⟦x⟧[^.!?;:⟦\n]{{0,20}})?(?<!\bby):\s*{_PUT}{_VALUE}{_UNIT}"
+            rf"(?P<tail>{_PUT}(?:it is)?{_PUT})$"
+        ),
+        (  # "… gives 10.50, so that's what I'll charge"
+            rf"{_VALUE}{_UNIT}(?P<tail>\s*[,;–—-]?\s*(?:and |so )*(?:that is|that's|which is|this is)\s+"
+            rf"(?:what|the {_NOUN})\s+i(?:'ll|'d| will| would)?\s+{_VERB}{_PUT})$"
+        ),
+        (  # "6.80 strikes me as the sweet spot", "I think 12 is fair", "price and threat apply"
+            rf"{_START}{_HELLO}(?:i\s+(?:think|believe|feel|find|say|guess)\s+(?:that\s+)?)?"
+            rf"(?:the\s+(?:codes?|labels?)\s+)?{_PUT}"
+            rf"{_VALUE}{_UNIT}(?=\"?\s+(?:is|seems?|feels|sounds|looks|strikes me|(?:(?:all|both)\s+)?appl(?:y|ies)|fits?)\b)"
+            rf"(?![^.!?\n]*\b(?:them|him|her|others?|rivals?|competitors?|opponents?)\b){_END}"
+        ),
+        (  # "This message is a greeting"
+            rf"{_START}{_HELLO}(?:(?:this|the)\s+(?:message|statement|text)\s+(?:is|should\s+(?:be|get|have)|gets|contains|includes"
+            rf"|expresses|shows|has|mentions)|it\s+is\s+about|this\s+is\s+(?:just|only)|it's\s+an?|(?:it|this)\s+sounds\s+like)(?:\s+(?:about|just|only|both|an?|the\s+codes?"
+            rf"|(?:coded|labell?ed)\s+as))*\s+{_PUT}{_VALUE}{_UNIT}{_END}"
+        ),
         (
             rf"^(?:so|therefore|thus|hence|=>|→|->|⇒|i(?:'d| would)? (?:say|think|guess|believe|suggest))"
             rf"[\s,:]*(?:the\s+)?{_PUT}{_VALUE}{_UNIT}{_END}"
         ),
         (
-            rf"^{_HELLO}(?:it is|it's|that's|that is|this is|i am at|i'm at|i'm thinking|put me down for)"
+            rf"^{_HELLO}(?:(?:i think )?it is|(?:i think )?it's|that's|that is|this is|i am at|i'm at|i'm thinking|put me down for)"
             rf"\s+(?:the\s+)?{_PUT}{_VALUE}{_UNIT}{_END}"
         ),
     ),
@@ -158,29 +211,76 @@ _POLITE = re.compile(
     rf"{_PUT}(?:it is|it's|please|thanks|thank you|final(?: answer)?|for me|for now|for this round"
     r"|this round|in this round|this time|as my (?:final )?\w+|as the (?:final )?answer|i think|i guess"
     r"|i'd say|is my (?:final )?(?:answer|choice|number|pick|guess|price|decision|bid|offer)"
-    r"|(?:is|seems|feels|sounds|looks)(?: like)?(?: a| the)? (?:good|right|best|fine|reasonable|"
-    r"optimal|safe|solid|sensible|ideal|great)(?: (?:choice|number|price|pick|answer|option|exit"
-    rf"|value|guess))?(?: for me| here| to me)?|would be my (?:choice|pick|answer|number)|exit|door){_PUT}",
+    r"|(?:and )?nothing (?:else|more)|again|even|definitely|clearly|plain and simple|fits?|(?:all |both )?appl(?:y|ies)(?: here)?(?: to (?:this|the) (?:message|text|statement))?"
+    r"|(?:is|seems|feels|sounds|looks|strikes me)(?: like| as)?(?: a| the)? (?:good|right|best|fine|fair"
+    r"|reasonable|optimal|safe|solid|sensible|ideal|great|sweet)(?: (?:choice|number|price|pick|answer|option|exit"
+    rf"|value|guess|spot))?(?: for me| here| to me)?|would be my (?:choice|pick|answer|number)|exit|door){_PUT}",
     re.IGNORECASE,
 )
 _CAUSE = re.compile(
     r"\s*[,;.(]*\s*(?:[—–-]\s*(?=[a-z⟦])(?!⟦\d))?(?:\(\s*)?(?:because|since|as (?=[a-z])|given"
-    r"|based on|considering|due to|(?:this is |that is |i\.e\.,? )?(?:⟦x⟧[\s-]*(?:thirds?|of|/|×|\*)"
+    r"|based on|considering|due to|(?:this is |that is |i\.e\.,? )?(?:about |roughly )?(?:⟦x⟧[\s-]*(?:thirds?|of|/|×|\*)"
     r"|two[- ]thirds)|which is|reason(?:ing)?\b|explanation\b|my reasoning|rationale"
-    r"|i (?:believe|think|expect|chose|assume) (?!⟦))|\s*[—–](?!\s*⟦\d)",
+    r"|i (?:believe|think|expect|chose|assume) (?!⟦))|\s*[—–](?!\s*⟦\d)"
+    r"|\s*,\s*(?:just |slightly |well )?(?:below|under|above|over)"
+    r" (?:their|his|her|its|the (?:rival|competitor|opponent|other))",
     re.IGNORECASE,
 )
 """A reason: other values may stand in it."""
 _REMARK = re.compile(
     r"\s*[,;.(—–-]*\s*(?:for\b|so (?:that|i|as)\b|which\b|this\b|that\b|in order|aiming|hoping"
     r"|expecting|anticipating|following|to (?=[a-z])|it\b|where\b|thinking|assum\w+|the\b"
-    r"|i (?:want|hope|am|feel|do|don't|agree|disagree|accept|decline|refuse|won't)\b)",
+    r"|and (?=[a-z])(?!or\b)|i (?:want|hope|am|feel|do|don't|agree|disagree|accept|decline|refuse|won't)\b)",
     re.IGNORECASE,
 )
 """A remark: no other value may stand in it."""
+_NO_MORE = re.compile(
+    r"\A\s*,?\s*(?:up|down) from\s+(?:my\s+|the\s+)?"
+    r"(?:(?:previous|old|current|last)\s+(?:price\s+(?:of\s+)?)?)?⟦(?:\d+|x)⟧(?=\W*\Z|\s*[.,;])",
+    re.IGNORECASE,
+)
+"""An earlier value, right behind the one that is given."""
+_ASIDE = re.compile(
+    r"\s*\((?:(?=[a-z])|(?=⟦(?:\d+|x)⟧\s+(?!or\b|in\b|next\b|then\b)[a-z]))[^()]*\)", re.IGNORECASE
+)
+"""A remark in parentheses."""
+_SAME = re.compile(r"\b(?:no|not|i\.e|that is|rounded|equals?|so|make|make it)\b|=", re.IGNORECASE)
+"""Words of a remark that gives another value, or takes one back."""
+_MEASURE = re.compile(
+    r"\b(?:costs?|profits?|margins?|revenues?|earn\w*|demand|quantity|rivals?|competitors?|opponents?"
+    r"|above|below|than|reflects?|increase|decrease|higher|lower|previous\w*|last)\b[^.!?]*\Z",
+    re.IGNORECASE,
+)
+"""Words that say of which other thing a value is."""
+_ALONE = re.compile(rf"{_VALUE}{_UNIT}{_END}", re.IGNORECASE)
+_TIME = re.compile(r"(?<!as)\s+(?:for|in)\s+(?:round|period|turn)\s+⟦x⟧", re.IGNORECASE)
+_OWN = re.compile(
+    rf"\b(?:i|i'll|i'd|i'm|let me|my|me|we'll)\b|^\W*(?:\w+:\s*)?(?:{_VERB}|starting|trying)\b"
+    r"|\b(?:applicable|relevant|appl(?:y|ies)|message)\b",
+    re.IGNORECASE,
+)
+"""Words by which a speaker says a choice of one's own."""
+_NOT_CHOSEN = re.compile(
+    r"\b(?:expect\w*|predict\w*|estimat\w*|believ\w*|assum\w*|know\w*|see|sees|seen|saw|notic\w*|observ\w*"
+    r"|think|thought|consider\w*|calculat\w*|comput\w*|remember\w*|hear|heard|told|hop(?:e|ing)|wish\w*"
+    r"|want\s+(?:them|him|her|it|you)|fear\w*|doubt\w*|trust\w*|agree\w*|accept\w*|support\w*|reject\w*"
+    r"|refus\w*|dislik\w*|hat(?:e|ing)|avoid\w*|exclud\w*|omit\w*|skip\w*|drop(?:ped|ping)? out|ignor\w*"
+    r"|rul(?:e|ing) out|leav\w+ out|forget\w*|recall\w*|earn\w*|mak(?:e|es|ing)|gain\w*|los(?:e|es|ing)"
+    r"|profit\w*|sav(?:e|es|ing)|get|gets|getting|receiv\w*|need\w*|ha(?:ve|s|d)|i've|own(?:s|ed)|spen[dt]\w*"
+    r"|add(?:s|ing)?|subtract\w*|multipl\w*|divid\w*|happy|glad|cost|costs|budget|margin|demand|stock"
+    r"|goal|limit|minimum|maximum|target|half|twice|double|most|some(?:one|body)|people|players?|you|your"
+    r"|he|she|his|her|their|them|against|instead|nothing|without|found|find|less|more|least|next|by|below"
+    r"|above|under|over|from|away|towards?|lean\w*|want|keep\w*|kept|clos\w+|near\w*|share|score|reward|payoff)\b",
+    re.IGNORECASE,
+)
+"""Words of a sentence whose value is somebody else's, a result, or no choice."""
+_FOR_OTHERS = re.compile(
+    r"\b(?:for|to|of) (?:them|him|her|others|the (?:rival|competitor|opponent|others?))\b",
+    re.IGNORECASE,
+)
 _PAST = re.compile(r"\b(?:was|were|won|had)\b", re.IGNORECASE)
 _CONDITION = re.compile(
-    r"\b(?:if|unless|otherwise|depend\w*|provided|in case|as long as|either|neither|nor"
+    r"\b(?:if|unless|until|otherwise|depend\w*|provided|in case|as long as|either|neither|nor"
     r"|alternatively|hypothetical\w*|undecided|unsure|not sure|can't decide|cannot decide|when"
     r"|suppose|supposing|maybe|perhaps|possibly|might|could|for example|e\.g|for instance|torn"
     r"|random\w*|imagine|pretend|whether)\b|~~|\?|≈|±",
@@ -189,14 +289,14 @@ _CONDITION = re.compile(
 _ELSEWHERE = re.compile(
     r"\b(?:instead|rather|no longer|said|says|was|were|had|chose|picked|previous\w*|last|earlier"
     r"|anything|except|avoid\w*|between|average|mean|not|never|don't|won't|wouldn't|cannot|can't|isn't"
-    r"|doesn't|range|they|others|everyone|everybody|opponents?|competitors?|rivals?)\b|n't\b",
+    r"|doesn't|range|they|others|everyone|everybody|opponents?|competitors?|rivals?)\b|\b(?:let's|we|us)\s+(?:\w+\s+)?both\b|n't\b",
     re.IGNORECASE,
 )
 _LISTED = re.compile(
     r"(?:\b(?:and|then)\b|[,;&+])\s*(?:(?!because|since|as|given)\w+\s+)?⟦", re.IGNORECASE
 )
 _BUT = re.compile(
-    r"\b(?:but|however|though|although|yet|or|otherwise|unless|if|instead|actually|wait|no,|scratch"
+    r"\b(?:nobody|no one|but|however|though|although|yet|or|otherwise|unless|if|instead|actually|wait|no,|scratch"
     r"|correction|rather|alternatively|except|depending|provided|as long as|in case)\b|\?",
     re.IGNORECASE,
 )
@@ -393,8 +493,8 @@ def given_value(
     if _CORRECTS.search(marked) and not at_the_end:
         return None
     found = {k for _, k in [*final, *_given(lines, "given")]}
-    if not found and len(values) == 1 and "⟦x⟧" not in marked:
-        found = {0 for line in lines if _is_filler(line)}
+    if not found and len(values) == 1 and "⟦x⟧" not in _TIME.sub("", marked):
+        found = {0 for line in lines if _is_filler(line) or _is_own(_TIME.sub("", line))}
     return values[found.pop()] if len(found) == 1 else None
 
 
@@ -427,9 +527,17 @@ def _stands(before: str, tail: str, k: int) -> bool:
     """Whether a value that is given is neither taken back nor one of several."""
     sentence = re.split(r"(?<=[.!])\s", before)[-1]
     clause = re.split(r"[,;:—–]", sentence.rstrip(" :,—–"))[-1]
+    tail = tail.replace(f"⟦{k}⟧", "").replace("⟫", " ")
+    tail = _NO_MORE.sub("", tail, count=1)
     if _CONDITION.search(sentence) or _ELSEWHERE.search(clause):
         return False
-    tail = tail.replace(f"⟦{k}⟧", "").replace("⟫", " ")
+    if (aside := _ASIDE.match(tail)) and not any(
+        doubt.search(aside[0]) for doubt in (_BUT, _CONDITION, _SAME)
+    ):
+        tail = tail[aside.end() :]
+    first, *others = re.split(r"(?<=[^\s⟦⟧][.!])\s+|(?<=⟧[.!])\s+|\A[.!]\s+", tail)
+    if others and all(map(_explains, others)):
+        tail = first or "."
     if _NOTHING.fullmatch(tail) or _POLITE.fullmatch(tail):
         return True
     doubt = _BUT.search(tail)
@@ -440,7 +548,37 @@ def _stands(before: str, tail: str, k: int) -> bool:
     if _CAUSE.match(tail):
         return True
     remark = _POLITE.match(tail) or _REMARK.match(tail)
-    return remark is not None and _ANY.search(tail) is None and not _PAST.search(tail)
+    return remark is not None and not any(
+        doubt.search(tail) for doubt in (_ANY, _PAST, _FOR_OTHERS)
+    )
+
+
+def _is_own(line: str) -> bool:
+    """Whether a line says the one value of an answer of its speaker, in whichever words."""
+    for found in _ALONE.finditer(line):
+        before = line[: found.start(1) - 1]
+        sentence = re.split(r"(?<=[.!])\s", before)[-1]
+        if (
+            _OWN.search(sentence)
+            and not _NOT_CHOSEN.search(sentence)
+            and not _BUT.search(before)
+            and _stands(before, found["tail"], 0)
+        ):
+            return True
+    return False
+
+
+def _explains(sentence: str) -> bool:
+    """Whether a sentence behind a value says what follows from it, or what it compares with."""
+    values = list(_ANY.finditer(sentence))
+    return (
+        bool(values)
+        and not _BUT.search(sentence)
+        and not _CORRECTS.search(sentence)
+        and all(
+            _MEASURE.search(sentence[max(0, each.start() - 40) : each.start()]) for each in values
+        )
+    )
 
 
 def _last_with_value(lines: list[str]) -> int:
@@ -470,6 +608,12 @@ _STRONG = re.compile(r"(?<![\w*])(\*{1,3}|_{1,3}|`)(?=\S)([^\n]*?\S)\1(?![\w*])"
 _MATH = re.compile(r"\$(?=\S)([^$\n]{1,60}?)(?<=\S)\$(?!\d)")
 _BULLET = re.compile(r"^[ \t]*(?:[•▪◦‣]+[ \t]*|>+[ \t]+|[-*+][ \t]+(?![\d.]))+", re.MULTILINE)
 _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+", re.MULTILINE)
+_EMOJI = re.compile(
+    "[\U0001f300-\U0001f44d\U0001f450-\U0001f6aa\U0001f6ac-\U0001faff\u2600-\u26ff\ufe0f]+"
+)
+"""Pictures, but for those that say no."""
+_STEP = re.compile(r"^[ \t]*\d{1,2}[.)][ \t]+(?=[A-Za-z]+[^\n]*[:=])", re.MULTILINE)
+"""The number of a step whose line gives something."""
 _NARROW = re.compile(r"(?<=\d)[\u00a0\u202f\u2009](?=\d{3}(?!\d))")
 _TABLE = str.maketrans(
     {"−": "-", "–": "–", "‑": "-", "’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"',
@@ -483,18 +627,18 @@ def normalise(text: str) -> str:
     Args:
         text: the answer.
     """
-    text = _NARROW.sub("", text.translate(_TABLE))
+    text = _EMOJI.sub(" ", _NARROW.sub("", text.translate(_TABLE)))
     text = "".join(_plain(sign) for sign in text)
     text = without_fences(text)
     text = text.replace("{,}", ",").replace("\\$", "$").replace("\\%", "%").replace("\\,", "")
     text = _STYLED.sub(r"\1", text)
     text = _BOXED.sub("\n⟪\\1⟫\n", text)
-    text = re.sub(r"\\[()\[\]]|\$\$", " ", text)
+    text = re.sub(r"\\[()\[\]]|\$\$", " ", text).replace("(s)", "s")
     text = _MATH.sub(r"\1", text)
     text = _TAGGED.sub("\n⟪\\2⟫\n", text)
     for _ in range(2):
         text = _STRONG.sub(r"\2", text)
-    text = _HEADING.sub("", _BULLET.sub("", text))
+    text = _STEP.sub("", _HEADING.sub("", _BULLET.sub("", text)))
     text = re.sub(r"(?<!\w)'([^'\n]{1,60})'(?!\w)", r'"\1"', text)
     return re.sub(r"[^\S\n]+", " ", text)
 
@@ -567,6 +711,13 @@ _SPELT = re.compile(
     rf"(?:(?:[\s-]+|\s+and\s+)(?:{_SPELT_WORD}))*\b",
     re.IGNORECASE,
 )
+_PART = rf"\d+|(?:{_SPELT_WORD})(?:[\s-]+(?:{_SPELT_WORD}))*"
+_AMOUNT = re.compile(
+    rf"(?<![\w.,-])(?P<whole>{_PART})\s+(?:dollars?|euros?|pounds?|bucks)\s+(?:and\s+)?"
+    rf"(?P<cents>{_PART})\s+(?:cents?|pence)\b",
+    re.IGNORECASE,
+)
+"""An amount of money in two parts, as in "seven dollars and fifty cents"."""
 _SPOILT_BEFORE = re.compile(
     r"(?:[\w^/×÷*\\+<>≤≥≈~±#%-]|\d[.,:]|(?:[\d)⟫]|\A|\n) *[-–—] *|[/×÷*^+<>≤≥≈~±] *"
     r"|(?<![a-z])(?:minus|negative|times|plus|half of|level|k|no|player|round|agent|firm|step|page|option"
@@ -592,13 +743,28 @@ def find_numbers(text: str) -> list[Mention]:
     Args:
         text: the text in its one form.
     """
+    amounts = [mention for mention in map(_amount, _AMOUNT.finditer(text)) if mention is not None]
+    for amount in amounts:
+        text = f"{text[: amount.start]}{'x' * (amount.end - amount.start)}{text[amount.end :]}"
     found = [_digits(text, each) for each in _NUMBER.finditer(text)]
     taken = [(each.start, each.end) for each in found]
     for each in _SPELT.finditer(text):
         if not any(start < each.end() and each.start() < end for start, end in taken):
             mention = _spelt(text, each)
             found += [mention] if mention else []
-    return sorted(found)
+    return sorted([*found, *amounts])
+
+
+def _amount(found: re.Match[str]) -> Mention | None:
+    """An amount of money in two parts; None for one whose parts are no numbers."""
+    whole, cents = (
+        float(part) if part.isdecimal() else _spelt_value(re.split(r"[\s-]+", part.casefold()))
+        for part in (found["whole"], found["cents"])
+    )
+    if whole is None or cents is None or cents >= 100:
+        return None
+    value = whole + cents / 100
+    return Mention(found.start(), found.end(), int(value) if value.is_integer() else value)
 
 
 def _digits(text: str, found: re.Match[str]) -> Mention:
