@@ -619,19 +619,31 @@ class Several(PartsSpec):
         """Find the lists in a text."""
         if not self.in_one_line:
             return []
-        inner = [*self.of.mentions(text)]
-        inner += [
-            Mention(each.start(), each.end(), NONE)
-            for each in re.finditer(r"(?<![\w-])none(?![\w-])", text, re.IGNORECASE)
-        ]
+        options = self.of.options if isinstance(self.of, Choice) else ()
+        if options and _is_ticked(text, options):
+            return [each._replace(value=None) for each in self.of.mentions(text)]
+        bare = _without_reasons(text, options)
+        inner = [*self.of.mentions(bare)]
+        inner += [Mention(each.start(), each.end(), NONE) for each in _NONE_APPLIES.finditer(bare)]
         found: list[list[Mention]] = []
+        by_line = False
         for mention in sorted(inner, key=lambda each: each.start):
-            between = text[found[-1][-1].end : mention.start] if found else ""
-            if found and _BETWEEN.fullmatch(between):
+            between = bare[found[-1][-1].end : mention.start].replace(_REASON, "") if found else ""
+            new_line = bool(options) and "\n" in between and not between.strip()
+            if found and (
+                (new_line and (by_line or len(found[-1]) == 1))
+                or (not by_line and _BETWEEN.fullmatch(between))
+            ):
                 found[-1].append(mention)
+                by_line = new_line
             else:
                 found.append([mention])
-        return [Mention(_start(text, m[0]), m[-1].end, self._listed(m)) for m in found]
+                by_line = False
+        lists = [Mention(_start(text, m[0]), _end(bare, m[-1]), self._listed(m)) for m in found]
+        first = [each for each in lists if not text[: each.start].rpartition("\n")[2].strip()]
+        if options and len({each.value for each in first}) > 1:  # on lines of their own
+            return [each._replace(value=None) for each in lists]
+        return lists
 
     def _listed(self, mentions: list[Mention]) -> tuple[Any, ...] | None:
         """The values of a list; None where one is in doubt, or it says "none" beside another."""
@@ -818,8 +830,51 @@ def value_form(spec: AnswerSpec, told: Told) -> str:
 # The second rung.
 
 _BETWEEN = re.compile(
-    r"[\"'\]\[]?\s*(?:,\s*and|,|;|&|\band|\n\s*\d[.)]\s)\s*[\"'\[]?", re.IGNORECASE
+    r"[\"'\]\[]?\s*(?:,\s*and\b|,|;|&|\+|\]\s*\[|\band\b|\n\s*\d[.)]\s)\s*[\"'\[]?",
+    re.IGNORECASE,
 )
+_NONE_APPLIES = re.compile(
+    r"(?<![\w-])(?:none of (?:them|the above)|(?:there (?:is|are) )?no applicable \w+"
+    r"|(?:none(?: of (?:the|these|those)(?: \w+){0,2}?)?|no \w+) (?:appl(?:y|ies)|fits?)"
+    r"|none)(?![\w-])",
+    re.IGNORECASE,
+)
+_DENIES = re.compile(
+    r"\b(?:no|not|none|absent|lacks?|without|maybe|perhaps|unless|if)\b|n't|\?", re.IGNORECASE
+)
+"""Words of a reason that may take an option back."""
+_REASON = "\0"
+"""Stands for each sign of a reason."""
+
+
+def _any_of(options: Iterable[str]) -> str:
+    return rf"(?<![\w-])(?:{'|'.join(map(re.escape, sorted(options, key=len, reverse=True)))})"
+
+
+def _is_ticked(text: str, options: Iterable[str]) -> bool:
+    """Whether a text says of each option if it holds: as "price: yes" or "price: 0"."""
+    ticks = r"\s*[:=]\s*(?:\d|yes\b|no\b|true\b|false\b)"
+    return re.search(_any_of(options) + ticks, text, re.IGNORECASE) is not None
+
+
+def _without_reasons(text: str, options: Sequence[str]) -> str:
+    """A text of equal length without the reason behind each option, where that denies none."""
+    if not options:
+        return text
+    return re.sub(
+        rf"({_any_of(options)})(\s*\([^()\n]*\)|\s*[:–—-]\s+\S+(?: +\S+)+(?=\n|\Z)"
+        r"|,\s+(?:because|since|as)\s[^;\n]+(?=;|\n|\Z))",
+        lambda each: each[0] if _DENIES.search(each[2]) else each[1] + _REASON * len(each[2]),
+        text,
+        flags=re.IGNORECASE,
+    )
+
+
+def _end(text: str, last: Mention) -> int:
+    """The end of a list whose last value has a reason behind it."""
+    return last.end + len(text[last.end :]) - len(text[last.end :].lstrip(_REASON))
+
+
 _NAMES_OF_NAMES = (
     "action", "name", "tool", "toolname", "type", "choice", "decision", "kind", "move", "option",
     "function", "answer", "call", "command", "chosen", "selected", "actiontype",

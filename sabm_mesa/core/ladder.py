@@ -3,8 +3,9 @@ r"""The second rung of reading: an answer in words that give exactly one value.
 The first rung takes an answer that is exactly what was asked for (`sabm_mesa.core.answers`). Here
 the answers of chatty models are read: "Answer: 33", "I choose **33**.", "\boxed{33}", "the left
 exit". Nothing is guessed. A value counts only where it is *given*: on a line of its own, behind a
-label ("Final answer:"), or as the object of a choice in the first person ("I choose …"). Values
-that are merely mentioned do not count, and where two different ones are given, or a word takes one
+label ("Final answer:"), or as the object of a choice in the first person ("I choose …"). The only
+value of an answer also counts where its sentence is about the speaker's own choice. Values that are
+merely mentioned do not count, and where two different ones are given, or a word takes one
 back, there is none.
 
 The values in a text are found by the spec (`Mention`) and replaced by numbered marks, so that the

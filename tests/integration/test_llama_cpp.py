@@ -1,4 +1,4 @@
-"""The contest against a real llama.cpp server, in both answer formats."""
+"""Scenarios and the doctor against a real llama.cpp server, in both answer formats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from pathlib import Path
 import pytest
 
 from sabm_mesa import Connection, KeynesianBeautyContest
+from sabm_mesa.cli.doctor_minds import EQUAL, probe_minds
 from sabm_mesa.llm import close_all
+from sabm_mesa.models.registry import SCENARIOS
+from tests.runs.reruns import play
 
 from .tiny_gguf import write_tiny_model
 
@@ -101,3 +104,33 @@ def test_noise_as_plain_text_is_counted_and_never_a_number(endpoint: str, tmp_pa
     assert attempts == model.total.asks + model.total.reasks
     assert unread >= model.total.invalid
     assert invented == 0
+
+
+@pytest.mark.parametrize("answer_format", ["json", "paper"])
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_scenario_ends_and_holds_no_answer_that_is_not_legal(
+    name: str, answer_format: str, endpoint: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "r.sqlite"
+    runs = play(
+        name, path, "llm:tiny", connection=Connection(base_url=endpoint), n_rounds=1,
+        answer_format=answer_format, max_tokens=24, max_thought_tokens=0, max_attempts=1,
+    )  # fmt: skip
+    total = runs.total()
+    with sqlite3.connect(path) as recording:
+        (attempts, invented) = recording.execute(
+            "SELECT count(*), count(*) FILTER (WHERE NOT valid AND value IS NOT NULL) FROM asks"
+        ).fetchone()
+    recording.close()
+    assert attempts == total.asks > 0
+    assert invented == 0
+
+
+def test_the_doctor_tells_its_dialect(endpoint: str) -> None:
+    (found,) = probe_minds([f"llm:tiny@{endpoint}"], Connection())
+    assert found.fine
+    assert found.facts["dialect"] == {"response_format": "json_object with a schema"}
+    assert (found.facts["schema"], found.facts["different_answers"]) == ("enforced", 1)
+    assert found.facts["thoughts"] is None
+    assert found.facts["requests"] >= EQUAL + 2
+    assert f'base_url = "{endpoint}"' in found.entry()

@@ -320,7 +320,8 @@ def test_a_list_of_codes_is_read_strictly() -> None:
     assert spec.read("guidance").value == ("guidance",)
     assert spec.read('{"answer": ["number", "number"]}', "json").value == ("number",)
     assert spec.read('{"answer": []}', "json").value == ()
-    for text in ("", "number proposal", "none, number", "number\nproposal"):
+    assert spec.read("number\nproposal").value == ("number", "proposal")
+    for text in ("", "number proposal", "none, number", "number: yes\nproposal: no"):
         with pytest.raises(InvalidAnswer):
             spec.read(text)
     for text in ("number,", "a number"):
