@@ -108,11 +108,12 @@ def noting(noted: bool) -> Iterator[None]:
     """Have requests noted before they leave, or not."""
     client = llm.NoteSentClient
     if not noted:
+        # A function in place of a class of the module: there is no other way to leave it out.
         llm.NoteSentClient = lambda client, _prices: client  # type: ignore[assignment,misc]
     try:
         yield
     finally:
-        llm.NoteSentClient = client  # type: ignore[misc]
+        llm.NoteSentClient = client  # type: ignore[misc]  # the class that was there
 
 
 def contest_of_one_round(connection: Connection) -> None:

@@ -330,6 +330,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         command(**given, **chosen)
 
     keyword_only = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+    # Functions have it by PEP 362, and no type of theirs says so.
     with_blocks.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
     with_blocks.__annotations__ = {each.name: each.annotation for each in keyword_only}
     return with_blocks

@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,22 +61,25 @@ def wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
 
 
 def contest(endpoint: str, recording: Path, **settings: object) -> KeynesianBeautyContest:
+    given: dict[str, Any] = {"n_players": 3, "max_tokens": 60} | settings
     model = KeynesianBeautyContest(
-        n_players=3,
         n_rounds=2,
         minds="llm:tiny",
         rng=1,
-        max_tokens=60,
+        max_thought_tokens=1,
         connection=Connection(base_url=endpoint),
         recording=recording,
-        **settings,
+        **given,
     )
     model.run_model()
     return model
 
 
 def test_under_a_schema_noise_is_a_valid_pick(endpoint: str, tmp_path: Path) -> None:
-    model = contest(endpoint, tmp_path / "r.sqlite", answer_format="json")
+    # Many questions: noise is often cut off before it ends.
+    model = contest(
+        endpoint, tmp_path / "r.sqlite", answer_format="json", n_players=8, max_tokens=100
+    )
     picks = model.agent_frame()["choice"].dropna()
     assert ((picks >= 0) & (picks <= 100)).all()
     assert picks.size > 0
@@ -85,7 +89,9 @@ def test_under_a_schema_noise_is_a_valid_pick(endpoint: str, tmp_path: Path) -> 
         answers = rows.fetchall()
     recording.close()
     assert len(answers) == picks.size
-    assert all(json.loads(raw)["answer"] == json.loads(value) for raw, value in answers)
+    assert all(
+        json.loads(raw, strict=False)["answer"] == json.loads(value) for raw, value in answers
+    )
 
 
 def test_noise_as_plain_text_is_counted_and_never_a_number(endpoint: str, tmp_path: Path) -> None:
@@ -114,7 +120,7 @@ def test_a_scenario_ends_and_holds_no_answer_that_is_not_legal(
     path = tmp_path / "r.sqlite"
     runs = play(
         name, path, "llm:tiny", connection=Connection(base_url=endpoint), n_rounds=1,
-        answer_format=answer_format, max_tokens=24, max_thought_tokens=0, max_attempts=1,
+        answer_format=answer_format, max_tokens=24, max_thought_tokens=1, max_attempts=1,
     )  # fmt: skip
     total = runs.total()
     with sqlite3.connect(path) as recording:
