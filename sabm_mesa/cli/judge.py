@@ -65,13 +65,12 @@ def judge(
     prompts: Prompts = None,
     as_json: AsJson = False,
 ) -> None:
-    """Code the messages of a recording: by rules, and by a language model for comparison."""
-    from sabm_mesa.analysis.messages import CODES
+    """Code the messages and the private reasoning of a recording: by rules, and by a model."""
     from sabm_mesa.analysis.plot_style import to_png
     from sabm_mesa.recording import export
     from sabm_mesa.recording.frames import Recorded
     from sabm_mesa.studies.honesty import honesty_of, shares_of
-    from sabm_mesa.studies.judging import message_coder, message_measures
+    from sabm_mesa.studies.judging import message_measures, reasoning_of
     from sabm_mesa.studies.plots import codes_by_round
 
     parameters = parameters_from(set_ or [], {"minds": minds, "prompts": prompts})
@@ -80,31 +79,32 @@ def judge(
     if parameters.setdefault("minds", "classical") == "classical" and len(parameters) > 1:
         raise ParameterError("Settings and prompts are those of a language model: name --minds.")
     messages = Recorded(path).messages()
-    if messages.empty:
-        raise ParameterError(f"Nothing was said in the runs of {path}.")
-    by_rules = message_coder().coded(messages)
+    thought = reasoning_of(path)
+    if messages.empty and thought.empty:
+        raise ParameterError(f"Nothing was said in the runs of {path}, and no reasoning recorded.")
     folder = path.parent / "judge" if out is None else out
-    coders, frames = {"rules": by_rules}, {"messages": by_rules}
     recorded: list[Path] = []
-    said: dict[str, Any] = {"recording": str(path), "messages": len(messages)}
+    connection = None
     if parameters["minds"] != "classical":
         connection = llm.connection()
         isolation.apply()
         if line := isolation_of([parameters["minds"]]):
             say(line, err=True)
         recorded = [folder / "judge.sqlite"]
-        coders["judge"], more = _ask(messages, recorded[0], connection, parameters)
-        judged = coders["judge"][list(CODES)].add_prefix("judge_")
-        frames = {"messages": by_rules.join(judged), "agreement": _compare(coders)}
-        said |= more
+    coders, frames, more = _messages(messages, folder, connection, parameters)
+    said: dict[str, Any] = {"recording": str(path), "messages": len(messages), **more}
+    if len(thought):
+        said["reasoning"], of_texts = _reasoning(thought, folder, connection, parameters)
+        frames |= of_texts
     honesty = honesty_of(path)
     if len(honesty):
         frames["honesty"] = honesty
         said["honesty"] = shares_of(honesty)
     files = [*recorded, *export.write_frames(folder, frames, "csv")]
     drawn = {name: frame for name, frame in coders.items() if _coded_any(frame)}
-    figure = codes_by_round(drawn, path.name)
-    files.append(export.write_picture(folder / "codes.png", to_png(figure)))
+    if drawn:
+        figure = codes_by_round(drawn, path.name)
+        files.append(export.write_picture(folder / "codes.png", to_png(figure)))
     said |= {
         "shares": {name: _shares(frame) for name, frame in coders.items()},
         "agreement": frames["agreement"].to_dict("records") if "agreement" in frames else None,
@@ -117,17 +117,76 @@ def judge(
         say("\n".join(_in_words(said, list(measured), folder, files)))
 
 
+def _messages(
+    messages: pd.DataFrame, folder: Path, connection: Connection | None, parameters: dict[str, Any]
+) -> tuple[dict[str, pd.DataFrame], dict[str, pd.DataFrame], dict[str, Any]]:
+    """Code messages; return them by coder, the tables, and the cost."""
+    from sabm_mesa.analysis.messages import CODES
+    from sabm_mesa.studies.judging import message_coder
+
+    if messages.empty:
+        return {}, {}, {}
+    by_rules = message_coder().coded(messages)
+    coders = {"rules": by_rules}
+    if connection is None:
+        return coders, {"messages": by_rules}, {}
+    coders["judge"], more = _ask(messages, folder / "judge.sqlite", connection, parameters)
+    judged = coders["judge"][list(CODES)].add_prefix("judge_")
+    tables = {"messages": by_rules.join(judged), "agreement": _compare(coders, CODES)}
+    return coders, tables, more
+
+
+def _reasoning(
+    texts: pd.DataFrame, folder: Path, connection: Connection | None, parameters: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
+    """Code private reasoning; return the results, and the tables with codes and steps."""
+    from sabm_mesa.analysis import reasoning
+
+    coders = {"rules": reasoning.coded(texts)}
+    found: dict[str, Any] = {"texts": len(texts), "agreement": None}
+    agreed: dict[str, pd.DataFrame] = {}
+    if connection is not None:
+        recording = folder / "judge.sqlite"
+        # A prompt file of the user is one of the judge of messages.
+        own = {k: v for k, v in parameters.items() if k not in ("prompts", "condition", "variant")}
+        coders["judge"], more = _ask(texts, recording, connection, own, reasoning=True)
+        found |= {"spent": more["spent"], "unusable": more["unusable"]}
+        agreement = _compare(coders, reasoning.CODES)
+        found["agreement"] = agreement.to_dict("records")
+        agreed = {"reasoning_agreement": agreement}
+    table, found["steps"] = coders["rules"], {}
+    if "judge" in coders:
+        table = table.join(coders["judge"][list(reasoning.CODES)].add_prefix("judge_"))
+    for name, coded in coders.items():
+        steps = reasoning.steps_of(coded)
+        table["steps" if name == "rules" else "judge_steps"] = steps
+        level = table["level"].clip(upper=3).where(table["level"] >= 0)  # 3: three or more
+        both = steps.notna() & level.notna()
+        found["steps"][name] = {
+            "told": int(steps.notna().sum()),
+            "beside_level": int(both.sum()),
+            "alike": float((steps[both] == level[both]).mean()) if both.any() else None,
+            "shares": {code: float(coded[code].mean()) for code in reasoning.CODES},
+        }
+    return found, {"reasoning": table, **agreed}
+
+
 def _ask(
-    messages: pd.DataFrame, recording: Path, connection: Connection, parameters: dict[str, Any]
+    messages: pd.DataFrame,
+    recording: Path,
+    connection: Connection,
+    parameters: dict[str, Any],
+    *,
+    reasoning: bool = False,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Ask the judge; return its answers and their cost."""
+    """Ask the judge of messages, or of reasoning; return its answers and their cost."""
     from sabm_mesa.cli.progress import Progress, answers_are, in_words
-    from sabm_mesa.studies.judging import judge
+    from sabm_mesa.studies.judging import Judging, ReasoningJudging, judge
 
     with Progress("judge", 1) as progress:
         try:
             judged, runs = judge(
-                messages, parameters.pop("minds"), recording,
+                messages, recording=recording, judging=ReasoningJudging if reasoning else Judging,
                 connection=connection, watch=progress.show, **parameters,
             )  # fmt: skip
         except (RunError, KeyboardInterrupt) as error:
@@ -147,11 +206,10 @@ def _ask(
     }
 
 
-def _compare(coders: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    from sabm_mesa.analysis.messages import CODES
+def _compare(coders: dict[str, pd.DataFrame], codes: Sequence[str]) -> pd.DataFrame:
     from sabm_mesa.analysis.statistics import agreement_by_code
 
-    found = agreement_by_code(coders["rules"], coders["judge"], CODES)
+    found = agreement_by_code(coders["rules"], coders["judge"], codes)
     return found.rename(columns={"first": "rules", "second": "judge"})
 
 
@@ -176,11 +234,12 @@ def _in_words(
     n = said["messages"]
     both = said["agreement"][0]["n"] if said["agreement"] else 0
     of_these = f" of {both:,} that both have coded" if 0 < both < n else ""
-    lines = [f"{n:,} message{'' if n == 1 else 's'}; the share of each code{of_these}:"]
+    count = f"{n:,} message{'' if n == 1 else 's'}"
+    lines = [f"{count}; the share of each code{of_these}:" if n else "Nothing was said."]
     if both:
         lines.append(f"{'':<14} {'rules':>6} {'judge':>6} {'alike':>6}  Cohen's kappa")
         lines += [_row(row) for row in said["agreement"]]
-    else:
+    elif n:
         lines += [f"{code:<14} {share:>6.0%}" for code, share in said["shares"]["rules"].items()]
     if "honesty" in said:
         lines += _of_honesty(said["honesty"])
@@ -193,10 +252,32 @@ def _in_words(
                 f"Warning: {said['unusable']:,} of {said['texts']:,} texts got no usable answer; "
                 f"{'their codes are missing' if both else 'the judge gave no usable code'}."
             )
+    if "reasoning" in said:
+        lines += _of_reasoning(said["reasoning"])
     for name in measured:
         values = [f"run {run}: {'none' if v is None else v}" for run, v in said[name].items()]
         lines.append(f"{measure_label(name)}: {', '.join(values)}")
     lines.append(f"Written to {folder}: {', '.join(file.name for file in files)}")
+    return lines
+
+
+def _of_reasoning(found: dict[str, Any]) -> list[str]:
+    """The codes of private reasoning, and the steps beside those of the decisions, in words."""
+    n = found["texts"]
+    lines = [
+        f"{n:,} decision{'' if n == 1 else 's'} with private reasoning; the share of each code:"
+    ]
+    if found["agreement"]:
+        lines += [_row(row) for row in found["agreement"]]
+        lines.append(f"The judge read their reasoning: {found['spent']}")
+    else:
+        shares = found["steps"]["rules"]["shares"]
+        lines += [f"{code:<14} {share:>6.0%}" for code, share in shares.items()]
+    for name, steps in found["steps"].items():
+        line = f"Steps in the text, by {name}: told in {steps['told']:,} of {n:,}"
+        if steps["alike"] is not None:
+            line += f"; in {steps['alike']:.0%} of {steps['beside_level']:,} the step of the pick"
+        lines.append(line)
     return lines
 
 

@@ -156,6 +156,7 @@ class SmartModel(mesa.Model):
         message_words: the path of the words that its subject adds to the coder of messages (see
             `sabm_mesa.analysis.messages.read_words`), or ``""``.
         message_measures: name → measure of the messages of a run, beside their codes.
+        level_column: the agent column with the step of a decision (level-k), or ``""``.
         announcement: what its agents announce, beside what they then do; or None.
         builds_on: how a run builds on an earlier run of another scenario, or None.
         screener: ``module:Class`` that judges the tests of its ``screening.toml``, or ``""``.
@@ -197,6 +198,7 @@ class SmartModel(mesa.Model):
     theory_marks: ClassVar[Mapping[str, Mapping[str, str | float]]] = {}
     message_words: ClassVar[str | Path] = ""
     message_measures: ClassVar[Mapping[str, MessageMeasure]] = {}
+    level_column: ClassVar[str] = ""
     announcement: ClassVar[Announcement | None] = None
     builds_on: ClassVar[BuildsOn | None] = None
     screener: ClassVar[str] = ""

@@ -1,7 +1,8 @@
-"""A language model as judge: what messages do, coded by it and by the rules of the coder.
+"""A language model as judge: messages and private reasoning, coded by it and by rules.
 
-The codes and the coder by rules are those of `sabm_mesa.analysis.messages`, with the words that
-the scenarios declare (`SmartModel.message_words`).
+The codes and the coder of messages by rules are those of `sabm_mesa.analysis.messages`, with the
+words that the scenarios declare (`SmartModel.message_words`); those of private reasoning, which is
+the reasoning and the thoughts before a decision, are those of `sabm_mesa.analysis.reasoning`.
 
 Rules of the judge
     Each different text is given to the judge once, by itself, as to the coder by rules. There is
@@ -40,6 +41,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.analysis import reasoning
 from sabm_mesa.analysis.messages import CODES, MessageCoder, read_words
 from sabm_mesa.core.answers import Choice, Decision
 from sabm_mesa.core.asks import Ask, Observation
@@ -71,9 +73,6 @@ def message_coder() -> MessageCoder:
     """
     declared = {model.message_words for model in find_all().models.values()} - {""}
     return MessageCoder(*(read_words(path) for path in sorted(declared, key=str)))
-
-
-ANSWER = Several(Choice(CODES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,7 @@ class Judge(SmartAgent):
     async def judge(self) -> Decision:
         """Code the message."""
         text = self.model.texts[self.unique_id - 1]
-        return await self.ask("judge", ANSWER, OneMessage(text))
+        return await self.ask("judge", Several(Choice(self.model.codes)), OneMessage(text))
 
 
 class RuleCoder(ClassicalMind):
@@ -139,6 +138,23 @@ class RuleCoder(ClassicalMind):
         return sorted(message_coder().codes(ask.observation.text))
 
 
+class ReasoningCoder(ClassicalMind):
+    """The rule-based coder of private reasoning as a judge.
+
+    Args:
+        spec: how the mind is named in the data.
+    """
+
+    async def answer(self, ask: Ask) -> object:
+        """Code the reasoning by the rules.
+
+        Args:
+            ask: the question.
+        """
+        assert isinstance(ask.observation, OneMessage)
+        return list(reasoning.codes(ask.observation.text))
+
+
 class Judging(SmartModel):
     """Judges that code messages, one message each.
 
@@ -148,6 +164,9 @@ class Judging(SmartModel):
         temperature: sampling temperature of language models.
         max_tokens: tokens of an answer at most.
         settings: the other parameters of `SmartModel`.
+
+    Class attributes:
+        codes: the codes of its book.
 
     Attributes:
         judges: the judges, in the order of the texts.
@@ -160,6 +179,7 @@ class Judging(SmartModel):
     title = "Judging of messages"
     source = "after Piatti et al. 2024, arXiv 2404.16698, section 3.6"
     prompt_file = Path(__file__).with_name("judge.toml")
+    codes: ClassVar[tuple[str, ...]] = CODES
     phases: ClassVar[tuple[Phase, ...]] = (
         Phase(
             "judge",
@@ -190,14 +210,30 @@ class Judging(SmartModel):
     def after_judge(self, judge: Judge, answer: Decision) -> None:
         """Keep the codes; None when they could not be read."""
         said = answer.value
-        judge.found = None if said is None else tuple(code for code in CODES if code in said)
+        judge.found = None if said is None else tuple(code for code in self.codes if code in said)
 
     def update(self) -> None:
         """Compute the share of each code among the texts with a usable answer."""
         known = [judge.found for judge in self.judges if judge.found is not None]
-        for code in CODES:
+        for code in self.codes:
             share = sum(code in found for found in known) / len(known) if known else math.nan
             setattr(self, code, share)
+
+
+class ReasoningJudging(Judging):
+    """Judges that code private reasoning, one text each.
+
+    Args:
+        settings: those of `Judging`.
+    """
+
+    scenario_name = "judge-reasoning"
+    title = "Judging of private reasoning"
+    source = "steps after Nagel 1995, American Economic Review 85(5), 1313-1326"
+    prompt_file = Path(__file__).with_name("judge_reasoning.toml")
+    codes = reasoning.CODES
+    model_columns: ClassVar[dict[str, str]] = {code: code for code in reasoning.CODES}
+    classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = {"default": ReasoningCoder}
 
 
 def judge(
@@ -205,19 +241,21 @@ def judge(
     minds: Minds,
     recording: str | Path,
     *,
+    judging: type[Judging] = Judging,
     connection: Connection | None = None,
     watch: Watch = lambda _: None,
     **settings: Any,
 ) -> tuple[pd.DataFrame, Runs]:
-    """Let a judge code messages, and record the answers.
+    """Let a judge code messages or private reasoning, and record the answers.
 
     When the recording holds a judging of the same texts by the same minds, prompts and settings,
     its answers are used, and only missing ones are asked for.
 
     Args:
-        messages: one row a message, with ``text``, as from `Recorded.messages`.
+        messages: one row a text, with ``text``, as from `Recorded.messages` or `reasoning_of`.
         minds: the minds that judge, such as ``"llm:gpt-4o-mini"``.
         recording: where the answers are recorded.
+        judging: by which book of codes: `Judging` or `ReasoningJudging`.
         connection: how language models are reached; its caps count what was spent before.
         watch: called with the models every tenth of a second.
         settings: other parameters of `Judging`.
@@ -231,24 +269,72 @@ def judge(
     """
     texts = list(dict.fromkeys(messages["text"]))
     given = {"texts": texts, "minds": minds, **settings}
-    path, spec = Path(recording), _planned(given)
+    path, spec = Path(recording), _planned(judging, given)
     if run := find_runs([spec], path).get(spec.digest):
-        runs = rerun.resume(path, run.run, scenario=Judging, connection=connection, watch=watch)
+        runs = rerun.resume(path, run.run, scenario=judging, connection=connection, watch=watch)
     else:
         trial_models([spec], connection)  # wrong use ends here, before there is any file
         with Recording(path) as opened:
             runs = run_models([spec.build(opened, connection)], watch=watch)
-    (judging,) = runs.models
-    assert isinstance(judging, Judging)
-    of_text = dict(zip(texts, (judge.found for judge in judging.judges), strict=True))
-    return _with_codes(messages, [of_text[text] for text in messages["text"]]), runs
+    (played,) = runs.models
+    assert isinstance(played, judging)
+    of_text = dict(zip(texts, (judge.found for judge in played.judges), strict=True))
+    found = [of_text[text] for text in messages["text"]]
+    return _with_codes(messages, found, judging.codes), runs
 
 
-def _planned(given: Mapping[str, Any]) -> RunSpec:
+def reasoning_of(recording: str | Path | Recorded, run: int | None = None) -> pd.DataFrame:
+    """Private reasoning and thoughts before the decisions of recorded runs.
+
+    Args:
+        recording: the recording.
+        run: only this run.
+
+    Returns:
+        One row a decision with any: ``run``, ``round``, ``phase``, ``agent``, ``call``, ``name``
+        (of the question), ``text`` (reasoning, then thoughts) and ``level`` (the step of the
+        decision itself, where the scenario declares its column; see `SmartModel.level_column`).
+
+    Raises:
+        RecordingError: when it cannot be read.
+        UnknownName: when there is no such run.
+    """
+    recorded = recording if isinstance(recording, Recorded) else Recorded(recording)
+    asks = recorded.asks(run=run)
+    asks = asks[asks["valid"].to_numpy(bool)]
+    parts = [asks[name].fillna("").astype(str) for name in ("reasoning", "thoughts")]
+    texts = [" ".join(filter(None, map(str.strip, both))) for both in zip(*parts, strict=True)]
+    place = ["run", "round", "phase", "agent", "call", "name"]
+    found = asks[place].assign(text=pd.Series(texts, asks.index, dtype=str))
+    found = found[found["text"] != ""].reset_index(drop=True)
+    return found.assign(level=_levels(recorded, found, run))
+
+
+def _levels(recorded: Recorded, found: pd.DataFrame, run: int | None) -> list[float]:
+    """The step of the decision of each text that stands before an act; else NaN."""
+    scenarios = recorded.runs().set_index("run")["scenario"].to_dict()
+    models, data = find_all().models, recorded.agent_data(run)
+    columns = {
+        number: models[name].level_column for number, name in scenarios.items() if name in models
+    }
+    levels: dict[tuple[int, int, int], Any] = {}
+    for number, mine in data.groupby("run"):
+        if column := columns.get(int(str(number))):
+            keys = zip(mine["run"], mine["round"], mine["agent"], strict=True)
+            levels |= dict(zip(keys, mine[column], strict=True))
+    keys = zip(found["run"], found["round"], found["agent"], strict=True)
+    own = [levels.get(key, math.nan) for key in keys]
+    return [
+        float(level) if phase == "act" and not pd.isna(level) else math.nan
+        for level, phase in zip(own, found["phase"], strict=True)
+    ]
+
+
+def _planned(judging: type[Judging], given: Mapping[str, Any]) -> RunSpec:
     """The run of a judging; other texts in a prompt file make it another run."""
-    bound = bind(Judging, given)
-    book = PromptBook(Judging.prompt_file, bound["condition"], bound["variant"], bound["prompts"])
-    return RunSpec(Judging, given, 0, {"prompts": json.dumps(book.hashes(), sort_keys=True)})
+    bound = bind(judging, given)
+    book = PromptBook(judging.prompt_file, bound["condition"], bound["variant"], bound["prompts"])
+    return RunSpec(judging, given, 0, {"prompts": json.dumps(book.hashes(), sort_keys=True)})
 
 
 def message_measures(path: Path, messages: pd.DataFrame) -> dict[str, dict[int, float | None]]:
@@ -281,10 +367,12 @@ def measure_label(name: str) -> str:
     return next(measures[name].label for measures in declared if name in measures)
 
 
-def _with_codes(messages: pd.DataFrame, found: Iterable[Sequence[str] | None]) -> pd.DataFrame:
+def _with_codes(
+    messages: pd.DataFrame, found: Iterable[Sequence[str] | None], codes: Sequence[str]
+) -> pd.DataFrame:
     rows = list(found)
     columns = {
         code: pd.array([None if row is None else code in row for row in rows], dtype="boolean")
-        for code in CODES
+        for code in codes
     }
     return messages.assign(**columns)

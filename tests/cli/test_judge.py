@@ -14,6 +14,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from sabm_mesa import BertrandCompetition, KeynesianBeautyContest, ScriptedMind
+from sabm_mesa.analysis import reasoning
 from sabm_mesa.analysis.messages import CODES
 from sabm_mesa.cli.judge import JUDGE_SETTINGS
 from sabm_mesa.core.parameters import parameters_of
@@ -259,5 +260,45 @@ def test_a_recording_without_talk(sabm: Sabm, tmp_path: Path) -> None:
     outcome = sabm("judge", tmp_path / "r.sqlite")
 
     assert outcome.status == 2
-    assert one_line(outcome) == f"Nothing was said in the runs of {tmp_path / 'r.sqlite'}."
+    nothing = f"Nothing was said in the runs of {tmp_path / 'r.sqlite'}, and no reasoning recorded."
+    assert one_line(outcome) == nothing
     assert sabm("judge", tmp_path / "none.sqlite").status == 1
+
+
+def test_private_reasoning_by_rules_and_by_a_judge(sabm: Sabm, tmp_path: Path) -> None:
+    says = {
+        1: "The average is 50, two thirds of it is 33.\n33",
+        2: "17 is my lucky number.\n17",
+        3: "I follow the suggestion of Player #1.\n33",
+        4: "33",
+    }
+    mind = ScriptedMind(lambda ask: says[ask.key.agent])
+    recording = tmp_path / "r.sqlite"
+    contest = KeynesianBeautyContest(n_players=4, n_rounds=1, minds=mind, rng=1,
+                                     recording=recording)  # fmt: skip
+    contest.run_model()
+
+    def brain(messages: list[dict[str, Any]], _body: dict[str, Any]) -> str:
+        """Codes like the rules, but takes every text for a step."""
+        found = reasoning.codes(message_in(messages))
+        return ", ".join(found if set(found) & set(reasoning.STEPS) else ("step_1", *found))
+
+    with LLMServer(brain=brain) as server:
+        outcome = sabm("judge", recording, "--minds", f"llm:stub@{server.url}", "--json")
+        assert server.stats["requests"] == 3
+
+    found = json.loads(outcome.out)["reasoning"]
+    assert found["texts"] == 3
+    kappa = {row["code"]: row["kappa"] for row in found["agreement"]}
+    assert (kappa["step_0"], kappa["imitation"]) == (1, 1)
+    assert kappa["step_1"] == pytest.approx(0.4)  # 2 of 3 alike, 5 of 9 by chance
+    assert found["steps"]["rules"]["told"] == 2
+    assert found["steps"]["rules"]["alike"] == 0.5  # 33 is one step; 17 is three, and told as none
+    assert found["steps"]["judge"]["told"] == 3
+    table = pd.read_csv(tmp_path / "judge" / "reasoning.csv")
+    assert table["level"].tolist() == [1, 3, 1]
+    assert table["steps"].tolist()[:2] == [1, 0]
+    assert table["judge_steps"].tolist() == [1, 0, 1]
+    words = sabm("judge", recording).out.splitlines()
+    assert "3 decisions with private reasoning; the share of each code:" in words
+    assert words[-2].startswith("Steps in the text, by rules: told in 2 of 3; in 50% of 2 the step")

@@ -1,6 +1,7 @@
 """The coder of all messages: its rules, what it reads from recordings, and how far it agrees."""
 
 import math
+import re
 import tomllib
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from sabm_mesa import (
     ScriptedMind,
     SentenceMaking,
 )
+from sabm_mesa.analysis import reasoning
 from sabm_mesa.analysis.messages import (
     CODES,
     assents,
@@ -25,8 +27,9 @@ from sabm_mesa.analysis.messages import (
     signals_disagreement,
     word_lists,
 )
-from sabm_mesa.analysis.statistics import agreement_by_code
-from sabm_mesa.core.answers import InvalidAnswer, Reading
+from sabm_mesa.analysis.statistics import agreement_by_code, cohen_kappa
+from sabm_mesa.core.answers import Choice, InvalidAnswer, Reading
+from sabm_mesa.core.fields import Several
 from sabm_mesa.errors import ParameterError, UnknownName
 from sabm_mesa.models.bertrand.measures import first_price_agreement
 from sabm_mesa.models.evacuation.measures import WORDS, codes
@@ -34,9 +37,17 @@ from sabm_mesa.models.evacuation.model import EmergencyEvacuation
 from sabm_mesa.models.registry import find_all
 from sabm_mesa.recording.frames import MESSAGE_FRAME, Recorded
 from sabm_mesa.runs.rerun import replay
-from sabm_mesa.studies.judging import ANSWER, Judging, judge, message_coder
+from sabm_mesa.studies.judging import (
+    Judging,
+    ReasoningJudging,
+    judge,
+    message_coder,
+    reasoning_of,
+)
 from sabm_mesa.studies.plots import MOST_POINTS, codes_by_round
 from tests.core.support import tiny
+
+ANSWER = Several(Choice(CODES))
 
 HAND = tomllib.loads(Path(__file__).with_name("hand_labelled.toml").read_text("utf-8"))
 FLOORS = {
@@ -421,3 +432,39 @@ def test_nothing_to_plot() -> None:
         codes_by_round({"rules": message_coder().coded(SAID[:0])})
     with pytest.raises(ValueError, match="one to 3 coders"):
         codes_by_round({})
+
+
+def test_private_reasoning_is_coded_beside_the_step_of_the_pick(tmp_path: Path) -> None:
+    says = {1: "The average is 50, two thirds of it is 33.\n33", 2: "17 is my lucky number.\n17"}
+    mind = ScriptedMind(lambda ask: says[ask.key.agent] if ask.name == "act" else "Hello.")
+    path = tmp_path / "r.sqlite"
+    KeynesianBeautyContest(n_players=2, n_rounds=2, minds=mind, rng=1, recording=path).run_model()
+    found = reasoning_of(path)
+
+    assert found["text"].tolist() == [says[agent].rpartition("\n")[0] for agent in (1, 2, 1, 2)]
+    assert found["name"].tolist() == ["act"] * 4
+    assert found["level"].tolist()[:2] == [1, 3]
+    by_rules = reasoning.coded(found)
+    assert reasoning.steps_of(by_rules).tolist() == [1, 0, 1, 0]
+    judged, _ = judge(found, "classical", tmp_path / "j.sqlite", judging=ReasoningJudging)
+    pd.testing.assert_frame_equal(
+        judged[list(reasoning.CODES)].astype(bool), by_rules[list(reasoning.CODES)]
+    )
+
+
+def test_the_agreement_with_reasoning_coded_by_hand_is_as_stated() -> None:
+    """The kappas are those of the docstring of the coder, part by part."""
+    by_hand = tomllib.loads(
+        Path(__file__).with_name("hand_labelled_reasoning.toml").read_text("utf-8")
+    )
+    stated = dict(re.findall(r"``(\w+)``\s+(-?[\d.]+ +-?[\d.]+ +-?[\d.]+)\n", reasoning.__doc__))
+    assert set(stated) == set(reasoning.CODES)
+    for code, kappas in stated.items():
+        found = [
+            cohen_kappa(
+                [code in each["codes"] for each in by_hand[part]],
+                [code in reasoning.codes(each["text"]) for each in by_hand[part]],
+            )
+            for part in ("development", "held_out", "later")
+        ]
+        assert found == pytest.approx([float(kappa) for kappa in kappas.split()], abs=0.005)

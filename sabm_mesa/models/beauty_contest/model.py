@@ -183,6 +183,7 @@ class RepeatedBeautyContest(SmartModel):
         name: name for name in ("choice", "won", "payoff", "level", "depth", "ratio")
     }
     score = Score("Payoff in a run (points)", "n_players")
+    level_column = "level"
     theory_marks: ClassVar[Mapping[str, Mapping[str, str | float]]] = {"levels": level_k_labels()}
     changeable = frozenset(
         {"p", "prize", "window", "revealed", "notice", "told_number", "told_count", "elicitation"}

@@ -133,6 +133,7 @@ class KeynesianBeautyContest(SmartModel):
     }
     score = Score("Payoff in a run (credits)", "n_players")
     announcement = ANNOUNCEMENT
+    level_column = "level"
     message_words = Path(__file__).with_name("words.toml")
     theory_marks: ClassVar[dict[str, Any]] = {"levels": level_k_labels()}
     screener = "sabm_mesa.models.kbc.screening:PickScreener"

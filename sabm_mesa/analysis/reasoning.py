@@ -1,0 +1,145 @@
+"""A rule-based coder of private reasoning: steps, reference point, imitation, own payoff.
+
+It can be checked by hand: the word lists are in ``reasoning.toml``, the rules below. It reads the
+surface of English sentences. A text may carry at most one of the four steps, and any of the others:
+
+============== ==================================================================================
+``step_0``     decides without a thought of what others will do: at random, by liking, the middle
+``step_1``     expects others to do something, and answers to that
+``step_2``     expects others to answer to something, and answers to that
+``step_3``     three such steps or more, also "and so on" to the end
+``reference``  names a point that it starts from: the middle, an earlier result, an equilibrium
+``imitation``  does as others do, did or said, because they do
+``own_payoff`` argues with what it gains itself: winning, profit, getting out
+============== ==================================================================================
+
+Steps are those of Nagel 1995. In guessing games they are counted in the numbers of the text: each
+number that is the factor times the one named before it is a step (50, 33, 22 are two), and 33
+without 50 before it is a step of its own; the factor is one half where the text says so, else two
+thirds. Where words tell of more steps than numbers do, the words count.
+
+Cohen's kappa with 56 invented texts that were coded by hand
+(``tests/studies/hand_labelled_reasoning.toml``):
+
+============== =========== ======== =======
+code           development held out   later
+============== =========== ======== =======
+``step_0``            1.00     1.00    0.00
+``step_1``            1.00     1.00    0.29
+``step_2``            1.00     1.00    0.64
+``step_3``            1.00     1.00    0.00
+``reference``         0.89     1.00    0.59
+``imitation``         1.00     1.00    0.00
+``own_payoff``        1.00     1.00    0.33
+============== =========== ======== =======
+
+The lists were tuned on the first 20 texts; the next 20 were kept apart, but lists and texts have
+one writer, so that both columns flatter. The last column is the one to go by: 16 texts in other
+words, written when the lists were done. The rules find little that is said in words of its
+own, above all imitation and steps without numbers: let a language model code such texts
+(`sabm judge --minds`), and compare. Each code stands in 1 to 8 texts of a part.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any
+
+import pandas as pd
+
+STEPS = ("step_0", "step_1", "step_2", "step_3")
+CODES = (*STEPS, "reference", "imitation", "own_payoff")
+_WORD = re.compile(r"[\w'#-]+")
+_NUMBER = re.compile(r"(?<![\w.,/-])\d+(?:\.\d+)?(?![\w/%]|\.\d)")
+_FRACTION = re.compile(r"\b\d+\s*/\s*\d+|\bround \d+|#\d+|\bplayer \d+", re.IGNORECASE)
+_HALF = re.compile(r"\b(?:half|1/2)\b", re.IGNORECASE)
+_FIRST_STEP = 100 / 3
+_NEAR = 0.75
+"""Numbers this near to the factor times another one are a step: rounded up or down."""
+
+
+def codes(text: str) -> tuple[str, ...]:
+    """The codes of a text.
+
+    Args:
+        text: the reasoning before one decision.
+    """
+    words = _WORD.findall(text.lower().replace("\u2019", "'"))
+    line = f" {' '.join(words)} "
+    steps = _steps(text, line)
+    found = {code for code in CODES[len(STEPS) :] if _holds(line, code, "phrases")}
+    return tuple(code for code in CODES if code in found or code == f"step_{steps}")
+
+
+def coded(texts: pd.DataFrame) -> pd.DataFrame:
+    """Texts with their codes.
+
+    Args:
+        texts: one row a text, with ``text``.
+
+    Returns:
+        The same rows with one boolean column a code.
+    """
+    found = [codes(text) for text in texts["text"]]
+    columns = {code: [code in each for each in found] for code in CODES}
+    return texts.assign(
+        **{code: pd.Series(held, texts.index, dtype=bool) for code, held in columns.items()}
+    )
+
+
+def steps_of(found: pd.DataFrame) -> pd.Series[float]:
+    """The number of steps of coded texts.
+
+    Args:
+        found: texts with a column a code; missing where a judge gave none.
+
+    Returns:
+        0 to 3 (three or more) a text; NaN for one without steps, or with several.
+    """
+    held = found[list(STEPS)].astype("boolean").fillna(value=False).to_numpy(bool)
+    steps = pd.Series(held.argmax(axis=1), found.index, dtype=float)
+    return steps.where(held.sum(axis=1) == 1)
+
+
+def _steps(text: str, line: str) -> int | None:
+    counted = _counted(text)
+    told = [
+        3 if _holds(line, "step_3", "phrases") else 0,
+        2 if _holds(line, "step_2", "phrases") else 0,
+        1 if _holds(line, "step_1", "others") else 0,
+    ]
+    if most := min(3, max(counted, *told)):
+        return most
+    return 0 if _holds(line, "step_0", "phrases") else None
+
+
+def _counted(text: str) -> int:
+    """The longest chain of numbers each of which is the factor times the one before it."""
+    factor = 1 / 2 if _HALF.search(text) else 2 / 3
+    plain = _FRACTION.sub(" ", text)
+    named = list(dict.fromkeys(float(each) for each in _NUMBER.findall(plain)))
+    longest = here = 1 if named and _is_first_step(named[0], factor) else 0
+    for before, after in pairwise(named):
+        near = abs(after - factor * before) <= _NEAR and before > 1
+        here = here + 1 if near else int(_is_first_step(after, factor))
+        longest = max(longest, here)
+    # A first step alone is a pick, and says nothing of how it was found.
+    return longest if longest > 1 or not _is_first_step(named[0] if named else 0, factor) else 0
+
+
+def _is_first_step(number: float, factor: float) -> bool:
+    return factor == 2 / 3 and abs(number - _FIRST_STEP) <= _NEAR
+
+
+def _holds(line: str, table: str, name: str) -> bool:
+    return any(f" {phrase} " in line for phrase in _lists()[table][name])
+
+
+@cache
+def _lists() -> dict[str, Any]:
+    text = files(__package__).joinpath("reasoning.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
