@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,15 @@ from sabm_mesa.models.beauty_contest.theory import (
 
 HIGHER_STEPS = 3
 """Picks beyond step 3 are up to this many steps deeper (our choice; the data have no limit)."""
+REPLIES = MappingProxyType(
+    {
+        "replies": "a player picks about p to the power of its steps times the last mean, so that "
+        "picks fall where p is below 1, and stay without steps",
+        "steps": "steps are drawn with a mean of 1.5, so that one and two are frequent, and more "
+        "than three are rare",
+    }
+)
+"""The assumptions of the minds that reply with steps of reasoning."""
 PART_OF_GAP = 0.5
 """Part of the distance to the optimal adjustment factor covered in a round (our choice: learning
 direction theory gives none)."""
@@ -73,6 +83,8 @@ class LevelK(Guesser):
             noise.
     """
 
+    assumes = REPLIES
+
     def __init__(self, spec: str, k: int | None = None) -> None:
         super().__init__(spec)
         self.k, self.certain = k, k is not None
@@ -98,6 +110,8 @@ class CognitiveHierarchy(Guesser):
     Args:
         spec: the spec of the mind, as the data have it.
     """
+
+    assumes = REPLIES
 
     def __init__(self, spec: str) -> None:
         super().__init__(spec)
@@ -127,6 +141,10 @@ class EmpiricalStep(Guesser):
     Args:
         spec: the spec of the mind, as the data have it.
     """
+
+    assumes = MappingProxyType(
+        dict.fromkeys(REPLIES, "picks are drawn from those of the subjects of these sessions")
+    )
 
     def pick(self, game: GuessingView, rng: np.random.Generator) -> float:
         """Draw a class and a number in it."""

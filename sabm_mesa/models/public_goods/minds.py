@@ -5,6 +5,8 @@ They think in units of a twentieth of the endowment, since the subjects of the l
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import numpy as np
 
 from sabm_mesa.analysis.contributions import (
@@ -41,6 +43,10 @@ class FischbacherGaechter(ClassicalMind):
         kind: the number of its type in `type_names`; None before its first game.
         belief: the mean contribution that it expects of the others, in units.
     """
+
+    assumes = MappingProxyType(
+        {"first": "what they give first is drawn from what the subjects of the experiment gave"}
+    )
 
     def __init__(self, spec: str) -> None:
         super().__init__(spec)
@@ -106,6 +112,8 @@ class ScheduleOnly(FischbacherGaechter):
     Args:
         spec: the name of the mind in the data.
     """
+
+    assumes = MappingProxyType({})
 
     def first(self, kind: int, rng: np.random.Generator) -> float:
         """The contribution of the first game, in units."""
