@@ -4,8 +4,8 @@ Rules. ``n_sheep`` sheep and ``n_wolves`` wolves live on a torus of ``size`` x `
 grass. In a round all sheep choose a neighbouring patch or stay, at once, and eat the grass there if
 it is grown (4 of strength). Then the wolves choose, one after another in random order, and eat one
 sheep there (20 of strength). Everybody loses 1 of strength and leaves at 0; the others have a child
-with probability 0.05, which gets half of the strength. Grass is grown again ``regrowth`` rounds
-after it was eaten. An unreadable answer means to stay.
+with probability 0.05, which gets half of the strength. Grass is grown again 5 rounds after it was
+eaten. An unreadable answer means to stay.
 
 Measures. ``sheep``, ``wolves`` and ``grass`` (grown patches).
 
@@ -20,10 +20,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-import mesa
 from annotated_types import Ge
+from mesa.discrete_space import Cell, CellAgent, FixedAgent, OrthogonalVonNeumannGrid
 
 from sabm_mesa import Choice, ClassicalMind, Decision, Observation, Phase, SmartAgent, SmartModel
+from sabm_mesa.analysis.pictures import Portrayal, SpacePicture
 
 WAYS = {"stay": (0, 0), "north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
 
@@ -55,27 +56,29 @@ class Hunter(Forager):
     food, enemy = "sheep", "nobody"
 
 
-class Grass(mesa.Agent):
+class Grass(FixedAgent):
     """A patch of grass: a plain agent of Mesa, without a mind. It waits until it is grown."""
 
-    def __init__(self, model: WolfSheep, x: int, y: int) -> None:
-        super().__init__(model)
-        self.x, self.y, self.wait = x, y, 0
+    wait = 0
 
 
-class Animal(SmartAgent):
+class Animal(SmartAgent, CellAgent):
     """An animal on a patch."""
 
     model: WolfSheep
-    columns: ClassVar = {"x": "x", "y": "y", "energy": "energy"}
-    x, y, energy, wait = 0, 0, 6, 0
+    columns: ClassVar = {"energy": "energy"}
+    energy, wait = 6, 0
+
+    def go(self, way: str | None) -> Cell:
+        """The patch to which a way leads; that of the animal for none."""
+        return self.cell.connections.get(WAYS[way or "stay"], self.cell)
 
     async def choose(self) -> Decision:
         """Choose a patch, by what is on those around."""
         around = []
         for way in WAYS:
-            there = (each for each in self.model.at(self, way) if each is not self)
-            kinds = {type(each).__name__.lower() for each in there if not each.wait}
+            there = (each for each in self.go(way).agents if each is not self and not each.wait)
+            kinds = {type(each).__name__.lower() for each in there}
             around.append(f"{way}: {', '.join(sorted(kinds)) or 'nothing'}")
         meadow = Meadow(self.energy, "; ".join(around), persona=self.persona)
         return await self.ask("move", Choice(tuple(WAYS)), meadow)
@@ -98,6 +101,10 @@ class Wolf(Animal):
     hunt = Animal.choose
 
 
+GRASS = Portrayal("#88BB77", "grass", size=1.0, shape="s")
+LOOKS = {Grass: GRASS, Sheep: Portrayal("#E69F00", "sheep"), Wolf: Portrayal("#333333", "wolf")}
+
+
 class WolfSheep(SmartModel):
     """Wolves, sheep and grass; see the docstring of the module."""
 
@@ -106,6 +113,7 @@ class WolfSheep(SmartModel):
     source = "Wilensky 1997, NetLogo Wolf Sheep Predation model"
     prompt_file = Path(__file__).with_name("wolf_sheep.toml")
     phases = (Phase("graze", who=Sheep), Phase("hunt", who=Wolf, order="shuffled"))
+    pictures = (SpacePicture("meadow", portray=lambda a: None if a.wait else LOOKS[type(a)]),)
     model_columns: ClassVar = {"sheep": "sheep", "wolves": "wolves", "grass": "grass"}
 
     def __init__(
@@ -113,54 +121,46 @@ class WolfSheep(SmartModel):
         n_sheep: Annotated[int, Ge(1)] = 20,
         n_wolves: Annotated[int, Ge(0)] = 4,
         size: Annotated[int, Ge(2)] = 10,
-        regrowth: Annotated[int, Ge(1)] = 5,
         n_rounds: int = 20,
         **settings: Any,
     ) -> None:
         super().__init__(n_rounds=n_rounds, **settings)
-        self.size, self.regrowth = size, regrowth
+        self.grid = OrthogonalVonNeumannGrid((size, size), torus=True, random=self.random)
         for animal in chain(*self.populate({Sheep: n_sheep, Wolf: n_wolves})):
-            animal.x, animal.y = map(int, self.rng.integers(size, size=2))
-        self.meadow = [Grass(self, x, y) for x in range(size) for y in range(size)]
+            animal.cell = self.grid.all_cells.select_random_cell()
+        for patch in self.grid.all_cells:
+            Grass(self).cell = patch
         self.measure()
-
-    def at(self, animal: Animal, way: str) -> list[Any]:
-        """All that is on the patch that an animal comes to."""
-        x, y = ((a + b) % self.size for a, b in zip((animal.x, animal.y), WAYS[way], strict=True))
-        return [each for each in self.agents if (each.x, each.y) == (x, y)]
-
-    def go(self, animal: Animal, way: Decision, food: type) -> list[Any]:
-        """Move an animal; return the food that is there."""
-        there = self.at(animal, way.value or "stay")
-        animal.x, animal.y = there[0].x, there[0].y
-        return [each for each in there if isinstance(each, food) and not each.wait]
 
     def after_graze(self, sheep: Sheep, way: Decision) -> None:
         """Move the sheep and let it eat grass."""
-        for grass in self.go(sheep, way, Grass):
-            grass.wait, sheep.energy = self.regrowth + 1, sheep.energy + 4
+        sheep.cell = sheep.go(way.value)
+        for each in sheep.cell.agents:
+            if isinstance(each, Grass) and not each.wait:
+                each.wait, sheep.energy = 6, sheep.energy + 4
 
     def after_hunt(self, wolf: Wolf, way: Decision) -> None:
         """Move the wolf and let it eat a sheep."""
-        for sheep in self.go(wolf, way, Sheep)[:1]:
+        wolf.cell = wolf.go(way.value)
+        for sheep in [each for each in wolf.cell.agents if isinstance(each, Sheep)][:1]:
             sheep.remove()
             wolf.energy += 20
 
     def update(self) -> None:
         """Let grass grow, and animals die and have children."""
-        for patch in self.meadow:
-            patch.wait = max(0, patch.wait - 1)
+        for grass in self.agents_by_type[Grass]:
+            grass.wait = max(0, grass.wait - 1)
         for animal in [each for each in self.agents if isinstance(each, Animal)]:
             animal.energy -= 1
             if animal.energy <= 0:
                 animal.remove()
             elif self.rng.random() < 0.05 and animal.energy > 1:
                 child = self.born(type(animal), of=animal)
-                child.x, child.y, child.energy = animal.x, animal.y, animal.energy // 2
+                child.cell, child.energy = animal.cell, animal.energy // 2
                 animal.energy -= child.energy
         self.measure()
 
     def measure(self) -> None:
         """Count the sheep, the wolves and the grown patches."""
         self.sheep, self.wolves = (len(self.agents_by_type.get(c, ())) for c in (Sheep, Wolf))
-        self.grass = sum(not patch.wait for patch in self.meadow)
+        self.grass = sum(not each.wait for each in self.agents_by_type[Grass])
