@@ -20,9 +20,9 @@ from tests.core.support import rows
 from tests.llm_server import LLMServer
 from tests.runs.reruns import count, first_question, no_key, play, replayed, same_data
 
-JSON = {"kbc", "evacuation", "cocktail-party", "pasture", "public-goods"}
+JSON = {"kbc", "evacuation", "cocktail-party", "games", "pasture", "public-goods"}
 """Played with structured answers; the others with plain text."""
-DRAWN = {"bertrand": "classical:q_learning"}
+DRAWN = {"bertrand": "classical:q_learning", "games": "classical:logit"}
 """Classical minds that draw, where the default ones do not."""
 PAID = "mind LIKE 'llm:%'"
 ROUNDS = 3

@@ -381,9 +381,9 @@ def _path(group: list[Player], form: GameForm) -> Choices | None:
     return path if not form.together or len(path) in (0, len(group)) else None
 
 
-def _currency(given: str) -> str:
+def _currency(given: Any) -> str:
     """The name of the unit of money, on one line."""
-    name = one_line(str(given))
+    name = one_line(given) if isinstance(given, str) else ""
     if not name or len(name) > LONGEST_CURRENCY:
         raise ParameterError(
             f"currency has to be a name of at most {LONGEST_CURRENCY} characters, such as points, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -30,6 +31,16 @@ def theory_table(model: Any, model_data: pd.DataFrame) -> tuple[str, pd.DataFram
     stable = [_course(found, each) for each in found.equilibria if each.pure]
     words = "; ".join(stable) if stable else "none without lots"
     return f"{found.rules.title}: payoffs of player 1, player 2. Nash equilibria: {words}.", table
+
+
+def public_columns(model: Any) -> Sequence[str]:
+    """None: columns have the names of the file, and say what is in equilibrium.
+
+    Args:
+        model: the model.
+    """
+    del model
+    return ()
 
 
 def _equilibria(found: Predictions) -> tuple[str, pd.DataFrame]:
@@ -71,5 +82,6 @@ PAGE = ScenarioPage(
     },
     card_run={"n_players": 24, "matching": "stranger", "n_rounds": 10},
     card_chart="table",
+    public_columns=public_columns,
     table=theory_table,
 )

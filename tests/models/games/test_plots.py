@@ -60,3 +60,7 @@ def test_the_page_has_a_table_of_the_theory(game: str, caption: str, cells: list
 
     assert caption in said
     assert all(cell in str(each) for cell, each in zip(cells, table.iloc[0], strict=False))
+
+
+def test_players_see_no_column_while_the_game_goes_on() -> None:
+    assert not PAGE.public_columns(FiniteGame(rng=1))
