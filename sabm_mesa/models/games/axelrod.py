@@ -1,0 +1,82 @@
+"""Strategies of the Axelrod library as minds of two-player games with two options.
+
+Source: Knight et al. 2016, "An Open Framework for the Reproducible Study of the Iterated Prisoner's
+Dilemma".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from sabm_mesa.core.answers import Choice
+from sabm_mesa.errors import MindError
+from sabm_mesa.models.games.agents import PlayerView, answer_spec
+from sabm_mesa.models.games.minds import Conditional, nice_choice
+
+
+class AxelrodMind(Conditional):
+    """A player that decides by a strategy of the Axelrod library.
+
+    To cooperate is the nice choice (see `Conditional`), to defect the other one. The strategy is
+    played anew through the player's past games before each decision, with the choices that were
+    made, so that nothing but the past and the seed counts. Games without choices are passed over,
+    and where the other one changes they count as those with one. Needs ``pip install axelrod``.
+
+    Args:
+        strategy: the player of the library, such as ``axelrod.TitForTat()``; it stays as it is.
+        spec: the name of the mind in the data; that of the strategy when empty.
+    """
+
+    def __init__(self, strategy: Any, spec: str = "") -> None:
+        super().__init__(spec or f"axelrod:{strategy.name}")
+        self._strategy = strategy
+        self._seeds: dict[int, int] = {}
+
+    def choose(self, view: PlayerView, move: int, rng: np.random.Generator) -> float:
+        """The option that the strategy takes.
+
+        Raises:
+            MindError: in a game of more players or options, or in turns.
+        """
+        form = view.form
+        if not form.together or form.n_players != 2 or not all(_has_two(view, k) for k in (0, 1)):
+            raise MindError(
+                f"{self.spec} plays games of two players with two options, who choose at the same "
+                "time."
+            )
+        options = form.options(move, view.path)
+        nice = nice_choice(view, move, ())
+        self._seeds.setdefault(view.speaker, int(rng.integers(2**32)))
+        return options[nice if self.is_nice(view) else 1 - nice].value
+
+    def is_nice(self, view: PlayerView) -> bool:
+        """Whether the strategy cooperates after the past of the player."""
+        from axelrod import Action, MockPlayer
+
+        me, other = self._strategy.clone(), MockPlayer()
+        me.set_seed(self._seeds.get(view.speaker, 0))
+        known = view.continuation is None
+        me.set_match_attributes(length=view.n_rounds if known else math.inf)
+        for play in view.plays:
+            if not play.path:
+                continue
+            own, their = (
+                Action.C if play.path[player] == _nice_value(view, player) else Action.D
+                for player in (view.player, 1 - view.player)
+            )
+            me.strategy(other)
+            me.update_history(own, their)
+            other.update_history(their, own)
+        return bool(me.strategy(other) == Action.C)
+
+
+def _has_two(view: PlayerView, move: int) -> bool:
+    spec = answer_spec(view.form, move, ())
+    return isinstance(spec, Choice) and len(spec.options) == 2
+
+
+def _nice_value(view: PlayerView, player: int) -> float:
+    return view.form.options(player)[nice_choice(view, player, ())].value
