@@ -15,7 +15,7 @@ from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.plot_style import interval_band
 from sabm_mesa.analysis.statistics import bootstrap_mean_by_round, require_rows
 from sabm_mesa.models.games.measures import ChoiceColumn, Predictions
-from sabm_mesa.models.games.theory import auction_bid
+from sabm_mesa.models.games.theory import auction_bid, dominant_option
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +30,8 @@ MOST_CELLS = 6
 MOST_MARKED = 4
 """Equilibria that are marked in a distribution, at most."""
 PAIR = 2
+BEST = "*"
+"""Marks a payoff that is the best one against the choice of the other."""
 
 
 def figures(
@@ -78,7 +80,7 @@ def has_table(predictions: Predictions) -> bool:
 
 
 def payoff_table(agent_data: pd.DataFrame, subtitle: str, predictions: Predictions) -> Figure:
-    """The payoffs of two players; the darker a cell, the more often it was played.
+    """The payoffs of two players, with best replies; the darker a cell, the more often it came.
 
     Args:
         agent_data: one row a run, round and agent, with ``group``, ``role`` and ``choice``.
@@ -97,8 +99,13 @@ def payoff_table(agent_data: pd.DataFrame, subtitle: str, predictions: Predictio
     payoffs = form.table()
     for i in range(len(rows)):
         for j in range(len(columns)):
-            first, second = payoffs[i, j]
-            ax.text(j, i - 0.12, f"{first:g}, {second:g}", ha="center", va="center",
+            first, second = (
+                f"{payoff:g}{BEST if payoff == best else ''}"
+                for payoff, best in zip(
+                    payoffs[i, j], (payoffs[:, j, 0].max(), payoffs[i, :, 1].max()), strict=True
+                )
+            )
+            ax.text(j, i - 0.12, f"{first}, {second}", ha="center", va="center",
                     fontsize=style.TITLE)  # fmt: skip
             ax.text(j, i + 0.24, f"{100 * shares[i, j]:.0f} %", ha="center", va="center",
                     fontsize=style.NOTE, color="#404040")  # fmt: skip
@@ -124,9 +131,9 @@ def payoff_table(agent_data: pd.DataFrame, subtitle: str, predictions: Predictio
     ax.spines[:].set_visible(False)
     mixed = [each for each in predictions.equilibria if not each.pure]
     lots = [_lots(predictions, each.choices) for each in mixed[:MOST_MARKED]]
-    notes = "\n".join(f"Equilibrium with lots: {text}" for text in lots)
-    if notes:
-        figure.supxlabel(notes, fontsize=style.NOTE, color="#404040")
+    notes = [f"{BEST} best reply", *_dominance(predictions, payoffs)]
+    notes = ["; ".join(notes), *(f"Equilibrium with lots: {text}" for text in lots)]
+    figure.supxlabel("\n".join(notes), fontsize=style.NOTE, color="#404040")
     if pure:
         figure.legend(
             *style.legend_entries(ax), loc="outside upper right", fontsize=style.NOTE, frameon=False
@@ -399,6 +406,16 @@ def _legend_below(figure: Figure, panels: Iterable[Axes]) -> None:
             list(entries.values()), list(entries), loc="outside lower center", ncols=3,
             fontsize=style.NOTE, frameon=False,
         )  # fmt: skip
+
+
+def _dominance(predictions: Predictions, payoffs: Floats) -> list[str]:
+    """The dominant options of both players, in words."""
+    found = [(k, dominant_option(payoffs, k)) for k in range(PAIR)]
+    return [
+        f"dominant for player {k + 1}: {_words(predictions.rules.options[k][option])}"
+        for k, option in found
+        if option is not None
+    ]
 
 
 def _lots(predictions: Predictions, choices: Any) -> str:

@@ -20,7 +20,9 @@ def test_the_table_has_payoffs_shares_and_the_equilibrium() -> None:
     texts = [each.get_text() for each in ax.texts]
 
     assert list(found) == ["table", "choices", "rounds", "payoffs"]
-    assert texts == ["3, 3", "0 %", "0, 5", "100 %", "5, 0", "0 %", "1, 1", "0 %"]
+    assert texts == ["3, 3", "0 %", "0, 5*", "100 %", "5*, 0", "0 %", "1*, 1*", "0 %"]
+    note = "* best reply; dominant for player 1: defect; dominant for player 2: defect"
+    assert found["table"].get_supxlabel() == note
     (frame,) = ax.patches
     assert (frame.get_x(), frame.get_y()) == pytest.approx((0.52, 0.54))  # around (defect, defect)
 
