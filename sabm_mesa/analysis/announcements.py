@@ -14,9 +14,9 @@ or together with others ("let's all pick 20", "I suggest that we set 7"). Each m
 ``nothing``    it announces nothing: it reports, asks, explains, or advises others
 ============== ==================================================================================
 
-A question announces nothing, and puts its value on the table. `of_speakers` goes through the
-messages of one round: the last announcement of a speaker counts, and one that it takes back, or
-repeats in unclear words, is unclear.
+A question announces nothing, and puts its value on the table (`offered`).
+`sabm_mesa.studies.honesty.of_speakers` goes through the messages of one round, where agreement is
+found.
 
 With 96 invented messages that were labelled by hand before the rules were written
 (``tests/analysis/announced.toml``), half of them kept apart, no value is read wrongly
@@ -31,9 +31,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from sabm_mesa.analysis.messages import assents, signals_disagreement
 from sabm_mesa.core.ladder import Mention, find_numbers, find_options, normalise
-from sabm_mesa.core.messages import Message
 
 Form = Literal["intention", "proposal", "agreement", "unclear", "nothing"]
 FORMS: tuple[Form, ...] = ("intention", "proposal", "agreement", "unclear", "nothing")
@@ -239,50 +237,6 @@ def read(text: str, find: Find) -> Announced:
     return next((each for each in read_ if each.known), NOTHING)
 
 
-def of_speakers(talk: Iterable[Message], find: Find) -> dict[int, Announced]:
-    """Read the announcements of all speakers in the talk of one round.
-
-    Args:
-        talk: the messages in the order in which they were said.
-        find: finds the values in a message.
-
-    Returns:
-        Speaker → its last announcement.
-    """
-    found: dict[int, Announced] = {}
-    table: dict[int, Any] = {}  # speaker → the value that it spoke for last, also as a question
-    heard: dict[int, tuple[int, ...] | None] = {}
-    for said in talk:
-        own = read(said.text, find)
-        against = signals_disagreement(said.text)
-        on_table = {
-            value
-            for other, value in table.items()
-            if other != said.sender and _hears(heard[other], said.sender)
-        }
-        accepts = own.form == "nothing" and assents(said.text) and not against
-        if accepts and len(on_table) == 1 and not _values(said.text, find):
-            (value,) = on_table
-            own = Announced("agreement", value)
-            for other, offered in table.items():  # who asked for it is agreed with
-                if offered == value and not found[other].known and found[other] != UNCLEAR:
-                    found[other] = own
-        elif accepts and len(on_table) > 1:
-            own = UNCLEAR
-        before = found.get(said.sender, NOTHING)
-        if own.form == "nothing" and before.known:
-            own = UNCLEAR if against else before
-        found[said.sender] = own
-        offer = own.value if own.known else _offered(said.text, find)
-        if offer is not None:
-            table[said.sender], heard[said.sender] = offer, said.to
-    return found
-
-
-def _hears(to: tuple[int, ...] | None, agent: int) -> bool:
-    return to is None or agent in to
-
-
 def _sentences(text: str) -> list[str]:
     plain = normalise(text)
     return [each.strip() for each in _SENTENCE.findall(plain) if each.strip()]
@@ -337,21 +291,31 @@ def _object(named: str, values: Sequence[Any], message: str, find: Find) -> Any:
     """The value of an object; of a pronoun the one of the message, None of several."""
     if named.startswith("⟦"):
         return values[int(named[1:-1])]
-    all_values = _values(message, find)
+    all_values = values_in(message, find)
     if not all_values:
         return _NO_VALUE
     return all_values[0] if len(all_values) == 1 else None
 
 
-def _values(text: str, find: Find) -> list[Any]:
-    """The different values in a text, with None for unreadable ones."""
+def values_in(text: str, find: Find) -> list[Any]:
+    """The different values in a text, with None for unreadable ones.
+
+    Args:
+        text: the text.
+        find: finds the values in it.
+    """
     return list(dict.fromkeys(each.value for each in find(normalise(text))))
 
 
-def _offered(text: str, find: Find) -> Any:
-    """The one value of a question that speaks of all; None without one."""
+def offered(text: str, find: Find) -> Any:
+    """The one value of the questions of a message that speak of all; None without one.
+
+    Args:
+        text: the message.
+        find: finds the values in it.
+    """
     asked = [each for each in _sentences(text) if each.endswith("?") and _ALL.search(each)]
-    values = {value for each in asked for value in _values(each, find)}
+    values = {value for each in asked for value in values_in(each, find)}
     return values.pop() if len(values) == 1 else None
 
 

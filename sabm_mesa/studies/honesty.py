@@ -10,13 +10,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from sabm_mesa.analysis.announcements import of_speakers
+from sabm_mesa.analysis.announcements import (
+    NOTHING,
+    UNCLEAR,
+    Announced,
+    Find,
+    offered,
+    read,
+    values_in,
+)
+from sabm_mesa.analysis.messages import assents, signals_disagreement
 from sabm_mesa.core.messages import Message
 from sabm_mesa.models.declarations import Announcement
 from sabm_mesa.models.registry import find_all
@@ -73,6 +82,53 @@ def honesty_in(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
             given = json.loads(runs[number]["parameters"])
             rows += _of_run(talk, data[number], model.announcement, given)
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def of_speakers(talk: Iterable[Message], find: Find) -> dict[int, Announced]:
+    """Read the announcements of all speakers in the talk of one round.
+
+    The last announcement of a speaker counts; one that it takes back, or repeats in unclear words,
+    is unclear. A word of agreement takes up the one value that others have put on the table.
+
+    Args:
+        talk: the messages in the order in which they were said.
+        find: finds the values in a message.
+
+    Returns:
+        Speaker → its last announcement.
+    """
+    found: dict[int, Announced] = {}
+    table: dict[int, Any] = {}  # speaker → the value that it spoke for last, also as a question
+    heard: dict[int, tuple[int, ...] | None] = {}
+    for said in talk:
+        own = read(said.text, find)
+        against = signals_disagreement(said.text)
+        on_table = {
+            value
+            for other, value in table.items()
+            if other != said.sender and _hears(heard[other], said.sender)
+        }
+        accepts = own.form == "nothing" and assents(said.text) and not against
+        if accepts and len(on_table) == 1 and not values_in(said.text, find):
+            (value,) = on_table
+            own = Announced("agreement", value)
+            for other, value_of in table.items():  # who asked for it is agreed with
+                if value_of == value and not found[other].known and found[other] != UNCLEAR:
+                    found[other] = own
+        elif accepts and len(on_table) > 1:
+            own = UNCLEAR
+        before = found.get(said.sender, NOTHING)
+        if own.form == "nothing" and before.known:
+            own = UNCLEAR if against else before
+        found[said.sender] = own
+        offer = own.value if own.known else offered(said.text, find)
+        if offer is not None:
+            table[said.sender], heard[said.sender] = offer, said.to
+    return found
+
+
+def _hears(to: tuple[int, ...] | None, agent: int) -> bool:
+    return to is None or agent in to
 
 
 def _of_run(

@@ -453,7 +453,7 @@ def codes_by_round(coders: Mapping[str, pd.DataFrame], subtitle: str = "") -> Fi
         raise ValueError(f"one to {len(_LOOKS)} coders can be drawn, not {len(coders)}")
     drawn = {name: _by_stretch(messages) for name, messages in coders.items()}
     figure = style.new_figure("What messages do, by round", subtitle, height=6.4)
-    panels = figure.subplots(4, 2, sharex=True).ravel()
+    panels = figure.subplots(3, 3, sharex=True).ravel()
     for ax, code in zip(panels, CODES, strict=False):
         for (name, data), look in zip(drawn.items(), _LOOKS, strict=False):
             _line(ax, data, code, look, name)
@@ -468,7 +468,7 @@ def codes_by_round(coders: Mapping[str, pd.DataFrame], subtitle: str = "") -> Fi
     style.plain_axes(counts)
     counts.set_title("messages a round", fontsize=style.LABEL, loc="left", pad=3)
     counts.set_ylim(0, style.headroom(first["a_round"].tolist(), 0.1))
-    for ax in panels[-2:]:
+    for ax in panels[-3:]:
         ax.set_xlabel("Round", fontsize=style.LABEL)
         style.integer_ticks(ax.xaxis, _rounds(next(iter(coders.values()))))
     if len(coders) > 1:

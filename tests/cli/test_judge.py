@@ -103,10 +103,10 @@ def test_a_judge_that_codes_like_the_rules(sabm: Sabm, path: Path, tmp_path: Pat
     assert lines[1].split() == ["rules", "judge", "alike", "Cohen's", "kappa"]
     assert lines[2] == "number            33%    33%   100%  1.00 [1.00, 1.00]"
     assert lines[8].endswith("not defined: both gave the same code to all")
-    assert lines[11].startswith("The judge read 6 different texts: 6 asks")
+    assert lines[12].startswith("The judge read 6 different texts: 6 asks")
     assert lines[-1].endswith("judge.sqlite, messages.csv, agreement.csv, honesty.csv, codes.png")
     found = pd.read_csv(out / "messages.csv")
-    assert list(found.columns)[-14:] == [*CODES, *(f"judge_{code}" for code in CODES)]
+    assert list(found.columns)[-16:] == [*CODES, *(f"judge_{code}" for code in CODES)]
     for code in CODES:
         assert found[f"judge_{code}"].tolist() == found[code].tolist()
 
@@ -149,7 +149,7 @@ def test_a_judge_without_any_usable_answer(
 
     by_rules = sabm("judge", path, "--out", path.parent / "rules").out.splitlines()
     assert lines[:8] == by_rules[:8]
-    assert lines[10].startswith("The judge read 6 different texts: 6 asks")
+    assert lines[11].startswith("The judge read 6 different texts: 6 asks")
     assert lines[-2] == (
         "Warning: 6 of 6 texts got no usable answer; the judge gave no usable code."
     )

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from sabm_mesa import BertrandCompetition, EmergencyEvacuation, KeynesianBeautyContest
+from sabm_mesa.analysis.announcements import NOTHING, UNCLEAR, Announced, numbers_in
+from sabm_mesa.core.messages import Message
 from sabm_mesa.minds.scripted import ScriptedMind
 from sabm_mesa.models.commons.model import Fishery
 from sabm_mesa.models.registry import find_all
-from sabm_mesa.studies.honesty import COLUMNS, honesty_of, shares_of
+from sabm_mesa.studies.honesty import COLUMNS, honesty_of, of_speakers, shares_of
 
 
 def test_numbers_announced_and_picked(tmp_path: Path) -> None:
@@ -86,3 +88,28 @@ def test_a_declared_announcement_names_a_column_of_the_agents(name: str) -> None
     model = find_all().models[name]
     if model.announcement is not None:
         assert model.announcement.column in model.agent_columns
+
+
+def announced(*talk: tuple[int, str]) -> dict[int, Announced]:
+    return of_speakers([Message(0, *each) for each in talk], numbers_in(0, 14))
+
+
+def test_a_word_of_agreement_takes_up_the_value_on_the_table() -> None:
+    found = announced((1, "I suggest that all of us set a price of 7."), (2, "I agree."))
+    assert found == {1: Announced("proposal", 7), 2: Announced("agreement", 7)}
+    asked = announced((1, "How about we both charge $8?"), (2, "Sounds good!"))
+    assert asked == {1: Announced("agreement", 8), 2: Announced("agreement", 8)}
+    assert announced((2, "I agree.")) == {2: NOTHING}
+
+
+def test_agreement_with_several_values_is_unclear() -> None:
+    found = announced((1, "I will set 7."), (2, "I will set 8."), (3, "I agree."))
+    assert found[3] == UNCLEAR
+
+
+def test_the_last_announcement_counts_and_one_taken_back_is_unclear() -> None:
+    assert announced((1, "I will set 7."), (1, "I will set 8.")) == {1: Announced("intention", 8)}
+    assert announced((1, "I will set 7."), (1, "Good luck.")) == {1: Announced("intention", 7)}
+    assert announced((1, "I will set 7."), (1, "I might set 8.")) == {1: UNCLEAR}
+    back = announced((1, "I will set 7."), (2, "I will too."), (1, "No, I disagree with that."))
+    assert back[1] == UNCLEAR

@@ -51,15 +51,15 @@ ANSWER = Several(Choice(CODES))
 
 HAND = tomllib.loads(Path(__file__).with_name("hand_labelled.toml").read_text("utf-8"))
 FLOORS = {
-    "development": (0.94, 0.91, 0.99, 0.68, 0.93, 0.99, 0.91),
-    "held_out": (0.99, 0.82, 0.62, 0.29, 0.62, 0.72, 0.52),
+    "development": (0.94, 0.91, 0.99, 0.68, 0.93, 0.99, 0.91, 0.73),
+    "held_out": (0.99, 0.82, 0.62, 0.29, 0.62, 0.72, 0.52, 0.62),
 }
 """By code, just below the kappas that the coder reaches, so that a loss is seen."""
 
 CASES = [
     ("", set()),
-    ("I choose 20.", {"number"}),
-    ("I will set $7.50.", {"number"}),
+    ("I choose 20.", {"number", "announcement"}),
+    ("I will set $7.50.", {"number", "announcement"}),
     ("I am player 5 of 24 players, with 100 credits in 3 rounds, up by 2, 50% of it.", set()),
     ("My cost of 2 is known to you.", {"information"}),
     ("Thirty-three for me", {"number"}),
@@ -88,7 +88,7 @@ CASES = [
     ("Take the left exit.", {"guidance"}),
     ("Avoid the left exit.", {"guidance"}),
     ("Follow me!", {"guidance"}),
-    ("I am going to the left exit.", set()),
+    ("I am going to the left exit.", {"announcement"}),
     ("Should I go left?", set()),
     ("You are right, and that is what is left of it.", {"agreement"}),
     ("The right exit is crowded.", {"information"}),
