@@ -14,7 +14,7 @@ from sabm_mesa.models.games.theory import (
     pure_equilibria,
 )
 
-SEEDS = range(12)
+SEEDS = range(5)
 
 
 def tables(name: str) -> list[np.ndarray]:
@@ -44,8 +44,12 @@ def test_two_options_have_the_order_of_their_class() -> None:
         assert t > r > s > p
     for name in ("dilemma", "stag_hunt", "chicken"):
         assert all(map(is_symmetric, tables(name)))
-    assert [pure_equilibria(table) for table in tables("stag_hunt")] == [[(0, 0), (1, 1)]] * 12
-    assert [pure_equilibria(table) for table in tables("chicken")] == [[(0, 1), (1, 0)]] * 12
+    assert [pure_equilibria(table) for table in tables("stag_hunt")] == [[(0, 0), (1, 1)]] * len(
+        SEEDS
+    )
+    assert [pure_equilibria(table) for table in tables("chicken")] == [[(0, 1), (1, 0)]] * len(
+        SEEDS
+    )
     for table in tables("battle"):
         assert pure_equilibria(table) == [(0, 0), (1, 1)]
         assert table[0, 0, 0] > table[1, 1, 0]
