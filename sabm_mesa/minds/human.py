@@ -449,11 +449,11 @@ def _leaf(spec: AnswerSpec, path: str, when: tuple[tuple[str, tuple[str, ...]], 
 
 def _label(path: str, told: str) -> str:
     """A label: the name of a field, and what it takes."""
-    name = path.replace(".", " ").replace("_", " ").replace(_COUNT, "").strip().capitalize()
+    name = path.removesuffix(_COUNT).strip(".").replace("_", " ").replace(".", ": ").capitalize()
     if not name:
-        is_words = told.startswith("words")
-        return f"Your {told or 'choice'}" if is_words or not told else told.capitalize()
-    return f"{name} ({told})" if told else name
+        of_person = told.startswith("words") or not told
+        return f"Your {told or 'choice'}" if of_person else told.capitalize()
+    return f"{name} ({told})" if told.removeprefix("words") else name
 
 
 def same(secret: str, given: str) -> bool:

@@ -600,7 +600,10 @@ def _assumed(asks: Array, chars: Array, stub: StubMind, question: str, model: Sm
 def _is_open_ended(spec: AnswerSpec) -> bool:
     """Whether an answer may be longer than its schema."""
     leaves = spec.leaves()
-    listed = any("#" in path or isinstance(leaf, Several) for path, leaf, _ in leaves)
+    listed = any(
+        "#" in path or (isinstance(leaf, Several) and not isinstance(leaf.of, Choice))
+        for path, leaf, _ in leaves
+    )
     return spec.reasoning is not None or listed or any(isinstance(s, Text) for _, s, _ in leaves)
 
 

@@ -117,3 +117,19 @@ def test_what_a_terminal_would_obey_is_taken_out() -> None:
 def test_an_unknown_scenario() -> None:
     with pytest.raises(UnknownName):
         play("chess", {})
+
+
+def test_an_answer_of_several_parts_is_asked_for_part_by_part() -> None:
+    typed = ["", "buy", "milk", "9", "1", "Ann, Bob", "Hello", "1", "wood", "2", "", "stop", "none"]
+    terminal = Terminal(*typed, "", "Bye.", "0")
+    given = {"recording": False, "n_traders": 2, "rng": 1}
+    played = play("tests/testing/trading.py", given, say=terminal.say, listen=terminal.listen)
+
+    own = played.own_data(played.seats[1])
+    assert own[["coins", "owned", "note"]].to_dict("records") == [
+        {"coins": 1, "owned": 1, "note": "Hello"},
+        {"coins": 1, "owned": 1, "note": "Bye."},
+    ]
+    assert "Act: good: bread / milk / wood: " in terminal.screen
+    assert '"9" is outside the range from 0 to 5.' in terminal.screen
+    assert "It was empty." in terminal.screen

@@ -12,10 +12,11 @@ from sabm_mesa.core import engine
 from sabm_mesa.core.answers import ABSTAINED, words
 from sabm_mesa.errors import MindSpecError, ParameterError, RecordingError, RunError, UnknownName
 from sabm_mesa.llm import Connection
-from sabm_mesa.minds.human import LONGEST, Seat
+from sabm_mesa.minds.human import LONGEST, Seat, inputs_of, text_from
 from sabm_mesa.recording import load_runs
 from sabm_mesa.runs.game import MOST_GAMES, ContinuedGame, Game, Games, with_others
 from tests.core.support import Tiny, question, rows, tiny
+from tests.testing.trading import DAY
 
 ME = "the secret of my browser"
 OVER = "This question is over: no answer is taken any more."
@@ -483,3 +484,22 @@ def test_a_person_speaks_between_others() -> None:
     play(game, [("b",)])
 
     assert game.model.log == [(1, "a"), (2, "b"), (3, "c")]
+
+
+def test_a_filled_in_form_is_the_plain_text_of_the_answer() -> None:
+    inputs = inputs_of(DAY)
+    paths = [each.path for each in inputs]
+    given = {"act": "buy", "act.good": "milk", "act.amount": "2", "invited": "", "note": "a\nb"}
+
+    assert paths == [
+        "act", "act.good", "act.amount", "invited", "note", "wishes.#", "wishes.1.good",
+        "wishes.1.amount", "wishes.2.good", "wishes.2.amount",
+    ]  # fmt: skip
+    assert [each.path for each in inputs if each.is_asked({"act": "work", "wishes.#": "1"})] == [
+        "act", "invited", "note", "wishes.#", "wishes.1.good", "wishes.1.amount",
+    ]  # fmt: skip
+    text = text_from(inputs, given | {"wishes.#": "0"})
+    assert DAY.read(text, "paper", "exact").value == {
+        "act": {"buy": {"good": "milk", "amount": 2}}, "invited": (), "note": "a b", "wishes": (),
+    }  # fmt: skip
+    assert json.loads(json.dumps([each.as_dict() for each in inputs]))[2]["high"] == 5

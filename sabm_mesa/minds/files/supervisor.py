@@ -28,7 +28,7 @@ from sabm_mesa.minds.files.isolation import (
     hide_memory,
     namespaces_work,
 )
-from sabm_mesa.minds.files.worker import PLAIN, Start, TimeLimits, live
+from sabm_mesa.minds.files.worker import NoMind, Start, TimeLimits, live, plain_answer
 
 LARGEST = 2**20
 """Bytes of a message of a mind at most."""
@@ -246,7 +246,12 @@ def _why(status: int, compute_s: float) -> str:
 def _sound(said: dict[str, Any]) -> bool:
     if "problem" in said:
         return isinstance(said["problem"], str)
-    return isinstance(said.get("name"), str) or isinstance(said.get("answer", []), PLAIN)
+    if "answer" not in said:
+        return isinstance(said.get("name"), str)
+    try:
+        return bool(plain_answer(said["answer"]) == said["answer"])
+    except NoMind:
+        return False
 
 
 def _lost(problem: str) -> dict[str, Any]:

@@ -305,19 +305,31 @@ def _ask(received: bytes, book: Any) -> Ask:
 
 def _plain(answer: Any) -> dict[str, Any]:
     """The answer as JSON can hold it: a number, a text, or a dict or list of such."""
-    plain = _checked(answer)
+    plain = plain_answer(answer)
     if not isinstance(plain, str | int | float | None) and len(json.dumps(plain)) > LONGEST:
         raise NoMind(f"it answered with more than {LONGEST:,} letters")
     return {"answer": plain}
 
 
-def _checked(answer: Any, depth: int = 0) -> Any:
+def plain_answer(answer: Any, depth: int = 0) -> Any:
+    """An answer as JSON can hold it, without tuples and scalars of numpy.
+
+    Args:
+        answer: the answer.
+        depth: how many dicts and lists it is in.
+
+    Raises:
+        NoMind: when it is neither a number, a text, nor a dict or list of such.
+    """
     if isinstance(answer, np.generic):
         answer = answer.item()
     if depth < DEEPEST and isinstance(answer, dict):
-        return {_checked(name, DEEPEST): _checked(each, depth + 1) for name, each in answer.items()}
+        return {
+            plain_answer(name, DEEPEST): plain_answer(each, depth + 1)
+            for name, each in answer.items()
+        }
     if depth < DEEPEST and isinstance(answer, list | tuple):
-        return [_checked(each, depth + 1) for each in answer]
+        return [plain_answer(each, depth + 1) for each in answer]
     if type(answer) not in PLAIN:
         kind = type(answer).__name__
         raise NoMind(f"it answered with a {kind}, which is neither number, text, dict nor list")

@@ -425,3 +425,49 @@ def test_seats_and_players_have_to_agree(browse) -> None:
         put(host, label, value)
     host.get_by_role("button", name="Open the game").click()
     says(host, "1 seat for people and 4 other minds make 5, but the scenario has 3 agents")
+
+
+def test_an_answer_of_several_parts_is_filled_in_and_refused_by_its_part(
+    tmp_path, chromium
+) -> None:
+    file = Path(__file__).parents[2] / "testing" / "trading.py"
+    code = "from sabm_mesa.cli.view import view; view(name={name!r}, port={{port}}, browser=False)"
+    server = Server(tmp_path, code.format(name=str(file)))
+    try:
+        with chromium.new_context(viewport=PHONE) as context:
+            context.set_default_timeout(WAIT_MS)
+            host = server.admit(context).new_page()
+            host.goto(f"{server.url}/host")
+            (link,) = open_game(host, "trading", "Number of traders")
+            start(host)
+            me = context.new_page()
+            me.goto(link)
+            form = me.locator("form[data-question]")
+            form.wait_for()
+            expect(form.get_by_label("Act: amount")).to_have_count(0)
+            form.get_by_label("buy").check()
+            form.get_by_role("group", name="Act: good").get_by_label("milk").check()
+            form.get_by_label("Act: amount (integer from 0 to 5)").fill("9")
+            form.get_by_label("Ann").check()
+            form.get_by_label("Carl").check()
+            form.get_by_label("Note").fill("Hello, amount: 5")
+            form.get_by_role("group", name="Wishes (how many)").get_by_label("0").check()
+            keep(me, "play-parts")
+            me.get_by_role("button", name="Send").click()
+            says(me, 'In act.amount: "9" is outside the range from 0 to 5.')
+            form.get_by_label("Act: amount (integer from 0 to 5)").fill("2")
+            me.get_by_role("button", name="Send").click()
+            expect(me.locator('form[data-question="1"]')).to_be_visible()
+            path = server.folder / recording(host)
+            query = "SELECT value, read_as FROM asks WHERE mind = 'human'"
+            ((value, read_as),) = rows(path, query)
+            assert read_as == "exact"
+            assert json.loads(value) == {
+                "act": {"buy": {"good": "milk", "amount": 2}},
+                "invited": ["Ann", "Carl"],
+                "note": "Hello, amount: 5",
+                "wishes": [],
+            }
+            assert me.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    finally:
+        server.close()

@@ -1,0 +1,94 @@
+"""Trading: every kind of answer in one small scenario, as a student might write it.
+
+Rules. All at once, traders with coins and goods buy from the shop, work for a coin or stop. They
+name whom they invite, leave a note, and list their wishes. An unreadable answer does nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from sabm_mesa import (
+    Choice,
+    ClassicalMind,
+    Fields,
+    Number,
+    Observation,
+    OneOf,
+    Several,
+    SmartAgent,
+    SmartModel,
+    Text,
+    action,
+)
+from sabm_mesa.core.answers import words
+
+GOODS = Choice(("bread", "milk", "wood"))
+ORDER = Fields(good=GOODS, amount=Number(0, 5, integer=True))
+DAY = Fields(
+    act=OneOf(buy=ORDER, work=Fields(), stop=Fields()),
+    invited=Several(Choice(("Ann", "Bob", "Carl")), at_most=2),
+    note=Text(max_words=12),
+    wishes=Several(ORDER, at_most=2),
+    reasoning=words(20),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Purse(Observation):
+    """Knowledge of a trader: its coins."""
+
+    coins: int
+
+
+class Thrifty(ClassicalMind):
+    """Works until it has three coins, then buys bread."""
+
+    async def answer(self, ask: Any) -> object:
+        """Return a day as plain data."""
+        buys = ask.observation.coins >= 3
+        act = {"buy": {"good": "bread", "amount": 1}} if buys else "work"
+        return {"act": act, "invited": ["Ann"], "note": "Hello.", "wishes": []}
+
+
+class Trader(SmartAgent):
+    """A trader with coins."""
+
+    coins, goods, note = 2, 0, ""
+
+    async def act(self):
+        """Plan the day."""
+        return await self.ask("act", DAY, Purse(self.coins, persona=self.persona))
+
+
+class Trading(SmartModel):
+    """Trading; see the docstring of the module."""
+
+    scenario_name = "trading"
+    title = "Trading"
+    source = "none"
+    prompt_file = Path(__file__).with_suffix(".toml")
+    phases = (action(),)
+    model_columns: ClassVar = {"goods": "goods", "wished": "wished"}
+    agent_columns: ClassVar = {"coins": "coins", "owned": "goods", "note": "note"}
+    classical_minds: ClassVar = {"default": Thrifty}
+
+    def __init__(self, n_traders: int = 3, n_rounds: int = 2, **settings: Any) -> None:
+        super().__init__(n_rounds=n_rounds, **settings)
+        self.goods = self.wished = 0
+        self.populate(Trader, n_traders)
+
+    def after_act(self, trader: Any, day: Any) -> None:
+        """Let the trader buy or work, and take its note."""
+        if not day.valid:
+            return
+        match day.value.act:
+            case {"buy": {"amount": amount}}:
+                trader.coins, trader.goods = trader.coins - amount, trader.goods + amount
+            case {"work": _}:
+                trader.coins += 1
+        trader.note = day.value.note
+        self.wished += sum(wish.amount for wish in day.value.wishes)
+        self.goods = sum(each.goods for each in self.agents)
