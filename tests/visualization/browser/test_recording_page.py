@@ -280,9 +280,11 @@ def test_an_evacuation_has_a_picture_of_each_round(files: Path, browse: Browse) 
     page.wait_for_function("document.documentElement.scrollWidth <= 390")
     page.get_by_role("tab", name="Conversation").click()
     recorded = Recorded(path)
-    said = recorded.asks()
-    said = said[(said["phase"] == "communicate") & (said["round"] == 0)].sort_values("position")
-    expect(page.locator(".sabm-who").first).to_have_text(f"Round 0 · Agent {said['agent'].iloc[0]}")
+    first = recorded.messages().iloc[0]
+    to = first["to"].split() if isinstance(first["to"], str) else []
+    heard_by = ", ".join(f"Agent {agent}" for agent in to) or "nobody"
+    who = f"Round 0 · Agent {first['speaker']} → {heard_by}"
+    expect(page.locator(".sabm-who").first).to_have_text(who)
     path.unlink()
 
 
