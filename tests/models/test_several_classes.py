@@ -9,11 +9,15 @@ import mesa
 import pytest
 
 from sabm_mesa import Choice, ClassicalMind, Number, Observation, Phase, SmartAgent, SmartModel
+from sabm_mesa.describe import as_text, describe
 from sabm_mesa.errors import MindSpecError, RunError, UnknownName, UsageError
 from sabm_mesa.minds.scripted import FixedMind
+from sabm_mesa.models.base import Score
 from sabm_mesa.runs.cost import estimate
 from sabm_mesa.runs.game import Game, with_others
 from sabm_mesa.runs.rerun import fork, replay, resume
+from sabm_mesa.studies.tournament import play
+from sabm_mesa.visualization.labels import who_would_decide
 from tests.runs.reruns import Drawing
 
 
@@ -23,8 +27,8 @@ class Seen(Observation):
 
 
 class Deep(ClassicalMind):
-    async def answer(self, ask: Any) -> int:
-        return int(ask.spec.high)
+    async def answer(self, ask: Any) -> object:
+        return int(ask.spec.high) if ask.name == "dig" else "none"
 
 
 class Ant(SmartAgent):
@@ -311,3 +315,38 @@ def test_a_mind_object_of_two_classes_is_one_mind() -> None:
     model = Colony(minds={"Ant": mind, "Bird": mind}, rng=1)
 
     assert {id(agent.mind) for agent in model.population} == {id(mind)}
+
+
+def test_a_tournament_ranks_the_minds_of_one_class(tmp_path: Path) -> None:
+    class Ranked(Colony):
+        score = Score("Depth in a run", "n_ants", column="depth", of="Ant")
+        classical_minds: ClassVar = {"default": Deep}
+
+        def update(self) -> None:
+            """Nobody is born."""
+
+    given = {"n_rounds": 1}
+    ranked = play(Ranked, ["fixed:1", "fixed:7"], folder=tmp_path, parameters=given, runs=1).ranking
+
+    assert list(ranked["entrant"]) == ["fixed:7", "fixed:1"]
+    assert list(ranked["score"]) == [7, 1]
+    assert list(ranked["decisions"]) == [4, 4], "none of those of the birds"
+
+
+def test_the_description_names_who_takes_part_and_the_rules_of_each_class() -> None:
+    class Described(Colony):
+        classical_minds: ClassVar = {"default": Deep}
+
+    text = as_text(describe(Described))
+    assert "Participants: the agents of `Bird`" in text
+    assert "Participants: the agents of `Ant`" in text, "those that have the method"
+    assert "Agents: 4 of `Ant`." in text
+    assert "class of the agent" in text
+
+
+def test_the_page_says_which_minds_of_classes_may_cost_money() -> None:
+    minds = {"Ant": "classical", "Bird": {"llm:a": 1, "fixed:none": 1}}
+    words, kind = who_would_decide(minds, "agent")
+    assert "Ant: classical; Bird: 1 × llm:a, 1 × fixed:none: answers may cost money." in words
+    assert kind == "paid"
+    assert who_would_decide({"Ant": "classical"}, "agent")[1] == "free"
