@@ -119,7 +119,7 @@ def test_a_scenario_ends_and_holds_no_answer_that_is_not_legal(
 ) -> None:
     path = tmp_path / "r.sqlite"
     runs = play(
-        name, path, "llm:tiny", connection=Connection(base_url=endpoint), n_rounds=1,
+        name, path, "llm:tiny", connection=Connection(base_url=endpoint), n_rounds=2,
         answer_format=answer_format, max_tokens=24, max_thought_tokens=1, max_attempts=1,
     )  # fmt: skip
     total = runs.total()
