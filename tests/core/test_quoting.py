@@ -76,7 +76,7 @@ def test_an_ordinary_sentence_stays_as_it_is(book, text) -> None:
 )
 def test_what_classical_minds_say_stays_as_it_is(entry) -> None:
     book, name = entry
-    text = book.entries[name].format(number=33, price=7.25, exit="left", cost=12)
+    text = book.entries[name].format(number=33, price=7.25, exit="left", time=12)
     assert book.quote(text, NAMES) == text
 
 
