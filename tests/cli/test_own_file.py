@@ -45,6 +45,7 @@ class Person(SmartAgent):
     heard = ()
 
     async def act(self):
+        """Say its opinion."""
         heard = " ".join(map(str, self.heard))
         return await self.ask("act", Number(0, 10, integer=True),
                               Heard(str(self.opinion), heard, persona=self.persona))

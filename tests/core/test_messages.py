@@ -30,9 +30,11 @@ class Whisperer(SmartAgent):
     partner: "Whisperer"
 
     async def whisper(self):
+        """Whisper to the partner."""
         return await self.ask("whisper", Text(max_words=20), self.overheard())
 
     async def shout(self):
+        """Shout to all."""
         return await self.ask("shout", Text(max_words=20), self.overheard())
 
     def overheard(self):
