@@ -563,8 +563,8 @@ class Several(PartsSpec):
         return {"type": "array", "items": self.of.schema()}
 
     def placeholders(self) -> dict[str, Any]:
-        """The smallest and largest number, and the options of a choice."""
-        found = {"at_least": self.at_least, "at_most": self.most}
+        """The limits, the entry on no value where that is legal, and the options of a choice."""
+        found: dict[str, Any] = {**self._limits, "or_none": "" if self.at_least else "or_none"}
         return found | (self.of.placeholders() if isinstance(self.of, Choice) else {})
 
     def example(self, rng: np.random.Generator) -> tuple[Any, ...]:
@@ -820,8 +820,9 @@ def _outline_json(spec: AnswerSpec, told: Told) -> str:
 def value_form(spec: AnswerSpec, told: Told) -> str:
     """A legal value of a spec in a few words."""
     values = spec.placeholders()
-    if "number" in values:
-        values["number"] = told(values["number"], values)
+    for name in ("number", "or_none"):
+        if values.get(name):
+            values[name] = told(values[name], values)
     if isinstance(spec, Several) and not isinstance(spec.of, Choice):
         values["value"] = value_form(spec.of, told)
     return told(f"{spec.kind}_value", values)

@@ -250,8 +250,9 @@ class PromptBook:
     def form(self, spec: AnswerSpec, answer_format: Format) -> str:
         """The words that say how an answer to `spec` has to be written."""
         kind, form, values = spec.kind, str(answer_format), spec.placeholders()
-        if "number" in values:
-            values["number"] = self.render(values["number"], values)
+        for name in ("number", "or_none"):
+            if values.get(name):
+                values[name] = self.render(values[name], values)
         if isinstance(spec, PartsSpec) and answer_format == "json":
             kind, values["outline"] = "parts", spec.outline_json(self.render)
         elif isinstance(spec, PartsSpec) and not spec.in_one_line:

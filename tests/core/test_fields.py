@@ -216,6 +216,8 @@ def test_the_form_says_each_field_in_both_formats() -> None:
         '{"work": {}} | {"stop": {}}'
     )
     assert "offer.to: 0 to 2 of Ann, Bob, Carl" in BOOK.form(NESTED, "paper")
+    assert "or the word none" in BOOK.form(Several(PEOPLE), "paper")
+    assert "none" not in BOOK.form(Several(PEOPLE, at_least=1), "paper")
     for spec in [*SPECS.values(), *OTHERS]:
         assert all(BOOK.form(spec, answer_format) for answer_format in FORMATS)
 
