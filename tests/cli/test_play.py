@@ -1,11 +1,16 @@
 """A game in the terminal."""
 
+import socket
+from threading import Thread
+
 import pytest
 
-from sabm_mesa.cli.seat import HOLDER, converse, plain, play
+from sabm_mesa.cli.seat import HOLDER, converse, plain, play, serve
 from sabm_mesa.errors import RunError, UnknownName
 from sabm_mesa.runs.game import Game
+from sabm_mesa.visualization.access import LISTENS
 from tests.core.support import Tiny
+from tests.visualization.test_seat_interface import Program
 
 
 class Terminal:
@@ -133,3 +138,29 @@ def test_an_answer_of_several_parts_is_asked_for_part_by_part() -> None:
     assert "Act: good: bread / milk / wood: " in terminal.screen
     assert '"9" is outside the range from 0 to 5.' in terminal.screen
     assert "It was empty." in terminal.screen
+
+
+def test_programs_take_seats_by_the_addresses_that_are_printed(monkeypatch) -> None:
+    monkeypatch.setenv(LISTENS, "127.0.0.1")
+    shown, players = [], []
+
+    def plays(address: str) -> None:
+        program = Program(address)
+        while (state := program.get())["status"] != "over":
+            program.post(state["question"]["number"], 10)
+
+    def say(text: str) -> None:
+        shown.append(text)
+        if text.startswith("agent "):
+            players.append(Thread(target=plays, args=(text.partition(": ")[2],)))
+            players[-1].start()
+
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    parameters = {"n_players": 3, "n_rounds": 1, "rng": 1, "recording": False}
+    played = serve("beauty-contest", parameters, 2, "127.0.0.1", port, others="fixed:40", say=say)
+    for player in players:
+        player.join(30)
+
+    assert [line.partition(":")[0] for line in shown] == ["agent 1", "agent 2", "The game is over."]
+    assert list(played.model.agent_frame()["choice"]) == [10, 10, 40]
