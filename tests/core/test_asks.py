@@ -273,7 +273,8 @@ def test_the_question_is_rendered_once() -> None:
 def test_an_observation_gives_its_texts_and_numbers_to_the_prompt() -> None:
     ask = question()
 
-    assert ask.observation.placeholders(ask.book) == {"me": 7, "seen": "nothing", "persona": ""}
+    found = ask.observation.placeholders(ask.book)
+    assert found == {"me": 7, "seen": "nothing", "persona": "", "memory": "(nothing yet)"}
 
 
 def test_a_cost_that_is_not_known_stays_unknown() -> None:
