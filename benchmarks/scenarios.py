@@ -24,6 +24,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "cocktail-party": {"n_rounds": 2, "max_turns": 6},
     "evacuation": {"n_rounds": 3},
     "fishery": {"n_rounds": 2},
+    "games": {},
     "kbc": {"n_rounds": 2},
     "pasture": {"n_rounds": 2},
     "pollution": {"n_rounds": 2},

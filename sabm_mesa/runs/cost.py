@@ -530,7 +530,9 @@ def _counted(rows: Array, model: SmartModel, longer: float, actions: int) -> Arr
     times = np.append(asks > 0, np.full(most - played, (later > 0).mean()))
     turns = np.unique(rows[:, :2], axis=0, return_counts=True)[1]
     each = asks[asks > 0]
-    low = each.min() / turns.max() if turns.min() == turns.max() else 1
+    # Where agents left, other minds may leave sooner: then at least one is asked in a round.
+    steady = turns.min() == turns.max() and each[-1] == each.max()
+    low = each.min() / turns.max() if steady else 1
     low *= times.sum() if ends == most else 1
     wider = BEYOND * model.running * np.array([-1, 0, 1]) + 1
     if has_births(model):

@@ -46,6 +46,7 @@ SMALLER: dict[str, dict[str, Any]] = {
     "bertrand": {"n_rounds": 25},
     "cocktail-party": {"n_rounds": 3, "max_turns": 6},
     "evacuation": {"n_people": 15, "n_rounds": 12},
+    "games": {"game": "eleven_twenty", "n_rounds": 6},
     "sentence-making": {"n_agents": 5, "n_sentences": 2, "max_turns": 6},
 }
 """For scenarios whose defaults take seconds."""
@@ -175,7 +176,8 @@ def test_a_run_that_ended_early_can_end_at_once_or_go_on() -> None:
 def test_an_evacuation_lasts_as_long_as_nobody_moves() -> None:
     given = {**LLM, "n_people": 20, "n_rounds": 30}
     found = asks(estimate(EmergencyEvacuation, given))["act"]
-    assert found.low < 20 < found.likely < found.high / 2
+    assert found.low == 30  # one of them at least, in every round
+    assert found.low < found.likely < found.high
     assert found.high == 20 * 30
 
 
