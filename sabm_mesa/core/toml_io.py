@@ -36,5 +36,7 @@ def read_toml(path: str | Path, what: str, error: type[UsageError]) -> dict[str,
         return tomllib.loads(Path(path).read_text("utf-8"))
     except OSError as problem:
         raise error(f"Cannot read the {what} {path}: {problem.strerror or problem}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+    except RecursionError:
+        raise error(f"The {what} {path} has too many brackets in brackets.") from None
+    except ValueError as problem:  # no TOML, no UTF-8, or a number that is too long
         raise error(f"The {what} {path} is not valid TOML: {problem}.") from None

@@ -21,6 +21,8 @@ Values = Mapping[str, float]
 Formula = Callable[[Values], float]
 LONGEST = 400
 """Characters of a formula at most."""
+DEEPEST = 50
+"""Levels of a formula at most, such as brackets in brackets, or terms of a sum."""
 _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -113,7 +115,10 @@ def with_numbers(text: str, numbers: Values) -> str:
 
     class _Numbers(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
-            return ast.Constant(numbers[node.id]) if node.id in numbers else node
+            if node.id not in numbers:
+                return node
+            size = ast.Constant(abs(numbers[node.id]))  # a sign would bind less than a power
+            return ast.UnaryOp(ast.USub(), size) if numbers[node.id] < 0 else size
 
     return ast.unparse(_Numbers().visit(_tree(text)))
 
@@ -143,9 +148,17 @@ def _tree(text: str) -> ast.expr:
     if len(text) > LONGEST:
         raise ParameterError(f"a formula has at most {LONGEST} characters.")
     try:
-        return ast.parse(text.strip(), mode="eval").body
+        tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ParameterError(f"{_shown(text)} is no formula.") from None
+    level: list[ast.AST] = [tree]
+    for _ in range(DEEPEST):
+        level = [inner for node in level for inner in ast.iter_child_nodes(node)]
+    if level:
+        raise ParameterError(
+            f"the formula {_shown(text)} has more than {DEEPEST} levels: use fewer terms."
+        )
+    return tree
 
 
 def _compiled(node: ast.expr, text: str) -> Formula:

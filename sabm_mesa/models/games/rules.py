@@ -32,7 +32,7 @@ Choices = tuple[float, ...]
 NOVEL = "novel:"
 """Begins the name of a game with drawn payoffs."""
 LIBRARY = Path(__file__).with_name("library")
-MOST_PLAYERS, MOST_OPTIONS, MOST_OUTCOMES = 8, 1001, 100_000
+MOST_PLAYERS, MOST_MOVES, MOST_OPTIONS, MOST_OUTCOMES = 8, 100, 1001, 100_000
 """Limits of a file; the last one is of combinations of choices."""
 ROUNDING = 0.03
 """Published shares may miss 1 by so much in all."""
@@ -170,13 +170,23 @@ class GameForm:
         Args:
             move: the number of the move.
             path: the moves before it, in a game in turns.
+
+        Raises:
+            ParameterError: when the moves before leave no amount, or too many.
         """
         asked = self.moves[move]
         if asked.options:
             return asked.options
         assert asked.amounts is not None
         step, (low, high) = asked.amounts.step, self.ends(asked.amounts, path)
-        amounts = [low + i * step for i in range(math.floor((high - low) / step + 1e-9) + 1)]
+        steps = (high - low) / step + 1e-9
+        if not 0 <= steps < MOST_OPTIONS:
+            raise ParameterError(
+                f"after the moves {[f'{each:g}' for each in path]} the next move is an amount from "
+                f"{low:g} to {high:g} in steps of {step:g}: it has to hold from 1 to "
+                f"{MOST_OPTIONS} amounts."
+            )
+        amounts = [low + i * step for i in range(math.floor(steps) + 1)]
         return tuple(Option(f"{amount:.10g}", amount) for amount in amounts)
 
     def ends(self, amounts: Amounts, path: Choices = ()) -> tuple[float, float]:
@@ -515,6 +525,13 @@ class _Reading:
             return self._auction(n)
         self._forbid("values" if kinds == ["moves"] else "outcomes", kinds[0])
         moves = self._together(n) if kinds == ["options"] else self._in_turn(n, figures)
+        others = {figure.name for figure in figures}
+        if "moves" in self.data:
+            others |= set(self.move_names)
+        if twice := sorted(others & {name for options in self.names for name in options}):
+            raise self._bad(
+                kinds[0], f"names the option {twice[0]!r}, which is a number or a move too."
+            )
         rule = self._rule(moves, figures)
         form = GameForm(n, kinds == ["options"], moves, figures=figures, rule=rule)
         if "outcomes" in self.data:
@@ -551,6 +568,8 @@ class _Reading:
         given, moves = self.data["moves"], []
         if not (isinstance(given, list) and given and all(isinstance(e, dict) for e in given)):
             raise self._bad("moves", "is a list of tables [[moves]].")
+        if len(given) > MOST_MOVES:
+            raise self._bad("moves", f"are {MOST_MOVES} at most.")
         for i, each in enumerate(given):
             place = f"moves[{i}]"
             if unknown := sorted(set(each) - {"player", "name", "options"}):

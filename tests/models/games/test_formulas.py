@@ -26,7 +26,8 @@ def test_a_formula_gives_a_number(text: str, value: float) -> None:
         "__import__('os').system('touch /tmp/x')", "open('x')", "own.__class__", "[own]", "'own'",
         "lambda: 1", "own[0]", "(x := 3)", "f'{own}'", "max(*own)", "min(own)", "abs(own, 1)",
         "max(own, key=abs)", "own if", "import os", "", "own" + " + own" * 200, "9" * 390,
-        "True", "1j", "own @ own", "own << 9", "~own", "own in own", "(own for own in own)",
+        "-" * 390 + "own", "own" + " + own" * 60, "True", "1j", "own @ own", "own << 9", "~own",
+        "own in own", "(own for own in own)",
     ],
 )  # fmt: skip
 def test_nothing_but_arithmetic_is_a_formula(text: str) -> None:
@@ -45,3 +46,9 @@ def test_names_are_found_and_replaced() -> None:
         "own", "bonus", "reply", "accept",
     }  # fmt: skip
     assert with_numbers("reply == accept", {"accept": 1.0}) == "reply == 1.0"
+
+
+@pytest.mark.parametrize("text", ["low ** 2", "-low ** 2", "1 - low", "2 ** low", "own * low"])
+def test_a_negative_number_in_the_place_of_a_name_is_one_number(text: str) -> None:
+    known = {"low": -3.0, "own": 2.0}
+    assert evaluate(with_numbers(text, {"low": -3.0}), known) == evaluate(text, known)

@@ -60,6 +60,10 @@ def test_a_table_is_the_game_that_it_says() -> None:
         ({"payoffs": "own", "rule": "{low.x}"}, "rule: A placeholder has to be a name"),
         ({"payoffs": "own", "options": {"from": 0, "to": 4000}, **RULE}, "options has to hold"),
         ({"money": {"own": 3}}, "money.own 'own' is no name"),
+        (
+            {"payoffs": "x + own", "options": ["x", "y"], "numbers": {"x": 50}, **RULE},
+            "options names the option 'x', which is a number or a move too",
+        ),
     ],
 )  # fmt: skip
 def test_a_bad_table_gives_one_line_with_the_place(change: dict[str, Any], place: str) -> None:
@@ -73,6 +77,12 @@ def test_a_file_is_named_in_its_errors(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('title = "T"\noptions = [x]\n')
     with pytest.raises(ParameterError, match=r"mine.toml is not valid TOML: .*line \d"):
+        load_game(str(path))
+    path.write_text("players = " + "9" * 5000)
+    with pytest.raises(ParameterError, match=r"mine.toml is not valid TOML: Exceeds the limit"):
+        load_game(str(path))
+    path.write_text(f"payoffs = {'[' * 3000}{']' * 3000}")
+    with pytest.raises(ParameterError, match=r"mine.toml has too many brackets in brackets"):
         load_game(str(path))
     path.write_text('title = "T"\noptions = ["x", "y"]\n')
     with pytest.raises(ParameterError, match=r"mine.toml: payoffs is missing"):
@@ -114,8 +124,27 @@ TURNS: dict[str, Any] = {
             "payoffs has no place",
         ),
         ({"people": [{"value": 2}]}, r"people\[0\].move names one of the moves"),
+        (
+            {"moves": [
+                TURNS["moves"][0],
+                {"player": 2, "name": "back", "options": {"from": 0, "to": "1e7 * sent"}},
+            ]},
+            r"payoffs: after the moves \['1'\] the next move is an amount from 0 to 1e\+07",
+        ),
+        (
+            {"moves": [
+                TURNS["moves"][0],
+                {"player": 2, "name": "back", "options": {"from": 1, "to": "sent"}},
+            ]},
+            r"payoffs: after the moves \['0'\] the next move is an amount from 1 to 0",
+        ),
+        (
+            {"moves": [TURNS["moves"][0], {"player": 2, "name": "back", "options": ["sent"]}]},
+            "moves names the option 'sent', which is a number or a move too",
+        ),
+        ({"moves": [{"player": 1, "options": ["x"]}] * 101}, "moves are 100 at most"),
     ],
-)
+)  # fmt: skip
 def test_a_bad_game_in_turns_gives_one_line_with_the_place(change: Any, place: str) -> None:
     with pytest.raises(ParameterError, match=f"the game: {place}"):
         load_game(TURNS | change)
