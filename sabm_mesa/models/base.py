@@ -281,6 +281,7 @@ class SmartModel(mesa.Model):
         self._named: dict[SmartAgent, MindSpec] = {}
         self._begun, self.began_with, self._scope = False, 0, engine.Scope()
         self.spoken, self._stage, self.current_turn = Conversation(), 0, 0
+        self._under_way: Phase | None = None
         self.datacollector = RoundCollector(self.columns(), self.agent_columns)
         self._made = {name: vars(self).get(name) for name in (*_ITS_OWN, *vars(self))}
 
@@ -358,6 +359,8 @@ class SmartModel(mesa.Model):
     def born(self, agent_class: type[A], *args: Any, of: SmartAgent | None = None) -> A:
         """Make an agent during the run, with the next free id; its first phase is the next one.
 
+        None is born in a phase with a reach, where ids would depend on which answer comes first.
+
         It has the mind and the persona of its parent. Without a parent it draws them: the counts of
         minds and personas are the shares. People have no children at seats: a child of a person
         draws its mind too, from those of its class that are no people.
@@ -373,7 +376,15 @@ class SmartModel(mesa.Model):
         Raises:
             UsageError: for a class that `populate` does not name, or a mind that agents of this
                 class cannot have.
+            RunError: in a sequential phase with a reach.
         """
+        phase = self._under_way
+        if phase is not None and phase.reach is not None and phase.order != SIMULTANEOUS:
+            raise RunError(
+                f"A {agent_class.__name__} is born in the phase {phase.name!r}, whose agents are "
+                "asked at the same time within their reach, so that its id would depend on which "
+                "answer comes first: call born in update, or leave the reach out."
+            )
         if agent_class not in self._shares:
             raise UsageError(
                 f"A {agent_class.__name__} is born, and populate does not name the class: give the "
@@ -652,8 +663,9 @@ class SmartModel(mesa.Model):
             self._stage = self.current_turn = 0
             self.begin_round()
             for stage, phase in enumerate(self.phases):
-                self._stage = stage
+                self._stage, self._under_way = stage, phase
                 self.critical_path_asks += await run_phase(self, phase)
+                self._under_way = None
             self._stage, self.current_turn = len(self.phases), 0
             self.update()
             self._end_round()

@@ -206,6 +206,18 @@ def test_a_class_of_newborns_is_named_in_populate() -> None:
         Bees(minds={"Bird": "fixed:none"}).step()
 
 
+def test_none_is_born_where_ids_would_depend_on_latencies() -> None:
+    class Hasty(Colony):
+        phases = (Phase("dig", order="fixed", reach=lambda _model, ant: [ant]),)
+
+        def after_dig(self, ant: Ant, depth: Any) -> None:
+            super().after_dig(ant, depth)
+            self.born(Ant, of=ant)
+
+    with pytest.raises(RunError, match=r"born in the phase 'dig'.* call born in update"):
+        Hasty(minds={"Bird": "fixed:none"}, rng=1).run_model()
+
+
 def paid() -> dict[str, Any]:
     return {"Ant": {Drawing(): 2, "classical": 2}, "Bird": "fixed:none"}
 
