@@ -24,6 +24,7 @@ recent one; here it is the newest).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, overload
 
@@ -222,16 +223,18 @@ class Stream:
 
     Attributes:
         memories: all memories, oldest first.
+        relevance: the measure.
     """
 
     def __init__(self, top: int = 10, relevance: Relevance | None = None) -> None:
         self.top = top
         self.memories: list[Memory] = []
-        self._relevance = relevance or SparseRelevance()
+        self.relevance = relevance or SparseRelevance()
 
     def empty(self) -> Stream:
-        """A memory of the same kind with nothing in it."""
-        return Stream(self.top, self._relevance)
+        """A memory of the same kind with nothing in it, and with a measure of its own."""
+        # With a shared one a run would not ask for the vectors that an earlier run has paid for.
+        return Stream(self.top, deepcopy(self.relevance))
 
     def add(self, memory: Memory | str) -> None:
         """Add the newest memory; a text is a memory without a rating that is never forgotten."""
@@ -278,7 +281,7 @@ class Stream:
 
     def _scores(self, point: str, known: Sequence[Memory]) -> list[float]:
         texts = [each.text for each in known]
-        relevance = self._relevance.scores(point, texts) if point else [0.0] * len(texts)
+        relevance = self.relevance.scores(point, texts) if point else [0.0] * len(texts)
         scores = [
             RECENCY * DECAY ** (len(known) - 1 - i)
             + IMPORTANCE * _weight(each.importance)

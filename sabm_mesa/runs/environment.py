@@ -68,7 +68,6 @@ class Coding:
         parameters: the parameters of the runs, without minds and seed.
 
     Attributes:
-        kinds: agent → the name of its class.
         questions: class of agents → question → its place from 1, and the spec of its answers: one
             that is as wide as all that were met.
         facts: class of agents → names of the numbers in the observations, in the order of the
@@ -83,7 +82,6 @@ class Coding:
         self.facts: dict[str, list[str]] = {}
         self._known: dict[str, dict[str, int]] = {}
         model_class = registry.load(scenario) if isinstance(scenario, str) else scenario
-        self.kinds: dict[int, str] = {}
         wanted = parameters.get("n_rounds", parameters_of(model_class)["n_rounds"].default)
         short = {**parameters, "n_rounds": min(wanted, TRIAL_ROUNDS), "recording": False}
         trial, nothing_new = 0, 0
@@ -92,9 +90,8 @@ class Coding:
             model = model_class(**{**short, "minds": mind, "rng": trial})
             model.run_model()
             before = sum(map(len, self.questions.values()))
-            self.kinds |= {agent.unique_id: type(agent).__name__ for agent in model.population}
             for agent, met in sorted(mind.met.items()):
-                self._take_up(self.kinds[agent], met)
+                self._take_up(model.agent_of_id(agent).class_name, met)
             new = sum(map(len, self.questions.values())) > before
             trial, nothing_new = trial + 1, 0 if new else nothing_new + 1
         for kind, facts in self.facts.items():
@@ -133,11 +130,9 @@ class Coding:
         Raises:
             UsageError: for one that the trial runs have not met.
         """
-        kind = self.kinds.get(ask.key.agent, "")
+        kind = ask.class_name  # where agents are born, an id is not of one class
         if ask.name not in self.questions.get(kind, {}):
-            raise UsageError(
-                f"The trial runs met no question {ask.name!r} for agent {ask.key.agent}."
-            )
+            raise UsageError(f"The trial runs met no question {ask.name!r} for a {kind}.")
         place = list(self.questions[kind]).index(ask.name) + 1
         return {"asked": place, "facts": self._vector(kind, numbers_in(ask.observation))}
 

@@ -86,6 +86,14 @@ def test_what_is_relevant_by_its_vector_comes_to_mind() -> None:
     assert [each.text for each in stream.recall([""], 1, day)] == ["new"]
 
 
+def test_agents_of_a_class_share_no_vectors() -> None:
+    declared = Stream(relevance=EmbeddedRelevance())
+    one, other = declared.empty(), declared.empty()
+    one.relevance.vectors["q"] = unit(word(3, 4))
+    assert not other.relevance.vectors
+    assert not declared.relevance.vectors
+
+
 @pytest.mark.parametrize(
     "answer",
     ["", word(1, 2), f"{word(1, 2)}\n{word(1, 2, 3)}", f"{word(1, 2)}\n{word(0, 0)}",

@@ -13,6 +13,7 @@ from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.errors import UsageError
 from sabm_mesa.models.registry import SCENARIOS
 from sabm_mesa.runs.environment import Coding, PolicyMind, ScenarioEnv
+from tests.models.test_several_classes import Colony
 
 pytestmark = [pytest.mark.slow, pytest.mark.check_once]
 
@@ -108,3 +109,12 @@ def test_a_policy_plays_as_a_mind() -> None:
 def test_an_environment_without_learners_is_refused() -> None:
     with pytest.raises(UsageError, match="put 'learner' among the minds"):
         ScenarioEnv("kbc", n_rounds=1, minds="classical")
+
+
+def test_a_policy_decides_for_agents_that_were_born_after_the_trial_runs() -> None:
+    policy = PolicyMind(lambda _: {"dig": 3}, Coding(Colony, n_rounds=2))
+    model = Colony(minds={"Ant": policy, "Bird": "fixed:none"}, n_rounds=6, rng=1)
+    model.run_model()
+
+    assert len(model.population) > 12
+    assert set(model.agent_frame()["depth"].dropna()) <= {0, 3}
