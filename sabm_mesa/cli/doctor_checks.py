@@ -63,6 +63,7 @@ EXTRAS = {
     "google": ("google-genai", "endpoints with api = google"),
     "local": ("llama-cpp-python", "language models in GGUF files"),
     "parquet": ("pyarrow", "exports as Parquet"),
+    "pettingzoo": ("pettingzoo", "scenarios as PettingZoo environments"),
     "ray": ("ray", "sweeps on a Ray cluster"),
     "docs": ("sphinx", "building the documentation"),
 }

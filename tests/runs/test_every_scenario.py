@@ -48,7 +48,10 @@ OWN = {
         "a_0": 0.1, "tolerance": 0.4, "stop_after": 1,
         "phase_order": "planning,communication,action", "told_range": True, "plan_every": 1,
     },
-    "evacuation": {"communication": False, "movement": "simultaneous", "variant": "no_diagonals"},
+    "evacuation": {
+        "communication": False, "movement": "simultaneous", "friction": 0.5,
+        "variant": "no_diagonals",
+    },
     "beauty-contest": {
         "p": 0.5, "prize": 6.0, "window": 1, "revealed": "mean,own", "notice": False,
         "told_number": False, "told_count": True,

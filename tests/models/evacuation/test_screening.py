@@ -49,6 +49,7 @@ CELLS = ((2, 2), (3, 1), (4, 0), (5, 0))
         "(2, 2); (3, 1); (4, 0); (5, 0).",
         "(2, 2)\n(3, 1)\n(4, 0)\n(5, 0)",
         "```\n(2, 2), (3, 1), (4, 0), (5, 0)\n```",
+        "(2, 2), (3, 1), (4, 0), (5, 0) and out",
     ],
 )
 def test_lists_that_are_read(text: str) -> None:
@@ -60,7 +61,6 @@ def test_lists_that_are_read(text: str) -> None:
     [
         ("I do not go (2, 2), (3, 1)", "not_cells"),
         ("(2, 2), then (3, 1)", "not_cells"),
-        ("(2, 2), (3, 1) and out", "not_cells"),
         ("2, 2, 3, 1", "not_cells"),
         ("(2.5, 2)", "not_cells"),
         ("(2, 2, 3)", "not_cells"),
