@@ -100,7 +100,8 @@ class SmartAgent(mesa.Agent):
         self.parent: SmartAgent | None = None
         self.position = 0
         self.attempts = 0
-        self._joined = getattr(model, "spoken", Conversation()).n_to_all  # it did not hear them
+        spoken: Conversation | None = getattr(model, "spoken", None)
+        self._joined = 0 if spoken is None else spoken.n_to_all  # it did not hear them
         self._round, self._phase = -1, ""
         self._asked: tuple[str, ...] = ()  # the phase of each question of this round
         kind: Remembering | None = type(self).memory

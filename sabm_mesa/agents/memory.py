@@ -85,17 +85,15 @@ def newest(items: Sequence[T], last: int | None = None, words: int | None = None
     Returns:
         The items, oldest first.
     """
-    kept: list[T] = []
-    size = 0
-    for item in reversed(items):
-        if last is not None and len(kept) >= last:
-            break
-        if words is not None:
+    fit = len(items) if last is None else min(max(last, 0), len(items))
+    if words is not None:
+        size = 0
+        for n, item in enumerate(reversed(items[len(items) - fit :])):
             size += _n_words(item)
-            if kept and size > words:
+            if n and size > words:
+                fit = n
                 break
-        kept.append(item)
-    return tuple(reversed(kept))
+    return tuple(items[len(items) - fit :])
 
 
 def _n_words(item: Any) -> int:

@@ -329,9 +329,10 @@ class AnswerSpec(ABC):
 
     def _read_lines(self, lines: list[str]) -> Reading:
         """Read lines that are the reasoning, where it is asked for, and the value."""
-        n = 1 if self.reasoning else len(lines)
-        value = self.read_text("\n".join(lines[-n:]))
-        return Reading(value, SPACE.sub(" ", " ".join(lines[:-n])))
+        if not self.reasoning:
+            return Reading(self.read_text("\n".join(lines)))
+        value = self.read_text(lines[-1])
+        return Reading(value, SPACE.sub(" ", " ".join(lines[:-1])))
 
     def answer_schema(self) -> dict[str, Any]:
         """The JSON schema of a whole answer in the ``"json"`` format."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -48,6 +47,7 @@ class Conversation:
         self._to_all: list[Message] = []
         self._private: defaultdict[int, list[Message]] = defaultdict(list)
         self._all: list[Message] = []
+        self._in_order = True  # so far the order of arrival is that of the turns
 
     def __len__(self) -> int:
         """The number of messages."""
@@ -64,6 +64,8 @@ class Conversation:
         Args:
             message: the message.
         """
+        if self._in_order and self._all:
+            self._in_order = _order(self._all[-1]) <= _order(message)
         self._all.append(message)
         if message.to is None:
             self._to_all.append(message)
@@ -77,7 +79,7 @@ class Conversation:
         Args:
             first: the round.
         """
-        return sorted(_from(self._all, first), key=_order)
+        return self._by_turns(_from(self._all, first))
 
     def of(self, agent: int, first: int, joined: int = 0) -> list[Message]:
         """The messages from a round on that an agent said or heard.
@@ -88,11 +90,16 @@ class Conversation:
             joined: the number of messages to all that were said before it joined.
         """
         to_all = _from(self._to_all, first, joined)
-        private = _from(self._private.get(agent, []), first)
-        return sorted([*to_all, *private], key=_order)
+        private = _from(self._private[agent], first) if agent in self._private else []
+        if to_all and private:
+            return sorted(to_all + private, key=_order)
+        return self._by_turns(to_all or private)
+
+    def _by_turns(self, messages: list[Message]) -> list[Message]:
+        return messages if self._in_order else sorted(messages, key=_order)
 
 
-def _from(messages: list[Message], first: int, joined: int = 0) -> Iterator[Message]:
+def _from(messages: list[Message], first: int, joined: int = 0) -> list[Message]:
     """The messages from a round on, of a list in the order of the rounds."""
     place = bisect_left(messages, first, key=_round) if first > 0 else 0
-    return iter(messages[max(place, joined) :])
+    return messages[max(place, joined) :]

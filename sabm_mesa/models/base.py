@@ -529,7 +529,9 @@ class SmartModel(mesa.Model):
             for each in given:
                 if not isinstance(each, mesa.Agent):
                     raise RunError(f"say(…, to=…): those that hear it are agents, not {each!r}.")
-            hearers = tuple(sorted({each.unique_id for each in given} - {sender.unique_id}))
+            ids = {each.unique_id for each in given}
+            ids.discard(sender.unique_id)
+            hearers = tuple(sorted(ids))
         if text is not None and text.strip():
             name = str(getattr(sender, "name", ""))
             place = self.current_turn, self._stage
