@@ -298,11 +298,14 @@ def _finish(
         _play(free, kept, executor, shards, lambda left: watch(free_done - left, total))
         shards.finish([spec.digest for spec in planned.specs])
         if paid:
-            run_missing(
-                {path: paid},
-                connection,
-                watch=lambda now: watch(total - sum(model.running for model in now), total),
-            )
+            try:
+                run_missing(
+                    {path: paid},
+                    connection,
+                    watch=lambda now: watch(total - sum(model.running for model in now), total),
+                )
+            finally:  # a run that failed or was stopped has ended, and is not done
+                watch(total - len(missing(planned.specs, path)), total)
     return ran
 
 
