@@ -75,10 +75,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _fail(message: str, status: int, as_json: bool, ways: Iterable[str] = ()) -> int:
+    several = tuple(ways)
+    if len(several) == 1:
+        message, several = f"{message} {several[0]}", ()
     line = one_line(message)
     say(message if message.startswith("Usage:") else f"sabm: {line}", err=True)
-    for way in ways:
+    for way in several:
         say(f"  {way}", err=True)
     if as_json:
-        say(json.dumps({"error": " ".join([line, *ways]), "exit_status": status}))
+        say(json.dumps({"error": " ".join([line, *several]), "exit_status": status}))
     return status

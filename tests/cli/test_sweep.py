@@ -8,6 +8,7 @@ import pytest
 
 from sabm_mesa.llm.endpoints import WAYS
 from tests.llm_server import LLMServer
+from tests.llm_server.dialects import DIALECTS
 
 from .support import Sabm, one_line
 
@@ -80,6 +81,30 @@ def test_a_missing_key_names_the_ways_on(
     assert one_line(found).endswith("There is no API key.")
     assert found.err.count("\n  ") == len(WAYS) == 3
     assert not (tmp_path / "s").exists()
+
+
+def test_a_missing_key_of_an_endpoint_is_one_line(
+    sabm: Sabm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LAB_KEY", raising=False)
+    file = tmp_path / "endpoints.toml"
+    file.write_text('[endpoints.lab]\nbase_url = "http://127.0.0.1:9/v1"\nkey_env = "LAB_KEY"\n')
+    found = sabm("sweep", "kbc", "--minds", "llm:m@lab", "--endpoints", file, "--out", tmp_path)
+
+    assert found.err == (
+        "sabm: The endpoint 'lab' needs the key LAB_KEY. Set LAB_KEY in the environment.\n"
+    )
+
+
+def test_runs_that_a_refused_parameter_stops_are_not_done(sabm: Sabm, tmp_path: Path) -> None:
+    with LLMServer(dialect=DIALECTS["gateway"]) as server:
+        stopped = sabm(
+            "sweep", "kbc", "--vary", "temperature=0.2,0.9", "--set", "n_players=2", "--rounds",
+            "1", "--minds", "llm:stub", "--base-url", server.url, "--out", tmp_path,
+        )  # fmt: skip
+    assert stopped.status == 1
+    assert "does not take temperature" in one_line(stopped)
+    assert "0 of 2 runs are done" in one_line(stopped)
 
 
 def test_a_cap_stops_it_and_a_larger_one_goes_on(
