@@ -184,7 +184,10 @@ class AnthropicClient(_NativeClient):
         if effort and effort != "none":
             config["effort"] = effort
         if schema := _schema(parameters):
-            config["format"] = {"type": "json_schema", "schema": schema}
+            from anthropic import transform_schema
+
+            # Limits of numbers and lengths are refused: they become words of the description.
+            config["format"] = {"type": "json_schema", "schema": transform_schema(schema)}
         return {**body, "output_config": config} if config else body
 
     async def _post(self, model: str, body: dict[str, Any]) -> Any:
