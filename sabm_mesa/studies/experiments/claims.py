@@ -24,6 +24,7 @@ from sabm_mesa.analysis.gradualness import excess_beyond_step, largest_step
 from sabm_mesa.analysis.inference import Order, Side, SignificanceTest, runs_needed
 from sabm_mesa.analysis.statistics import bootstrap_interval, settling_round
 from sabm_mesa.minds.base import assumptions_of
+from sabm_mesa.minds.specs import given_for
 from sabm_mesa.models.declarations import MessageMeasure
 from sabm_mesa.studies.experiments.design import (
     COMPARED,
@@ -32,6 +33,7 @@ from sabm_mesa.studies.experiments.design import (
     Experiment,
     Measure,
     check_columns,
+    classical_by_class,
 )
 from sabm_mesa.studies.experiments.plan import Plan, described, only_language_models, specs_of
 from sabm_mesa.studies.experiments.running import Outcome, alike
@@ -578,12 +580,13 @@ def _assumed(claim: Claim, plan: Plan) -> str:
     if not claim.assumption:
         return ""
     for name in (each for group in concerned(claim) for each in plan.experiment.members(group)):
-        known = plan.model_of(name).classical_minds
-        for spec in specs_of(plan.minds[name]):
-            kind, _, mind = spec.partition(":")
-            built_in = assumptions_of(known[mind or "default"]) if kind == "classical" else {}
-            if claim.assumption in built_in:
-                return f"built in: {built_in[claim.assumption]}"
+        for agents, known in classical_by_class(plan.model_of(name)).items():
+            minds = plan.minds[name]
+            for spec in specs_of(given_for(agents, minds, "classical") if agents else minds):
+                kind, _, mind = spec.partition(":")
+                maker = known.get(mind or "default") if kind == "classical" else None
+                if claim.assumption in (built_in := assumptions_of(maker)):
+                    return f"built in: {built_in[claim.assumption]}"
     return ""
 
 

@@ -594,6 +594,32 @@ def _of_parameters(found: Experiment, known: Sequence[str]) -> Iterator[str]:
                 yield f"{where}: {UnknownName('parameter', name, known)}"
 
 
+def classical_by_class(model: type[SmartModel]) -> dict[str, Mapping[str, Any]]:
+    """The name of a class of agents → its classical minds, or ``""`` → those of the scenario.
+
+    Args:
+        model: the model class. One without classical minds of its own is built for its classes.
+
+    Raises:
+        UsageError: when it cannot be built.
+    """
+    if model.classical_minds:
+        return {"": model.classical_minds}
+    trial = model(minds="fixed:0", recording=False)
+    return {each.__name__: trial.classical_of(each) for each in trial.agent_classes()}
+
+
+def _of_assumptions(found: Experiment, model: type[SmartModel]) -> Iterator[str]:
+    """Yield the assumptions of claims that no classical mind declares."""
+    named = [(n, each.assumption) for n, each in enumerate(found.claims, 1) if each.assumption]
+    by_class = classical_by_class(model) if named else {}
+    makers = [maker for known in by_class.values() for maker in known.values()]
+    declared = dict.fromkeys(name for maker in makers for name in assumptions_of(maker))
+    for number, name in named:
+        if name not in declared:
+            yield f"claims {number}: {UnknownName('assumption', name, declared)}"
+
+
 def _of_declarations(found: Experiment, model: type[SmartModel]) -> Iterator[str]:
     """Names of things that the scenario would have to declare."""
     for measure in found.measures:
@@ -601,11 +627,7 @@ def _of_declarations(found: Experiment, model: type[SmartModel]) -> Iterator[str
             yield f'{measure.name}: {measure.take} needs data = "messages".'
         elif measure.take not in (known := (*TAKES, *model.message_measures)):
             yield f"{measure.name}: {UnknownName('take', measure.take, known)}"
-    declared = map(assumptions_of, model.classical_minds.values())
-    assumptions = dict.fromkeys(name for each in declared for name in each)
-    for number, claim in enumerate(found.claims, 1):
-        if claim.assumption and claim.assumption not in assumptions:
-            yield f"claims {number}: {UnknownName('assumption', claim.assumption, assumptions)}"
+    yield from _of_assumptions(found, model)
     for number, plot in enumerate(found.plots, 1):
         if plot.theory and plot.theory not in model.theory_marks:
             yield f"plots {number}: {UnknownName('theory', plot.theory, model.theory_marks)}"

@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 
 from sabm_mesa.errors import ParameterError
+from sabm_mesa.models.kbc.agents import Player
+from sabm_mesa.models.kbc.model import KeynesianBeautyContest
 from sabm_mesa.studies.experiments.claims import ALPHA, judged, measured, verdicts
 from sabm_mesa.studies.experiments.design import parse_experiment
 from sabm_mesa.studies.experiments.expecting import too_few_runs
@@ -234,6 +236,20 @@ def test_a_claim_that_the_minds_have_built_in_is_assumed_where_it_would_agree() 
         ({"fixed:3": 2, "classical:level_k": 1}, "assumed"),
     ):
         planned = plan(made.plan.experiment, runs=8, minds={"cooperative": minds})
+        (found,) = verdicts(replace(made, plan=planned), data)
+        assert found.word == expected
+
+
+def test_minds_of_a_class_of_agents_have_their_assumptions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The same players, whose class has the minds in the place of the scenario."""
+    monkeypatch.setattr(Player, "classical_minds", KeynesianBeautyContest.classical_minds)
+    monkeypatch.setattr(KeynesianBeautyContest, "classical_minds", {})
+    made, data = outcome(BELOW + 'assumption = "joins"\n', baseline=HIGH, cooperative=LOW)
+    for minds, expected in (("classical", "assumed"), ({"Player": "fixed:3"}, "agrees")):
+        by_condition: Any = {**made.plan.minds, "cooperative": minds}
+        planned = replace(made.plan, minds=by_condition)
         (found,) = verdicts(replace(made, plan=planned), data)
         assert found.word == expected
 
