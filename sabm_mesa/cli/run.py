@@ -53,6 +53,7 @@ def run(
     """Run a scenario and write its recording, tables, plots and summary."""
     from sabm_mesa.cli.progress import Progress, guarded
     from sabm_mesa.cli.report import deliver
+    from sabm_mesa.minds.specs import check_fixed
     from sabm_mesa.recording import Recording
     from sabm_mesa.runs.run import check_animation, run_all
 
@@ -66,6 +67,7 @@ def run(
         check_movie(animate)
     # Wrong use ends here, before there is any file.
     model(**parameters, rng=seed, connection=connection, recording=False)
+    check_fixed(model, parameters)
     if line := isolation_of([parameters.get("minds", "classical")]):
         say(line, err=True)
     with (

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import secrets
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from sabm_mesa.core.answers import (
@@ -88,6 +90,7 @@ class Seat:
         self.version = 0
         self._changed = threading.Condition()
         self._holder: str | None = None
+        self._last_holder, self._begin = "", 0
         self._waiting: _OpenQuestion | None = None
         self._turns: list[Turn] = []
 
@@ -104,9 +107,9 @@ class Seat:
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """The questions that are over, oldest first."""
+        """The questions that are over, oldest first: not those to a person that sat here before."""
         with self._changed:
-            return tuple(self._turns)
+            return tuple(self._turns[self._begin :])
 
     def take(self, holder: str) -> bool:
         """Take the seat; it may be the holder's already.
@@ -119,7 +122,9 @@ class Seat:
         """
         with self._changed:
             if self._holder is None:
-                self._holder = holder
+                if self._last_holder and not same(self._last_holder, holder):
+                    self._begin = len(self._turns)
+                self._holder = self._last_holder = holder
                 self._notify()
         return self.held_by(holder)
 
@@ -394,6 +399,8 @@ def text_from(inputs: Sequence[Input], given: Mapping[str, str]) -> str:
         if not each.is_asked(given):
             continue
         value = SPACE.sub(" ", given.get(each.path, "")).strip()
+        if each.kind == "number" and _SCIENTIFIC.fullmatch(value):
+            value = format(Decimal(value), "f")
         path = each.path
         if each.kind == "count":
             if value != "0":
@@ -406,6 +413,8 @@ def text_from(inputs: Sequence[Input], given: Mapping[str, str]) -> str:
 
 
 _COUNT = "#"
+_SCIENTIFIC = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]{1,2}")
+"""A number such as ``1e2``: browsers take it in an input of numbers."""
 
 
 def _inputs(

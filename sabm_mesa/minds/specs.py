@@ -22,14 +22,19 @@ gives each its own. A mind object (such as `ScriptedMind`) may stand wherever a 
 
 from __future__ import annotations
 
+import re
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.core.answers import InvalidAnswer, Reply, Text
+from sabm_mesa.core.asks import Ask
 from sabm_mesa.errors import MindSpecError, UnknownName, about
 from sabm_mesa.llm import Client, Connection, ScriptedClient, connect
 from sabm_mesa.llm.endpoints import NAME
@@ -37,7 +42,7 @@ from sabm_mesa.minds.base import Mind, as_mind, name_of
 from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.llm import LLMMind, LLMSettings
 from sabm_mesa.minds.recorded import RecordedMind
-from sabm_mesa.minds.scripted import FixedMind
+from sabm_mesa.minds.scripted import FixedMind, ScriptedMind
 from sabm_mesa.recording.replaying import ReplayRecorder
 
 MindSpec = str | Mind
@@ -48,6 +53,9 @@ MindMaker = Callable[[SmartAgent], Mind]
 
 CLASSICAL = "classical"
 """The spec of the minds where none are named."""
+FIXED = re.compile("fixed:.")
+TRIAL_S = 2.0
+"""Seconds of a run in which a fixed answer has to be legal once."""
 FILE = "py:"
 """How the spec of a mind in a Python file begins."""
 _FORMS = (
@@ -75,6 +83,59 @@ def check_forms(minds: Minds, known: Iterable[str]) -> None:
         readable = kind == "classical" or (kind in {"fixed", "gguf", "llm", "py"} and rest)
         if not readable and spec not in {*known, *objects_by_spec(minds)}:
             raise MindSpecError(f"Cannot read the mind spec {spec!r}. Known forms: {_FORMS}.")
+
+
+@about("minds")
+def check_fixed(scenario: Callable[..., Any], parameters: Mapping[str, Any]) -> None:
+    """Check that each fixed answer is legal for a decision of the scenario.
+
+    A run is played in memory until a decision can be read; the fixed answer decides for all agents,
+    so that nothing is paid for.
+
+    Args:
+        scenario: the model class.
+        parameters: the parameters of the run.
+
+    Raises:
+        MindSpecError: for an answer that no decision could use within `TRIAL_S` seconds.
+    """
+    minds = parameters.get("minds", CLASSICAL)
+    others = {name: value for name, value in parameters.items() if name != "minds"}
+    fixed = [spec for spec in named_in(minds) if isinstance(spec, str) and FIXED.match(spec)]
+    if endpoints_in(others):  # an embedding, for example, is paid for
+        return
+    for spec in fixed:
+        trial = _Trial(spec.partition(":")[2])
+        mind = ScriptedMind(trial.answer)
+        for_all = map_minds(minds, partial(_instead, mind))
+        model = scenario(**others, minds=for_all, recording=False)
+        end = time.monotonic() + TRIAL_S
+        while model.running and not trial.read and time.monotonic() < end:
+            model.step()
+        model.close()
+        if trial.reason and not trial.read:
+            name = model.scenario_name
+            raise MindSpecError(f"No decision of {name} can use {spec!r}: {trial.reason}")
+
+
+def _instead(mind: Mind, _: object) -> Mind:
+    return mind
+
+
+class _Trial:
+    """Whether a decision can be read from a text, and otherwise why the first one cannot."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.read, self.reason = text, False, ""
+
+    def answer(self, ask: Ask) -> str:
+        if not isinstance(ask.spec, Text):  # in which every text is legal
+            try:
+                ask.read(Reply(self.text))
+                self.read = True
+            except InvalidAnswer as problem:
+                self.reason = self.reason or " ".join(ask.book.reason(problem).split())
+        return self.text
 
 
 def is_file(spec: str) -> bool:

@@ -11,7 +11,15 @@ from typing import Annotated, Any
 
 from annotated_types import Ge
 
-from sabm_mesa.agents.pairs import UTTERANCE, Chat, Invitation, PairAgent, of_agent, pairs_of
+from sabm_mesa.agents.pairs import (
+    UTTERANCE,
+    Chat,
+    Invitation,
+    PairAgent,
+    name_of,
+    of_agent,
+    pairs_of,
+)
 from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.scheduler import FIXED, Phase, When
 from sabm_mesa.models.base import SmartModel
@@ -53,6 +61,11 @@ class PairModel(SmartModel):
         self.invitations: list[Invitation] = []
         self.answered: list[Invitation] = []
         self._over: dict[int, Chat] = {}  # opener → its talk of this round
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the agents in the prompts, in the order of their ids."""
+        return tuple(name_of(self.book, each.unique_id) for each in self.participants)
 
     def participant(self, number: int) -> PairAgent:
         """The agent with a number.

@@ -14,7 +14,7 @@ from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.errors import SabmError, UsageError, about
 from sabm_mesa.llm import Budget, Connection
 from sabm_mesa.llm.endpoints import endpoints_of_server
-from sabm_mesa.minds.specs import endpoints_in
+from sabm_mesa.minds.specs import check_fixed, check_forms, endpoints_in
 from sabm_mesa.recording import Recording
 from sabm_mesa.runs.rerun import resume_models, spent_before, to_resume
 from sabm_mesa.visualization.access import check_address, check_kinds, check_minds
@@ -98,8 +98,9 @@ class PageState:
         default = str(parameters_of(self.scenario)["minds"].default)
         try:
             minds = parse_minds(str(self.values.get("minds", "")).strip() or default)
-        except SabmError as error:
-            return str(error), FREE
+            check_forms(minds, ())
+        except SabmError:  # which the line below the controls tells
+            return "No mind of this name can decide.", FREE
         return who_would_decide(minds, noun_of(self.controller.model))
 
     def set(self, name: str, value: Any) -> None:
@@ -199,6 +200,7 @@ class PageState:
             check_minds(minds)
         connection = _connection({**SERVICES, **values})
         trial = self.scenario(**parameters, connection=connection, recording=False)
+        check_fixed(self.scenario, parameters)
         return parameters, connection, trial
 
     def _make(self) -> RunController:

@@ -154,6 +154,13 @@ def test_a_price_file_gives_the_cost(sabm: Sabm, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_key")
+def test_a_fixed_answer_that_no_decision_can_use_is_refused(sabm: Sabm, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = sabm("run", "kbc", "--minds", "fixed:abc", "--out", str(out))
+    assert one_line(result) == """No decision of kbc can use 'fixed:abc': "abc" is not a number."""
+    assert not out.exists()
+
+
 def test_nonsense_is_counted_and_said(sabm: Sabm, tmp_path: Path) -> None:
     with LLMServer(brain=nonsense) as server:
         outcome = sabm(

@@ -132,6 +132,28 @@ def test_the_first_holder_keeps_the_seat() -> None:
     asked.outcome()
 
 
+def test_the_next_person_at_a_seat_sees_no_answer_of_the_one_before() -> None:
+    asked = Asked()
+    asked.answer("5")
+    asked.outcome()
+    seat = asked.seat
+
+    seat.free()
+    assert seat.take(ME)
+    assert [turn.answer for turn in seat.turns] == ["5"]
+    seat.free()
+    assert seat.take("another browser")
+    assert seat.turns == ()
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"), [("1e2", "100"), ("-.5E1", "-5"), ("5e-1", "0.5"), ("1e", "1e")]
+)
+def test_a_number_with_an_exponent_is_one_number(typed, answer) -> None:
+    inputs = inputs_of(Number(-100, 100))
+    assert text_from(inputs, {"": typed}) == answer
+
+
 def test_an_answer_that_was_taken_outlasts_a_stop() -> None:
     seat = Seat(7)
     seat.take(ME)

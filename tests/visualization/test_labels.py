@@ -5,6 +5,7 @@ import pytest
 
 from sabm_mesa import (
     BertrandCompetition,
+    CocktailParty,
     EmergencyEvacuation,
     Fishery,
     KeynesianBeautyContest,
@@ -84,6 +85,8 @@ def test_agents_have_one_name():
     assert name_of(players, 2) == "Player 2"
     assert name_of(players, "Kate") == "Kate"
     assert not names_in(players)
+    guests = CocktailParty(n_agents=2, recording=False)
+    assert [name_of(guests, agent) for agent in (1, 2)] == ["L1", "L2"]
 
 
 def test_who_would_decide():

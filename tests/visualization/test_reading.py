@@ -7,7 +7,7 @@ from sabm_mesa.minds.scripted import ScriptedMind
 from sabm_mesa.recording.store import open_for_reading
 from sabm_mesa.visualization import panels
 from sabm_mesa.visualization.records.rounds import said_in, with_honesty
-from sabm_mesa.visualization.records.store import run_data, stamp
+from sabm_mesa.visualization.records.store import listed, run_data, stamp
 from sabm_mesa.visualization.run_controller import Shown
 
 
@@ -35,6 +35,17 @@ def test_a_recording_is_no_other_one_while_somebody_reads_it(tmp_path):
     Fishery(n_rounds=1, rng=2, recording=path).run_model()
     assert stamp(path) != before
     assert len(Recorded(path).runs()) == 2
+
+
+def test_a_run_that_somebody_ended_is_stopped_and_has_not_failed(tmp_path):
+    path = tmp_path / "r.sqlite"
+    for problem in ("stopped", "The server is down."):
+        model = Fishery(n_rounds=2, rng=1, recording=path)
+        model.step()
+        model.close(problem)
+
+    (found,) = listed(tmp_path)
+    assert found.words.endswith("2 runs (1 stopped, 1 failed)")
 
 
 def test_what_was_announced_stands_beside_what_was_said_and_done(tmp_path):

@@ -283,7 +283,7 @@ def _seat_row(game: Game, seat: Seat, at_once: AtOnce) -> None:
     style = {"flex-wrap": "wrap", "align-items": "center", "margin": "4px 0"}
     with solara.Row(style=style).key(f"row {seat.token}"):
         solara.Text(_label(game, seat))
-        label = f"Link to the seat of agent {seat.agent}"
+        label = f"Link to the seat of {_label(game, seat)}"
         SeatLink(path=_path(seat), label=label).key(seat.token)
         solara.Text("deciding" if seat.question else "taken" if seat.taken else "free")
         if seat.taken:

@@ -10,7 +10,7 @@ import solara
 from sabm_mesa.minds.human import Seat, Turn
 from sabm_mesa.runs.game import LEFT, Game
 from sabm_mesa.visualization.connections import use_poll
-from sabm_mesa.visualization.labels import name_of, noun_of, round_of, titles_of
+from sabm_mesa.visualization.labels import count, name_of, noun_of, round_of, titles_of
 from sabm_mesa.visualization.pages.play_parts import (
     GAMES,
     Answer,
@@ -58,7 +58,7 @@ def Page(token: str = "") -> None:
             with card():
                 Line("What you were asked", tag="h2")
                 for turn in reversed(seat.turns):
-                    _done(turn)
+                    _done(game, turn)
 
 
 # The parts below are functions, not components: Solara draws a component again only when it is
@@ -105,11 +105,14 @@ def _results(game: Game, seat: Seat) -> None:
     table("The game by round", game.model_data(), titles)
 
 
-def _done(turn: Turn) -> None:
+def _done(game: Game, turn: Turn) -> None:
     system, asked = turn.text
     answer = "(no answer in time)" if turn.answer is None else turn.answer
     with _folded():
-        solara.v.Html(tag="summary", children=[f"Round {turn.ask.key.round}: {answer}"])
+        solara.v.Html(
+            tag="summary",
+            children=[f"{round_of(game.model, turn.ask.key.round).capitalize()}: {answer}"],
+        )
         Prose(f"{system}\n\n{asked}")
 
 
@@ -118,7 +121,7 @@ def _who(game: Game, seat: Seat) -> str:
     noun = noun_of(game.model)
     if name.casefold() == f"{noun} {seat.agent}":
         return f"You play {name} of {n}."
-    return f"You play {name}, {noun} {seat.agent} of {n}."
+    return f"You play {name}, one of {count(n, noun)}."
 
 
 def _folded(*, open_: bool = False) -> Any:

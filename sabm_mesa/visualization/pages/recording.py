@@ -28,6 +28,7 @@ from sabm_mesa.visualization.records.parts import STYLE, Recordings, use_read, w
 from sabm_mesa.visualization.records.reading_view import Conversation, RoundByRound
 from sabm_mesa.visualization.records.rounds import dollars, text
 from sabm_mesa.visualization.records.store import (
+    STOPPED,
     Listed,
     RunData,
     listed,
@@ -37,8 +38,6 @@ from sabm_mesa.visualization.records.store import (
     stamp,
 )
 
-STOPPED = ("stopped", "closed", "closed in the viewer")
-"""The reasons recorded for runs that somebody ended."""
 LONGEST_NAME = 100
 """Characters of a name on the page."""
 FRAMES = ("runs", "asks", "decisions", "model_data", "agent_data")

@@ -23,6 +23,8 @@ from sabm_mesa.recording.store import APPLICATION_ID
 from sabm_mesa.studies.honesty import honesty_of
 from sabm_mesa.visualization.access import check_path
 
+STOPPED = ("stopped", "closed", "closed in the viewer")
+"""The reasons recorded for runs that somebody ended."""
 KEPT = 8
 """Results of reading that are kept at most; one of a large run takes some 100 MB."""
 Stamp = tuple[tuple[int, int], ...]
@@ -94,9 +96,16 @@ def runs_of(path: Path) -> pd.DataFrame:
         RecordingError: when it cannot be read, or not in a browser (see `check_path`).
     """
     _check(path)
-    frame: pd.DataFrame = _KEPT.get(("runs", path, stamp(path)), Recorded(path).runs)
+    frame: pd.DataFrame = _KEPT.get(("runs", path, stamp(path)), lambda: _told(Recorded(path)))
     if "running" in set(frame["status"]):  # which ends without a change of the file
         _KEPT.forget(("runs", path, stamp(path)))
+    return frame
+
+
+def _told(recorded: Recorded) -> pd.DataFrame:
+    """The runs; one that somebody has ended before its time is stopped, and has not failed."""
+    frame = recorded.runs()
+    frame["status"] = frame["status"].mask(frame["problem"].isin(STOPPED), "stopped")
     return frame
 
 

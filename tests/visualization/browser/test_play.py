@@ -41,7 +41,7 @@ def open_game(page, scenario="kbc", sizes="Number of players", *, public=True, *
         put(page, label.replace("_", " "), str(value))
     page.get_by_role("button", name="Open the game").click()
     page.get_by_role("button", name="Start the game").wait_for()
-    links = page.get_by_label("Link to the seat of agent")
+    links = page.get_by_label("Link to the seat of ")
     return [link.input_value() for link in links.all()]
 
 
@@ -312,7 +312,27 @@ def test_players_and_host_see_the_game_as_it_goes(browse) -> None:
     host.get_by_role("button", name="End the game").click()
     says(me, "It ended before its time.")
     host.get_by_role("link", name="Read the recording").click()
-    host.get_by_text("failed, 1 round,").first.wait_for()
+    host.get_by_text("stopped, 1 round,").first.wait_for()
+
+
+def test_a_phone_shows_every_own_result_and_no_answer_of_another_person(browse) -> None:
+    party, host = browse("/host"), browse("/host")
+    (link,) = open_game(party, "cocktail-party", "Number of agents", Number_of_rounds=2)
+    says(browse(link), "You play L1, one of 10 guests.")
+    (link,) = open_game(host, "public-goods", "Number of players", Number_of_rounds=2)
+    first = browse(link, viewport=PHONE)
+    start(host)
+    first.locator("input[type=number]").fill("1e1")
+    first.get_by_role("button", name="Send").click()
+    own = first.get_by_label("Your results so far")
+    expect(own.locator("td").nth(1)).to_have_text("10")
+    assert own.evaluate("table => table.scrollWidth <= table.clientWidth")
+    expect(first.get_by_text("Round 0: 10", exact=True)).to_have_count(1)
+    host.get_by_role("button", name="Free the seat").first.click()
+    says(first, "The host has freed this seat.")
+    second = browse(link)
+    says(second, "Your results so far")
+    expect(second.get_by_text("What you were asked")).to_have_count(0)
 
 
 def test_the_results_of_a_round_can_be_kept_from_players(browse) -> None:
@@ -380,7 +400,7 @@ def test_a_game_survives_the_death_of_its_server(tmp_path, chromium) -> None:
             host.goto(f"{server.url}/recording?file={path.relative_to(tmp_path)}")
             host.get_by_role("button", name="Go on with the game").click()
             host.get_by_role("button", name="Start the game").wait_for()
-            again = host.get_by_label("Link to the seat of agent").all()
+            again = host.get_by_label("Link to the seat of ").all()
             assert [link.input_value() for link in again] == links
             for player, link in zip(players, links, strict=True):
                 player.goto(link)

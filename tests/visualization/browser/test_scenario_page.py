@@ -313,6 +313,22 @@ def test_it_is_said_before_play_who_will_decide(browse):
     expect(banner).to_contain_text("no language model")
 
 
+def test_minds_that_cannot_decide_are_refused_before_a_round(browse):
+    page = browse("/scenario/kbc", color_scheme="dark", reduced_motion="reduce")
+    fill(page, "Minds: who decides", "gpt-4o")
+    expect(page.locator(".sabm-problem")).to_contain_text("Cannot read the mind spec 'gpt-4o'.")
+    expect(page.locator(".sabm-banner")).to_have_text("No mind of this name can decide.")
+    fill(page, "Minds: who decides", "fixed:abc")
+    press(page, "Play")
+    expect(page.locator(".sabm-problem")).to_contain_text('"abc" is not a number.')
+    expect(page.locator(".sabm-progress")).to_have_text("Nothing is played yet. Press Play.")
+
+    button = page.locator(".sabm-transport .v-btn.primary")  # white words: 5.2 to 1
+    expect(button).to_have_css("background-color", "rgb(0, 114, 178)")
+    expect(button).to_have_css("transition-duration", "1e-05s")
+    expect(page.locator(".sabm-side")).to_have_css("overflow-y", "visible")
+
+
 def test_a_drawn_seed_is_shown_and_repeats_the_run(browse):
     page = browse("/scenario/kbc")
     press(page, "Play")
