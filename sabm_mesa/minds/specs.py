@@ -56,6 +56,8 @@ CLASSICAL = "classical"
 FIXED = re.compile("fixed:.")
 TRIAL_S = 2.0
 """Seconds of a run in which a fixed answer has to be legal once."""
+TRIAL_ROUNDS = 3
+"""Rounds in which it has to be, however long they take."""
 FILE = "py:"
 """How the spec of a mind in a Python file begins."""
 _FORMS = (
@@ -97,7 +99,8 @@ def check_fixed(scenario: Callable[..., Any], parameters: Mapping[str, Any]) -> 
         parameters: the parameters of the run.
 
     Raises:
-        MindSpecError: for an answer that no decision could use within `TRIAL_S` seconds.
+        MindSpecError: for an answer that no decision could use within `TRIAL_S` seconds, and
+            `TRIAL_ROUNDS` rounds.
     """
     minds = parameters.get("minds", CLASSICAL)
     others = {name: value for name, value in parameters.items() if name != "minds"}
@@ -110,7 +113,9 @@ def check_fixed(scenario: Callable[..., Any], parameters: Mapping[str, Any]) -> 
         for_all = map_minds(minds, partial(_instead, mind))
         model = scenario(**others, minds=for_all, recording=False)
         end = time.monotonic() + TRIAL_S
-        while model.running and not trial.read and time.monotonic() < end:
+        while model.running and not trial.read:
+            if model.round >= TRIAL_ROUNDS and time.monotonic() > end:
+                break
             model.step()
         model.close()
         if trial.reason and not trial.read:
