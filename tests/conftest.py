@@ -5,10 +5,13 @@ that is slow as a whole says so in one line, `pytestmark = pytest.mark.slow`; th
 import it, so it needs neither a browser nor Ray nor pyarrow.
 """
 
+import logging
 import os
 import re
 import signal
+import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import mesa
@@ -49,6 +52,17 @@ LONG = [
     "tests/llm/test_fault_runs.py",
 ]
 """Groups that take long, the longest first, so that no process works alone at the end."""
+
+
+@pytest.fixture(autouse=True)
+def unlimited_logs() -> Iterator[None]:
+    """After a server in this process limited its logs, the next test reads all of them again."""
+    yield
+    if gate := sys.modules.get("sabm_mesa.visualization.gate"):
+        for handler in [*logging.root.handlers, logging.lastResort]:
+            for each in list(handler.filters if handler else ()):
+                if isinstance(each, gate.LogLimit):
+                    handler.removeFilter(each)
 
 
 def is_fast(config: pytest.Config) -> bool:

@@ -85,6 +85,7 @@ def test_the_app_of_an_example_is_the_page_of_its_scenario(
         assert page.args == (getattr(sabm_mesa, model),)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("file", OWN, ids=lambda file: file.stem)
 def test_a_scenario_in_a_file_conforms_and_is_short(
     file: Path, monkeypatch: pytest.MonkeyPatch

@@ -188,6 +188,7 @@ def test_rounds_beyond_those_played_are_scaled() -> None:
     assert found.notes[1] == "75 of 500 rounds were played; others alike."
 
 
+@pytest.mark.slow
 def test_prompts_go_on_growing_in_rounds_beyond_those_played() -> None:
     def per_ask(n_rounds: int, n: int) -> float:
         found = estimate(KBC, {**LLM, "n_rounds": n_rounds, "n_players": n}).total

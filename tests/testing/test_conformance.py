@@ -26,6 +26,7 @@ SMALL: dict[str, dict[str, Any]] = {
 """Scenario → parameters that make its runs small."""
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_scenario_conforms(name: str) -> None:
     check_scenario(scenario(name), **SMALL.get(name, {}))
