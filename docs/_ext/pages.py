@@ -26,7 +26,7 @@ FOLDERS = ("api", "reference")
 PARTS = {
     "Core": (
         "What a question is, how an answer is read, and how a round runs.",
-        "core.a* core.ladder core.messages core.parameters core.prompts core.s* core.usage",
+        "core.a* core.fields core.ladder core.messages core.parameters core.prompts core.s* core.usage",
     ),
     "Models": (
         "The rules of the scenarios, and what they share.",
@@ -34,7 +34,7 @@ PARTS = {
     ),
     "Agents": (
         "What agents observe and ask, and what they are made of.",
-        "agents.* models.*.agents models.evacuation.room",
+        "agents.* models.*.agents models.evacuation.room models.games.rules",
     ),
     "Minds": (
         "Who decides: language models, classical rules, people, scripts.",
