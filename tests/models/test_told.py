@@ -186,9 +186,9 @@ def limit_of(view: CommonsView, by: int) -> CommonsView:
         replace(each, text=each.text.replace(f" {limit} ", f" {limit + by} "))
         if each.own and "agreed" in each.text
         else each
-        for each in view.memories
+        for each in view.memory
     )
-    return replace(view, agreed_limit=limit + by, memories=memories)
+    return replace(view, agreed_limit=limit + by, memory=memories)
 
 
 def others_of(view: PlayerView, by: int) -> PlayerView:
