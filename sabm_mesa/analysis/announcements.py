@@ -114,14 +114,9 @@ _SAYS: Mapping[Form, tuple[str, ...]] = {
         rf"{_BEFORE}(?:great,?\s+)?(?:so\s+)?we\s+(?:all|both)\s+{_VERB}{_LINK}\s+{_OBJECT}",
     ),
 }  # fmt: skip
-_CEILING = re.compile(
-    r"\b(?:at most|no more than|not more than|up to|a maximum of|maximally)\s+(?=[$€£]?\d)",
-    re.IGNORECASE,
-)
-_LIMIT = re.compile(
-    r"\b(?:at most|no more than|not more than|up to|a maximum of|maximally)\s+(?=⟦\d)",
-    re.IGNORECASE,
-)
+_AT_MOST = r"\b(?:at most|no more than|not more than|up to|a maximum of|maximally)\s+"
+_CEILING = re.compile(rf"{_AT_MOST}(?=[$€£]?\d)", re.IGNORECASE)
+_LIMIT = re.compile(rf"{_AT_MOST}(?=⟦\d)", re.IGNORECASE)
 _DOUBT = re.compile(
     r"\b(?:if|unless|until|whether|maybe|perhaps|possibly|probably|likely|might|may|could|can|cannot"
     r"|either|neither|nor|or|not|never|no|instead|rather|except|avoid|depend\w*|provided|as long as"

@@ -36,7 +36,7 @@ class FloorField(ClassicalMind):
 
     It is `informed`: it knows the room with the steps to each exit around obstacles, of which the
     prompts say only that there are some, where it stands in it also when it talks and plans, and
-    the trace that people leave where they walk. It remembers what it was told of the crowds.
+    the trace that people leave where they walk. It remembers the crowds of earlier prompts.
 
     The time to leave by an exit is that of the way, its steps over the person's pace, and that of
     the queue, the people seen towards the exit over the number of its cells, for a cell lets out

@@ -13,7 +13,7 @@ Process overview and scheduling
     Groups are formed: ``matching``: ``partner`` (once) or ``stranger`` (drawn anew every round,
     within the roles). With ``talk`` the players of a group speak once each, one after another.
     Then all choose at the same time, or move in turn and see the moves before. The run ends after
-    ``n_rounds``, or by lot: after each round it goes on with probability ``continuation``.
+    ``n_rounds``, or by lot: another round follows each with probability ``continuation``.
 
 Design concepts
     Emergence: choices, cooperation, coordination. Sensing: the rules, all payoffs, own past games
