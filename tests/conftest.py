@@ -16,7 +16,7 @@ from pathlib import Path
 
 import mesa
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
@@ -30,8 +30,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ["SABM_ISOLATE"] = "0"
 
 # No example is judged by how long it takes: machines are slow at times.
-settings.register_profile("check", deadline=None)
-settings.register_profile("fast", deadline=None, max_examples=20)
+UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("check", UNTIMED)
+settings.register_profile("fast", UNTIMED, max_examples=20)
 
 FAST = "not slow"
 """The marker expression of the fast tier."""
