@@ -425,6 +425,7 @@ class MindContext:
         module: the module of its model class.
         agents: the name of the class of the agents.
         classical: name → classical mind of these agents, made from its spec.
+        behaviour: the module with the behavioural models of the scenario, or ``""``.
         settings: how language models are asked.
         connection: how the endpoints of language models are reached; the defaults when None.
         together: the phases in which all agents are asked at once.
@@ -435,6 +436,7 @@ class MindContext:
     module: str = ""
     agents: str = ""
     classical: Mapping[str, Callable[[str], Mind]] = field(default_factory=dict)
+    behaviour: str = ""
     settings: LLMSettings = field(default_factory=LLMSettings)
     connection: Connection | None = None
     together: Collection[str] = ()

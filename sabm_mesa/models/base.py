@@ -160,6 +160,8 @@ class SmartModel(mesa.Model):
         announcement: what its agents announce, beside what they then do; or None.
         builds_on: how a run builds on an earlier run of another scenario, or None.
         screener: ``module:Class`` that judges the tests of its ``screening.toml``, or ``""``.
+        behaviour: the module with its `Behaviour` as ``BEHAVIOUR``: the behavioural models that
+            apply to its decisions; or ``""``.
         dry_run_with: parameters with which only the minds of the population are paid for.
 
     Attributes:
@@ -202,6 +204,7 @@ class SmartModel(mesa.Model):
     announcement: ClassVar[Announcement | None] = None
     builds_on: ClassVar[BuildsOn | None] = None
     screener: ClassVar[str] = ""
+    behaviour: ClassVar[str] = ""
     dry_run_with: ClassVar[Mapping[str, Any]] = {}
     parameters: dict[str, Any]
     _mesa_scenario: Any = None
@@ -760,6 +763,7 @@ class SmartModel(mesa.Model):
             scenario=self.scenario_name,
             module=type(self).__module__,
             classical=self.classical_minds,
+            behaviour=self.behaviour,
             settings=self.llm_settings,
             connection=self.connection,
             together=[phase.name for phase in self.phases if phase.order == SIMULTANEOUS],

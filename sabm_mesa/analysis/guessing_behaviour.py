@@ -1,0 +1,310 @@
+"""Behavioural models of guessing games: steps of reasoning with errors.
+
+Facts that they read of `Panel.known`, all of shape (n,): ``reference`` (the pick of level 0: the
+middle of the range, or the last mean), ``p`` (factor of the target), ``low`` and ``high`` (the
+range), ``whole`` (1 where picks are whole numbers, else 0).
+
+Sources:
+    Nagel (1995), American Economic Review 85(5), 1313-1326: levels, from a reference.
+    Camerer, Ho and Chong (2004), Quarterly Journal of Economics 119(3), 861-898: the Poisson
+    cognitive hierarchy.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sabm_mesa.analysis.behaviour import (
+    BehaviouralModel,
+    Floats,
+    FreeParameter,
+    Mixture,
+    Panel,
+    TypesModel,
+    floored,
+)
+from sabm_mesa.analysis.guessing import poisson_frequencies
+
+NEEDS = ("reference", "p", "low", "high", "whole")
+Error = Literal["normal", "ratio"]
+HALF = 0.5
+"""Half of the distance between two whole numbers: a whole pick is an interval of this reach."""
+SMALLEST = 1e-3
+"""Errors in proportion to the pick treat a real pick below this share of the range as this one."""
+SIGMA = {
+    "normal": FreeParameter(
+        "sigma", "standard deviation of the pick around its step", 0.05, 50.0, "pick", log=True
+    ),
+    "ratio": FreeParameter(
+        "sigma_log", "standard deviation of the log of the pick around its step", 0.005, 3.0,
+        log=True,
+    ),
+}  # fmt: skip
+"""The parameter of each kind of error."""
+
+
+class Uniform(BehaviouralModel):
+    """A player of level 0: each legal pick is equally likely."""
+
+    name, title, source = "uniform", "uniform picks", "Camerer, Ho & Chong 2004, section II"
+    parameters = ()
+    needs = NEEDS
+
+    def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
+        """The same for each pick of the range."""
+        del parameters
+        found: Floats = -np.log(_width(panel))
+        return found
+
+    def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
+        """Draw a pick of the range."""
+        del parameters
+        low, high, whole = _range(panel)
+        drawn = low + rng.random(len(panel)) * _width(panel)
+        found: Floats = np.where(whole, np.floor(drawn), np.minimum(drawn, high))
+        return found
+
+
+class StepWithError(BehaviouralModel):
+    """A player of level k: picks the reference times p to the power of k, with an error.
+
+    The error is normal and cut off at the ends of the range. Whole picks have the probability of
+    the interval that is rounded to them, real ones a density.
+
+    Source: Nagel 1995 (steps).
+
+    Args:
+        k: the level.
+        error: the scale of the error: that of picks, or that of their logarithms.
+    """
+
+    title, source = "a level with error", "Nagel 1995"
+    needs = NEEDS
+
+    def __init__(self, k: int, error: Error = "normal") -> None:
+        self.k, self.error = k, error
+        self.name = f"level_{k}"
+        self.parameters = (SIGMA[error],)
+
+    def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
+        """The log-likelihood of each pick."""
+        return error_log_likelihood(self.step(panel), parameters[0], panel, self.error)
+
+    def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
+        """Draw a pick around the step."""
+        return with_error(self.step(panel), parameters[0], panel, self.error, rng)
+
+    def step(self, panel: Panel) -> Floats:
+        """The pick of the level, before the error.
+
+        Args:
+            panel: the decisions.
+        """
+        known = panel.known
+        found: Floats = np.minimum(known["reference"] * known["p"] ** self.k, known["high"])
+        return found
+
+
+class HierarchySteps(TypesModel):
+    """The Poisson cognitive hierarchy: steps are Poisson distributed with mean tau.
+
+    A player of k steps replies best to the players of fewer steps, in their true relative shares,
+    with an error; one of no step picks uniformly. The steps of a player stay.
+
+    Source: Camerer, Ho & Chong 2004, section II. The theory is of one round: in later ones the
+    reference takes the place of the middle of the range (our choice).
+
+    Args:
+        error: the scale of the error, see `StepWithError`.
+        k_max: steps that are told apart; the shares are those of a Poisson distribution that is
+            cut off there.
+    """
+
+    source = "Camerer, Ho & Chong 2004, QJE 119(3), section II"
+    needs = NEEDS
+
+    def __init__(self, error: Error = "normal", k_max: int = 8) -> None:
+        self.error, self.k_max = error, k_max
+        self.name = "cognitive_hierarchy" + _ending(error)
+        self.title = f"Poisson cognitive hierarchy, {_WORDS[error]}"
+        self.parameters = (FreeParameter("tau", "mean steps of reasoning", 0.0, 6.0), SIGMA[error])
+        self._uniform = Uniform()
+
+    def shares(self, parameters: Floats) -> Floats:
+        """The Poisson shares of 0 to `k_max` steps."""
+        found = poisson_frequencies(float(parameters[0]), self.k_max)
+        shares: Floats = found / found.sum()
+        return shares
+
+    def by_type(self, parameters: Floats, panel: Panel) -> Floats:
+        """Uniform without steps, and around the best reply with them."""
+        own = [self._uniform.log_likelihood(parameters, panel)]
+        own += [
+            error_log_likelihood(
+                self._reply(k, parameters, panel), parameters[1], panel, self.error
+            )
+            for k in range(1, self.k_max + 1)
+        ]
+        return np.array(own)
+
+    def draw_type(
+        self, kind: int, parameters: Floats, panel: Panel, rng: np.random.Generator
+    ) -> Floats:
+        """Draw a pick of a player with so many steps."""
+        if kind == 0:
+            return self._uniform.draw(parameters, panel, rng)
+        reply = self._reply(kind, parameters, panel)
+        return with_error(reply, parameters[1], panel, self.error, rng)
+
+    def _reply(self, k: int, parameters: Floats, panel: Panel) -> Floats:
+        """The best reply of k steps: p times the mean of those below, for each row."""
+        shares = self.shares(parameters) + 1e-300
+        p, picks = panel.known["p"], [panel.known["reference"]]
+        for step in range(1, k + 1):
+            below = shares[:step] / shares[:step].sum()
+            reply = p * np.tensordot(below, np.array(picks), axes=1)
+            picks.append(np.minimum(reply, panel.known["high"]))
+        return picks[k]
+
+
+class NoisyBestReply(StepWithError):
+    """A noisy best reply: p times the reference, and a normal error.
+
+    It expects the others to repeat their last mean, and to pick the middle at first.
+
+    Source: the best reply of Nagel 1995 without the weight of the own pick (footnote 8).
+    """
+
+    title = "noisy best reply to the last mean, normal error"
+    source = "Nagel 1995, footnote 8"
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.name = "noisy_best_reply"
+
+
+def level_k(error: Error = "normal", k_max: int = 3) -> Mixture:
+    """The mixture of levels: uniform picks, levels 1 to `k_max`, with one size of errors.
+
+    Source: Nagel 1995 (levels); the mixture of types as in Stahl and Wilson 1995, Games and
+    Economic Behavior 10(1), 218-254.
+
+    Args:
+        error: the scale of the error, see `StepWithError`.
+        k_max: the highest level.
+    """
+    types: dict[str, BehaviouralModel] = {"level_0": Uniform()}
+    types |= {f"level_{k}": StepWithError(k, error) for k in range(1, k_max + 1)}
+    return Mixture(
+        "level_k" + _ending(error),
+        f"mixture of levels, {_WORDS[error]}",
+        "Nagel 1995; Stahl & Wilson 1995",
+        types,
+    )
+
+
+def guessing_models() -> tuple[BehaviouralModel, ...]:
+    """The behavioural models of guessing games."""
+    return (
+        level_k(),
+        level_k("ratio"),
+        HierarchySteps(),
+        HierarchySteps("ratio"),
+        NoisyBestReply(),
+    )
+
+
+def error_log_likelihood(centre: Floats, sigma: float, panel: Panel, error: Error) -> Floats:
+    """The log-likelihood of picks around a centre, with errors that stay within the range.
+
+    Args:
+        centre: shape (n,): the picks without error.
+        sigma: the standard deviation of the error.
+        panel: the decisions.
+        error: its scale.
+
+    Returns:
+        Shape (n,).
+    """
+    low, high, whole = _range(panel)
+    at = panel.decisions
+    reach = np.where(whole, HALF, 0.0)
+    bottom, top = _scaled(low - reach, panel, error), _scaled(high + reach, panel, error)
+    mid = _scaled(centre, panel, error)
+    inside = _interval((bottom - mid) / sigma, (top - mid) / sigma)
+    mass = _interval(
+        (_scaled(at - reach, panel, error) - mid) / sigma,
+        (_scaled(at + reach, panel, error) - mid) / sigma,
+    )
+    z = (_scaled(at, panel, error) - mid) / sigma
+    density = np.exp(-z * z / 2) / (sigma * np.sqrt(2 * np.pi))
+    if error == "ratio":
+        density = density / np.maximum(at, SMALLEST * high)
+    return floored(np.where(whole, mass, density) / np.maximum(inside, 1e-300))
+
+
+def with_error(
+    centre: Floats, sigma: float, panel: Panel, error: Error, rng: np.random.Generator
+) -> Floats:
+    """Draw picks around a centre, with errors that stay within the range.
+
+    Args:
+        centre: shape (n,): the picks without error.
+        sigma: the standard deviation of the error.
+        panel: the decisions.
+        error: its scale.
+        rng: the generator; one number is drawn for each row.
+
+    Returns:
+        Shape (n,).
+    """
+    from scipy.special import ndtr, ndtri
+
+    low, high, whole = _range(panel)
+    reach = np.where(whole, HALF, 0.0)
+    mid = _scaled(centre, panel, error)
+    least = ndtr((_scaled(low - reach, panel, error) - mid) / sigma)
+    most = ndtr((_scaled(high + reach, panel, error) - mid) / sigma)
+    drawn = mid + sigma * ndtri(least + rng.random(len(panel)) * (most - least))
+    picks = np.exp(drawn) if error == "ratio" else drawn
+    found: Floats = np.clip(np.where(whole, np.rint(picks), picks), low, high)
+    return found
+
+
+_WORDS = {"normal": "normal error", "ratio": "error in proportion to the pick"}
+
+
+def _ending(error: Error) -> str:
+    return "" if error == "normal" else "_ratio"
+
+
+def _range(panel: Panel) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
+    """The ends of the range, and whether picks are whole."""
+    known = panel.known
+    return known["low"], known["high"], known["whole"] > 0
+
+
+def _width(panel: Panel) -> Floats:
+    """The number of legal picks, or the length of the range."""
+    low, high, whole = _range(panel)
+    found: Floats = high - low + np.where(whole, 2 * HALF, 0.0)
+    return found
+
+
+def _scaled(values: Floats, panel: Panel, error: Error) -> Floats:
+    if error == "normal":
+        return values
+    found: Floats = np.log(np.maximum(values, SMALLEST * panel.known["high"]))
+    return found
+
+
+def _interval(low: Floats, high: Floats) -> Floats:
+    """The probability of a standard normal number between two limits, exact in both tails."""
+    from scipy.special import ndtr
+
+    flip = low > 0
+    found: Floats = ndtr(np.where(flip, -low, high)) - ndtr(np.where(flip, -high, low))
+    return found

@@ -1,0 +1,85 @@
+"""Behavioural models of the picks in the Keynesian beauty contest.
+
+The reference of a player, from which its steps of reasoning begin, is the mean of the numbers that
+the others have named since its last pick (the last one of each), or the middle of the range where
+they have named none: the same for a recorded player and for a mind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from sabm_mesa.analysis.behaviour import Behaviour, Decider, PlayedRun, Row
+from sabm_mesa.analysis.guessing_behaviour import guessing_models
+from sabm_mesa.analysis.messages import stated_numbers
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.models.kbc.agents import HIGH, LOW, Discussion, P
+
+
+def rows(run: PlayedRun) -> Iterator[Row]:
+    """The picks of a run.
+
+    Args:
+        run: the run.
+    """
+    named = _named(
+        (int(each["round"]), int(each["speaker"]), str(each["text"]))
+        for each in run.messages.to_dict("records")
+    )
+    for each in run.agents.to_dict("records"):
+        agent, time = int(each["agent"]), int(each["round"])
+        pick = None if each["choice"] is None or np.isnan(each["choice"]) else float(each["choice"])
+        player = Decider(run.run, agent, str(each["mind"]), run.condition)
+        yield Row(player, time, pick, _known(agent, named.get(time, {})))
+
+
+def known(ask: Ask) -> Mapping[str, Any] | None:
+    """The facts of a player that picks; None when it speaks.
+
+    Args:
+        ask: the question.
+    """
+    discussion = ask.observation
+    if ask.name != "act" or not isinstance(discussion, Discussion):
+        return None
+    named = _named((each.round, each.sender, each.text) for each in discussion.said)
+    return _known(discussion.player, named.get(discussion.round, {}))
+
+
+def answer(ask: Ask, pick: float | None) -> object:
+    """Pick a number, or say nothing that helps or harms.
+
+    Args:
+        ask: the question.
+        pick: the pick; None when the player speaks.
+    """
+    if pick is None:
+        return ask.book.render("fitted_says", {})
+    return round(pick)
+
+
+def _named(said: Iterable[tuple[int, int, str]]) -> dict[int, dict[int, float]]:
+    """Round → speaker → the last number in what it said."""
+    found: dict[int, dict[int, float]] = {}
+    for time, speaker, text in said:
+        if numbers := stated_numbers(text):
+            found.setdefault(time, {})[speaker] = numbers[-1]
+    return found
+
+
+def _known(agent: int, named: Mapping[int, float]) -> dict[str, float]:
+    others = [number for speaker, number in named.items() if speaker != agent]
+    reference = min(max(float(np.mean(others)), LOW), HIGH) if others else (LOW + HIGH) / 2
+    return {"reference": reference, "p": P, "low": LOW, "high": HIGH, "whole": 1}
+
+
+BEHAVIOUR = Behaviour(
+    what="a pick",
+    models=guessing_models(),
+    rows=rows,
+    known=known,
+    answer=answer,
+)

@@ -1,0 +1,58 @@
+"""The runs of a recording with their decisions, as behaviour is studied."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from sabm_mesa.analysis.behaviour import PlayedRun
+from sabm_mesa.errors import RecordingError
+from sabm_mesa.recording.frames import Recorded
+
+
+def played_runs(path: str | Path) -> list[PlayedRun]:
+    """Read the runs of a recording with their decisions and data.
+
+    The frames have the columns of `Recorded`; the index of each begins at 0. Runs of which no round
+    was played to its end are left out.
+
+    Args:
+        path: the recording.
+
+    Returns:
+        The runs in the order of their numbers.
+
+    Raises:
+        RecordingError: when it cannot be read, or has no run with a round.
+    """
+    frames = Recorded(path).frames()
+    of_run = {
+        name: dict(iter(frames[name].groupby("run")))
+        for name in ("decisions", "agent_data", "model_data", "messages")
+    }
+    found = []
+    for each in frames["runs"].to_dict("records"):
+        number = int(each["run"])
+        if number not in of_run["model_data"]:
+            continue
+        parameters = json.loads(each["parameters"])
+        own = {
+            name: rows.get(number, frames[name].iloc[:0]).reset_index(drop=True)
+            for name, rows in of_run.items()
+        }
+        found.append(
+            PlayedRun(
+                run=number,
+                scenario=each["scenario"],
+                seed=each["seed"],
+                condition=str(parameters.get("condition", "baseline")),
+                parameters=parameters,
+                decisions=own["decisions"],
+                agents=own["agent_data"],
+                rounds=own["model_data"],
+                messages=own["messages"],
+            )
+        )
+    if not found:
+        raise RecordingError(f"There is no run with a round in {path}.")
+    return found
