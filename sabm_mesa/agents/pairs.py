@@ -297,7 +297,7 @@ def _conversation(book: PromptBook, agent: int, messages: tuple[Message, ...]) -
             "said_own" if each.sender == agent else "said_other",
             {"number": each.sender, "text": book.quote(each.text)},
         )
-        for each in messages
+        for each in book.quoted_in_order(messages)
     )
 
 

@@ -55,6 +55,8 @@ __all__ = [
 
 Format = Literal["paper", "json"]
 FORMATS: tuple[Format, ...] = ("paper", "json")
+OptionOrder = Literal["given", "reversed"]
+"""Orders in which options are shown."""
 Rung = Literal["exact", "unambiguous"]
 """Rungs of reading."""
 
@@ -193,6 +195,10 @@ class AnswerSpec(ABC):
     def placeholders(self) -> dict[str, Any]:
         """Return the values for the entries under ``[answers]`` that describe this spec."""
         return {}
+
+    def with_options_reversed(self) -> AnswerSpec:
+        """Return the same spec with all options in it in the opposite order."""
+        return self
 
     def read_text(self, text: str) -> Any:
         """Read a plain text that is a value and nothing else: the first rung.
@@ -515,6 +521,10 @@ class Choice(AnswerSpec):
     def example(self, rng: np.random.Generator) -> str:
         """Return an option, each equally likely."""
         return self.options[int(rng.integers(len(self.options)))]
+
+    def with_options_reversed(self) -> Choice:
+        """The choice with its options in the opposite order."""
+        return replace(self, options=self.options[::-1])
 
     def placeholders(self) -> dict[str, Any]:
         """The options, comma-separated."""

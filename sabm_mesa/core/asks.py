@@ -297,9 +297,13 @@ class Ask:
             chat += [("assistant", repeated), ("user", again)]
         return [{"role": role, "content": content} for role, content in chat]
 
+    def answer_schema(self) -> dict[str, Any]:
+        """The JSON schema of the answer, with options in the order in which they are shown."""
+        return self.book.as_shown(self.spec).answer_schema()
+
     def digest(self) -> str:
         """The hash of the messages of this attempt and the form of the answer."""
-        parts = [self.messages(), self.answer_format, self.spec.answer_schema()]
+        parts = [self.messages(), self.answer_format, self.answer_schema()]
         return hashlib.sha256(_canonical(parts).encode()).hexdigest()
 
     def read(self, reply: Reply) -> Reading:

@@ -28,7 +28,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -293,6 +293,11 @@ class Fields(PartsSpec):
             raise InvalidAnswer("missing_field", field=missing[0])
         return Values({name: _checked(spec, value[name], name) for name, spec in self.fields})
 
+    def with_options_reversed(self) -> Fields:
+        """The same fields in their order, each with its options in the opposite order."""
+        parts = {name: spec.with_options_reversed() for name, spec in self.fields}
+        return Fields(reasoning=self.reasoning, **parts)
+
     def schema(self) -> dict[str, Any]:
         """An object with all fields and no others."""
         return _object({name: spec.schema() for name, spec in self.fields})
@@ -391,6 +396,11 @@ class OneOf(PartsSpec):
         ((given, fields),) = value.items()
         name = self.names.check(given)
         return Chosen({name: _checked(dict(self.options)[name], fields, name)})
+
+    def with_options_reversed(self) -> OneOf:
+        """The options in the opposite order, with those in their fields."""
+        parts = {name: spec.with_options_reversed() for name, spec in reversed(self.options)}
+        return OneOf(reasoning=self.reasoning, **parts)
 
     def schema(self) -> dict[str, Any]:
         """Alternatives: objects with the name as their one key."""
@@ -557,6 +567,10 @@ class Several(PartsSpec):
                 "wrong_number", found=len(found), at_least=self.at_least, at_most=self.most
             )
         return found
+
+    def with_options_reversed(self) -> Several:
+        """The list with the options of its values in the opposite order."""
+        return replace(self, of=self.of.with_options_reversed())
 
     def schema(self) -> dict[str, Any]:
         """A list; its length is left to `check`, since few providers take one."""

@@ -5,7 +5,8 @@ A scenario's file ``prompts.toml`` holds
 - ``[prompts]``: the entries, with placeholders in braces; the baseline condition;
 - ``[conditions.NAME]`` and ``[variants.NAME]``: entries that replace those of ``[prompts]``;
 - ``[personas]``: the scenario's own personas (``core/personas.toml`` holds the general ones);
-  braces in them name entries of ``[prompts]``, which a condition may replace.
+  braces in them name entries of ``[prompts]``, which a condition may replace;
+- ``[persona_formats.NAME]``: the same personas in another format (`PERSONA_FORMATS`).
 
 ``core/answers.toml`` says how an answer has to be written. A user's own file has the same form:
 its entries replace the built-in text, and it may add conditions, variants and personas.
@@ -30,16 +31,24 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from sabm_mesa.core.answers import AnswerSpec, Format, InvalidAnswer
+from sabm_mesa.core.answers import AnswerSpec, Format, InvalidAnswer, OptionOrder
 from sabm_mesa.core.fields import PartsSpec, Several, value_form
+from sabm_mesa.core.messages import Message
 from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import PromptError, UnknownName, about, one_line
 
 NO_PERSONA = "none"
-_TABLES = ("prompts", "conditions", "variants", "personas", "answers")
+SpeakerOrder = Literal["spoken", "reversed"]
+"""Orders in which the speakers of a round are quoted."""
+PersonaFormat = Literal["second_person", "first_person", "list"]
+PERSONA_FORMATS: tuple[PersonaFormat, ...] = ("second_person", "first_person", "list")
+"""Formats of personas: sentences to the agent, its own sentences, a list of its traits."""
+_TABLES = ("prompts", "conditions", "variants", "personas", "persona_formats", "answers")
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 ROLES = (
     "system", "assistant", "user", "human", "developer", "tool", "function", "instruction",
@@ -97,10 +106,14 @@ class PromptBook:
         condition: the condition; its entries replace those of ``[prompts]``.
         variant: the wording; its entries replace those of ``[prompts]``.
         overrides: a user's own prompt file, or None.
+        persona_format: the format of the personas.
+        option_order: the order in which options are shown, in prompts and JSON schemas.
+        speaker_order: the order in which the speakers of a round are quoted.
 
     Attributes:
         entries: entry → template.
-        personas: persona → text.
+        personas: persona → text, of those that have one in the format.
+        all_personas: the names of the personas in any format.
         conditions: the names of the conditions.
         variants: the names of the variants.
 
@@ -115,20 +128,34 @@ class PromptBook:
         condition: str = "baseline",
         variant: str = "default",
         overrides: str | Path | None = None,
+        *,
+        persona_format: PersonaFormat = "second_person",
+        option_order: OptionOrder = "given",
+        speaker_order: SpeakerOrder = "spoken",
     ) -> None:
+        self.persona_format, self.option_order = persona_format, option_order
+        self.speaker_order = speaker_order
         book = merge(load_builtin("answers"), load_builtin("personas"), load(source))
         if overrides is not None:
             with about("prompts"):
                 own = load(overrides)
                 check_overrides(book, own, str(overrides))
-            book = merge(book, own)
+            # A persona with another text has the other formats only where the file gives them.
+            kept = {
+                name: {each: text for each, text in texts.items() if each not in own["personas"]}
+                for name, texts in book["persona_formats"].items()
+            }
+            book = merge({**book, "persona_formats": kept}, own)
         self.conditions = ("baseline", *(c for c in book["conditions"] if c != "baseline"))
         self.variants = ("default", *(v for v in book["variants"] if v != "default"))
         if condition not in self.conditions:
             raise UnknownName("condition", condition, self.conditions, parameter="condition")
         if variant not in self.variants:
             raise UnknownName("prompt variant", variant, self.variants, parameter="variant")
-        self.personas: dict[str, str] = {NO_PERSONA: "", **book["personas"]}
+        self.all_personas = sorted(book["personas"])
+        plain = persona_format == PERSONA_FORMATS[0]
+        texts = book["personas"] if plain else book["persona_formats"].get(persona_format, {})
+        self.personas: dict[str, str] = {NO_PERSONA: "", **texts}
         self.entries: dict[str, str] = {
             **{name: text for name, text in book["answers"].items() if isinstance(text, str)},
             **{f"reason_{code}": text for code, text in book["answers"]["reasons"].items()},
@@ -145,7 +172,7 @@ class PromptBook:
             return "".join(
                 literal + ("" if entry is None else self._fixed[entry])
                 for literal, entry in parse(text)
-            )
+            ).strip()
         except KeyError as unknown:
             raise PromptError(
                 f"The persona {name!r} uses {{{unknown.args[0]}}}, which is no entry without "
@@ -164,19 +191,32 @@ class PromptBook:
 
     @classmethod
     def recorded(
-        cls, entries: Mapping[str, str], personas: Mapping[str, str], condition: str, variant: str
+        cls,
+        entries: Mapping[str, str],
+        personas: Mapping[str, str],
+        condition: str,
+        variant: str,
+        *,
+        persona_format: PersonaFormat = "second_person",
+        option_order: OptionOrder = "given",
+        speaker_order: SpeakerOrder = "spoken",
     ) -> PromptBook:
         """The book of a run that was recorded: its entries, and the personas it used.
 
         Args:
             entries: entry → template.
-            personas: persona → text.
+            personas: persona → text, in the format of the run.
             condition: the condition it is the book of.
             variant: the variant it is the book of.
+            persona_format: the format of the personas.
+            option_order: the order of options.
+            speaker_order: the order of speakers.
         """
         book = cls.__new__(cls)
         book.conditions, book.variants = (condition,), (variant,)
         book.entries, book.personas = dict(entries), {NO_PERSONA: "", **personas}
+        book.persona_format, book.option_order = persona_format, option_order
+        book.speaker_order, book.all_personas = speaker_order, sorted(personas)
         return book
 
     def render(self, entry: str, values: Mapping[str, object]) -> str:
@@ -219,6 +259,29 @@ class PromptBook:
         """
         return quoted(text, self._labels, tuple(names))
 
+    def quoted_in_order(self, messages: Iterable[Message]) -> list[Message]:
+        """Messages in the order in which a prompt quotes them.
+
+        Args:
+            messages: those of one or more rounds, as they were spoken.
+
+        Returns:
+            The rounds in their order; in the order ``"reversed"`` the last speaker of each first.
+        """
+        spoken = list(messages)
+        if self.speaker_order == "spoken":
+            return spoken
+        by_round = [list(said) for _, said in groupby(spoken, attrgetter("round"))]
+        return [message for said in by_round for message in reversed(said)]
+
+    def as_shown(self, spec: AnswerSpec) -> AnswerSpec:
+        """A spec with its options in the order in which they are shown.
+
+        Args:
+            spec: the definition of a legal answer.
+        """
+        return spec.with_options_reversed() if self.option_order == "reversed" else spec
+
     def recalled(self, memory: Sequence[Any]) -> str:
         """The memories of an agent, a line each, as ``{memory}`` shows them.
 
@@ -243,12 +306,22 @@ class PromptBook:
         Raises:
             UnknownName: for a persona that does not exist.
         """
-        if name not in self.personas:
-            raise UnknownName("persona", name, self.personas, parameter="personas")
-        return self.personas[name]
+        if name in self.personas:
+            return self.personas[name]
+        if name in self.all_personas:
+            raise PromptError(
+                f"The persona {name!r} has no text in the format {self.persona_format!r}: write it "
+                f"into [persona_formats.{self.persona_format}] of a prompt file (prompts=…), or "
+                "choose persona_format='second_person'."
+            )
+        raise UnknownName(
+            "persona", name, dict.fromkeys([*self.personas, *self.all_personas]),
+            parameter="personas",
+        )  # fmt: skip
 
     def form(self, spec: AnswerSpec, answer_format: Format) -> str:
         """The words that say how an answer to `spec` has to be written."""
+        spec = self.as_shown(spec)
         kind, form, values = spec.kind, str(answer_format), spec.placeholders()
         for name in ("number", "or_none"):
             if values.get(name):
@@ -355,6 +428,11 @@ def check_overrides(book: Mapping[str, Any], own: Mapping[str, Any], source: str
             usable = {**known, **book[table].get(name, {})}
             _check_table(usable, mapping(entries, where), where, exact=False)
     _check_text(own["personas"], f"{source} [personas]")
+    for name, texts in own["persona_formats"].items():
+        if name not in PERSONA_FORMATS[1:]:
+            raise UnknownName("format of personas", name, PERSONA_FORMATS[1:])
+        where = f"{source} [persona_formats.{name}]"
+        _check_text(mapping(texts, where), where)
 
 
 def mapping(entries: Any, where: str) -> Mapping[str, Any]:

@@ -144,7 +144,7 @@ class LLMMind(Mind):
             reasoning_effort=self.settings.reasoning_effort,
             max_thought_tokens=self.settings.max_thought_tokens,
             extra_body=self.settings.extra_body,
-            schema=ask.spec.answer_schema() if ask.answer_format == "json" else None,
+            schema=ask.answer_schema() if ask.answer_format == "json" else None,
             place=(key.round, key.phase, ask.position) if at_once else None,
             question=(*key, len(ask.rejected)) if together else None,
             needed=self._needed,

@@ -23,11 +23,11 @@ from annotated_types import Ge
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.analysis.pictures import ModelPicture
 from sabm_mesa.core import engine
-from sabm_mesa.core.answers import Format, Rung
+from sabm_mesa.core.answers import Format, OptionOrder, Rung
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.messages import Conversation, Message
 from sabm_mesa.core.parameters import bind, check_int, checking, whole_signature
-from sabm_mesa.core.prompts import NO_PERSONA, PromptBook
+from sabm_mesa.core.prompts import NO_PERSONA, PersonaFormat, PromptBook, SpeakerOrder
 from sabm_mesa.core.scheduler import SIMULTANEOUS, Phase, run_phase
 from sabm_mesa.core.streams import Seed, birth_rng, entropy
 from sabm_mesa.core.usage import NO_FAILURES, Failures, Usage
@@ -117,6 +117,11 @@ class SmartModel(mesa.Model):
         variant: the wording of the prompts.
         prompts: a user's own prompt file, or None.
         answer_format: ``"paper"`` (plain text) or ``"json"`` (for servers with JSON schemas).
+        persona_format: the personas as ``"second_person"`` sentences, ``"first_person"`` sentences
+            or a ``"list"`` of traits.
+        option_order: options in prompts as ``"given"`` by the scenario, or ``"reversed"``.
+        speaker_order: the speakers of a round are quoted as they have ``"spoken"``, or
+            ``"reversed"``, the last one first.
         reading: ``"unambiguous"`` (an answer in words that give exactly one value counts) or
             ``"exact"`` (only what was asked for, and nothing else, does).
         max_attempts: attempts at a question at most.
@@ -239,6 +244,9 @@ class SmartModel(mesa.Model):
         variant: str = "default",
         prompts: str | Path | None = None,
         answer_format: Format = "paper",
+        persona_format: PersonaFormat = "second_person",
+        option_order: OptionOrder = "given",
+        speaker_order: SpeakerOrder = "spoken",
         reading: Rung = "unambiguous",
         max_attempts: Annotated[int, Ge(1)] = 3,
         temperature: Temperature = None,
@@ -263,10 +271,14 @@ class SmartModel(mesa.Model):
         self.recording = recording
         self.replaying = recording if isinstance(recording, ReplayRecorder) else None
         self.tags: Mapping[str, str] = {}
+        shown: dict[str, Any] = {
+            "persona_format": persona_format, "option_order": option_order,
+            "speaker_order": speaker_order,
+        }  # fmt: skip
         self.book = (
-            self.replaying.book(condition, variant)
+            self.replaying.book(condition, variant, **shown)
             if self.replaying and not self.replaying.from_files
-            else PromptBook(self.prompt_file, condition, variant, prompts)
+            else PromptBook(self.prompt_file, condition, variant, prompts, **shown)
         )
         self.answer_format: Format = answer_format
         self.reading: Rung = reading

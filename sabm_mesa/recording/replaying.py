@@ -78,19 +78,20 @@ class ReplayRecorder(Recorder):
         """Package → version, and spec → SHA-256 of the files of minds, also of forks so far."""
         return self.recorded.versions_at(self.applied)
 
-    def book(self, condition: str, variant: str) -> PromptBook:
+    def book(self, condition: str, variant: str, **shown: Any) -> PromptBook:
         """The prompts as they were recorded.
 
         Args:
             condition: the condition that they are of.
             variant: the variant that they are of.
+            shown: `persona_format`, `option_order` and `speaker_order` of the run.
 
         Raises:
             ReplayMismatch: when they are not as they were.
         """
         hashes = self.recorded.prompts_at(self.applied)
         entries, personas = self.recorded.templates(hashes)
-        book = PromptBook.recorded(entries, personas, condition, variant)
+        book = PromptBook.recorded(entries, personas, condition, variant, **shown)
         for entry, (digest, _) in book.with_hashes(personas).items():
             if digest != hashes[entry]:
                 raise ReplayMismatch(

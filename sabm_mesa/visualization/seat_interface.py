@@ -181,7 +181,7 @@ def _question(question: Question) -> dict[str, Any]:
         "system": system,
         "text": asked,
         "observation": facts(ask.observation),
-        "form": {"kind": ask.spec.kind, **ask.spec.answer_schema()["properties"]},
+        "form": {"kind": ask.spec.kind, **ask.answer_schema()["properties"]},
     }
 
 

@@ -242,7 +242,7 @@ class FirmView(Observation):
                     "text": self._quote(book, message.text),
                 },
             )
-            for message in self.said
+            for message in book.quoted_in_order(self.said)
         ]
         said = "\n".join(lines) or book.render("said_nothing", {})
         return book.render("conversation", {"said": said})

@@ -248,7 +248,7 @@ class CommonsView(Observation):
         if self.catches:
             told = {"speaker": words.render("moderator"), "text": words.report(self.catches)}
             lines.append(book.render("said_other", told))
-        for message in self.talk:
+        for message in book.quoted_in_order(self.talk):
             own = message.name == self.name and not self.minutes
             text = book.quote(message.text, self.names)
             entry = "said_own" if own else "said_other"

@@ -128,7 +128,7 @@ class Situation(InRoom):
         ]
         lines = [
             book.render("said", {"number": message.sender, "text": book.quote(message.text)})
-            for message in self.heard
+            for message in book.quoted_in_order(self.heard)
         ]
         heard = ""
         if self.communication:

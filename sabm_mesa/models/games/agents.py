@@ -182,7 +182,7 @@ class PlayerView(Observation):
                     "text": book.quote(each.text),
                 },
             )
-            for each in self.said
+            for each in book.quoted_in_order(self.said)
         ]
         return book.render("said", {"lines": "\n".join(lines)}) if lines else ""
 

@@ -54,7 +54,7 @@ class Discussion(Observation):
                 "said_own" if message.sender == self.player else "said_other",
                 {"speaker": message.sender, "text": book.quote(message.text)},
             )
-            for message in self.said
+            for message in book.quoted_in_order(self.said)
         ]
         return {
             "player": self.player,

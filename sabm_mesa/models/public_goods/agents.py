@@ -203,6 +203,6 @@ def _chat_text(book: PromptBook, chat: Chat, me: int) -> str:
             "party_own" if each.sender == me else "party_other",
             {"number": each.sender, "text": book.quote(each.text)},
         )
-        for each in chat.messages
+        for each in book.quoted_in_order(chat.messages)
     ]
     return book.render("party_chat", {"partner": partner, "lines": "\n".join(lines)})
