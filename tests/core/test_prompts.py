@@ -98,9 +98,7 @@ def test_a_persona_without_a_text_in_the_format_is_refused_by_name(own) -> None:
 
     problem = "has no text in the format 'first_person'"
     for name in ("calm", "brave"):  # also where only the sentences to the agent are replaced
-        with pytest.raises(
-            PromptError, match=rf"'{name}' has no text in the format 'first_person'"
-        ):
+        with pytest.raises(PromptError, match=f"'{name}' {problem}"):
             book.persona(name)
     given = file.read_text("utf-8") + '\n[persona_formats.first_person]\ncalm = "I never worry."'
     again = PromptBook(KBC, overrides=own(given), persona_format="first_person")
