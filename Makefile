@@ -71,7 +71,7 @@ slow: .venv/check ## the slow tier: browsers, Ray, killed processes, notebooks (
 # pre-release of Mesa 4 run the parts that touch Mesa, and recordings go from one Mesa to the other.
 other-pythons: .venv/dev ## the tests on Python 3.12 and 3.13, and with Mesa 4, where they are
 	$(call on-python,3.12,$(PYTHON312),check,-m "not check_once")
-	$(call on-python,3.13,$(PYTHON313),dev,-m "not slow")
+	$(call on-python,3.13,$(PYTHON313),dev,-m "not slow and not check_once")
 	$(call on-python,mesa4,$(PYTHON312),dev,$(OF_MESA),'mesa[viz]==4.0.0a0')
 	@rm -rf .venv-mesa4/recorded
 	@[ -z "$(PYTHON312)" ] || $(call across-mesas,$(BIN),.venv-mesa4/bin)

@@ -322,11 +322,17 @@ def words_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, text
 
 
+@cache
+def any_of(names: frozenset[str]) -> re.Pattern[str]:
+    """A pattern that finds each of the names; - and _ are the same."""
+    each = "|".join("[-_]".join(map(re.escape, re.split("[-_]", name))) for name in sorted(names))
+    return re.compile(rf"(?<![A-Za-z0-9])({each})(?![A-Za-z0-9])")
+
+
 def names_one(text: str, names: Iterable[str]) -> bool:
-    """Whether a text holds one of the names; - and _ are the same, examples do not count."""
-    plain = EXAMPLE.sub("", text).replace("-", "_")
-    any_of = "|".join(sorted(re.escape(name.replace("-", "_")) for name in names))
-    return re.search(rf"(?<![A-Za-z0-9])({any_of})(?![A-Za-z0-9])", plain) is not None
+    """Whether a text holds one of the names; examples do not count."""
+    found = any_of(frozenset(names)).search
+    return bool(found(text) and found(EXAMPLE.sub("", text)))
 
 
 def names_of_others(package: Package, folder: str) -> set[str]:

@@ -129,6 +129,7 @@ def docstrings_with_a_question_word(text: str) -> list[int]:
     ]
 
 
+@pytest.mark.slow
 def test_no_docstring_begins_with_a_question_word() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}"

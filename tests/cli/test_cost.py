@@ -85,6 +85,7 @@ def test_the_json_holds_what_the_table_says(sabm: Sabm, tmp_path: Path) -> None:
     assert sum(line["cost"]["asks"]["low"] for line in data["lines"]) == 21
 
 
+@pytest.mark.slow
 def test_options_reach_the_runs(sabm: Sabm) -> None:
     def tokens(*options: object) -> float:
         given = ("--minds", "llm:m", "--rounds", 2, "--set", "n_players=6", *options, "--json")

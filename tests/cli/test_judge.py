@@ -181,6 +181,7 @@ def test_answers_as_json(sabm: Sabm, path: Path) -> None:
     assert json.loads(outcome.out)["unusable"] == 0
 
 
+@pytest.mark.slow
 def test_what_was_paid_for_is_not_asked_again(sabm: Sabm, path: Path) -> None:
     with LLMServer(brain=like_the_rules) as server:
         command = ["judge", path, "--minds", f"llm:stub@{server.url}"]

@@ -54,6 +54,7 @@ def run(sabm: Sabm, server: LLMServer, out: Path, *more: object, status: int = 0
     return outcome
 
 
+@pytest.mark.slow
 def test_run_fail_resume_replay_and_fork(sabm: Sabm, tmp_path: Path) -> None:
     with LLMServer(brain=first_question) as server:
         run(sabm, server, tmp_path / "whole")

@@ -50,6 +50,7 @@ def test_measures_that_no_run_has_are_shown_as_such(sabm: Sabm, tmp_path: Path) 
     assert "survival_time 0, survived 0, gain –, efficiency –, equality –" in outcome.out
 
 
+@pytest.mark.slow
 def test_a_mean_over_some_of_the_runs_says_over_how_many(sabm: Sabm, tmp_path: Path) -> None:
     """In short parties with these seeds some have tight pairs and others none."""
     options = ["--minds", "classical:random", "--set", "n_agents=8", "--rounds", 12, "--runs", 4,

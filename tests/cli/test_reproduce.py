@@ -116,6 +116,7 @@ def test_several_experiments_have_an_index(sabm: Sabm, small: Path) -> None:
         assert Path("out", name, "report.html").exists()
 
 
+@pytest.mark.slow
 def test_json_holds_the_verdicts_of_all(sabm: Sabm, small: Path) -> None:
     Path("other.toml").write_text(OTHER, "utf-8")
     done = sabm("reproduce", small.name, "other.toml", "--out", "out", "--runs", 2, "--json")

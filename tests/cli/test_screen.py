@@ -92,6 +92,7 @@ def test_without_a_language_model(sabm: Sabm, tmp_path: Path) -> None:
         assert len(replay(tmp_path / name / "recording.sqlite").models) == 2
 
 
+@pytest.mark.slow
 def test_two_language_models(sabm: Sabm, tmp_path: Path) -> None:
     with LLMServer(brain=able) as good, LLMServer(brain=unable) as bad:
         minds = [f"llm:a@{good.url}", f"llm:b@{bad.url}"]
@@ -127,6 +128,7 @@ def test_two_language_models(sabm: Sabm, tmp_path: Path) -> None:
     assert worst["bertrand"]["in_band"] == 0
 
 
+@pytest.mark.slow
 def test_what_was_paid_for_is_not_asked_again(sabm: Sabm, tmp_path: Path) -> None:
     def answers() -> int:
         return sum(len(Recorded(path).asks()) for path in tmp_path.glob("*/recording.sqlite"))
@@ -194,6 +196,7 @@ def test_what_is_said_of_the_publication(sabm: Sabm, tmp_path: Path) -> None:
     assert "when a mind passes is our choice" in text
 
 
+@pytest.mark.slow
 def test_the_limits_are_those_that_the_rules_name(sabm: Sabm, tmp_path: Path) -> None:
     sabm("screen", "--minds", "classical", "--out", tmp_path)
     rules = {test.name: test.rule for test in battery().tests}

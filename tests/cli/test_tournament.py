@@ -26,6 +26,7 @@ def students(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "students"
 
 
+@pytest.mark.slow
 def test_the_examples_and_the_classical_mind(
     sabm: Sabm, students: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

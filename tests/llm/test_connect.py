@@ -168,6 +168,7 @@ def test_a_later_run_may_have_a_higher_ceiling() -> None:
         thread.join()
 
 
+@pytest.mark.slow
 def test_a_cap_of_the_server_is_found_and_nobody_starves() -> None:
     cap, n = 12, 120
     with LLMServer(brain=lambda _m, _b: "42", latency=0.05, max_concurrency=cap) as server:

@@ -91,6 +91,7 @@ def test_what_is_taken_is_sent_as_it_is(name: str) -> None:
         assert ("asked" in done.parameters, server.stats.get("refused", 0)) == (False, 0)
 
 
+@pytest.mark.slow
 def test_400_requests_that_meet_it_at_once_all_go_through(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

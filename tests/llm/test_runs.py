@@ -168,6 +168,7 @@ class Noise:
         return fault if fault is None or fault.kind != "garbage" or picks else None
 
 
+@pytest.mark.slow
 def test_a_noisy_server_gives_the_same_run() -> None:
     runs: list[KeynesianBeautyContest] = []
     for faults in (None, Noise()):
@@ -316,6 +317,7 @@ def started(server: LLMServer, path: Path, before: str = "") -> Iterator[subproc
             process.kill()
 
 
+@pytest.mark.slow
 def test_an_interrupt_awaits_and_records_what_was_sent(tmp_path: Path) -> None:
     path = tmp_path / "run.sqlite"
     with LLMServer() as server:

@@ -77,6 +77,7 @@ def world(drawn, mind, recording):
 
 
 @given(WORLD, st.data())
+@pytest.mark.slow
 def test_a_run_can_be_repeated_cut_off_anywhere_and_forked_anywhere(drawn, data) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)

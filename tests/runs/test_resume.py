@@ -172,6 +172,7 @@ Doomed(**SMALL["kbc"][1], minds={f"llm:stub@{sys.argv[2]}": 2, "classical": 1}, 
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed(tmp_path) -> None:
     path = tmp_path / "r.sqlite"
     with LLMServer(brain=first_question) as server:

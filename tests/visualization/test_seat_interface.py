@@ -143,6 +143,7 @@ def test_what_is_wrong_is_said_in_one_line_and_the_question_waits_on(table: Any)
     assert program.get()["question"]["number"] == number
     assert program.post(number, 5)[0] == 200
     assert program.post(number, 6)[0] == 409
+    assert program.get()["status"] == "over"
 
 
 class Trader(Cell):

@@ -132,6 +132,7 @@ def test_what_is_expected_of_naive_players_among_zeros() -> None:
     assert not [line for line in ax.lines if "expected" in str(line.get_label())]
 
 
+@pytest.mark.slow
 def test_payoffs_of_types() -> None:
     model, agents = frames(runs(3, minds=MIXED))
     (ax,) = plots.figures(model, agents)["payoffs"].axes

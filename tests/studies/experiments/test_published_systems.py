@@ -511,6 +511,7 @@ def test_chains_are_as_published() -> None:
         assert each.number == pytest.approx(resilience_ratio(*drops), abs=0.005)
 
 
+@pytest.mark.slow
 def test_measures_of_a_chain_are_those_of_the_model(tmp_path: Path) -> None:
     outcome = played("public-goods-infection", tmp_path)
     values = measured(outcome)
