@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,6 @@ from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     AsJson,
     FileMindOptions,
-    FirstSeed,
     LLMOptions,
     isolation_of,
     with_options,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sabm_mesa.studies.experiments.design import Experiment
     from sabm_mesa.studies.experiments.plan import Plan
     from sabm_mesa.studies.experiments.results import Results
+    from sabm_mesa.studies.registration import Registration
 
 
 @app.command()
@@ -50,8 +51,12 @@ def reproduce(
     ] = False,
     all_: Annotated[bool, typer.Option("--all", help="Run every experiment of the list.")] = False,
     scale: Annotated[
-        str, typer.Option(help="quick, or paper: the size of the published experiment.")
-    ] = "quick",
+        str | None,
+        typer.Option(
+            help="quick (the default), or paper: the size of the published experiment; that of "
+            "the registration where there is one."
+        ),
+    ] = None,
     minds: Annotated[
         list[str] | None,
         typer.Option(
@@ -63,7 +68,17 @@ def reproduce(
     runs: Annotated[
         int | None, typer.Option(min=1, help="Runs a condition; those of the scale by default.")
     ] = None,
-    seed: FirstSeed = 1,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Seed of the first run; 1 by default; run i has this plus i."),
+    ] = None,
+    registered: Annotated[
+        Path | None,
+        typer.Option(
+            help="The registration of the experiment (sabm register); one in its folder is found "
+            "by itself."
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option(help="Folder in which each experiment gets a folder of its own.")
     ] = Path("out/reproduce"),
@@ -83,7 +98,8 @@ def reproduce(
     from sabm_mesa.cli.report import lost_in
     from sabm_mesa.recording import export
     from sabm_mesa.studies.experiments.design import experiment_names, load_experiment
-    from sabm_mesa.studies.experiments.plan import plan
+    from sabm_mesa.studies.experiments.plan import SEED, plan
+    from sabm_mesa.studies.registration import find, read
 
     if list_:
         listed = [load_experiment(name) for name in names or experiment_names()]
@@ -93,19 +109,32 @@ def reproduce(
     chosen = experiment_names() if all_ else names
     if not chosen:
         raise ParameterError("Name an experiment, or see them all: sabm reproduce --list")
-    plans = [
-        plan(each, scale, minds=_minds(each, minds or []), runs=runs, seed=seed)
-        for each in _read(chosen)
-    ]
+    experiments = _read(chosen)
+    if registered is not None and len(experiments) > 1:
+        raise ParameterError("A registration (--registered) is of one experiment: name only that.")
+    plans: list[Plan] = []
+    registrations: list[Registration | None] = []
+    for experiment in experiments:
+        frozen = find(out / experiment.name) if registered is None else read(registered)
+        said = {} if frozen is None else {**frozen.content["frozen"], **frozen.content}
+        planned = plan(
+            experiment,
+            scale or said.get("scale", "quick"),
+            minds=minds_given(experiment, minds or []),
+            runs=runs or said.get("runs"),
+            seed=said.get("seed", SEED) if seed is None else seed,
+        )
+        plans.append(planned)
+        registrations.append(frozen)
     if cost:
         _say_costs(plans, out, llm, as_json)
         return
     connection = llm.connection()
     done: list[Results] = []
     try:
-        for number, each in enumerate(plans, 1):
+        for number, (each, frozen) in enumerate(zip(plans, registrations, strict=True), 1):
             label = each.experiment.name + (f" ({number} of {len(plans)})" if plans[1:] else "")
-            done.append(_reproduced(each, out, connection, label, as_json))
+            done.append(_reproduced(each, out, connection, label, as_json, frozen))
     finally:
         index = _index(done, out) if len(done) > 1 else None
     if as_json:
@@ -131,19 +160,31 @@ def _read(names: Sequence[str]) -> list[Experiment]:
 
 
 def _reproduced(
-    planned: Plan, out: Path, connection: Connection, label: str, quiet: bool
+    planned: Plan,
+    out: Path,
+    connection: Connection,
+    label: str,
+    quiet: bool,
+    registration: Registration | None,
 ) -> Results:
     """Run the missing part of an experiment, and write its report."""
     from sabm_mesa.cli.progress import Progress
     from sabm_mesa.studies.experiments import report, results, running
+    from sabm_mesa.studies.registration import deviations, judge
 
     folder = out / planned.experiment.name
+
+    ahead = [] if registration is None else deviations(registration, planned, connection)
 
     def begin() -> None:
         if line := isolation_of(_populations(planned)):
             say(line, err=True)
         if not quiet:
             say(_before(planned))
+        if ahead:
+            several = "1 deviation" if len(ahead) == 1 else f"{len(ahead)} deviations"
+            said = f"  Warning: {several} from the registration: {'. '.join(ahead)}."
+            say(said, err=quiet)
 
     with Progress(label, len(planned.cells)) as progress:
         try:
@@ -151,6 +192,8 @@ def _reproduced(
                 planned, folder, connection=connection, watch=progress.show, begin=begin,
             )  # fmt: skip
             found = results.results(outcome)
+            if registration is not None:
+                found = replace(found, standing=judge(registration, outcome, connection))
             files = report.write(found, folder)
         except (RunError, KeyboardInterrupt) as error:
             raise _stopped(error, planned, folder, progress.asks) from error
@@ -214,13 +257,15 @@ def _said(found: Results, files: Sequence[Path]) -> str:
         more = needed(each)
         tail = f" ({more if each.why else f'it takes {more}'})" if more else ""
         lines.append(f"  {each.word + tail}: {each.claim.text}")
+    if found.standing is not None:
+        lines += [f"  {line}" for line in found.standing.lines()]
     if invalid := int(outcome.all_runs["invalid"].sum()):
         lines.append(f"  Warning: {invalid:,} questions got no usable answer; see the report.")
     report = next(path for path in files if path.name == "report.html")
     return "\n".join([*lines, f"  Report: {report}"])
 
 
-def _minds(experiment: Experiment, given: Sequence[str]) -> Any:
+def minds_given(experiment: Experiment, given: Sequence[str]) -> Any:
     """Return the minds that decide: one for all conditions, or condition → minds."""
     names = [*experiment.slots, *(each.name for each in experiment.conditions)]
     found: dict[str, Any] = {}

@@ -29,7 +29,7 @@ import json
 import os
 import re
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -327,6 +327,49 @@ def is_loopback(url: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def how_to_pin(url: str, model: str, extra: Mapping[str, Any]) -> str:
+    """How a model is pinned to one provider at an address that chooses providers by itself.
+
+    Source: the pages on the choice of providers of OpenRouter
+    (openrouter.ai/docs/features/provider-routing), Vercel
+    (vercel.com/docs/ai-gateway/provider-options) and Hugging Face
+    (huggingface.co/docs/inference-providers). A gateway of one's own is not recognized.
+
+    Args:
+        url: the address.
+        model: the name of the model.
+        extra: more fields of a request, as ``extra_body`` has them.
+
+    Returns:
+        A few words; ``""`` when one provider is pinned, or the address chooses none.
+    """
+    host = urlsplit(url).hostname or ""
+    if host == "openrouter.ai" or host.endswith(".openrouter.ai"):
+        chosen = extra.get("provider")
+        chosen = chosen if isinstance(chosen, Mapping) else {}
+        only, order = chosen.get("only"), chosen.get("order")
+        single = _is_single(only) or (_is_single(order) and chosen.get("allow_fallbacks") is False)
+        if single and not model.startswith("openrouter/") and "models" not in extra:
+            return ""
+        return 'extra_body = { provider = { only = ["NAME"] } }, and one model'
+    if host == "ai-gateway.vercel.sh":
+        options = extra.get("providerOptions")
+        gateway = options.get("gateway") if isinstance(options, Mapping) else None
+        gateway = gateway if isinstance(gateway, Mapping) else {}
+        if _is_single(gateway.get("only")) and "models" not in gateway:
+            return ""
+        return 'extra_body = { providerOptions = { gateway = { only = ["NAME"] } } }'
+    if host == "router.huggingface.co":
+        provider = model.partition("/")[2].partition(":")[2]
+        free = {"", "auto", "fastest", "cheapest", "preferred"}
+        return "the name of the model with :PROVIDER at its end" if provider in free else ""
+    return ""
+
+
+def _is_single(names: Any) -> bool:
+    return isinstance(names, Sequence) and not isinstance(names, str) and len(names) == 1
 
 
 def endpoint_url(url: str | None) -> str | None:

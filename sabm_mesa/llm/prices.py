@@ -18,6 +18,7 @@ from importlib.resources import files
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import ParameterError
@@ -228,6 +229,10 @@ class _BuiltIn:
         self._others = {name: each["others"] for name, each in said.items()}
         self.makers = [self._providers[name] for name in MAKERS]
 
+    def named_at(self, url: str) -> str:
+        """The name of the provider at an address, or ``""``."""
+        return next((each.name for each in self._providers.values() if each.url.match(url)), "")
+
     def at(self, url: str | None) -> list[_Provider]:
         """The providers whose prices hold at an address, its own first."""
         for provider in self._providers.values():
@@ -235,6 +240,16 @@ class _BuiltIn:
                 others = (self._providers[name] for name in self._others[provider.name])
                 return [provider, *others]
         return self.makers
+
+
+def provider_at(url: str) -> str:
+    """The provider at an address, by its name in the table of prices; else the host.
+
+    Args:
+        url: the address.
+    """
+    found = _built_in().named_at(url)
+    return found or urlsplit(url).netloc
 
 
 def _provider(name: str, said: dict[str, Any]) -> _Provider:

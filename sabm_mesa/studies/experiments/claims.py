@@ -27,6 +27,7 @@ from sabm_mesa.minds.base import assumptions_of
 from sabm_mesa.minds.specs import given_for
 from sabm_mesa.models.declarations import MessageMeasure
 from sabm_mesa.studies.experiments.design import (
+    ALPHA,
     COMPARED,
     Claim,
     Data,
@@ -41,8 +42,6 @@ from sabm_mesa.studies.experiments.running import Outcome, alike
 Floats = npt.NDArray[np.float64]
 _EVENTS = ("first", "settles")
 """Takes that look for an event, which may never happen."""
-ALPHA = 0.05
-"""The chance of any wrong verdict of an experiment, if no claim were true or false."""
 MOST_RUNS = 500
 """The largest number of runs a condition that is tried to find out how many would tell."""
 Word = Literal["agrees", "assumed", "disagrees", "cannot tell", "not told"]
@@ -317,17 +316,20 @@ class Sample:
         return self.complete and not self.unpaired
 
 
-def enough_pairs(runs: int, tests: int) -> bool:
-    """Whether so many pairs can have a p-value at the level of 5 %, corrected for several tests.
+def enough_pairs(runs: int, tests: int, alpha: float = ALPHA) -> bool:
+    """Whether so many pairs can have a p-value at a level, corrected for several tests.
 
     Args:
         runs: the number of pairs; of their signs there are two to its power.
         tests: the number of tests that are corrected for.
+        alpha: the level.
     """
-    return 2 * max(1, tests) <= ALPHA * 2.0**runs
+    return 2 * max(1, tests) <= alpha * 2.0**runs
 
 
-def sample(values: pd.DataFrame, places: Sequence[tuple[str, str]], tests: int) -> Sample:
+def sample(
+    values: pd.DataFrame, places: Sequence[tuple[str, str]], tests: int, alpha: float = ALPHA
+) -> Sample:
     """The runs of one condition, or of two in pairs where that is possible.
 
     Whether pairs are used depends on the seeds, on the runs that have a value and on the number of
@@ -337,6 +339,7 @@ def sample(values: pd.DataFrame, places: Sequence[tuple[str, str]], tests: int) 
         values: the measures, from `measured`.
         places: (measure, condition), one or two.
         tests: the number of tests that are corrected for.
+        alpha: the level.
     """
     found = [samples(values, *place) for place in places]
     if len(places) < 2:
@@ -351,16 +354,16 @@ def sample(values: pd.DataFrame, places: Sequence[tuple[str, str]], tests: int) 
         runs = "1 run has" if missing == 1 else f"{missing} runs have"
         return Sample(found, f"{runs} no value")
     n = len(seeds[0])
-    few = "" if enough_pairs(n, tests) else f"{n} pairs are too few for any verdict"
+    few = "" if enough_pairs(n, tests, alpha) else f"{n} pairs are too few for any verdict"
     return Sample(found, few, complete=True)
 
 
-def _sample(values: pd.DataFrame, claim: Claim, tests: int) -> Sample:
+def _sample(values: pd.DataFrame, claim: Claim, tests: int, alpha: float) -> Sample:
     """The runs that a claim is about; of a gradual one its two measures of the same runs."""
     places = _places(claim)
     if claim.kind == "gradual":
         return Sample([samples(values, *place) for place in places])
-    return sample(values, places, tests)
+    return sample(values, places, tests, alpha)
 
 
 def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
@@ -368,7 +371,7 @@ def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
 
     Each claim is tested in both directions: it agrees when the test for it tells, disagrees when
     the test against it does, and else the runs cannot tell. Two one-sided tests a claim and the
-    number of claims are corrected for after Holm 1979, at a level of 5 % in all.
+    number of claims are corrected for after Holm 1979, at the level of the experiment in all.
 
     Args:
         outcome: the experiment.
@@ -376,8 +379,8 @@ def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
     """
     plan = outcome.plan
     values = _with_groups(plan.experiment, values)
-    claims, tested = plan.experiment.claims, len(judged(plan))
-    data = [_sample(values, each, tested) for each in claims]
+    claims, tested, alpha = plan.experiment.claims, len(judged(plan)), plan.experiment.alpha
+    data = [_sample(values, each, tested, alpha) for each in claims]
     apart = [replace(each, complete=False) for each in data]
     tests, unpaired = (
         [_test(claim, each) for claim, each in zip(claims, given, strict=True)]
@@ -391,7 +394,7 @@ def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
         [math.nan if no else two_sided(test) for test, no in zip(found, moot, strict=True)]
         for found in (tests, unpaired)
     )
-    level = ALPHA / (2 * max(1, sum(not math.isnan(p) for p in raw)))
+    level = alpha / (2 * max(1, sum(not math.isnan(p) for p in raw)))
     given = zip(
         claims, tests, inference.holm(raw), data, others, same, assumed,
         inference.holm(raw_unpaired), strict=True,
@@ -399,7 +402,7 @@ def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
     found = [
         (Verdict(claim, "not told", test, float(p), why=other, unpaired=each.unpaired), "")
         if other
-        else (_verdict(claim, test, float(p), each, why, float(p_apart), level), built_in)
+        else (_verdict(claim, test, float(p), each, why, float(p_apart), level, alpha), built_in)
         for claim, test, p, each, other, why, built_in, p_apart in given
     ]
     return [
@@ -523,18 +526,44 @@ def _p_values(claim: Claim, *, of_claim: bool, paired: bool) -> Callable[..., Fl
 
 
 def _runs_needed(
-    claim: Claim, test: SignificanceTest, data: Sample, level: float, *, paired: bool
+    claim: Claim,
+    test: SignificanceTest,
+    data: Sample,
+    level: float,
+    *,
+    paired: bool,
+    power: float = 0.8,
 ) -> int | None:
     towards = _p_values(claim, of_claim=test.p_for <= test.p_against, paired=paired)
     drawn = [data.runs[0] - data.runs[1]] if paired else data.runs
     if claim.kind == "gradual":
         drawn = [data.runs[0 if test.p_for <= test.p_against else 1]]
-    return runs_needed(towards, drawn, level, most=MOST_RUNS)
+    return runs_needed(towards, drawn, level, power, most=MOST_RUNS)
+
+
+def runs_to_tell(
+    experiment: Experiment, claim: Claim, values: pd.DataFrame, power: float
+) -> int | None:
+    """The runs a condition with which a claim would be told, tested alone.
+
+    Args:
+        experiment: the experiment, for its level and its groups.
+        claim: the claim.
+        values: measures of other runs, such as those of a pilot, as `measured` returns them.
+        power: the power, between 0 and 1.
+
+    Returns:
+        The number; None when not even `MOST_RUNS` would, or there are fewer than 2 runs.
+    """
+    data = _sample(_with_groups(experiment, values), claim, 1, experiment.alpha)
+    paired = data.complete or data.paired
+    test = _test(claim, data)
+    return _runs_needed(claim, test, data, experiment.alpha / 2, paired=paired, power=power)
 
 
 def _verdict(
     claim: Claim, test: SignificanceTest, p: float, data: Sample, why: str, p_unpaired: float,
-    level: float,
+    level: float, alpha: float,
 ) -> Verdict:  # fmt: skip
     """The verdict on a claim that these minds can decide.
 
@@ -546,11 +575,12 @@ def _verdict(
         why: why the runs say nothing of it, or ``""``.
         p_unpaired: its corrected p-value without pairs.
         level: the level of a one-sided p-value that counts when power is judged.
+        alpha: the level of a corrected p-value.
     """
     if math.isnan(test.p_for):
         why = "no run here has a value of this measure"
     tell: Word = "agrees" if test.p_for < test.p_against else "disagrees"
-    made = Verdict(claim, "cannot tell" if why or p > ALPHA else tell, test, p, why=why,
+    made = Verdict(claim, "cannot tell" if why or p > alpha else tell, test, p, why=why,
                    unpaired=data.unpaired)  # fmt: skip
     if why:
         return made

@@ -39,6 +39,9 @@ TAKES = (
 SCALES = ("quick", "paper")
 COMPARED = ("less", "more", "like")
 """Kinds of claims that compare two conditions."""
+ALPHA = 0.05
+"""The chance of any wrong verdict of an experiment whose file says nothing else, if no claim were
+true or false."""
 GRADUAL = ("excess", "step")
 """The takes of the measures of a gradual claim: `measure`, and `than_measure`."""
 COSTS: Mapping[Cost, int] = {"small": 2_000, "medium": 20_000, "large": 10**9}
@@ -309,6 +312,8 @@ class Experiment(Entry):
         plots: the plots that compare conditions.
         show: the scenario's own plots that the report shows of each condition.
         set: parameters of all conditions.
+        alpha: the level of the verdicts: the chance of any wrong one, if no claim were true or
+            false.
         notes: facts that were calibrated, chosen by us, or are not known.
     """
 
@@ -330,6 +335,7 @@ class Experiment(Entry):
     plots: Annotated[tuple[Plot, ...], BeforeValidator(_as_tables)] = ()
     show: Texts = ()
     set: Mapping[str, Any] = Field(default_factory=dict)
+    alpha: float = ALPHA
     notes: Texts = ()
 
     def condition(self, name: str) -> Condition:
@@ -511,6 +517,8 @@ def _neutral(annotation: Any) -> Any:
 def _mistakes(found: Experiment) -> list[str]:
     """References of an experiment that lead nowhere, and entries that do not fit one another."""
     wrong = [f"the scale {scale!r} is missing." for scale in SCALES if scale not in found.scales]
+    if not 0 < found.alpha < 1:
+        wrong.append(f"alpha has to be between 0 and 1 (got {found.alpha:g}).")
     wrong += [*_of_names(found), *_of_references(found), *_of_gradual_claims(found)]
     for measure in found.measures:
         if measure.agent and measure.data not in ("agents", "honesty"):

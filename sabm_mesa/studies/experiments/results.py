@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -26,6 +26,9 @@ from sabm_mesa.studies.experiments.claims import (
 from sabm_mesa.studies.experiments.design import Measure
 from sabm_mesa.studies.experiments.plan import described
 from sabm_mesa.studies.experiments.running import Outcome
+
+if TYPE_CHECKING:
+    from sabm_mesa.studies.registration import Standing
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class Results:
         shares: where the variance of each measure comes from, when conditions differ in their
             minds or in the wording: ``measure`` and the columns of `variance_split`.
         verdicts: one on each claim.
+        standing: these runs beside their registration, or None.
     """
 
     outcome: Outcome
@@ -60,6 +64,7 @@ class Results:
     ratios: pd.DataFrame
     shares: pd.DataFrame
     verdicts: Sequence[Verdict]
+    standing: Standing | None = None
 
     def summary(self) -> dict[str, Any]:
         """The verdicts in a form for JSON; the costs include those of earlier runs."""
@@ -73,6 +78,7 @@ class Results:
             "paid_usd": float(runs["paid_usd"].sum(skipna=False)),
             "asks": int(runs["asks"].sum()),
             "invalid": int(runs["invalid"].sum()),
+            "registration": None if self.standing is None else self.standing.summary(),
             "claims": [
                 {
                     "claim": each.claim.text,

@@ -1,0 +1,134 @@
+"""``sabm register``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.options import AsJson, FirstSeed, LLMOptions, with_options
+from sabm_mesa.errors import ParameterError
+
+
+@app.command()
+@with_options
+def register(
+    *,
+    name: Annotated[
+        str,
+        typer.Argument(metavar="EXPERIMENT", help="An experiment, or the TOML file of your own."),
+    ],
+    claim: Annotated[
+        int | None, typer.Option(help="Number of the primary claim, where there are several.")
+    ] = None,
+    scale: Annotated[str, typer.Option(help="quick, or paper.")] = "quick",
+    minds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--minds",
+            metavar="[CONDITION=]SPEC",
+            help="Who decides, in all conditions or in one; may be repeated. classical by default.",
+        ),
+    ] = None,
+    eligible: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--eligible",
+            metavar="RULE",
+            help='Language models that may decide, also future ones: "gpt-6*", or "provider=openai '
+            'since=2026-10-01"; may be repeated. Those of --minds by default.',
+        ),
+    ] = None,
+    runs: Annotated[
+        int | None, typer.Option(min=1, help="Runs a condition; those of the scale by default.")
+    ] = None,
+    pilot: Annotated[
+        Path | None,
+        typer.Option(help="Folder of earlier runs, from which the number of runs is computed."),
+    ] = None,
+    effect: Annotated[
+        float | None,
+        typer.Option(
+            help="Smallest effect that counts, in standard deviations, from which the number of "
+            "runs is computed."
+        ),
+    ] = None,
+    power: Annotated[
+        float, typer.Option(min=0.01, max=0.99, help="Power for --pilot and --effect.")
+    ] = 0.8,
+    seed: FirstSeed = 1,
+    max_invalid: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of questions without a usable answer above which a run is left out of the "
+            "primary test."
+        ),
+    ] = None,
+    note: Annotated[
+        list[str] | None,
+        typer.Option(help="More that is decided now, in a sentence; may be repeated."),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder in which the experiment has a folder of its own.")
+    ] = Path("out/reproduce"),
+    llm: LLMOptions,
+    as_json: AsJson = False,
+) -> None:
+    """Freeze an experiment before its runs: plan, prompts, primary claim, tests, models.
+
+    Later runs in the same folder say "as registered", or name each deviation.
+    """
+    from dataclasses import replace
+
+    from sabm_mesa.cli.reproduce import minds_given
+    from sabm_mesa.recording.export import readable_json
+    from sabm_mesa.studies import registration as studies
+    from sabm_mesa.studies.experiments.design import load_experiment
+    from sabm_mesa.studies.experiments.plan import plan
+
+    if sum(each is not None for each in (runs, pilot, effect)) > 1:
+        raise ParameterError("Give one of --runs, --pilot and --effect.")
+    experiment = load_experiment(name)
+    who = minds_given(experiment, minds or [])
+    planned = plan(experiment, scale, minds=who, runs=runs, seed=seed)
+    folder = out / experiment.name
+    studies.check_new(folder)
+    said = ""
+    if pilot is not None:
+        found = studies.runs_by_pilot(planned, claim, pilot, power)
+        said = f"for a power of {power:g}, judged from the runs in {pilot}"
+    elif effect is not None:
+        found = studies.runs_by_effect(planned, claim, effect, power)
+        said = f"for a power of {power:g} at an effect of {effect:g} standard deviations"
+    else:
+        found = planned.runs
+    planned = plan(experiment, scale, minds=who, runs=found, seed=seed)
+    connection = replace(llm.connection(), budget=None)
+    registration = studies.register(
+        planned, connection, claim=claim, eligible=eligible or (), sample_size=said,
+        max_invalid=max_invalid, notes=note or (),
+    )  # fmt: skip
+    files = studies.write(registration, folder)
+    if as_json:
+        summary = {
+            "experiment": experiment.name,
+            "registered": registration.registered,
+            "sha256": registration.digest,
+            "runs": planned.runs,
+            "primary": registration.primary.text,
+            "eligible": registration.content["eligible"],
+            "files": [str(path) for path in files],
+        }
+        say(readable_json(summary))
+        return
+    lines = [
+        f"{experiment.name} is registered: {planned.runs} runs a condition.",
+        f"  Primary claim: {registration.primary.text}",
+        f"  Language models: {'; '.join(registration.content['eligible']) or 'none'}",
+        f"  SHA-256: {registration.digest}",
+        f"  To deposit: {files[0]} and {files[1]}",
+        "  sabm reproduce with the same folder runs it, and says whether it was as registered.",
+    ]
+    say("\n".join(lines))

@@ -1,0 +1,915 @@
+"""Registration: what was decided of an experiment before its runs, under one hash and date.
+
+A registration is one JSON file. It holds the conditions with all their parameters, every prompt,
+the measures, the claims and the primary one among them, the level, the number of runs, the rule
+that leaves runs out, and rules on the language models that may decide. Its SHA-256 is over all of
+that, so that an edited file is noticed. Later runs are compared with it: they are as registered,
+or each deviation is named.
+
+Not compared are labels, plots, notes and published figures, which decide nothing, and the version
+of the package, which is named beside the verdict.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from difflib import SequenceMatcher
+from fnmatch import fnmatchcase
+from importlib.resources import files
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import pandas as pd
+from pydantic import ValidationError
+
+from sabm_mesa import __version__
+from sabm_mesa.core.jsonable import json_roundtrip
+from sabm_mesa.core.parameters import check_int
+from sabm_mesa.errors import ParameterError, RecordingError, UsageError
+from sabm_mesa.llm import Connection
+from sabm_mesa.llm.endpoints import how_to_pin
+from sabm_mesa.llm.prices import provider_at
+from sabm_mesa.minds.specs import by_spec, language_model, map_minds, model_and_endpoint
+from sabm_mesa.recording import RecordedRun, load_runs
+from sabm_mesa.recording.export import make_folder, readable_json, write_text_file
+from sabm_mesa.recording.statistics import origins
+from sabm_mesa.studies.experiments.claims import (
+    Verdict,
+    enough_pairs,
+    measured,
+    runs_to_tell,
+    verdicts,
+)
+from sabm_mesa.studies.experiments.design import Claim, Entry, Experiment, published_models
+from sabm_mesa.studies.experiments.plan import Plan, specs_of, with_pending_run
+from sabm_mesa.studies.experiments.running import RECORDING, Outcome
+from sabm_mesa.studies.page import Verbatim, markdown, p_value
+
+FILE, TEXT = "registration.json", "registration.md"
+KIND = "registration of an experiment, by sabm-mesa"
+POWER = 0.8
+"""The power for which runs are counted when none is given."""
+HASH = 12
+"""Characters of the hash that lines show; the file has all 64."""
+ANY_MODEL = "eligible model"
+"""Stands for each language model among the minds of a condition."""
+QUANTILES = 200
+"""Values that stand for a normal distribution."""
+MOST_WORDS = 6
+"""Words of a changed text that a deviation shows at most."""
+_DAY = re.compile(r"(?<!\d)(20\d\d)-?(0[1-9]|1[0-2])-?([0-2]\d|3[01])(?!\d)")
+
+Prompts = Mapping[str, Mapping[str, tuple[str, str]]]
+"""Condition → prompt entry → (hash, text)."""
+
+
+@dataclass(frozen=True)
+class Eligible:
+    """A rule on language models that may decide; all its parts have to hold.
+
+    Attributes:
+        model: a pattern of the model's name, with ``*`` for any characters.
+        provider: the name of the provider of its endpoint in the table of prices, else the host
+            of the address; ``""``: any.
+        since: the first day of the model's version, as ``YYYY-MM-DD``; ``""``: any.
+        until: the last one.
+    """
+
+    model: str = "*"
+    provider: str = ""
+    since: str = ""
+    until: str = ""
+
+    @classmethod
+    def read(cls, text: str) -> Eligible:
+        """A rule as it is written: ``gpt-6*``, or ``provider=openai since=2026-10-01``.
+
+        Raises:
+            ParameterError: for words that are no rule.
+        """
+        given: dict[str, str] = {}
+        for word in text.split():
+            name, equals, value = word.partition("=")
+            name, value = (name, value) if equals else ("model", word)
+            if name not in {"model", "provider", "since", "until"} or not value or name in given:
+                raise ParameterError(
+                    f"A rule on models has the words model=PATTERN, provider=NAME, since=DAY and "
+                    f"until=DAY, each at most once, not {text!r}."
+                )
+            if name in {"since", "until"} and not _is_day(value):
+                raise ParameterError(f"{name} takes a day such as 2026-10-01, not {value!r}.")
+            given[name] = value
+        if not given:
+            raise ParameterError("A rule on models is empty: name one, such as model=gpt-6*.")
+        return cls(**given)
+
+    def __str__(self) -> str:
+        words = (f"{name}={value}" for name, value in vars(self).items() if value)
+        return " ".join(words)
+
+    def why_not(self, model: str, provider: str) -> str:
+        """Why a model is not eligible; ``""`` when it is.
+
+        Args:
+            model: its name.
+            provider: its provider.
+        """
+        if not fnmatchcase(model, self.model):
+            return f"its name is not {self.model}"
+        if self.provider and provider != self.provider:
+            return f"its provider is {provider or 'not known'}, not {self.provider}"
+        if self.since or self.until:
+            day = version_day(model)
+            if not day:
+                return "the day of its version is not known"
+            if self.since and day < self.since:
+                return f"its version is of {day}, before {self.since}"
+            if self.until and day > self.until:
+                return f"its version is of {day}, after {self.until}"
+        return ""
+
+
+def version_day(model: str) -> str:
+    """The day of a model's version, from its name or from the list of successors; or ``""``.
+
+    Args:
+        model: the name of the model.
+    """
+    found = _DAY.search(model)
+    if found is None:
+        named = (each for known in published_models().values() for each in known.successors)
+        of_model = (each for each in named if each.startswith(f"{model} (20"))
+        found = next((day for each in of_model if (day := _DAY.search(each))), None)
+    return "-".join(found.groups()) if found else ""
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def provider_of(spec: str, connection: Connection) -> str:
+    """The provider of a language model: by the address that it is asked at.
+
+    Args:
+        spec: the spec of the mind.
+        connection: how language models are reached.
+
+    Raises:
+        UsageError: for an endpoint that is not known.
+    """
+    kind, _, rest = spec.partition(":")
+    if kind == "gguf":
+        return "this computer"
+    endpoint = connection.endpoint(model_and_endpoint(rest)[1] or None)
+    return provider_at(endpoint.base_url)
+
+
+def check_pinned(plan: Plan, connection: Connection) -> None:
+    """Check that no endpoint of a plan chooses by itself which provider answers.
+
+    Args:
+        plan: the experiment.
+        connection: how language models are reached.
+
+    Raises:
+        ParameterError: for one that does, and is not pinned to one provider.
+    """
+    for cell in plan.cells:
+        given = {**cell.parameters, **cell.changes}
+        for spec in specs_of(given["minds"]):
+            kind, _, rest = spec.partition(":")
+            if kind != "llm":
+                continue
+            model, named = model_and_endpoint(rest)
+            endpoint = connection.endpoint(named or None)
+            extra = {**endpoint.extra_body, **(given.get("extra_body") or {})}
+            if how := how_to_pin(endpoint.base_url, model, extra):
+                raise ParameterError(
+                    f"{spec}: {endpoint.where} chooses by itself which provider answers, so that "
+                    f"nobody knows which model decided: pin one ({how})."
+                )
+
+
+@dataclass(frozen=True)
+class Registration:
+    """A registration.
+
+    Attributes:
+        content: all that it holds, as JSON values.
+        path: its file.
+    """
+
+    content: Mapping[str, Any]
+    path: Path = field(default=Path(FILE), compare=False)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the content, as 64 hexadecimal digits."""
+        whole = json.dumps(self.content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(whole.encode()).hexdigest()
+
+    @property
+    def registered(self) -> str:
+        """When it was registered (ISO 8601, UTC)."""
+        return str(self.content["registered"])
+
+    @property
+    def primary(self) -> Claim:
+        """The primary claim."""
+        return Claim.model_validate(_from_json(self.content["primary"]))
+
+    @property
+    def eligible(self) -> list[Eligible]:
+        """The rules on language models; one of them has to hold."""
+        return [Eligible.read(each) for each in self.content["eligible"]]
+
+    def __str__(self) -> str:
+        day = self.registered[:16].replace("T", " ")
+        return f"registered on {day} UTC, SHA-256 {self.digest[:HASH]}"
+
+
+def register(
+    plan: Plan,
+    connection: Connection,
+    *,
+    claim: int | None = None,
+    eligible: Sequence[str] = (),
+    sample_size: str = "",
+    max_invalid: float | None = None,
+    notes: Sequence[str] = (),
+    anchors: Mapping[str, Any] | None = None,
+) -> Registration:
+    """Freeze an experiment before its runs.
+
+    Args:
+        plan: the experiment, with its scale, runs, seeds and minds.
+        connection: how language models are reached; nothing is sent.
+        claim: the number of the primary claim, from 1; None where there is one claim.
+        eligible: rules on the language models that may decide (see `Eligible.read`); those of the
+            plan when there are none.
+        sample_size: how the number of runs was found, in a sentence.
+        max_invalid: the share of questions without a usable answer above which a run is left out
+            of the primary test; None: no run is left out.
+        notes: more that is decided now, in words.
+        anchors: the answers of the language models to the anchors, as `anchors.frozen` has them.
+
+    Raises:
+        UsageError: for a claim, a rule, a share or an endpoint that cannot be used, and for runs
+            too few for any verdict.
+    """
+    primary = _primary(plan.experiment, claim)
+    alpha = plan.experiment.alpha
+    if not enough_pairs(plan.runs, 1, alpha):
+        least = next(n for n in range(1, 1000) if enough_pairs(n, 1, alpha))
+        raise ParameterError(
+            f"With {plan.runs} runs a condition the primary claim cannot be told at the level "
+            f"{alpha:g}, whatever comes out: it takes {least} or more (--runs)."
+        )
+    if max_invalid is not None and not 0 <= max_invalid < 1:
+        raise ParameterError(f"max_invalid is a share from 0 to below 1 (got {max_invalid:g}).")
+    check_pinned(plan, connection)
+    rules = [Eligible.read(each) for each in eligible] or [
+        Eligible(model=model) for model in _models_of(plan)
+    ]
+    for spec in _language_models(plan):
+        if why := _not_eligible(spec, rules, connection):
+            raise ParameterError(f"{spec} could not decide by its own registration: {why}.")
+    content = {
+        "what": KIND,
+        "registered": datetime.now(UTC).replace(microsecond=0).isoformat(),
+        "version": __version__,
+        "experiment": plan.experiment.name,
+        "title": plan.experiment.title,
+        "question": plan.experiment.question,
+        "scale": plan.scale,
+        "sample_size": sample_size or "chosen without a calculation of power",
+        "eligible": [str(each) for each in rules],
+        "max_invalid": max_invalid,
+        "notes": list(notes),
+        "primary": _entry(primary),
+        "frozen": frozen(plan),
+        "prompts": _as_json(prompts_of(plan, connection)),
+        "anchors": anchors,
+    }
+    return Registration(json_roundtrip(content))
+
+
+def _primary(experiment: Experiment, claim: int | None) -> Claim:
+    n = len(experiment.claims)
+    if not n:
+        raise ParameterError(
+            f"{experiment.name} has no claim, so that nothing can be registered: add a [[claims]]."
+        )
+    if claim is None and n > 1:
+        listed = "; ".join(f"{i} {each.text}" for i, each in enumerate(experiment.claims, 1))
+        raise ParameterError(f"Name the primary claim of {experiment.name} (--claim): {listed}")
+    number = check_int("claim", claim or 1, 1)
+    if number > n:
+        have = "1 claim" if n == 1 else f"{n} claims"
+        raise ParameterError(f"{experiment.name} has {have} (got --claim {number}).")
+    return experiment.claims[number - 1]
+
+
+def frozen(plan: Plan) -> dict[str, Any]:
+    """All of a plan that decides its runs and its tests, but for the prompts.
+
+    Args:
+        plan: the experiment.
+
+    Returns:
+        JSON values; each language model stands there as `ANY_MODEL`.
+    """
+    experiment = plan.experiment
+    conditions = {}
+    for each in experiment.conditions:
+        cell = next(cell for cell in plan.cells if cell.condition == each.name)
+        model = plan.model_of(cell.fork_of or each.name)
+        on = model.builds_on
+        hidden = {"minds", "prompts"} | ({on.parameter} if on else set())
+        parameters = model.identity({**cell.parameters, "minds": "classical"})
+        changes = {k: v for k, v in cell.changes.items() if k not in hidden}
+        conditions[each.name] = {
+            "scenario": model.scenario_name,
+            "minds": by_spec(map_minds(plan.minds[each.name], _any_model)),
+            "parameters": {k: v for k, v in parameters.items() if k not in hidden},
+            **({"continues": cell.fork_of, "from_round": cell.at} if cell.fork_of else {}),
+            **({"changes": changes} if changes else {}),
+            **({"builds_on": each.builds_on} if each.builds_on else {}),
+        }
+    found: dict[str, Any] = json_roundtrip(
+        {
+            "runs": plan.runs,
+            "seed": plan.seeds[0],
+            "alpha": experiment.alpha,
+            "condition": conditions,
+            "group": {each.name: list(each.conditions) for each in experiment.groups},
+            "measure": {each.name: _entry(each) for each in experiment.measures},
+            "claim": {str(n): _entry(each) for n, each in enumerate(experiment.claims, 1)},
+        }
+    )
+    return found
+
+
+def _any_model(mind: Any) -> Any:
+    return ANY_MODEL if isinstance(mind, str) and language_model(mind) else mind
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    """What an entry decides: neither labels nor sources, and no value that is as by default."""
+    given = entry.model_dump(exclude={"label", "source", "ours", "unit"})
+    fields = type(entry).model_fields
+    return {
+        name: _number(value)
+        for name, value in given.items()
+        if value != fields[name].default and not (isinstance(value, float) and math.isnan(value))
+    }
+
+
+def _number(value: Any) -> Any:
+    """A value of an entry; infinity, which JSON lacks, as a word."""
+    return str(value) if isinstance(value, float) and math.isinf(value) else value
+
+
+def _from_json(entry: Mapping[str, Any]) -> dict[str, Any]:
+    words = {"inf": math.inf, "-inf": -math.inf}
+    return {"source": "", **{k: words.get(v, v) if isinstance(v, str) else v
+                             for k, v in entry.items()}}  # fmt: skip
+
+
+def prompts_of(plan: Plan, connection: Connection) -> Prompts:
+    """The prompts of each condition, before any run.
+
+    Args:
+        plan: the experiment.
+        connection: how language models are reached; nothing is sent.
+    """
+    found = {}
+    for each in plan.experiment.conditions:
+        cell = next(cell for cell in plan.cells if cell.condition == each.name)
+        given = with_pending_run(plan, cell, connection, minds="classical")
+        model = plan.model_of(cell.fork_of or each.name)(
+            **{**given, "minds": "fixed:0"}, rng=cell.seed, recording=False
+        )
+        personas = {agent.persona for agent in model.population}
+        found[each.name] = model.book.with_hashes(personas)
+        model.close()
+    return found
+
+
+def _as_json(prompts: Prompts) -> dict[str, Any]:
+    texts = {digest: text for book in prompts.values() for digest, text in book.values()}
+    hashes = {
+        name: {entry: digest for entry, (digest, _) in book.items()}
+        for name, book in prompts.items()
+    }
+    return {"condition": hashes, "texts": texts}
+
+
+def _models_of(plan: Plan) -> list[str]:
+    return list(dict.fromkeys(language_model(spec) for spec in _language_models(plan)))
+
+
+def _language_models(plan: Plan) -> list[str]:
+    """The specs of the language models that decide in a plan."""
+    specs = [spec for minds in plan.minds.values() for spec in specs_of(minds)]
+    return list(dict.fromkeys(spec for spec in specs if language_model(spec)))
+
+
+def _not_eligible(spec: str, rules: Sequence[Eligible], connection: Connection) -> str:
+    """Why a language model meets none of the rules; ``""`` when it meets one."""
+    model, provider = language_model(spec), provider_of(spec, connection)
+    why = [each.why_not(model, provider) for each in rules]
+    return "" if "" in why else "; ".join(dict.fromkeys(why)) or "no language model is registered"
+
+
+def write(registration: Registration, folder: Path) -> list[Path]:
+    """Write a registration: the file, and a text to deposit it with.
+
+    Args:
+        registration: the registration.
+        folder: the folder of the experiment.
+
+    Raises:
+        RecordingError: when there is a registration or a recording already.
+        OutputError: when a file cannot be written.
+    """
+    check_new(folder)
+    make_folder(folder)
+    whole = {"sha256": registration.digest, "content": registration.content}
+    return [
+        write_text_file(folder / FILE, readable_json(whole) + "\n"),
+        write_text_file(folder / TEXT, deposit_text(registration)),
+    ]
+
+
+def check_new(folder: Path) -> None:
+    """Check that nothing was registered or run in a folder.
+
+    Args:
+        folder: the folder of the experiment.
+
+    Raises:
+        RecordingError: when something was.
+    """
+    if (folder / FILE).exists():
+        raise RecordingError(
+            f"{folder / FILE} is there already, and a registration is never changed: choose "
+            "another folder (--out)."
+        )
+    if load_runs(folder / RECORDING, missing_ok=True):
+        raise RecordingError(
+            f"{folder / RECORDING} holds runs, and a registration comes before them: choose "
+            "another folder (--out)."
+        )
+
+
+def read(path: Path) -> Registration:
+    """Read a registration.
+
+    Args:
+        path: its file.
+
+    Raises:
+        ParameterError: when it cannot be read, or was edited.
+    """
+    try:
+        whole = json.loads(path.read_text("utf-8"))
+        found = Registration(whole["content"], path)
+        said, known = str(whole["sha256"]), found.content["what"] == KIND
+    except OSError as error:
+        raise ParameterError(f"Cannot read {path}: {error.strerror or error}.") from None
+    except (ValueError, KeyError, TypeError):
+        known = False
+    if not known:
+        raise ParameterError(f"{path} is no registration: sabm register writes one.")
+    if said != found.digest:
+        raise ParameterError(
+            f"{path} was edited: its content has the SHA-256 {found.digest[:HASH]}…, and the file "
+            f"says {said[:HASH]}…. Take the file as it was deposited."
+        )
+    try:
+        found.primary, found.eligible  # noqa: B018 - refuse what a later step could not use
+    except (ValidationError, UsageError, KeyError) as error:
+        raise ParameterError(f"{path} cannot be used: {error}.") from None
+    return found
+
+
+def find(folder: Path) -> Registration | None:
+    """The registration in the folder of an experiment, or None.
+
+    Args:
+        folder: the folder.
+
+    Raises:
+        ParameterError: when it cannot be read, or was edited.
+    """
+    return read(folder / FILE) if (folder / FILE).exists() else None
+
+
+def deviations(
+    registration: Registration, plan: Plan, connection: Connection, prompts: Sequence[Prompts] = ()
+) -> list[str]:
+    """The deviations of a plan from a registration, a line each.
+
+    Args:
+        registration: the registration.
+        plan: the experiment.
+        connection: how language models are reached.
+        prompts: the prompts that were used; those of the plan when there are none.
+
+    Raises:
+        ParameterError: when the registration is of another experiment, or an endpoint chooses
+            providers by itself.
+    """
+    said = registration.content
+    if said["experiment"] != plan.experiment.name:
+        raise ParameterError(
+            f"{registration.path} is of {said['experiment']}, not of {plan.experiment.name}."
+        )
+    check_pinned(plan, connection)
+    found = list(_differences(said["frozen"], frozen(plan), ()))
+    used = prompts or [prompts_of(plan, connection)]
+    lines = (line for each in used for line in _of_prompts(said["prompts"], each))
+    found += dict.fromkeys(lines)
+    for spec in _language_models(plan):
+        if why := _not_eligible(spec, registration.eligible, connection):
+            found.append(f"model {spec}: not eligible, since {why}")
+    return found
+
+
+def _differences(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[str]:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in dict.fromkeys((*old, *new)):
+            yield from _differences(old.get(name), new.get(name), (*path, name))
+    elif old != new:
+        where = " ".join(part for part in path if part != "parameters")
+        if old is None or new is None:
+            given = old if new is None else new
+            what = "" if isinstance(given, Mapping) else f" {_said(given)}"
+            yield f"{where}:{what} {'left out' if new is None else 'not registered'}"
+        else:
+            yield f"{where}: {_said(new)}, registered {_said(old)}"
+
+
+def _said(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _of_prompts(registered: Mapping[str, Any], prompts: Prompts) -> Iterator[str]:
+    """The prompt entries that differ, each with the words that do and its conditions."""
+    changed: dict[str, list[str]] = {}
+    for name, book in prompts.items():
+        before = registered["condition"].get(name)
+        if before is None:
+            continue  # the condition itself is named already
+        for entry in dict.fromkeys((*before, *book)):
+            digest, text = book.get(entry, ("", ""))
+            if before.get(entry, "") != digest:
+                was = registered["texts"].get(before.get(entry, ""), "")
+                changed.setdefault(f"prompt {entry}: {_words(was, text)}", []).append(name)
+    for line, names in changed.items():
+        yield f"{line} ({', '.join(names)})"
+
+
+def _words(old: str, new: str) -> str:
+    """The first words in which a text differs."""
+    before, after = old.split(), new.split()
+    for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind != "equal":
+            was, now = _few(before[a:b]), _few(after[c:d])
+            if kind == "insert":
+                return f"“{now}” added"
+            return f"“{was}” left out" if kind == "delete" else f"“{now}” instead of “{was}”"
+    return "other blanks or lines"
+
+
+def _few(words: Sequence[str]) -> str:
+    more = " …" if len(words) > MOST_WORDS else ""
+    return " ".join(words[:MOST_WORDS]) + more
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Runs beside their registration.
+
+    Attributes:
+        registration: the registration.
+        deviations: a line each; none when all is as registered.
+        primary: the verdict on the primary claim; None when its measure or condition is gone.
+        excluded: the seeds whose runs were left out of the primary test.
+        version: the version of the package.
+        anchors: a line on each language model whose answers to the anchors were compared.
+    """
+
+    registration: Registration
+    deviations: Sequence[str]
+    primary: Verdict | None
+    excluded: Sequence[int] = ()
+    version: str = __version__
+    anchors: Sequence[str] = ()
+
+    @property
+    def line(self) -> str:
+        """The verdict line: as registered, or how many deviations there are, and which."""
+        if not self.deviations:
+            return f"As registered ({self.registration})."
+        n = len(self.deviations)
+        several = "1 deviation" if n == 1 else f"{n} deviations"
+        return f"Not as registered ({self.registration}): {several}. {'. '.join(self.deviations)}."
+
+    def lines(self) -> list[str]:
+        """The verdict line, the primary claim, the anchors, and the version where it differs."""
+        found = [self.line]
+        if self.primary is not None:
+            alpha = self.registration.content["frozen"]["alpha"]
+            why = f"; {self.primary.why}" if self.primary.why else ""
+            found.append(
+                f"Primary claim: {self.primary.word} (p = {p_value(self.primary.p)}, one test at "
+                f"the level {alpha:g}{why}): {self.primary.claim.text}"
+            )
+        if self.excluded:
+            share = self.registration.content["max_invalid"]
+            found.append(
+                f"Left out of the primary test: the runs of the seeds "
+                f"{', '.join(map(str, self.excluded))}, since in one of them more than "
+                f"{100 * share:g} % of the questions got no usable answer."
+            )
+        if self.version != (before := self.registration.content["version"]):
+            found.append(f"Run with sabm-mesa {self.version}, registered with {before}.")
+        return [*found, *self.anchors]
+
+    def summary(self) -> dict[str, Any]:
+        """The same in a form for JSON."""
+        primary = self.primary
+        return {
+            "registered": self.registration.registered,
+            "sha256": self.registration.digest,
+            "as_registered": not self.deviations,
+            "deviations": list(self.deviations),
+            "excluded_seeds": list(self.excluded),
+            "primary": None
+            if primary is None
+            else {"claim": primary.claim.text, "verdict": primary.word, "p": primary.p},
+            "anchors": list(self.anchors),
+        }
+
+
+def judge(
+    registration: Registration,
+    outcome: Outcome,
+    connection: Connection,
+    anchors: Sequence[str] = (),
+) -> Standing:
+    """Compare runs with their registration, and judge the primary claim as it was registered.
+
+    Args:
+        registration: the registration.
+        outcome: the runs.
+        connection: how language models are reached.
+        anchors: a line on each language model whose answers to the anchors were compared.
+
+    Raises:
+        UsageError: as by `deviations`.
+        RecordingError: when the recording cannot be read.
+    """
+    recorded = load_runs(outcome.path, sorted({int(run) for run in outcome.runs["run"]}))
+    found = deviations(registration, outcome.plan, connection, _recorded_prompts(outcome, recorded))
+    early = [run for run in recorded if run.started[:19] < registration.registered[:19]]
+    if early:
+        runs = "1 run" if len(early) == 1 else f"{len(early)} runs"
+        found.append(f"{runs} began before the registration, the first on {early[0].started[:10]}")
+    found += _several_served(outcome.path, [run.run for run in recorded])
+    excluded = _excluded(registration.content["max_invalid"], outcome.runs)
+    return Standing(
+        registration, found, _verdict(registration, outcome, excluded), excluded, anchors=anchors
+    )
+
+
+def _recorded_prompts(outcome: Outcome, recorded: Sequence[RecordedRun]) -> list[Prompts]:
+    """The prompts of the runs: one set where all runs of each condition had the same."""
+    by_run = {run.run: run for run in recorded}
+    sets: dict[tuple[tuple[str, str], ...], str] = {}
+    found: list[dict[str, dict[str, tuple[str, str]]]] = []
+    for condition, number in zip(outcome.runs["condition"], outcome.runs["run"], strict=True):
+        run = by_run[int(number)]
+        hashes = run.prompts_at(len(run.forks))
+        key = (("condition", str(condition)), *sorted(hashes.items()))
+        if key not in sets:
+            sets[key] = str(condition)
+            book = {entry: (digest, run.texts[digest]) for entry, digest in hashes.items()}
+            found.append({str(condition): book})
+    merged: list[Prompts] = []
+    whole: dict[str, Mapping[str, tuple[str, str]]] = {}
+    for each in found:
+        for name, book in each.items():
+            if name in whole:
+                merged.append({name: book})
+            else:
+                whole[name] = book
+    return [whole, *merged]
+
+
+def _several_served(path: Path, runs: Sequence[int]) -> Iterator[str]:
+    """The language models that several providers, or several models, answered for."""
+    answers = [each for each in origins(path, runs) if each.get("model")]
+    for mind in dict.fromkeys(each["mind"] for each in answers):
+        for name, what in (("provider", "providers"), ("served_model", "models")):
+            mine = [each.get(name) for each in answers if each["mind"] == mind]
+            several = list(dict.fromkeys(str(each) for each in mine if each))
+            if len(several) > 1:
+                yield f"model {mind}: {len(several)} {what} answered, {' and '.join(several)}"
+
+
+def _excluded(share: float | None, runs: pd.DataFrame) -> list[int]:
+    if share is None:
+        return []
+    out = runs[runs["invalid"] > share * runs["asks"]]
+    return sorted({int(seed) for seed in out["seed"]})
+
+
+def _verdict(
+    registration: Registration, outcome: Outcome, excluded: Sequence[int]
+) -> Verdict | None:
+    """The verdict on the primary claim alone, at the level that was registered."""
+    claim, experiment = registration.primary, outcome.plan.experiment
+    names = {each.name for each in experiment.conditions}
+    names |= {each.name for each in experiment.groups}
+    measures = {each.name for each in experiment.measures}
+    if not {claim.condition, claim.than or claim.condition} <= names or not {
+        claim.measure, claim.than_measure or claim.measure
+    } <= measures:  # fmt: skip
+        return None
+    alpha = registration.content["frozen"]["alpha"]
+    alone = experiment.model_copy(update={"claims": (claim,), "alpha": alpha})
+    judged = replace(outcome, plan=replace(outcome.plan, experiment=alone))
+    values = measured(judged)
+    return verdicts(judged, values[~values["seed"].isin(excluded)])[0]
+
+
+def runs_by_pilot(plan: Plan, claim: int | None, pilot: Path, power: float) -> int:
+    """The number of runs that the primary claim needs, judged from the runs of a pilot.
+
+    Args:
+        plan: the experiment.
+        claim: the number of the primary claim, from 1.
+        pilot: the folder with the report of the pilot, for its ``measures.csv``.
+        power: the power.
+
+    Raises:
+        ParameterError: when the pilot cannot be used, or no number of runs would do.
+    """
+    primary, path = _primary(plan.experiment, claim), Path(pilot) / "measures.csv"
+    try:
+        values = pd.read_csv(path)
+    except (OSError, ValueError):
+        raise ParameterError(
+            f"There is no table of measures {path}: a pilot is a folder that sabm reproduce wrote."
+        ) from None
+    columns = {"condition", "seed", "measure", "value"}
+    known = set(values["measure"]) if columns <= set(values.columns) else set()
+    if primary.measure not in known:
+        raise ParameterError(f"{path} does not have the measure {primary.measure}.")
+    found = runs_to_tell(plan.experiment, primary, values, power)
+    if found is None:
+        raise ParameterError(
+            f"The runs of {pilot} do not say how many would tell the primary claim: they are fewer "
+            "than 2, all alike, or point nowhere. Give the number (--runs)."
+        )
+    return found
+
+
+def runs_by_effect(plan: Plan, claim: int | None, effect: float, power: float) -> int:
+    """The number of runs that the primary claim needs for an effect of a stated size.
+
+    Args:
+        plan: the experiment.
+        claim: the number of the primary claim, from 1.
+        effect: the smallest effect that counts, in standard deviations: of the differences within
+            pairs of runs, or of the measure where a claim is about one condition.
+        power: the power.
+
+    Raises:
+        ParameterError: for an effect or a kind of claim that has none.
+    """
+    primary = _primary(plan.experiment, claim)
+    if not effect > 0 or not math.isfinite(effect):
+        raise ParameterError(f"An effect is a number of standard deviations above 0 ({effect:g}).")
+    sign = {"less": -1, "more": 1, "below": -1, "above": 1}.get(primary.kind)
+    if sign is None:
+        raise ParameterError(
+            f'A claim of the kind "{primary.kind}" has no effect: give the number of runs (--runs) '
+            "or a pilot (--pilot)."
+        )
+    normal = NormalDist(primary.value + sign * effect)
+    drawn = [normal.inv_cdf((i + 0.5) / QUANTILES) for i in range(QUANTILES)]
+    places: list[tuple[str, str, Callable[[int], float]]] = [
+        (primary.condition, primary.measure, lambda i: drawn[i])
+    ]
+    if primary.kind in {"less", "more"}:
+        other = primary.than or primary.condition, primary.than_measure or primary.measure
+        places.append((*other, lambda _: 0.0))
+    rows = [(c, m, i, value(i)) for c, m, value in places for i in range(QUANTILES)]
+    values = pd.DataFrame(rows, columns=["condition", "measure", "seed", "value"])
+    bare = plan.experiment.model_copy(update={"groups": ()})
+    found = runs_to_tell(bare, primary, values, power)
+    if found is None:
+        raise ParameterError(f"An effect of {effect:g} standard deviations takes too many runs.")
+    return found
+
+
+def deposit_text(registration: Registration) -> str:
+    """The registration in words, in the order of the questions of AsPredicted and of OSF.
+
+    Args:
+        registration: the registration.
+    """
+    said = registration.content
+    alpha, frozen_ = said["frozen"]["alpha"], said["frozen"]
+    share = said["max_invalid"]
+    excluded = (
+        "No run is left out."
+        if share is None
+        else f"A run in which more than {100 * share:g} % of the questions got no usable answer is "
+        "left out of the primary test, and with it the runs of its seed in other conditions."
+    )
+    primary = registration.primary
+    content = {
+        "title": said["title"],
+        "name": said["experiment"],
+        "question": said["question"],
+        "sha256": Verbatim(registration.digest),
+        "registered": said["registered"],
+        "version": said["version"],
+        "primary": primary.text,
+        "test": in_words(primary, alpha),
+        "claims": [
+            each["text"] for each in frozen_["claim"].values() if each != said["primary"]
+        ],
+        "conditions": [
+            {
+                "name": name,
+                "scenario": each["scenario"],
+                "minds": _said(each["minds"]),
+                "set": ", ".join(f"{k} = {_said(v)}" for k, v in each["parameters"].items()),
+            }
+            for name, each in frozen_["condition"].items()
+        ],
+        "measures": [
+            f"{name}: {each.get('take', 'mean')} of {', '.join(each['columns'])}"
+            for name, each in frozen_["measure"].items()
+        ],
+        "runs": frozen_["runs"],
+        "seed": frozen_["seed"],
+        "last_seed": frozen_["seed"] + frozen_["runs"] - 1,
+        "sample_size": said["sample_size"],
+        "alpha": f"{alpha:g}",
+        "eligible": said["eligible"],
+        "excluded": excluded,
+        "anchors": bool(said["anchors"]),
+        "notes": said["notes"],
+        "n_prompts": len(said["prompts"]["texts"]),
+    }  # fmt: skip
+    template = files(__package__).joinpath("registration.md.jinja").read_text("utf-8")
+    return markdown(template, content)
+
+
+def in_words(claim: Claim, alpha: float) -> str:
+    """The test of a claim in a sentence.
+
+    Args:
+        claim: the claim.
+        alpha: the level.
+    """
+    where = f"{claim.measure} in {claim.condition}"
+    other = " ".join(
+        filter(None, (claim.than_measure or claim.measure, claim.than and f"in {claim.than}"))
+    )
+    what = {
+        "below": f"{where} is below {claim.value:g}",
+        "above": f"{where} is above {claim.value:g}",
+        "within": f"{where} is from {claim.low:g} to {claim.high:g}",
+        "less": f"{where} is less than {other}",
+        "more": f"{where} is more than {other}",
+        "like": f"{where} is that of {other}, up to {claim.margin:g}",
+        "gradual": f"the excess {where} is above 0",
+    }[claim.kind]
+    how = {
+        "less": "sign flips within pairs of runs with the same seed; Mann-Whitney where runs have "
+        "no pairs",
+        "more": "sign flips within pairs of runs with the same seed; Mann-Whitney where runs have "
+        "no pairs",
+    }.get(claim.kind, "sign flips, or permutations where runs have no pairs")
+    return (
+        f"{what}: {how}; in both directions, two-sided p at most {alpha:g}. The unit is the run. "
+        "It is the only primary test, so that nothing is corrected for."
+    )
