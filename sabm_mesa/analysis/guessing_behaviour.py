@@ -143,10 +143,8 @@ class HierarchySteps(TypesModel):
         """Uniform without steps, and around the best reply with them."""
         own = [self._uniform.log_likelihood(parameters, panel)]
         own += [
-            error_log_likelihood(
-                self._reply(k, parameters, panel), parameters[1], panel, self.error
-            )
-            for k in range(1, self.k_max + 1)
+            error_log_likelihood(reply, parameters[1], panel, self.error)
+            for reply in self._replies(parameters, panel)[1:]
         ]
         return np.array(own)
 
@@ -156,18 +154,19 @@ class HierarchySteps(TypesModel):
         """Draw a pick of a player with so many steps."""
         if kind == 0:
             return self._uniform.draw(parameters, panel, rng)
-        reply = self._reply(kind, parameters, panel)
+        reply = self._replies(parameters, panel)[kind]
         return with_error(reply, parameters[1], panel, self.error, rng)
 
-    def _reply(self, k: int, parameters: Floats, panel: Panel) -> Floats:
-        """The best reply of k steps: p times the mean of those below, for each row."""
+    def _replies(self, parameters: Floats, panel: Panel) -> list[Floats]:
+        """The best reply of each number of steps: p times the mean of those below."""
         shares = self.shares(parameters) + 1e-300
-        p, picks = panel.known["p"], [panel.known["reference"]]
-        for step in range(1, k + 1):
-            below = shares[:step] / shares[:step].sum()
-            reply = p * np.tensordot(below, np.array(picks), axes=1)
-            picks.append(np.minimum(reply, panel.known["high"]))
-        return picks[k]
+        picks, p = [panel.known["reference"]], panel.known["p"]
+        below = shares[0] * picks[0]
+        for step in range(1, self.k_max + 1):
+            reply = np.minimum(p * below / shares[:step].sum(), panel.known["high"])
+            picks.append(reply)
+            below = below + shares[step] * reply
+        return picks
 
 
 class NoisyBestReply(StepWithError):

@@ -32,8 +32,8 @@ from sabm_mesa.models import registry
 if TYPE_CHECKING:
     from sabm_mesa.llm import Connection
 
-KINDS = ("classical", "classical:", "fixed:", "llm:", "gguf:", "py:")
-FILES = {"gguf:": ".gguf", "py:": ".py"}
+KINDS = ("classical", "classical:", "fixed:", "fitted:", "llm:", "gguf:", "py:")
+FILES = {"fitted:": ".json", "gguf:": ".gguf", "py:": ".py"}
 """Kinds of minds that are in files, and how the names of these end."""
 
 
@@ -114,8 +114,9 @@ Minds = Annotated[
     typer.Option(
         "--minds",
         help="Who decides: classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL, "
-        "llm:MODEL@NAME, gguf:FILE, py:FILE; several with their numbers: 'llm:a=5,fixed:0=1'. "
-        "Where there are several classes of agents once for each: CLASS/llm:a. classical by "
+        "llm:MODEL@NAME, gguf:FILE, py:FILE, fitted:FILE; several with their numbers: "
+        "'llm:a=5,fixed:0=1'. Where there are several classes of agents once for each: "
+        "CLASS/llm:a. classical by "
         "default.",
         autocompletion=complete_minds,
     ),
@@ -344,9 +345,10 @@ def isolation_of(minds: Sequence[Any]) -> str:
     """
     from sabm_mesa.minds.files.client import client
     from sabm_mesa.minds.files.mind import path_and_name
-    from sabm_mesa.minds.specs import files_of
+    from sabm_mesa.minds.specs import files_of, is_file
 
-    paths = sorted(path_and_name(spec)[0] for each in minds for spec in files_of(each))
+    found = [spec for each in minds for spec in files_of(each) if is_file(spec)]
+    paths = sorted(path_and_name(spec)[0] for spec in found)
     return str(client(paths[0]).isolation) if paths else ""
 
 

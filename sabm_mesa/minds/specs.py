@@ -12,6 +12,8 @@ spec                              the mind
 ``gguf:PATH``                     a language model in a GGUF file, run in this process
 ``py:FILE``                       the one mind in a Python file, see `sabm_mesa.minds.files.mind`
 ``py:FILE:NAME``                  the mind of that name in a Python file
+``fitted:FILE``                   a behavioural model with the estimates of ``sabm fit``, see
+                                  `sabm_mesa.minds.fitted`
 ``human``                         a person: in ``sabm play`` and in the viewer only
 ================================  ==============================================================
 
@@ -60,9 +62,11 @@ TRIAL_ROUNDS = 3
 """Rounds in which it has to be, however long they take."""
 FILE = "py:"
 """How the spec of a mind in a Python file begins."""
+FITTED = "fitted:"
+"""How the spec of a fingerprint begins."""
 _FORMS = (
     "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL, llm:MODEL@NAME, gguf:PATH, "
-    "py:FILE, py:FILE:NAME"
+    "py:FILE, py:FILE:NAME, fitted:FILE"
 )
 
 
@@ -82,7 +86,9 @@ def check_forms(minds: Minds, known: Iterable[str]) -> None:
     """
     for spec in map(name_of, named_in(minds)):
         kind, _, rest = spec.partition(":")
-        readable = kind == "classical" or (kind in {"fixed", "gguf", "llm", "py"} and rest)
+        readable = kind == "classical" or (
+            kind in {"fitted", "fixed", "gguf", "llm", "py"} and rest
+        )
         if not readable and spec not in {*known, *objects_by_spec(minds)}:
             raise MindSpecError(f"Cannot read the mind spec {spec!r}. Known forms: {_FORMS}.")
 
@@ -199,7 +205,7 @@ def endpoints_in(given: Any) -> set[str]:
 
 
 def files_of(minds: Minds) -> dict[str, str]:
-    """Spec → SHA-256 of the file, for the minds of a population that come from files.
+    """Spec → SHA-256 of the file, for the minds of a population from files and fingerprints.
 
     Args:
         minds: the minds of a run.
@@ -207,12 +213,18 @@ def files_of(minds: Minds) -> dict[str, str]:
     Raises:
         MindSpecError: when a file cannot be read.
     """
-    named = {spec for spec in map(name_of, named_in(minds)) if is_file(spec)}
-    if not named:
-        return {}
-    from sabm_mesa.minds.files.mind import digest, read
+    named = sorted({name_of(mind) for mind in named_in(minds)})
+    found: dict[str, str] = {}
+    for spec in named:
+        if is_file(spec):
+            from sabm_mesa.minds.files.mind import digest, read
 
-    return {spec: digest(read(spec)) for spec in sorted(named)}
+            found[spec] = digest(read(spec))
+        elif spec.startswith(FITTED):
+            from sabm_mesa.minds.fitted import read_fingerprint
+
+            found[spec] = read_fingerprint(spec.removeprefix(FITTED))[1]
+    return found
 
 
 # Populations
@@ -487,6 +499,12 @@ def _live_maker(spec: MindSpec, context: MindContext) -> MindMaker:
 
         then = {} if context.replaying is None else context.replaying.versions
         return file_mind_maker(spec, context.module, then.get(spec))
+    if kind == "fitted" and rest:
+        from sabm_mesa.minds.fitted import fitted_mind_maker
+
+        then = {} if context.replaying is None else context.replaying.versions
+        own = context.scenario, context.behaviour
+        return fitted_mind_maker(spec, rest, *own, then.get(spec))
     if spec == HUMAN:
         raise MindSpecError(
             "The mind 'human' needs a person at a seat: use sabm play, or a game in the viewer."
@@ -499,7 +517,7 @@ def _recorded_maker(spec: str, replaying: ReplayRecorder, context: MindContext) 
 
     A mind from a file decides anew only to resume the run: a replay does not need the file.
     """
-    from_file = is_file(spec) and spec not in replaying.minds
+    from_file = spec.startswith((FILE, FITTED)) and spec not in replaying.minds
     make: MindMaker | None = None
     if replaying.may_ask or not from_file:
         try:

@@ -171,7 +171,8 @@ def check_minds(minds: str | Mapping[str, Any]) -> None:
             raise ParameterError(
                 "Others can reach this server, so no file that is named in a browser is run (py:…)."
             )
-        if kind == "gguf" and open_to_others() and not _is_below(expand_home(rest)):
+        in_file = kind in {"gguf", "fitted"}
+        if in_file and open_to_others() and not _is_below(expand_home(rest)):
             raise ParameterError(
                 f"Others can reach this server, so only models below {Path.cwd()} are loaded."
             )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 FREE, PAID = "free", "paid"
-_FREE_OF_CHARGE = ("classical", "fixed:", "py:", IN_A_FILE)
+_FREE_OF_CHARGE = ("classical", "fixed:", "fitted:", "py:", IN_A_FILE)
 DIGITS = 4
 """Significant digits of a number that is no whole one, at most."""
 DIGITS_TYPED = 9

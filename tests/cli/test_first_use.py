@@ -143,4 +143,4 @@ def test_what_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert options.complete_minds("gguf:~no-such-user/") == []
     assert options.complete_minds("py:m") == ["py:mine.py", "py:models/"]
     assert options.complete_minds(f"gguf:{tmp_path}/s") == [f"gguf:{tmp_path}/small.gguf"]
-    assert options.complete_minds("classical=3,f") == ["classical=3,fixed:"]
+    assert options.complete_minds("classical=3,fix") == ["classical=3,fixed:"]

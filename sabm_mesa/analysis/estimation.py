@@ -1,0 +1,412 @@
+"""Estimates of behavioural models: maximum likelihood, intervals, held-out scores, selection.
+
+Data are a `Panel`; models follow `sabm_mesa.analysis.behaviour`. Players carry weights, so that a
+bootstrap, and data that are held out, need no copies.
+
+Sources:
+    Shares of a mixture: expectation maximisation (Dempster, Laird and Rubin 1977, Journal of the
+    Royal Statistical Society B 39(1), 1-38), finished by sequential quadratic programs (Kim,
+    Carbonetto, Stephens and Anitescu 2020, Journal of Computational and Graphical Statistics
+    29(2), 261-273): the problem is convex in the shares.
+    Intervals by the profile likelihood: Venzon and Moolgavkar 1988, Applied Statistics 37(1),
+    87-94.
+    Criteria: Akaike 1974, IEEE Transactions on Automatic Control 19(6), 716-723; Schwarz 1978,
+    Annals of Statistics 6(2), 461-464.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sabm_mesa.analysis.behaviour import (
+    BehaviouralModel,
+    Floats,
+    FreeParameter,
+    Ints,
+    Mixture,
+    Panel,
+)
+
+GRID = 13
+"""Points at which a single parameter is tried before the best one is improved."""
+STARTS = 6
+"""Starts of several parameters, spread evenly over their limits."""
+CHI_SQUARE = 3.841458820694124
+"""The 95 % quantile of the chi-square distribution with one degree of freedom."""
+FOLDS = 5
+"""Parts in which runs are held out."""
+EM_STEPS = 5
+NEWTON_STEPS = 60
+CLOSE = 1e-9
+"""The log-likelihood per player that one more step of the shares may gain at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A model with its estimates.
+
+    Attributes:
+        model: the model.
+        parameters: the estimates, in the order of the model's parameters.
+        log_likelihood: the log-likelihood of the decisions (weighted where weights were given).
+        n_decisions: the number of decisions.
+    """
+
+    model: BehaviouralModel
+    parameters: Floats
+    log_likelihood: float
+    n_decisions: int
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion; smaller is better."""
+        return 2 * n_free(self.model) - 2 * self.log_likelihood
+
+    @property
+    def bic(self) -> float:
+        """Schwarz' criterion, by the number of decisions; smaller is better."""
+        return n_free(self.model) * math.log(self.n_decisions) - 2 * self.log_likelihood
+
+    @property
+    def by_name(self) -> dict[str, float]:
+        """Parameter → its estimate."""
+        names = (each.name for each in self.model.parameters)
+        return dict(zip(names, map(float, self.parameters), strict=True))
+
+
+def n_free(model: BehaviouralModel) -> int:
+    """The number of parameters that are free: of the shares of a mixture one is not.
+
+    Args:
+        model: the model.
+    """
+    return len(model.parameters) - isinstance(model, Mixture)
+
+
+def fit(
+    model: BehaviouralModel,
+    panel: Panel,
+    weights: Floats | None = None,
+    *,
+    fixed: Mapping[str, float] | None = None,
+    start: Floats | None = None,
+) -> Fit:
+    """Estimate the parameters of a model by maximum likelihood.
+
+    Args:
+        model: the model.
+        panel: the decisions.
+        weights: shape (players,): how often each player counts; once when None.
+        fixed: parameter → its value, for those that are not estimated.
+        start: the only start; several are tried when None.
+    """
+    counted = np.ones(len(panel.players)) if weights is None else weights
+    problem = _Problem(model, panel, counted, dict(fixed or {}))
+    found, value = problem.solve(start)
+    return Fit(model, found, value, len(panel))
+
+
+def profile_interval(found: Fit, panel: Panel, name: str) -> tuple[float, float]:
+    """The 95 % interval of a parameter: where the profile likelihood is not too far below the top.
+
+    At a limit of the parameter the interval ends there.
+
+    Args:
+        found: the estimates.
+        panel: the same decisions.
+        name: the parameter.
+    """
+    from scipy.optimize import brentq
+
+    place = [each.name for each in found.model.parameters].index(name)
+    scale = found.model.parameters[place]
+    top, best = found.log_likelihood, _to_unit(scale, found.parameters[place])
+    known: dict[float, tuple[float, Floats]] = {best: (-CHI_SQUARE, found.parameters)}
+
+    def excess(at: float) -> float:
+        if at not in known:
+            near = known[min(known, key=lambda other: abs(other - at))][1]
+            fixed = {name: _from_unit(scale, at)}
+            other = fit(found.model, panel, fixed=fixed, start=near)
+            known[at] = 2 * (top - other.log_likelihood) - CHI_SQUARE, other.parameters
+        return known[at][0]
+
+    ends = []
+    for way, limit in ((-1, 0.0), (1, 1.0)):
+        step, inner, outer = 0.02, best, best
+        while outer != limit:
+            outer = max(best - step, 0.0) if way < 0 else min(best + step, 1.0)
+            if excess(outer) > 0:
+                outer = float(brentq(excess, inner, outer, xtol=1e-5, rtol=1e-6))
+                break
+            inner, step = outer, step * 2
+        ends.append(_from_unit(scale, outer))
+    return ends[0], ends[1]
+
+
+def bootstrap_intervals(
+    found: Fit, panel: Panel, units: Ints, n: int, rng: np.random.Generator
+) -> dict[str, tuple[float, float]]:
+    """95 % percentile intervals of all parameters, with whole units drawn again.
+
+    Args:
+        found: the estimates.
+        panel: the same decisions.
+        units: shape (players,): the unit of each player, such as its run.
+        n: the number of samples.
+        rng: the generator to draw from.
+    """
+    n_units = int(units.max()) + 1
+    drawn = []
+    for _ in range(n):
+        times = np.bincount(rng.integers(n_units, size=n_units), minlength=n_units)
+        weights = times[units].astype(np.float64)
+        drawn.append(fit(found.model, panel, weights, start=found.parameters).parameters)
+    low, high = np.quantile(np.array(drawn), [0.025, 0.975], axis=0)
+    names = (each.name for each in found.model.parameters)
+    return {name: (float(a), float(b)) for name, a, b in zip(names, low, high, strict=True)}
+
+
+def units_of(panel: Panel) -> Ints:
+    """The unit of each player that is held out or drawn again: its run, or itself in a single run.
+
+    Args:
+        panel: the decisions.
+    """
+    runs = [each.run for each in panel.players]
+    own: Sequence[int] = runs if len(set(runs)) > 1 else range(len(runs))
+    found: Ints = np.unique(own, return_inverse=True)[1].astype(np.int64)
+    return found
+
+
+def held_out(found: Fit, panel: Panel, units: Ints) -> float:
+    """The mean log-likelihood of a decision that was held out from the estimate.
+
+    The units are split into `FOLDS` parts, in turn; with fewer units each is a part.
+
+    Args:
+        found: the estimates of all data, from which those of the parts start.
+        panel: the decisions.
+        units: shape (players,): the unit of each player.
+
+    Returns:
+        NaN with a single unit.
+    """
+    parts = units % FOLDS
+    if len(set(parts.tolist())) == 1:
+        return math.nan
+    total = 0.0
+    for part in sorted(set(parts.tolist())):
+        rest = fit(found.model, panel, (parts != part).astype(np.float64), start=found.parameters)
+        scores = panel.totals(found.model.log_likelihood(rest.parameters, panel))
+        total += float(scores[parts == part].sum())
+    return total / len(panel)
+
+
+def confusion(
+    fits: Sequence[Fit],
+    panel: Panel,
+    n: int,
+    rng: np.random.Generator,
+    watch: Callable[[], None] = lambda: None,
+) -> Floats:
+    """How often each model is selected by Schwarz' criterion when a model is true.
+
+    Data are drawn from each estimated model for the same players and the same facts, and all models
+    are estimated from them.
+
+    Args:
+        fits: the estimated models.
+        panel: the decisions.
+        n: data sets of each model.
+        rng: the generator to draw from.
+        watch: is called after each data set.
+
+    Returns:
+        Shape (models, models): the share of data sets of the model of a row for which the model of
+        a column is selected.
+    """
+    counts = np.zeros((len(fits), len(fits)))
+    for row, true in enumerate(fits):
+        for _ in range(n):
+            drawn = true.model.simulate(true.parameters, panel, rng)
+            again = [fit(each.model, drawn) for each in fits]
+            counts[row, int(np.argmin([each.bic for each in again]))] += 1
+            watch()
+    return counts / n
+
+
+def shares_of_types(likelihoods: Floats, weights: Floats) -> tuple[Floats, float]:
+    """The shares of types with the highest likelihood, of types with known likelihoods.
+
+    Args:
+        likelihoods: shape (players, types): the log-likelihood of each player by type.
+        weights: shape (players,): how often each player counts.
+
+    Returns:
+        The shares, and the log-likelihood.
+    """
+    from scipy.linalg import LinAlgError, cholesky, solve_triangular
+    from scipy.optimize import nnls
+
+    counts = weights > 0
+    top = likelihoods[counts].max(axis=1)
+    each, weight = np.exp(likelihoods[counts] - top[:, None]), weights[counts]
+    total, n_types = weight.sum(), likelihoods.shape[1]
+    shares = np.full(n_types, 1 / n_types)
+    for _ in range(EM_STEPS):
+        shares = shares * (each.T @ (weight / (each @ shares))) / total
+    value = float(weight @ np.log(each @ shares))
+    for _ in range(NEWTON_STEPS):
+        inside = each @ shares
+        slope = each.T @ (weight / inside)
+        curve = (each * (weight / inside**2)[:, None]).T @ each
+        curve[np.diag_indices(n_types)] += 1e-10 * np.trace(curve)
+        try:
+            root = cholesky(curve)
+        except LinAlgError:
+            break
+        aim = nnls(root, solve_triangular(root, 2 * slope - total, trans="T"))[0]
+        way, length, better = aim - shares, 1.0, -math.inf
+        while length > 1e-6:
+            tried = np.maximum(shares + length * way, 0.0)
+            tried = tried / tried.sum() if tried.sum() > 0 else shares
+            better = float(weight @ np.log(np.maximum(each @ tried, 1e-300)))
+            if better > value:
+                break
+            length /= 2
+        if not better > value:
+            break
+        gain, shares, value = better - value, tried, better
+        if gain < CLOSE * total:
+            break
+    return shares, value + float(weight @ top)
+
+
+class _Problem:
+    """The maximisation of one likelihood over the parameters that are not fixed."""
+
+    def __init__(
+        self, model: BehaviouralModel, panel: Panel, weights: Floats, fixed: dict[str, float]
+    ) -> None:
+        self.model, self.panel, self.weights, self.fixed = model, panel, weights, fixed
+        n_shares = model.n_types if isinstance(model, Mixture) else 0
+        self.vector = np.array([fixed.get(p.name, math.nan) for p in model.parameters])
+        self.free = [
+            i for i, p in enumerate(model.parameters) if i >= n_shares and p.name not in fixed
+        ]
+        self.scales = [model.parameters[i] for i in self.free]
+
+    def solve(self, start: Floats | None) -> tuple[Floats, float]:
+        """The vector of parameters with the highest likelihood, and its logarithm."""
+        if not self.free:
+            return self.value(np.zeros(0))
+        if len(self.free) == 1:
+            return self._one(start)
+        return self._several(start)
+
+    def value(self, unit: Floats) -> tuple[Floats, float]:
+        """All parameters and the log-likelihood, the free ones being given as shares of limits."""
+        vector = self.vector.copy()
+        for i, scale, at in zip(self.free, self.scales, unit, strict=True):
+            vector[i] = _from_unit(scale, float(at))
+        if not isinstance(self.model, Mixture):
+            each = self.panel.totals(self.model.log_likelihood(vector, self.panel))
+            return vector, float(self.weights @ each)
+        n_types = self.model.n_types
+        vector[:n_types] = np.where(np.isnan(vector[:n_types]), 0.0, vector[:n_types])
+        each = self.panel.totals(self.model.by_type(vector, self.panel)).T
+        known = [i for i in range(n_types) if self.model.parameters[i].name in self.fixed]
+        rest = [i for i in range(n_types) if i not in known]
+        left = 1 - vector[known].sum()
+        if not known:
+            vector[:n_types], value = shares_of_types(each, self.weights)
+            return vector, value
+        if left < 1e-9:
+            vector[rest] = 0.0
+        else:
+            with np.errstate(divide="ignore"):
+                logs = np.log(np.append(vector[known], left))
+            mixed = [
+                np.logaddexp.reduce(each[:, [*known, k]] + logs, axis=1) for k in rest
+            ]  # the fixed types, and all the rest of one type
+            within, _ = shares_of_types(np.array(mixed).T, self.weights)
+            vector[rest] = left * within
+        with np.errstate(divide="ignore"):
+            own = np.logaddexp.reduce(each + np.log(vector[:n_types]), axis=1)
+        return vector, float(self.weights @ own)
+
+    def _one(self, start: Floats | None) -> tuple[Floats, float]:
+        from scipy.optimize import minimize_scalar
+
+        def loss(at: float) -> float:
+            return -self.value(np.array([at]))[1]
+
+        low, high = 0.0, 1.0
+        if start is None:
+            tried = np.linspace(0, 1, GRID)
+            best = int(np.argmin([loss(at) for at in tried]))
+            low, high = tried[max(best - 1, 0)], tried[min(best + 1, GRID - 1)]
+        else:
+            at = _to_unit(self.scales[0], float(start[self.free[0]]))
+            low, high = max(at - 0.15, 0.0), min(at + 0.15, 1.0)
+        found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-5})
+        edge = min(found.x - low, high - found.x) < 1e-3
+        if edge and start is not None:
+            return self._one(None)
+        ends = [float(found.x), *(end for end in (0.0, 1.0) if end in (low, high))]
+        return max((self.value(np.array([at])) for at in ends), key=lambda each: each[1])
+
+    def _several(self, start: Floats | None) -> tuple[Floats, float]:
+        from scipy.optimize import minimize
+
+        def loss(unit: Floats) -> float:
+            return -self.value(np.clip(unit, 0, 1))[1]
+
+        n = len(self.free)
+        if start is None:
+            starts = [*_spread(STARTS * n, n)]
+            starts.sort(key=loss)
+            starts = starts[: max(2, STARTS // 2)]
+        else:
+            pairs = zip(self.free, self.scales, strict=True)
+            starts = [np.array([_to_unit(scale, float(start[i])) for i, scale in pairs])]
+        best: tuple[Floats, float] | None = None
+        for unit in starts:
+            found = minimize(
+                loss, unit, method="L-BFGS-B", bounds=[(0, 1)] * n,
+                options={"eps": 1e-6, "ftol": 1e-11, "gtol": 1e-6},
+            )  # fmt: skip
+            each = self.value(np.clip(found.x, 0, 1))
+            if best is None or each[1] > best[1]:
+                best = each
+        assert best is not None
+        return best
+
+
+def _spread(n: int, dimensions: int) -> Floats:
+    """Points spread evenly over the unit cube (Roberts' sequence of low discrepancy)."""
+    root = 2.0
+    for _ in range(30):
+        root = (1 + root) ** (1 / (dimensions + 1))
+    steps = (1 / root) ** np.arange(1, dimensions + 1)
+    found: Floats = (0.5 + np.outer(np.arange(1, n + 1), steps)) % 1
+    return found
+
+
+def _to_unit(scale: FreeParameter, value: float) -> float:
+    if scale.log:
+        share = math.log(max(value, scale.low) / scale.low) / math.log(scale.high / scale.low)
+    else:
+        share = (value - scale.low) / (scale.high - scale.low)
+    return min(max(share, 0.0), 1.0)
+
+
+def _from_unit(scale: FreeParameter, share: float) -> float:
+    if scale.log:
+        return float(scale.low * (scale.high / scale.low) ** share)
+    return scale.low + (scale.high - scale.low) * share

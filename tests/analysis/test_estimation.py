@@ -1,0 +1,80 @@
+"""Estimates of behavioural models: they find what made the data, and intervals hold it."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sabm_mesa.analysis.behaviour import Decider, Panel, Row
+from sabm_mesa.analysis.estimation import (
+    bootstrap_intervals,
+    confusion,
+    fit,
+    held_out,
+    profile_interval,
+    shares_of_types,
+    units_of,
+)
+from sabm_mesa.analysis.guessing_behaviour import HierarchySteps, NoisyBestReply, level_k
+
+FACTS = {"reference": 50.0, "p": 2 / 3, "low": 0.0, "high": 100.0, "whole": 1.0}
+LEVELS = np.array([0.25, 0.35, 0.25, 0.15, 3.0])
+
+
+def one_pick_each(n: int, runs: int = 1) -> Panel:
+    return Panel.of(Row(Decider(i % runs, i, "x"), 0, 0.0, FACTS) for i in range(n))
+
+
+@pytest.fixture(scope="module")
+def picks() -> Panel:
+    return level_k().simulate(LEVELS, one_pick_each(1_000, runs=10), np.random.default_rng(4))
+
+
+def test_levels_are_recovered_and_the_intervals_hold_them(picks: Panel) -> None:
+    found = fit(level_k(), picks)
+
+    assert found.parameters == pytest.approx(LEVELS, abs=0.06, rel=0.15)
+    for true, parameter in zip(LEVELS, found.model.parameters, strict=True):
+        low, high = profile_interval(found, picks, parameter.name)
+        assert low < true < high
+    drawn = bootstrap_intervals(found, picks, units_of(picks), 20, np.random.default_rng(1))
+    assert drawn["sigma"][0] < found.by_name["sigma"] < drawn["sigma"][1]
+
+
+def test_the_profile_falls_by_half_of_the_quantile_at_both_ends(picks: Panel) -> None:
+    found = fit(HierarchySteps(), picks)
+
+    for end in profile_interval(found, picks, "tau"):
+        other = fit(found.model, picks, fixed={"tau": end})
+        assert found.log_likelihood - other.log_likelihood == pytest.approx(1.92, abs=0.01)
+
+
+def test_shares_are_those_of_many_em_steps() -> None:
+    rng = np.random.default_rng(2)
+    logs, weights = rng.normal(size=(40, 4)) * 2, rng.integers(0, 3, 40).astype(float)
+    shares, value = shares_of_types(logs, weights)
+
+    slow = np.full(4, 0.25)
+    for _ in range(20_000):
+        each = np.exp(logs) * slow
+        slow = weights @ (each / each.sum(axis=1, keepdims=True)) / weights.sum()
+    assert shares == pytest.approx(slow, abs=1e-4)
+    assert value == pytest.approx(float(weights @ np.log(np.exp(logs) @ slow)), abs=1e-7)
+
+
+@pytest.mark.slow
+def test_data_that_are_held_out_and_drawn_again_prefer_the_true_model(picks: Panel) -> None:
+    models = [level_k(), HierarchySteps(), NoisyBestReply()]
+    fits = [fit(model, picks) for model in models]
+    scores = [held_out(each, picks, units_of(picks)) for each in fits]
+
+    assert int(np.argmax(scores)) == int(np.argmin([each.bic for each in fits])) == 0
+    few = picks.of_players(lambda each: each.agent < 80)
+    some = [fit(model, few) for model in models]
+    assert np.diag(confusion(some, few, 2, np.random.default_rng(3))).min() > 0.4
+
+
+def test_a_single_unit_cannot_be_held_out() -> None:
+    panel = one_pick_each(1)
+
+    assert math.isnan(held_out(fit(NoisyBestReply(), panel), panel, units_of(panel)))
