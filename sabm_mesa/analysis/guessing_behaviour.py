@@ -23,6 +23,7 @@ from sabm_mesa.analysis.behaviour import (
     FreeParameter,
     Mixture,
     Panel,
+    PublishedEstimate,
     TypesModel,
     floored,
 )
@@ -203,6 +204,35 @@ def level_k(error: Error = "normal", k_max: int = 3) -> Mixture:
         "Nagel 1995; Stahl & Wilson 1995",
         types,
     )
+
+
+PEOPLE = (
+    PublishedEstimate(
+        "67 students, shares of picks near a step",
+        "level_k",
+        {"share_level_1": 0.269, "share_level_2": 0.239, "share_level_3": 0.015},
+        "Nagel 1995, figure 2B",
+    ),
+    PublishedEstimate(
+        "67 students, shares of picks near a step",
+        "level_k_ratio",
+        {"share_level_1": 0.269, "share_level_2": 0.239, "share_level_3": 0.015},
+        "Nagel 1995, figure 2B",
+    ),
+    PublishedEstimate(
+        "people in many games",
+        "cognitive_hierarchy",
+        {"tau": 1.5},
+        "Camerer, Ho & Chong 2004, abstract",
+    ),
+    PublishedEstimate(
+        "people in many games",
+        "cognitive_hierarchy_ratio",
+        {"tau": 1.5},
+        "Camerer, Ho & Chong 2004, abstract",
+    ),
+)
+"""Published estimates; those of Nagel are shares of classes of picks, not of a mixture."""
 
 
 def guessing_models() -> tuple[BehaviouralModel, ...]:

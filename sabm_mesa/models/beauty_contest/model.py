@@ -162,6 +162,7 @@ class RepeatedBeautyContest(SmartModel):
     prompt_file = Path(__file__).with_name("prompts.toml")
     plots = "sabm_mesa.models.beauty_contest.plots"
     page = "sabm_mesa.models.beauty_contest.page"
+    behaviour = "sabm_mesa.models.beauty_contest.behaviour"
     phases: ClassVar[tuple[Phase, ...]] = (
         Phase(
             "understand",

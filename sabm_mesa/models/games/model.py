@@ -178,6 +178,7 @@ class FiniteGame(SmartModel):
     }
     changeable = frozenset({"talk", "continuation", "matching", "currency"})
     score = Score("Payoff in a round", "n_players", over="round", pairs=True)
+    behaviour = "sabm_mesa.models.games.behaviour"
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = CLASSICAL
 
     def __init__(

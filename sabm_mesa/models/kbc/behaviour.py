@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sabm_mesa.analysis.behaviour import Behaviour, Decider, PlayedRun, Row
-from sabm_mesa.analysis.guessing_behaviour import guessing_models
+from sabm_mesa.analysis.guessing_behaviour import PEOPLE, guessing_models
 from sabm_mesa.analysis.messages import stated_numbers
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.models.kbc.agents import HIGH, LOW, Discussion, P
@@ -82,4 +82,5 @@ BEHAVIOUR = Behaviour(
     rows=rows,
     known=known,
     answer=answer,
+    people=PEOPLE,
 )

@@ -1,0 +1,399 @@
+"""Behavioural models of finite games in which all choose at the same time.
+
+Facts that they read of `Panel.known`: ``payoffs``, shape (n, own options, options of each other
+player, players): the payoffs of all players, the player itself first on each axis (filled up with
+NaN); ``others_last``, shape (n, others): the last choices of the others as indices of their
+options, NaN where none is known. A decision is the index of the own option.
+
+Payoffs count as shares of the spread between the largest and the smallest payoff of the game, so
+that a precision does not depend on the unit of money.
+
+Sources:
+    McKelvey and Palfrey 1995, Games and Economic Behavior 10(1), 6-38: logit equilibrium.
+    Turocy 2005, Games and Economic Behavior 51(2), 243-263: following its branch from chance.
+    Camerer, Ho and Chong 2004, Quarterly Journal of Economics 119(3), 861-898: cognitive hierarchy.
+    Stahl and Wilson 1995, Games and Economic Behavior 10(1), 218-254: levels as types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from sabm_mesa.analysis.behaviour import (
+    BehaviouralModel,
+    ChoiceModel,
+    Floats,
+    FreeParameter,
+    Mixture,
+    Panel,
+    TypesModel,
+    drawn_options,
+    floored,
+)
+from sabm_mesa.analysis.guessing import poisson_frequencies
+
+PAYOFFS, LAST = "payoffs", "others_last"
+EQUAL = 1e-9
+"""Options whose payoffs differ by at most this share of the spread are equally good."""
+LARGEST_PRECISION = 100.0
+PRECISION = FreeParameter(
+    "lambda", "precision of choices", 0.01, LARGEST_PRECISION, "1 / spread of payoffs", log=True
+)
+LAPSES = FreeParameter("epsilon", "share of choices by chance", 0.0, 1.0)
+LONGEST_STEP, SHORTEST_STEP = 0.5, 1e-6
+"""Limits of the steps along the branch of logit equilibria."""
+MOST_STEPS = 4_000
+ACCURACY = 1e-10
+
+
+class QuantalResponse(ChoiceModel):
+    """The logit quantal response equilibrium: better options are chosen more often, by all.
+
+    Each player chooses with probabilities proportional to exp(lambda · expected payoff), given that
+    the others do so, too. Of several equilibria it is the one on the branch that begins with chance
+    (lambda 0).
+
+    Source: McKelvey & Palfrey 1995, section 3.
+    """
+
+    name, title = "quantal_response", "logit quantal response equilibrium"
+    source = "McKelvey & Palfrey 1995, GEB 10(1), section 3"
+    parameters = (PRECISION,)
+    needs = (PAYOFFS,)
+
+    def probabilities(self, parameters: Floats, panel: Panel) -> Floats:
+        """The equilibrium strategy of the player, which is the same in all rounds."""
+        return _for_each_game(panel, lambda game: quantal_response(game, float(parameters[0]))[0])
+
+
+class NoisyReply(ChoiceModel):
+    """A noisy best reply: to the last choices of the others, or at first to chance.
+
+    With probability epsilon it chooses by chance. Options that are equally good are equally likely.
+    """
+
+    name, title = "noisy_best_reply", "noisy best reply to the last choices"
+    source = "Cournot 1838; Cheung & Friedman 1997, GEB 19(1)"
+    parameters = (LAPSES,)
+    needs = (PAYOFFS, LAST)
+
+    def probabilities(self, parameters: Floats, panel: Panel) -> Floats:
+        """The best reply, with lapses."""
+        different, index = panel.distinct(PAYOFFS, LAST)
+        rows = []
+        for each in different:
+            game = without_padding(each[PAYOFFS])
+            beliefs = chance(game)[1:]
+            if not np.isnan(each[LAST]).any():
+                beliefs = [
+                    np.eye(len(belief))[int(last)]
+                    for belief, last in zip(beliefs, each[LAST], strict=True)
+                ]
+            rows.append(_lapsing(best_reply(game, 0, beliefs), float(parameters[0])))
+        return _padded(rows, panel)[index]
+
+
+class LevelOfPlay(ChoiceModel):
+    """A player of level k: best reply to players of level k − 1, level 0 being chance; with lapses.
+
+    Source: Stahl & Wilson 1995.
+
+    Args:
+        k: the level.
+    """
+
+    title, source = "a level with lapses", "Stahl & Wilson 1995"
+    needs = (PAYOFFS,)
+
+    def __init__(self, k: int) -> None:
+        self.k, self.name = k, f"level_{k}"
+        self.parameters = (LAPSES,) if k else ()
+
+    def probabilities(self, parameters: Floats, panel: Panel) -> Floats:
+        """The strategy of the level, with lapses."""
+        lapses = float(parameters[0]) if self.k else 0.0
+        return _for_each_game(panel, lambda game: _lapsing(levels(game, self.k)[-1][0], lapses))
+
+
+class HierarchyOfPlay(TypesModel):
+    """The Poisson cognitive hierarchy: steps are Poisson distributed with mean tau.
+
+    A player of k steps replies best to the players of fewer steps, in their true relative shares,
+    with lapses; one of no step chooses by chance. The steps of a player stay.
+
+    Source: Camerer, Ho & Chong 2004, section II.
+
+    Args:
+        k_max: steps that are told apart.
+    """
+
+    name, title = "cognitive_hierarchy", "Poisson cognitive hierarchy with lapses"
+    source = "Camerer, Ho & Chong 2004, QJE 119(3), section II"
+    parameters = (FreeParameter("tau", "mean steps of reasoning", 0.0, 6.0), LAPSES)
+    needs = (PAYOFFS,)
+
+    def __init__(self, k_max: int = 8) -> None:
+        self.k_max = k_max
+
+    def shares(self, parameters: Floats) -> Floats:
+        """The Poisson shares of 0 to `k_max` steps."""
+        found = poisson_frequencies(float(parameters[0]), self.k_max)
+        shares: Floats = found / found.sum()
+        return shares
+
+    def by_type(self, parameters: Floats, panel: Panel) -> Floats:
+        """The log-likelihoods of the strategies of each number of steps."""
+        rows, chosen = np.arange(len(panel)), panel.decisions.astype(np.int64)
+        return np.array(
+            [
+                floored(self._strategies(k, parameters, panel)[rows, chosen])
+                for k in range(self.k_max + 1)
+            ]
+        )
+
+    def draw_type(
+        self, kind: int, parameters: Floats, panel: Panel, rng: np.random.Generator
+    ) -> Floats:
+        """Draw a choice of a player with so many steps."""
+        return drawn_options(self._strategies(kind, parameters, panel), rng)
+
+    def _strategies(self, k: int, parameters: Floats, panel: Panel) -> Floats:
+        shares, lapses = self.shares(parameters) + 1e-300, float(parameters[1])
+        return _for_each_game(
+            panel, lambda game: _lapsing(hierarchy(game, shares, k)[k][0], lapses if k else 0.0)
+        )
+
+
+def level_k_of_play(k_max: int = 3) -> Mixture:
+    """The mixture of levels: chance, and levels 1 to `k_max` with one share of lapses.
+
+    Args:
+        k_max: the highest level.
+    """
+    types: dict[str, BehaviouralModel] = {f"level_{k}": LevelOfPlay(k) for k in range(k_max + 1)}
+    return Mixture("level_k", "mixture of levels with lapses", "Stahl & Wilson 1995", types)
+
+
+def matrix_models() -> tuple[BehaviouralModel, ...]:
+    """The behavioural models of finite games that need the payoffs and the last choices alone."""
+    return (QuantalResponse(), level_k_of_play(), HierarchyOfPlay(), NoisyReply())
+
+
+def without_padding(payoffs: Floats) -> Floats:
+    """The payoffs of one game without the NaN that fill them up.
+
+    Args:
+        payoffs: shape (own options, options of each other player, players).
+    """
+    known = ~np.isnan(payoffs[..., 0])
+    kept = [
+        np.flatnonzero(known.any(axis=tuple(j for j in range(known.ndim) if j != i)))
+        for i in range(known.ndim)
+    ]
+    return payoffs[np.ix_(*kept)]
+
+
+def chance(game: Floats) -> list[Floats]:
+    """The strategies that choose each option equally often.
+
+    Args:
+        game: the payoffs of all players, without padding.
+    """
+    return [np.full(size, 1 / size) for size in game.shape[:-1]]
+
+
+def expected(game: Floats, player: int, beliefs: Sequence[Floats]) -> Floats:
+    """The expected payoff of each option, as a share of the spread of all payoffs.
+
+    Args:
+        game: the payoffs of all players.
+        player: the player, from 0.
+        beliefs: the strategies of the others, in their order.
+    """
+    own = np.moveaxis(game[..., player], player, 0)
+    for belief in reversed(beliefs):
+        own = own @ belief
+    spread = float(game.max() - game.min())
+    found: Floats = own / spread if spread > 0 else own * 0.0
+    return found
+
+
+def best_reply(game: Floats, player: int, beliefs: Sequence[Floats]) -> Floats:
+    """The best options of a player, each equally likely.
+
+    Args:
+        game: the payoffs of all players.
+        player: the player, from 0.
+        beliefs: the strategies of the others, in their order.
+    """
+    worth = expected(game, player, beliefs)
+    best = worth >= worth.max() - EQUAL
+    found: Floats = best / best.sum()
+    return found
+
+
+def levels(game: Floats, k_max: int) -> list[list[Floats]]:
+    """The strategies of levels 0 to `k_max`, of all players.
+
+    Args:
+        game: the payoffs of all players.
+        k_max: the highest level.
+    """
+    found = [chance(game)]
+    for _ in range(k_max):
+        found.append([best_reply(game, i, _others(found[-1], i)) for i in range(game.shape[-1])])
+    return found
+
+
+def hierarchy(game: Floats, shares: Floats, k_max: int) -> list[list[Floats]]:
+    """The strategies of 0 to `k_max` steps in the cognitive hierarchy, of all players.
+
+    Args:
+        game: the payoffs of all players.
+        shares: the shares of players by steps.
+        k_max: the largest number of steps.
+    """
+    found = [chance(game)]
+    for k in range(1, k_max + 1):
+        weights = shares[:k] / shares[:k].sum()
+        mean = [
+            np.tensordot(weights, np.array([each[i] for each in found]), axes=1)
+            for i in range(game.shape[-1])
+        ]
+        found.append([best_reply(game, i, _others(mean, i)) for i in range(game.shape[-1])])
+    return found
+
+
+def quantal_response(game: Floats, precision: float) -> list[Floats]:
+    """The logit equilibrium on the branch that begins with chance.
+
+    Args:
+        game: the payoffs of all players.
+        precision: lambda, per spread of payoffs, at most `LARGEST_PRECISION`.
+
+    Returns:
+        The strategy of each player.
+    """
+    at, logs = _branch(game.tobytes(), game.shape)
+    after = min(int(np.searchsorted(at, precision)), len(at) - 1)
+    before = max(after - 1, 0)
+    gap = at[after] - at[before]
+    share = min((precision - at[before]) / gap, 1.0) if gap > 0 else 0.0
+    start = logs[before] + share * (logs[after] - logs[before])
+    return _strategies(_corrected(game, start, precision), game.shape)
+
+
+@lru_cache(maxsize=256)
+def _branch(data: bytes, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """Points of the branch of logit equilibria: rising precisions, and the log-odds there.
+
+    Where the branch turns back, it is followed until the precision is larger than any before.
+    """
+    game = np.frombuffer(data).reshape(shape)
+    point = np.zeros(sum(shape[:-1]) - shape[-1] + 1)  # log-odds, and the precision
+    tangent = _tangent(game, point, None)
+    points, step = [point], 0.02
+    for _ in range(MOST_STEPS):
+        if points[-1][-1] >= LARGEST_PRECISION or step < SHORTEST_STEP:
+            break
+        tried = _back_to_branch(game, points[-1] + step * tangent, tangent)
+        turned = None if tried is None else _tangent(game, tried, tangent)
+        if tried is None or turned is None or turned @ tangent < 0.9:
+            step /= 2
+            continue
+        points.append(tried)
+        tangent, step = turned, min(step * 1.4, LONGEST_STEP * max(1.0, tried[-1] / 4))
+    along = np.array(points)
+    rising = along[:, -1] >= np.maximum.accumulate(along[:, -1])
+    return along[rising, -1], along[rising, :-1]
+
+
+def _system(game: Floats, point: Floats) -> Floats:
+    """How far log-odds are from the precision times the differences of expected payoffs."""
+    strategies = _strategies(point[:-1], game.shape)
+    found = []
+    for player, size in enumerate(game.shape[:-1]):
+        worth = expected(game, player, _others(strategies, player))
+        found.append(point[-1] * (worth[1:] - worth[0]))
+        assert len(found[-1]) == size - 1
+    differences: Floats = point[:-1] - np.concatenate(found)
+    return differences
+
+
+def _slopes(game: Floats, point: Floats) -> Floats:
+    """The derivatives of `_system`, by small differences."""
+    small, n = 1e-6, len(point)
+    up = np.array([_system(game, point + small * unit) for unit in np.eye(n)])
+    down = np.array([_system(game, point - small * unit) for unit in np.eye(n)])
+    slopes: Floats = ((up - down) / (2 * small)).T
+    return slopes
+
+
+def _tangent(game: Floats, point: Floats, last: Floats | None) -> Floats:
+    """The direction of the branch at a point, onwards."""
+    _, _, right = np.linalg.svd(_slopes(game, point))
+    found: Floats = right[-1]
+    onwards = found[-1] if last is None else found @ last
+    return found if onwards > 0 else -found
+
+
+def _back_to_branch(game: Floats, point: Floats, tangent: Floats) -> Floats | None:
+    """The point of the branch beside a point, or None when it is too far away."""
+    for _ in range(8):
+        gap = _system(game, point)
+        if np.abs(gap).max() < ACCURACY:
+            return point
+        whole = np.vstack([_slopes(game, point), tangent])
+        point = point - np.linalg.lstsq(whole, np.append(gap, 0.0))[0]
+    return None
+
+
+def _corrected(game: Floats, logs: Floats, precision: float) -> Floats:
+    """Log-odds in equilibrium at a precision, from such that are close to it."""
+    near = logs
+    for _ in range(20):
+        point = np.append(near, precision)
+        gap = _system(game, point)
+        if np.abs(gap).max() < ACCURACY:
+            return near
+        slopes = _slopes(game, point)[:, :-1]
+        near = near - np.linalg.lstsq(slopes, gap)[0]
+    return logs
+
+
+def _strategies(logs: Floats, shape: tuple[int, ...]) -> list[Floats]:
+    """The strategies of all players from their log-odds against their first options."""
+    found, first = [], 0
+    for size in shape[:-1]:
+        own = np.append(0.0, logs[first : first + size - 1])
+        weights = np.exp(own - own.max())
+        found.append(weights / weights.sum())
+        first += size - 1
+    return found
+
+
+def _others(strategies: Sequence[Floats], player: int) -> list[Floats]:
+    return [each for i, each in enumerate(strategies) if i != player]
+
+
+def _lapsing(strategy: Floats, share: float) -> Floats:
+    found: Floats = (1 - share) * strategy + share / len(strategy)
+    return found
+
+
+def _for_each_game(panel: Panel, strategy: Callable[[Floats], Floats]) -> Floats:
+    """The strategy of each row, computed once for each different game."""
+    different, index = panel.distinct(PAYOFFS)
+    rows = [strategy(without_padding(each[PAYOFFS])) for each in different]
+    return _padded(rows, panel)[index]
+
+
+def _padded(rows: Sequence[Floats], panel: Panel) -> Floats:
+    """Strategies as rows of one array, with 0 for the options that a game does not have."""
+    found = np.zeros((len(rows), panel.known[PAYOFFS].shape[1]))
+    for i, row in enumerate(rows):
+        found[i, : len(row)] = row
+    return found

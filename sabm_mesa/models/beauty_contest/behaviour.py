@@ -1,0 +1,82 @@
+"""Behavioural models of the picks in the repeated beauty contest.
+
+The reference of a player, from which its steps of reasoning begin, is the last mean that it knows
+(`revealed`, `window`), or the middle of the range: the same for a recorded player and for a mind.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sabm_mesa.analysis.behaviour import Behaviour, Decider, PlayedRun, Row
+from sabm_mesa.analysis.guessing_behaviour import PEOPLE, guessing_models
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.models.beauty_contest.agents import GuessingView
+
+OF_A_MEAN = ("choices", "mean", "target")
+"""Revealed facts that give the mean of a round."""
+
+
+def rows(run: PlayedRun) -> Iterator[Row]:
+    """The picks of a run.
+
+    Args:
+        run: the run.
+    """
+    revealed = run.parameters.get("revealed", "choices,mean,target,winners")
+    named = revealed.split(",") if isinstance(revealed, str) else list(revealed or ())
+    told = any(name.strip() in OF_A_MEAN for name in named)
+    window = run.parameters.get("window")
+    whole = bool(run.parameters.get("integer", False))
+    course = {int(each["round"]): each for each in run.rounds.to_dict("records")}
+    for each in run.agents.to_dict("records"):
+        time, pick = int(each["round"]), each["choice"]
+        high, p = float(course[time]["high"]), float(course[time]["p"])
+        first = 0 if window is None else max(time - int(window), 0)
+        means = [float(course[t]["mean"]) for t in range(first, time)] if told else []
+        reference = next((mean for mean in reversed(means) if not math.isnan(mean)), high / 2)
+        decider = Decider(run.run, int(each["agent"]), str(each["mind"]), run.condition)
+        valid = pick is not None and not math.isnan(pick)
+        yield Row(decider, time, float(pick) if valid else None, _known(reference, p, high, whole))
+
+
+def known(ask: Ask) -> Mapping[str, Any] | None:
+    """The facts of a player that picks; None when it is asked for words.
+
+    Args:
+        ask: the question.
+    """
+    view = ask.observation
+    if ask.name != "act" or not isinstance(view, GuessingView):
+        return None
+    return _known(view.reference, view.p, view.high, view.integer)
+
+
+def answer(ask: Ask, pick: float | None) -> object:
+    """Pick a number; asked for words, give the sentence of the prompt file.
+
+    Args:
+        ask: the question.
+        pick: the pick; None when the player is asked for words.
+    """
+    if pick is None:
+        return ask.book.render(f"classical_{ask.name}", {})
+    view = ask.observation
+    assert isinstance(view, GuessingView)
+    return round(pick) if view.integer else pick
+
+
+def _known(reference: float, p: float, high: float, whole: bool) -> dict[str, float]:
+    return {"reference": reference, "p": p, "low": 0.0, "high": high, "whole": float(whole)}
+
+
+BEHAVIOUR = Behaviour(
+    what="a pick",
+    models=guessing_models(),
+    rows=rows,
+    known=known,
+    answer=answer,
+    people=PEOPLE,
+)
