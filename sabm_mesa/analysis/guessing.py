@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Rational
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -69,15 +69,17 @@ def winners(picks: Sequence[float | None], p: float | Fraction = 2 / 3) -> tuple
         ValueError: if a pick is infinite or `p` is not positive.
     """
     factor = _fraction(p)
-    counts = Counter(picks)
-    exact = ((pick, _exact(pick)) for pick in counts)
+    counts: Counter[Any] = Counter(picks)
+    exact = ((pick, pick if type(pick) is int else _exact(pick)) for pick in counts)
     valid = {pick: value for pick, value in exact if value is not None}
     if not valid:
         return (False,) * len(picks)
-    total = sum((value * counts[pick] for pick, value in valid.items()), Fraction(0))
-    target = factor * total / sum(counts[pick] for pick in valid)
-    closest = min(abs(value - target) for value in valid.values())
-    won = {pick for pick, value in valid.items() if abs(value - target) == closest}
+    # All times the denominator of the factor and the number of picks: whole picks stay whole.
+    target = factor.numerator * sum(value * counts[pick] for pick, value in valid.items())
+    scale = factor.denominator * sum(counts[pick] for pick in valid)
+    distances: dict[Any, Any] = {pick: abs(value * scale - target) for pick, value in valid.items()}
+    closest = min(distances.values())
+    won = {pick for pick, distance in distances.items() if distance == closest}
     return tuple(pick in won for pick in picks)
 
 
@@ -95,9 +97,9 @@ def outcome(picks: Sequence[float | None], p: float = 2 / 3) -> GuessingOutcome:
     if not valid.size:
         return GuessingOutcome(math.nan, math.nan, math.nan, math.nan, (False,) * len(picks))
     mean = float(valid.mean())
-    return GuessingOutcome(
-        mean, float(np.median(valid)), float(valid.var()), p * mean, winners(picks, p)
-    )
+    ordered, middle = np.sort(valid), len(valid) // 2  # `np.median` takes long for a few picks
+    median = (ordered[middle] + ordered[-1 - middle]) / 2
+    return GuessingOutcome(mean, float(median), float(valid.var()), p * mean, winners(picks, p))
 
 
 def reward_per_winner(n_winners: int, reward_rule: RewardRule, prize: float = 100.0) -> float:
@@ -247,6 +249,18 @@ def cognitive_hierarchy_choices(
     for k in range(1, k_max + 1):
         choices[k] = p * (shares[:k] @ choices[:k]) / shares[:k].sum()
     return choices
+
+
+@lru_cache
+def cognitive_hierarchy_choice(
+    tau: float, k: int, reference: float = 50.0, p: float = 2 / 3
+) -> float:
+    """Pick of step k in the Poisson cognitive hierarchy, see `cognitive_hierarchy_choices`.
+
+    Raises:
+        ValueError: as `cognitive_hierarchy_choices`.
+    """
+    return float(cognitive_hierarchy_choices(tau, k, reference, p)[k])
 
 
 def cognitive_hierarchy_mean(tau: float, reference: float = 50.0, p: float = 2 / 3) -> float:
@@ -399,6 +413,7 @@ def _exact(pick: float | Fraction | None) -> Fraction | None:
     return Fraction(value)
 
 
+@lru_cache
 def _fraction(p: float | Fraction) -> Fraction:
     """The simple fraction a float is meant to be (2/3, 7/10), or else its exact value."""
     value = _exact(p)

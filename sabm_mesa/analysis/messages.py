@@ -343,6 +343,7 @@ def clauses(text: str) -> tuple[Clause, ...]:
     )
 
 
+@lru_cache(maxsize=4096)
 def signals_agreement(text: str) -> bool:
     """Return whether a message expresses agreement.
 

@@ -22,8 +22,9 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -77,6 +78,8 @@ _NUMBER_ANYWHERE = re.compile(_NUMBER)
 _CUT = " […]"
 _SAID = {"empty", "out_of_range", "not_possible", "not_an_integer", "has_numbers"}
 """Reasons that say of a text that it is an answer, and not a legal one."""
+SHORT = 300
+"""Characters of a text at most whose reading is remembered."""
 FARTHEST = 1e9
 """Stands for an infinite end of a range when a number is drawn."""
 
@@ -274,7 +277,7 @@ class AnswerSpec(ABC):
             found = self._read_unambiguously(text, answer_format)
             if found is None:
                 raise InvalidAnswer("refused") if is_refusal(text) else problem from None
-            return replace(found, read_as="unambiguous")
+            return found._replace(read_as="unambiguous")
 
     def mentions(self, text: str) -> Iterable[Mention]:
         """Find the values in a text; a spec without this is read by the first rung alone.
@@ -503,6 +506,23 @@ class Choice(AnswerSpec):
                 f"A choice needs different options of one line each (got {self.options})."
             )
 
+    def read(
+        self, text: str, answer_format: Format = "paper", reading: Rung = "unambiguous"
+    ) -> Reading:
+        """Read a text; most are an option and nothing else.
+
+        Args:
+            text: the whole answer.
+            answer_format: ``"paper"`` or ``"json"``.
+            reading: the highest rung that may be taken.
+
+        Raises:
+            InvalidAnswer: when the text does not give exactly one option.
+        """
+        if answer_format == "paper" and self.reasoning is None and text in self.options:
+            return Reading(text)
+        return AnswerSpec.read(self, text, answer_format, reading)
+
     def check(self, value: Any) -> str:
         """Return the option as it stands in `options`."""
         text = str(value)
@@ -640,22 +660,32 @@ class Text(AnswerSpec):
         Raises:
             InvalidAnswer: when there is no text, or the model declined to write it.
         """
-        found = AnswerSpec.read(self, text, answer_format, reading)
-        if reading == "exact":
-            return found
-        plain = answer_format == "paper"
-        said = strip_code_fence(text).strip() if plain else found.value
-        if plain and self.reasoning:
-            said = said.splitlines()[-1]
-        if is_refusal(said):
-            raise InvalidAnswer("refused")
-        inner = unwrap(said)
-        if inner == said:
-            return found
-        return replace(found, value=self.check(inner), read_as="unambiguous")
+        if type(self) is Text and len(text) <= SHORT:
+            return _read_short(self, text, answer_format, reading)
+        return _read_as_text(self, text, answer_format, reading)
 
     def _given(self, text: str) -> Reading | None:
         return Reading(self.check(unwrap(text))) if text.strip() else None
+
+
+def _read_as_text(spec: Text, text: str, answer_format: Format, reading: Rung) -> Reading:
+    found = AnswerSpec.read(spec, text, answer_format, reading)
+    if reading == "exact":
+        return found
+    plain = answer_format == "paper"
+    said = strip_code_fence(text).strip() if plain else found.value
+    if plain and spec.reasoning:
+        said = said.splitlines()[-1]
+    if is_refusal(said):
+        raise InvalidAnswer("refused")
+    inner = unwrap(said)
+    if inner == said:
+        return found
+    return found._replace(value=spec.check(inner), read_as="unambiguous")
+
+
+_read_short = lru_cache(maxsize=4096)(_read_as_text)
+"""Classical minds say the same few things again and again."""
 
 
 @dataclass(slots=True)
@@ -721,8 +751,7 @@ class Reply:
         return self.finish_reason in {ABSTAINED, FAILED}
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """Content of one usable answer.
 
     Attributes:
@@ -736,8 +765,7 @@ class Reading:
     read_as: Rung = "exact"
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """The outcome of an ask: a validated value, or an honest None.
 
     Attributes:

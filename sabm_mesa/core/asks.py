@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -329,7 +329,7 @@ class Ask:
         reading = self.spec.read(reply.answer, reply.answer_format, self.reading)
         if not cut_off:
             return reading
-        return replace(reading, value=reading.value.removesuffix(TRUNCATED) + TRUNCATED)
+        return reading._replace(value=reading.value.removesuffix(TRUNCATED) + TRUNCATED)
 
     def _readable_in_part(self, answer_format: Format) -> bool:
         plain_text = isinstance(self.spec, Text) and answer_format == "paper"

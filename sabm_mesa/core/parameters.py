@@ -439,6 +439,7 @@ def _signature(constructor: Callable[..., None]) -> Iterable[inspect.Parameter]:
     return list(inspect.signature(constructor).parameters.values())[1:]
 
 
+@cache
 def _declared(constructor: Callable[..., None]) -> dict[str, Parameter]:
     """The parameters in the signature of one constructor."""
     found = {}

@@ -180,7 +180,7 @@ class PromptBook:
             ) from None
 
     @cached_property
-    def _pieces(self) -> dict[str, list[tuple[str, str | None]]]:
+    def _pieces(self) -> dict[str, tuple[tuple[str, str | None], ...]]:
         return {name: parse(text) for name, text in self.entries.items()}
 
     @cached_property
@@ -487,7 +487,8 @@ def placeholders(text: str) -> set[str]:
     return {name for _, name in parse(text) if name is not None}
 
 
-def parse(text: str) -> list[tuple[str, str | None]]:
+@lru_cache(maxsize=_REMEMBERED)
+def parse(text: str) -> tuple[tuple[str, str | None], ...]:
     """The pieces of a template: a literal text and the placeholder behind it, or None.
 
     Raises:
@@ -503,7 +504,7 @@ def parse(text: str) -> list[tuple[str, str | None]]:
             raise PromptError(
                 f"A placeholder has to be a name in braces, not {{{found}}}: {text[:60]!r}."
             )
-    return [(literal, name) for literal, name, _, _ in pieces]
+    return tuple((literal, name) for literal, name, _, _ in pieces)
 
 
 def _tidy(text: str) -> str:

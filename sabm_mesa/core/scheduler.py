@@ -33,6 +33,7 @@ from collections.abc import (
 )
 from contextlib import suppress
 from dataclasses import dataclass
+from types import CoroutineType
 from typing import Any, Protocol
 
 import numpy as np
@@ -79,6 +80,9 @@ class Phased(Protocol):
     @property
     def agents(self) -> Collection[Any]:
         """The agents that are in the model, in the order of their ids."""
+
+    def has(self, agent: Any) -> bool:
+        """Whether an agent is in the model."""
 
 
 SIMULTANEOUS, SHUFFLED, FIXED = "simultaneous", "shuffled", "fixed"
@@ -214,12 +218,9 @@ class _Part:
     def __init__(self, model: Phased, phase: Phase, agents: Sequence[Deciding]) -> None:
         self.name, self.at_most = phase.name, phase.at_most
         self._model, self._phase = model, phase
+        self.has = model.has
         self._apply = getattr(model, f"after_{phase.name}")
         self._places = {agent: place for place, agent in enumerate(agents)}
-
-    def has(self, agent: Deciding) -> bool:
-        """Whether an agent is in the model."""
-        return agent in self._model.agents
 
     def includes(self, agent: Deciding) -> bool:
         """Whether an agent takes part as things are now."""
@@ -307,7 +308,7 @@ def _decided(agent: Deciding, name: str, decision: Any) -> Any:
     Raises:
         RunError: when its part of the phase returned nothing, or a coroutine.
     """
-    if decision is None or asyncio.iscoroutine(decision):
+    if decision is None or isinstance(decision, CoroutineType):
         found = "nothing"
         if decision is not None:
             decision.close()  # it is never awaited

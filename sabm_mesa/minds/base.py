@@ -207,8 +207,9 @@ async def ask_until_valid(
         MindError: when the mind raises anything that is not an error of this package.
     """
     ask.sent = recorder
+    agent, instant = ask.key.agent, mind.instant
     for number in count():
-        started = time.perf_counter()
+        started = 0.0 if instant else time.perf_counter()
         try:
             answer = await mind.answer(ask)
         except SabmError:
@@ -220,16 +221,16 @@ async def ask_until_valid(
             raise MindError(f"The mind {mind.spec!r} failed at {ask.key}: {why}") from error
         reply = _as_reply(answer, ask, mind, started)
         attempt = _attempt(ask, number, mind, reply, last=number + 1 == max_attempts)
-        usage.add_reply(attempt.reply, ask.key.agent)
+        usage.add_reply(reply, agent)
         await recorder.record(attempt, durable=mind.paid)
         decision = _decision(attempt)
         if attempt.final:
-            usage.add_decision(decision, ask.key.agent)
-        if attempt.reply.stopped:
+            usage.add_decision(decision, agent)
+        if reply.stopped:
             raise asyncio.CancelledError
         if attempt.final:
             break
-        ask.rejected += ((str(attempt.reply.answer), attempt.reason),)
+        ask.rejected += ((str(reply.answer), attempt.reason),)
     return decision
 
 
@@ -239,7 +240,7 @@ def _attempt(ask: Ask, number: int, mind: Mind, reply: Reply, *, last: bool) -> 
         reading = ask.read(reply)
     except InvalidAnswer as problem:
         reason = ask.book.reason(problem)
-    final = reading is not None or reply.final or last
+    final = last or reading is not None or reply.final
     return Attempt(ask, number, mind.spec, reply, reading, reason, final)
 
 
@@ -247,7 +248,7 @@ def _decision(attempt: Attempt) -> Decision:
     reading, attempts = attempt.reading, attempt.number + 1
     if reading is None:
         return Decision(None, reason=attempt.reason, attempts=attempts)
-    return Decision(reading.value, reading.reasoning, attempts=attempts)
+    return Decision(reading.value, reading.reasoning, "", attempts)
 
 
 def _as_reply(answer: object, ask: Ask, mind: Mind, started: float) -> Reply:
@@ -256,7 +257,8 @@ def _as_reply(answer: object, ask: Ask, mind: Mind, started: float) -> Reply:
         answer = Reply(answer, latency_s=latency)
     if isinstance(answer.answer, str):
         answer.answer, thoughts = split_thoughts(replace_surrogates(answer.answer))
-        answer.thoughts = join_thoughts(answer.thoughts, thoughts)
+        if thoughts or answer.thoughts:
+            answer.thoughts = join_thoughts(answer.thoughts, thoughts)
     elif mind.paid:  # a value is used as it can be read from the recording again
         answer.answer = json_roundtrip(answer.answer)
     if mind.paid:

@@ -260,6 +260,7 @@ class SmartModel(mesa.Model):
     ) -> None:
         self.entropy = entropy(rng)
         self.agent_id_counter = 1
+        self._present: set[Any] = set()
         seed = self.entropy[0] if len(self.entropy) == 1 else list(self.entropy)
         super().__init__(rng=seed)
         self._seed_streams(seed)
@@ -318,6 +319,20 @@ class SmartModel(mesa.Model):
             agent.unique_id = self.agent_id_counter
             self.agent_id_counter += 1
         super().register_agent(agent)  # type: ignore[no-untyped-call]  # Mesa does not annotate it
+        self._present.add(agent)
+
+    def deregister_agent(self, agent: Any) -> None:
+        """Take an agent out of the model (Mesa calls it)."""
+        super().deregister_agent(agent)  # type: ignore[no-untyped-call]  # Mesa does not annotate it
+        self._present.discard(agent)
+
+    def has(self, agent: Any) -> bool:
+        """Whether an agent is in the model; Mesa's own set of agents is slow to tell.
+
+        Args:
+            agent: an agent of Mesa.
+        """
+        return agent in self._present
 
     @overload
     def populate(self, agents: type[A], n: int, *args: Any) -> list[A]: ...
@@ -1028,7 +1043,7 @@ class RoundCollector(mesa.DataCollector):
         return of_model, [record[1:] for record in self._last_records()]
 
     def _last_records(self) -> list[Any]:
-        last: list[Any] = list(self._agent_records.values())[-1]
+        last: list[Any] = next(reversed(self._agent_records.values()))
         return last
 
     def model_frame(self, run: int = 0) -> pd.DataFrame:

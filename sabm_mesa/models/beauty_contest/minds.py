@@ -14,7 +14,7 @@ import numpy as np
 from sabm_mesa.analysis.guessing import (
     HIGHER,
     TAU,
-    cognitive_hierarchy_choices,
+    cognitive_hierarchy_choice,
     drawn_steps,
     level_k_choice,
     noisy,
@@ -125,7 +125,7 @@ class CognitiveHierarchy(Guesser):
         if self.k == 0:
             reach = min(centre, game.high - centre)
             return float(rng.uniform(centre - reach, centre + reach))
-        reply = float(cognitive_hierarchy_choices(TAU, self.k, centre, game.p)[self.k])
+        reply = cognitive_hierarchy_choice(TAU, self.k, centre, game.p)
         return noisy(reply, game.p, rng)
 
 

@@ -233,16 +233,16 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
 
     async def communicate(self) -> Decision:
         """Say something to people near; later speakers among them hear it."""
-        return await self.ask("communicate", MESSAGE, self.observe())
+        return await self.ask("communicate", MESSAGE, self.observe(self.heard()))
 
     async def plan(self) -> Decision:
         """Tell whether it panics, judge the exits, and choose one."""
-        self.evaluation = ""
-        panic = await self.ask("panic", FEELING, self.observe())
+        self.evaluation, heard = "", self.heard()
+        panic = await self.ask("panic", FEELING, self.observe(heard))
         self.feeling = panic.value or ""
-        evaluation = await self.ask("evaluate", self.model.evaluation_spec, self.observe())
+        evaluation = await self.ask("evaluate", self.model.evaluation_spec, self.observe(heard))
         self.evaluation = evaluation.value or ""
-        return await self.ask("choose", self.model.exit_spec, self.observe())
+        return await self.ask("choose", self.model.exit_spec, self.observe(heard))
 
     async def act(self) -> Decision:
         """Choose a neighbouring cell or its own; without a free cell or a target nothing is asked.
@@ -267,18 +267,28 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
             return step
         return Decision(options[LETTERS.index(step.value)], step.reasoning, "", step.attempts)
 
-    def observe(self) -> Situation:
-        """Return what the person sees, hears, feels and remembers now."""
+    def heard(self) -> tuple[Message, ...]:
+        """Return the messages of others that it has heard in this round, the nearest first."""
+        me, people, (x, y) = self.unique_id, self.model.people, self.pos
+        heard: list[tuple[int, int, Message]] = []
+        for message in self.conversation():
+            if message.sender != me:
+                px, py = people[message.sender - 1].pos
+                away = (px - x) * (px - x) + (py - y) * (py - y)
+                heard.append((away, message.position, message))  # no two have one position
+        heard.sort()
+        return tuple([message for _, _, message in heard])
+
+    def observe(self, heard: tuple[Message, ...]) -> Situation:
+        """Return what the person sees, hears, feels and remembers now.
+
+        Args:
+            heard: see `heard`.
+        """
         model = self.model
         assert self.glance is not None
-
-        heard = [each for each in self.conversation() if each.sender != self.unique_id]
-
-        def nearness(message: Message) -> tuple[float, int]:
-            return dist(self.pos, model.people[message.sender - 1].pos), message.position
-
         return Situation(
             model.room, model.round, model.n_rounds, model.condition, self.pos,
-            self.glance, model.communication, tuple(sorted(heard, key=nearness)),
+            self.glance, model.communication, heard,
             self.feeling, self.evaluation, tuple(self.choices), persona=self.persona,
         )  # fmt: skip

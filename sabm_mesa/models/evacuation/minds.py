@@ -122,13 +122,15 @@ class FloorField(ClassicalMind):
             in_view: people seen in all directions.
         """
         room, pace = seen.room, _of_trait("pace", seen.persona)
-        said = dict.fromkeys(room.names, 0.0)
-        named = [names for each in heard if (names := recommended(each.text, room.names))]
-        for names in named:
-            for name in names:
-                said[name] += 1 / len(names)
-        others = 1 - len(named) / max(in_view, len(named), 1)
-        steps = room.steps[:, *seen.cell].tolist()
+        said, named = dict.fromkeys(room.names, 0.0), 0
+        for each in heard:
+            if names := recommended(each.text, room.names):
+                named += 1
+                for name in names:
+                    said[name] += 1 / len(names)
+        others = 1 - named / max(in_view, named, 1)
+        x, y = seen.cell
+        steps = room.steps_from[x][y]
         return [
             way / pace + (others * crowd + said[name]) / len(room.exit_cells[name])
             for name, way, crowd in zip(room.names, steps, crowds, strict=True)

@@ -135,12 +135,12 @@ _STAYS = (
 
 def within_hearing(model: EmergencyEvacuation, person: Evacuee) -> list[Evacuee]:
     """Return the people that hear a person."""
-    return model.grid.people_at(person.pos, HEARING)
+    return model.grid.people_at(person.pos, model.hearing)
 
 
 def within_touch(model: EmergencyEvacuation, person: Evacuee) -> list[Evacuee]:
     """Return the people whose steps can depend on the step of a person."""
-    return model.grid.people_at(person.pos, TOUCH)
+    return model.grid.people_at(person.pos, model.touch)
 
 
 def nearest_first(model: EmergencyEvacuation, people: Sequence[Evacuee]) -> list[Evacuee]:
@@ -193,6 +193,7 @@ class EmergencyEvacuation(SmartModel):
     Attributes:
         room: the room.
         grid: Mesa's grid, with all people inside.
+        hearing, touch: the cells to which `HEARING` and `TOUCH` lead, as the grid takes them.
         people: all people, by id; `remaining`: all that have not escaped.
         planners: the people that talk and plan in this round.
         trace: the dynamic floor field, which classical minds alone know.
@@ -301,6 +302,7 @@ class EmergencyEvacuation(SmartModel):
         self.exit_spec = Choice(self.room.names)
         self.evaluation_spec = Text(max_words=WORDS_AN_EXIT * len(self.room.names))
         self.grid = RoomGrid(self.room, self.random)
+        self.hearing, self.touch = map(self.grid.spans_of, (HEARING, TOUCH))
         self.people = self.populate(Evacuee, n)
         self.remaining, self.planners = list(self.people), list[Evacuee]()
         self.changed = 0

@@ -28,6 +28,7 @@ Exits = Mapping[str, Sequence[Sequence[int]]]
 Obstacles = bool | str | Sequence[str] | Sequence[Sequence[int]]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Spans = list[tuple[int, int]]
 
 
 # The room.
@@ -139,6 +140,12 @@ class Room:
     def steps(self) -> Floats:
         """Steps to each exit around walls and obstacles, by (exit, x, y); else infinite."""
         return np.array([self._steps_to(cells) for cells in self.exit_cells.values()])
+
+    @cached_property
+    def steps_from(self) -> list[list[list[float]]]:
+        """`steps` as plain rows by (x, y, exit), for fast reads of single cells."""
+        rows: list[list[list[float]]] = np.moveaxis(self.steps, 0, -1).tolist()
+        return rows
 
     @cached_property
     def field(self) -> Floats:
@@ -443,7 +450,8 @@ class RoomGrid(OrthogonalMooreGrid):  # type: ignore[type-arg]  # generic from M
         if self._map[index] != EMPTY:
             raise ValueError(f"The cell {pos} is not free.")
         if agent.cell is not None:
-            self.remove_agent(agent)
+            left = self.sight.index(*agent.pos)
+            self._map[left], self._at[left] = EMPTY, None
         agent.cell, agent.pos = self[pos], pos
         self._map[index], self._at[index] = PERSON, agent
 
@@ -459,11 +467,33 @@ class RoomGrid(OrthogonalMooreGrid):  # type: ignore[type-arg]  # generic from M
         here, now = self.sight.index(x, y), self._map
         return [(x + dx, y + dy) for dx, dy, jump in self._moves if not now[here + jump]]
 
-    def people_at(self, pos: Cell, offsets: Iterable[Cell]) -> list[Any]:
-        """Return the people at these offsets from a cell; offsets must not exceed the view."""
-        here, stride, at = self.sight.index(*pos), self.sight.stride, self._at
-        near = [at[here + dx * stride + dy] for dx, dy in offsets]
+    def people_at(self, pos: Cell, spans: Spans) -> list[Any]:
+        """Return the people at these offsets from a cell.
+
+        Args:
+            pos: the cell.
+            spans: the offsets, which must not exceed the view; see `spans_of`.
+        """
+        here, at = self.sight.index(*pos), self._at
+        near: list[Any] = []
+        for first, end in spans:
+            near += at[here + first : here + end]
         return [person for person in near if person is not None]
+
+    def spans_of(self, offsets: Iterable[Cell]) -> Spans:
+        """Offsets as spans of flat indices, each from its first one to behind its last one.
+
+        Args:
+            offsets: the offsets, row by row.
+        """
+        spans: Spans = []
+        for dx, dy in offsets:
+            jump = dx * self.sight.stride + dy
+            if spans and spans[-1][1] == jump:
+                spans[-1] = spans[-1][0], jump + 1
+            else:
+                spans.append((jump, jump + 1))
+        return spans
 
 
 # Reading of parameters.

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from sabm_mesa.analysis.guessing import (
     TAU,
-    cognitive_hierarchy_choices,
+    cognitive_hierarchy_choice,
     drawn_steps,
     level_k_choice,
     noisy,
@@ -82,7 +82,7 @@ class CognitiveHierarchy(ClassicalMind):
 
     def step_choice(self, k: int) -> float:
         """Return the pick of a player with k ≥ 1 steps of reasoning, before noise."""
-        return float(cognitive_hierarchy_choices(TAU, k, p=P)[k])
+        return cognitive_hierarchy_choice(TAU, k, p=P)
 
     def _first_opinion(self, ask: Ask) -> float:
         k = drawn_steps(ask.rng)

@@ -298,7 +298,7 @@ def test_the_grid_takes_one_person_a_cell_and_none_in_a_wall() -> None:
             grid.place_agent(two, cell)
     grid.place_agent(one, (3, 0))
     assert one.pos == (3, 0)
-    assert grid.people_at((3, 3), disc(5)) == [one]
+    assert grid.people_at((3, 3), grid.spans_of(disc(5))) == [one]
     assert set(grid.free_neighbours((1, 1))) == {(1, 2), (2, 1)}
     assert (grid.people == PERSON).sum() == 1
     grid.remove_agent(one)
