@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typer.exceptions import TyperException
 
 from sabm_mesa.cli import (
+    bundle,
     check,
     cost,
     describe,
@@ -33,6 +34,7 @@ from sabm_mesa.errors import MissingKey, SabmError, one_line
 
 __all__ = [
     "app",
+    "bundle",
     "check",
     "cost",
     "describe",

@@ -9,7 +9,8 @@ import json
 import math
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -191,6 +192,32 @@ def _finite(data: Any) -> Any:
     return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A place to write the files of a new folder, which appears with all of them or not at all.
+
+    Args:
+        folder: the folder, which does not exist yet; those above it are made.
+
+    Yields:
+        Where to write; it becomes the folder at the end.
+
+    Raises:
+        OutputError: when it cannot be written, or is there already.
+    """
+    make_folder(folder.parent)
+    try:
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as scratch:
+            complete = Path(scratch, folder.name)
+            complete.mkdir()
+            yield complete
+            if folder.exists():  # an empty one would be replaced
+                raise OutputError(f"{folder} is there already: choose another name or place.")
+            complete.rename(folder)
+    except OSError as error:
+        raise OutputError(f"Cannot write {folder}: {error.strerror or error}.") from None
+
+
 def write_folder(folder: Path, texts: Mapping[str, str]) -> Path:
     """Write a new folder with all its files, or nothing.
 
@@ -202,21 +229,13 @@ def write_folder(folder: Path, texts: Mapping[str, str]) -> Path:
         The folder.
 
     Raises:
-        OutputError: when it cannot be written, or is there already.
+        OutputError: as by `new_folder`.
     """
-    make_folder(folder.parent)
-    try:
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as scratch:
-            complete = Path(scratch, folder.name)
-            for name, text in texts.items():
-                path = complete / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, "utf-8")
-            if folder.exists():  # an empty one would be replaced
-                raise OutputError(f"{folder} is there already: choose another name or place.")
-            complete.rename(folder)
-    except OSError as error:
-        raise OutputError(f"Cannot write {folder}: {error.strerror or error}.") from None
+    with new_folder(folder) as place:
+        for name, text in texts.items():
+            path = place / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
     return folder
 
 

@@ -218,6 +218,20 @@ class Recorded:
         with self._moment() as tables:
             return tables.chat(run, round, phase, agent, call, attempt)
 
+    def chats(self, run: int, round: int) -> dict[tuple[str, int, int, int], list[tuple[str, str]]]:  # noqa: A002
+        """The chats of all attempts of a round, exactly as they were sent.
+
+        Args:
+            run: the run.
+            round: the round, from 0.
+
+        Returns:
+            (phase, agent, call, attempt) → (role, content) of each message; none when nothing was
+            sent.
+        """
+        with self._moment(run) as tables:
+            return tables.chats(run, round)
+
     def frames(self, messages: bool = False) -> dict[str, pd.DataFrame]:
         """All six frames, as they were at one moment.
 
@@ -345,6 +359,12 @@ class _Tables:
             place = ", ".join(f"{name} {value}" for name, value in zip(KEY, key, strict=True))
             raise UnknownName("attempt", place, ())
         return self._chat(found[0]) if found[0] is not None else []
+
+    def chats(self, run: int, round_: int) -> dict[Any, list[tuple[str, str]]]:
+        """(phase, agent, call, attempt) → the chat of that attempt of the round."""
+        query = f"SELECT {', '.join(KEY[2:])}, messages FROM asks WHERE run = ? AND round = ?"
+        found = self._connection.execute(query, (run, round_))
+        return {tuple(key): self._chat(sent) if sent is not None else [] for *key, sent in found}
 
     def _table(self, query: str, run: int | None = None) -> pd.DataFrame:
         cursor = self._connection.execute(query, _given(run))

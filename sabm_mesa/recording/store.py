@@ -216,6 +216,21 @@ def open_for_reading(path: str | Path, *, check: bool = True) -> Iterator[sqlite
         raise unusable(path, error) from None
 
 
+def copy_recording(path: Path, to: Path) -> None:
+    """Copy a recording as it is at one moment, also while runs write to it.
+
+    Args:
+        path: the recording.
+        to: the copy: one file that holds everything.
+
+    Raises:
+        RecordingError: as by `open_for_reading`.
+    """
+    with open_for_reading(path) as source, closing(sqlite3.connect(to)) as target:
+        source.backup(target)
+        target.execute("PRAGMA journal_mode = DELETE")
+
+
 def create_tables(connection: sqlite3.Connection) -> None:
     """Make an empty file a recording, unless another process has done so by now."""
     schema = files(__package__ or "").joinpath("schema.sql").read_text("utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -69,23 +70,50 @@ def attempts_at(run: RunData, place: Place) -> list[dict[str, Any]]:
     asks = run.asks_of(round_)
     tried = asks[(asks["phase"] == phase) & (asks["agent"] == agent) & (asks["call"] == call)]
     recording = Recorded(run.recorded.path)
+    number = run.recorded.run
     return [
-        {
-            "messages": [
-                list(each)
-                for each in recording.chat(
-                    run.recorded.run, round_, phase, agent, call, row["attempt"]
-                )
-            ],
-            "raw": text(row["raw"]),
-            "came": row["raw"] is not None and not _none(row["raw"]),
-            "thoughts": text(row["thoughts"]),
-            "reasoning": text(row["reasoning"]),
-            "valid": bool(row["valid"]),
-            "reason": text(row["reason"]),
-            "facts": _facts(row),
-        }
+        attempt(row, recording.chat(number, round_, phase, agent, call, row["attempt"]))
         for row in _records(tried.sort_values("attempt"))
+    ]
+
+
+def attempt(row: dict[str, Any], chat: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """A row of what `attempts_at` returns.
+
+    Args:
+        row: its row of the asks.
+        chat: role and content of each message that was sent.
+    """
+    return {
+        "messages": [list(each) for each in chat],
+        "raw": text(row["raw"]),
+        "came": row["raw"] is not None and not _none(row["raw"]),
+        "thoughts": text(row["thoughts"]),
+        "reasoning": text(row["reasoning"]),
+        "valid": bool(row["valid"]),
+        "reason": text(row["reason"]),
+        "facts": _facts(row),
+    }
+
+
+def exchanges_in(run: RunData, round_: int) -> list[dict[str, Any]]:
+    """The asks of a round as by `asks_of`, each with its ``exchange``: all attempts at it.
+
+    Args:
+        run: the run.
+        round_: the round.
+
+    Raises:
+        RecordingError: when the recording cannot be read.
+    """
+    chats = Recorded(run.recorded.path).chats(run.recorded.run, round_)
+    found: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
+    for row in _records(run.asks_of(round_).sort_values("attempt")):
+        place = (row["phase"], row["agent"], row["call"])
+        found.setdefault(place, []).append(attempt(row, chats[*place, row["attempt"]]))
+    return [
+        {**ask, "exchange": found[ask["phase"], ask["agent"], ask["call"]]}
+        for ask in asks_of(run, round_)
     ]
 
 

@@ -122,18 +122,29 @@ def run_data(path: Path, number: int) -> RunData:
     """
     _check(path)
 
-    def read() -> RunData:
-        (recorded,) = load_runs(path, number)
-        frames = Recorded(path)
-        data = RunData(
-            recorded, frames.model_data(number), frames.agent_data(number),
-            frames.asks(run=number), frames.messages(number), honesty_of(frames, number),
-        )  # fmt: skip
-        data.asks_of(0)  # finds the rows of all rounds, off the page's thread
-        return data
-
-    found: RunData = _KEPT.get(("run", path, stamp(path), number), read)
+    found: RunData = _KEPT.get(("run", path, stamp(path), number), lambda: read_run(path, number))
     return found
+
+
+def read_run(path: Path, number: int) -> RunData:
+    """Read the data of one run of a recording.
+
+    Args:
+        path: the recording.
+        number: the run.
+
+    Raises:
+        RecordingError: when it cannot be read.
+        UnknownName: when there is no such run.
+    """
+    (recorded,) = load_runs(path, number)
+    frames = Recorded(path)
+    data = RunData(
+        recorded, frames.model_data(number), frames.agent_data(number),
+        frames.asks(run=number), frames.messages(number), honesty_of(frames, number),
+    )  # fmt: skip
+    data.asks_of(0)  # finds the rows of all rounds, off the page's thread
+    return data
 
 
 def place_of(path: str) -> Path:

@@ -1,0 +1,210 @@
+"""A recording as a folder of static pages that open without a server, for a paper's supplement."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from sabm_mesa.errors import OutputError
+from sabm_mesa.minds.specs import describe_deciders
+from sabm_mesa.recording import load_runs
+from sabm_mesa.recording.export import (
+    new_folder,
+    readable_json,
+    write_frames,
+    write_picture,
+    write_text_file,
+)
+from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.recording.store import copy_recording
+from sabm_mesa.visualization.records import charts, rounds
+from sabm_mesa.visualization.records.store import RunData, read_run
+
+RECORDING = "recording.sqlite"
+MOST_PICTURES = 60
+"""Rounds of a run of which each has its picture; longer runs have the charts alone."""
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_PLACE = files(__package__).joinpath("static")
+
+
+def write_bundle(
+    path: Path,
+    folder: Path,
+    runs: Sequence[int] | None = None,
+    said: Callable[[str], None] = lambda _line: None,
+) -> Path:
+    """Write a recording as pages: runs, charts, rounds, messages, prompts and answers.
+
+    The pages stand beside the recording itself and its tables as CSV, need no server and load
+    nothing from elsewhere. Each round and message has an address of its own.
+
+    Args:
+        path: the recording.
+        folder: the folder, which does not exist yet.
+        runs: their numbers; all when None.
+        said: called with a line on each run before it is written.
+
+    Returns:
+        The folder.
+
+    Raises:
+        OutputError: when the folder cannot be written, or is there already.
+        RecordingError: when the recording cannot be read, or has no such run.
+    """
+    if folder.exists():
+        raise OutputError(f"{folder} is there already: choose another name or place.")
+    recorded = load_runs(path, None if runs is None else list(runs))
+    frame = Recorded(path).runs()
+    rows = {int(row["run"]): row for row in frame.to_dict("records")}
+    pages = _pages()
+    with new_folder(folder) as place:
+        for each in recorded:
+            said(f"run {each.run}")
+            _write_run(pages, place, read_run(path, each.run), rows[each.run])
+        copy_recording(path, place / RECORDING)
+        digest = hashlib.sha256((place / RECORDING).read_bytes()).hexdigest()
+        tables = write_frames(place / "tables", Recorded(path).frames(), "csv")
+        told = {
+            "runs": [_told(run, rows[run.run]) for run in recorded],
+            "left_out": len(rows) - len(recorded),
+            "recording": RECORDING,
+            "digest": digest,
+            "tables": [table.relative_to(place).as_posix() for table in tables],
+            "settings": [
+                {
+                    "run": run.run,
+                    "parameters": readable_json(run.parameters),
+                    "versions": readable_json(run.versions),
+                    "connection": readable_json(run.connection),
+                    "prompts": [
+                        (name, run.texts.get(key, "")) for name, key in run.prompts.items()
+                    ],
+                }
+                for run in _differing(recorded)
+            ],
+        }
+        _write(place / "index.html", pages("index.html"), told)
+    return folder
+
+
+def _write_run(pages: Any, place: Path, run: RunData, row: dict[Any, Any]) -> None:
+    home = f"run-{run.recorded.run}"
+    (place / home).mkdir()
+    pictures = []
+    for chart in charts.charts_of(run):
+        write_picture(place / home / f"{chart.name}.png", chart.png)
+        pictures.append((f"{home}/{chart.name}.png", chart.title))
+    many = len(run.rounds) > MOST_PICTURES
+    said = _messages(run)
+    told = _told(run.recorded, row)
+    for at, round_ in enumerate(run.rounds):
+        drawn = None if many else charts.of_round(run, round_)
+        if drawn is not None:
+            write_picture(place / home / f"round-{round_ + 1}.png", drawn.png)
+        people = rounds.with_honesty(run, round_, run.agents_of(round_))
+        numbers = run.model_of(round_).drop(columns=["run", "round"])
+        content = {
+            "run": told,
+            "round": round_,
+            "before": run.rounds[at - 1] if at else None,
+            "after": run.rounds[at + 1] if at + 1 < len(run.rounds) else None,
+            "numbers": [*zip(numbers.columns, *rounds.rows(numbers), strict=True)]
+            if len(numbers)
+            else [],
+            "picture": None if drawn is None else (f"round-{round_ + 1}.png", drawn.title),
+            "messages": said.get(round_, []),
+            "asks": rounds.exchanges_in(run, round_),
+            "columns": [str(name) for name in people.columns],
+            "people": rounds.rows(people),
+        }
+        _write(place / home / f"round-{round_ + 1}.html", pages("round.html"), content)
+    data = run.model_data.drop(columns=["run"])
+    columns = [str(name) for name in data.columns]
+    content = {
+        "run": told,
+        "home": home,
+        "pictures": pictures,
+        "rounds": run.rounds,
+        "columns": columns,
+        "rows": [(line[columns.index("round")], line) for line in rounds.rows(data)],
+        "messages": [(round_, said.get(round_, [])) for round_ in run.rounds],
+        "spoke": bool(said),
+    }
+    _write(place / f"{home}.html", pages("run.html"), content)
+
+
+def _told(run: Any, row: dict[Any, Any]) -> dict[str, Any]:
+    """The facts of a run."""
+    return {
+        "number": run.run,
+        "scenario": run.scenario,
+        "condition": str(run.parameters.get("condition", "")),
+        "minds": describe_deciders(run.minds, run.forks),
+        "seed": "-".join(map(str, run.seed)),
+        "status": run.status,
+        "problem": run.problem,
+        "rounds": row["rounds"],
+        "asks": row["asks"],
+        "invalid": row["invalid"],
+        "tokens": row["prompt_tokens"] + row["completion_tokens"],
+        "cost": rounds.dollars(row["cost_usd"]),
+        "started": run.started,
+        "forked": run.parent is not None,
+        "measures": [(name, rounds.cell(value)) for name, value in run.measures.items()],
+    }
+
+
+def _messages(run: RunData) -> dict[int, list[tuple[str, ...]]]:
+    """Round → speaker, hearers, words and honesty of its messages."""
+    found: dict[int, list[tuple[str, ...]]] = {}
+    _, said = rounds.said_in(run, len(run.messages))
+    for round_, *message in said:
+        found.setdefault(round_, []).append(tuple(message))
+    return found
+
+
+def _differing(recorded: Sequence[Any]) -> list[Any]:
+    """The first run of each setting: runs that differ in their seed alone have one."""
+    found: dict[str, Any] = {}
+    for run in recorded:
+        given = {name: value for name, value in run.parameters.items() if name != "rng"}
+        key = readable_json([run.scenario, given, run.versions, run.connection, run.prompts])
+        found.setdefault(key, run)
+    return list(found.values())
+
+
+def _pages() -> Callable[[str], Any]:
+    """The templates by name; every value that is put into them is text, never markup."""
+    style, script = (_read(name) for name in ("bundle.css", "bundle.js"))
+    environment = Environment(
+        autoescape=True, loader=FunctionLoader(_read), undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, finalize=_plain,
+    )  # fmt: skip
+    digest = hashlib.sha256(script.encode()).digest()
+    environment.globals |= {
+        "style": Markup(style),
+        "script": Markup(script),
+        "script_digest": b64encode(digest).decode(),
+    }
+    return environment.get_template
+
+
+def _read(name: str) -> str:
+    return _PLACE.joinpath(name).read_text("utf-8")
+
+
+def _plain(value: Any) -> Any:
+    """A text without the control characters that HTML does not allow."""
+    return _CONTROLS.sub("\ufffd", value) if type(value) is str else value
+
+
+def _write(path: Path, template: Any, content: dict[str, Any]) -> None:
+    write_text_file(path, template.render(content))
