@@ -380,10 +380,9 @@ def more_than_p(a: npt.ArrayLike, b: npt.ArrayLike, by: float) -> Floats:
     if n == 0 or n_second == 0:
         return np.full(first.shape[:-1], math.nan)
     pooled = np.concatenate([first, second], axis=-1)
-    exact = math.comb(n + n_second, n) <= EXACT
-    splits = _all_splits(n + n_second, n) if exact else _some_splits(n + n_second, n, _draws(first))
+    drawn, exact = splits(n + n_second, n, _draws(first))
     slack = n * _SAME * np.maximum(np.abs(pooled).max(axis=-1), abs(by))
-    return _share(pooled @ splits.T, first.sum(axis=-1) - slack, exact=exact)
+    return _share(pooled @ drawn.T, first.sum(axis=-1) - slack, exact=exact)
 
 
 def within_p(values: npt.ArrayLike, low: float, high: float) -> Floats:
@@ -408,6 +407,25 @@ def different_p(a: npt.ArrayLike, b: npt.ArrayLike, margin: float) -> Floats:
     """Test that the means differ by more than `margin`: twice the smaller p (Bonferroni)."""
     more, less = more_than_p(a, b, margin), more_than_p(b, a, margin)
     return np.asarray(np.minimum(1.0, 2 * np.minimum(more, less)), dtype=np.float64)
+
+
+def splits(
+    total: int, n: int, draws: int, rng: np.random.Generator | int = _SEED
+) -> tuple[Floats, bool]:
+    """Choices of n of `total` places as ones among zeros: all up to `EXACT`, else some are drawn.
+
+    Args:
+        total: the number of places.
+        n: how many of them are chosen.
+        draws: the number of choices that are drawn when there are more than `EXACT`.
+        rng: generator or seed of the draws.
+
+    Returns:
+        One choice a row, and whether they are all.
+    """
+    if math.comb(total, n) <= EXACT:
+        return _all_splits(total, n), True
+    return _some_splits(total, n, draws, np.random.default_rng(rng)), False
 
 
 def runs_needed(
@@ -567,9 +585,9 @@ def _all_splits(total: int, n: int) -> Floats:
     return splits
 
 
-def _some_splits(total: int, n: int, draws: int) -> Floats:
+def _some_splits(total: int, n: int, draws: int, rng: np.random.Generator) -> Floats:
     """Random choices of n of `total` places, shape (draws, total)."""
-    chosen = _rng().random((draws, total)).argpartition(n - 1, axis=1)[:, :n]
+    chosen = rng.random((draws, total)).argpartition(n - 1, axis=1)[:, :n]
     splits = np.zeros((draws, total))
     np.put_along_axis(splits, chosen, 1.0, axis=1)
     return splits

@@ -25,12 +25,11 @@ from sabm_mesa.errors import ParameterError, UnknownName, UsageError
 from sabm_mesa.minds.base import assumptions_of
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.registry import scenario
+from sabm_mesa.studies.people import human_distributions
 
 Data = Literal["model", "agents", "messages", "honesty"]
 Kind = Literal["below", "above", "within", "less", "more", "like", "gradual"]
 Cost = Literal["small", "medium", "large"]
-Bin = tuple[float, float, float]
-"""Of a distribution: from, to (both included), and per cent of the people."""
 TAKES = (
     "mean", "change", "slope", "sd", "min", "max", "sum", "mode", "share", "first", "settles",
     "excess", "step",
@@ -277,7 +276,7 @@ class Plot(Entry):
         theory: the predictions that are drawn, by their name in `SmartModel.theory_marks`, or
             ``""``.
         human: the distribution of people that is drawn beside it, by its name in
-            `human_distributions`, or ``""``.
+            `sabm_mesa.studies.people.human_distributions`, or ``""``.
     """
 
     kind: Literal["rounds", "values"]
@@ -711,24 +710,6 @@ def _named(found: Experiment) -> Iterator[tuple[str, str, str]]:
             yield f"group {group.name}", "condition", name
     for condition in found.conditions:
         yield condition.name, "condition to fork", condition.fork_of
-
-
-@cache
-def human_distributions() -> dict[str, tuple[str, list[Bin]]]:
-    """Published distributions of people's choices (``people.toml`` of the scenarios).
-
-    Returns:
-        Name → who the people were, with the source; and the bins of the distribution.
-    """
-    texts = [path.read_text("utf-8") for path in _models_folder().glob("*/people.toml")]
-    return {
-        name: (
-            f"{each['who']} ({each['source']})",
-            [(float(low), float(high), float(share)) for low, high, share in each["bins"]],
-        )
-        for text in texts
-        for name, each in tomllib.loads(text).items()
-    }
 
 
 class PublishedModel(Entry):

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.errors import one_line
 from sabm_mesa.studies import plots
-from sabm_mesa.studies.experiments.design import Measure, Plot, human_distributions
+from sabm_mesa.studies.experiments.design import Measure, Plot
 from sabm_mesa.studies.experiments.results import Results
 from sabm_mesa.studies.experiments.running import Outcome
+from sabm_mesa.studies.people import human_distributions
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel

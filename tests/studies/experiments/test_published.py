@@ -18,13 +18,13 @@ from sabm_mesa.studies.experiments.design import (
     Measure,
     Scale,
     experiment_names,
-    human_distributions,
     load_experiment,
     parse_experiment,
 )
 from sabm_mesa.studies.experiments.figures import theory_marks
 from sabm_mesa.studies.experiments.plan import plan
 from sabm_mesa.studies.experiments.running import Outcome, run
+from sabm_mesa.studies.people import human_distributions
 from tests.studies.experiments.support import SMALL, assert_complete
 
 TINY: dict[str, dict[str, Any]] = {

@@ -24,7 +24,6 @@ from sabm_mesa.studies.experiments.design import (
     Figures,
     Scale,
     experiment_names,
-    human_distributions,
     load_experiment,
     models_of,
     published_models,
@@ -35,6 +34,7 @@ from sabm_mesa.studies.experiments.report import content, template
 from sabm_mesa.studies.experiments.results import results
 from sabm_mesa.studies.experiments.running import Outcome, check, run
 from sabm_mesa.studies.page import markdown
+from sabm_mesa.studies.people import human_distributions
 from tests.studies.experiments.support import assert_complete
 
 MONTHS = {"n_rounds": 4, "max_entries": 3}

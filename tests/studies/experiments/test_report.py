@@ -18,7 +18,6 @@ from sabm_mesa.studies.experiments import report
 from sabm_mesa.studies.experiments.claims import Verdict
 from sabm_mesa.studies.experiments.design import (
     experiment_names,
-    human_distributions,
     load_experiment,
     parse_experiment,
 )
@@ -27,6 +26,7 @@ from sabm_mesa.studies.experiments.report import ONLY_RULES, commands, lead, tem
 from sabm_mesa.studies.experiments.results import Results, is_outside, results
 from sabm_mesa.studies.experiments.running import RECORDING, run
 from sabm_mesa.studies.page import fence, html_page, markdown
+from sabm_mesa.studies.people import human_distributions
 from tests.studies.experiments.support import FORK, SMALL
 
 MORE = """

@@ -1,0 +1,392 @@
+"""How alike two groups decide: distances of distributions, spread, entropy, parts of the variance.
+
+A group is a `DecisionSample`: decisions, each with the unit to which it belongs. The decisions of a
+unit may depend on one another (the players of a session, after its first round); units do not. So
+whole units are permuted and resampled. Two groups that differ in nothing but chance are told apart
+by `energy_test` in the stated share of cases, whatever the dependence within units is; the test is
+exact when the units are of one size. scipy has both distances, but no permutation of units.
+
+Sources:
+    Székely and Rizzo (2013), "Energy Statistics: A Class of Statistics Based on Distances", Journal
+    of Statistical Planning and Inference 143(8): the energy distance; for numbers it is twice the
+    integral of the squared difference of the two distribution functions.
+    Vallender (1974), "Calculation of the Wasserstein Distance Between Probability Distributions on
+    the Line", Theory of Probability and Its Applications 18(4): the integral of the absolute
+    difference.
+    Miller (1955), "Note on the Bias of Information Estimates": what an entropy from few decisions
+    falls short of on average.
+    Nili et al. (2014), "A Toolbox for Representational Similarity Analysis", PLoS Computational
+    Biology 10(4): how alike people are to people as the ceiling for a model, the noise ceiling.
+    Searle, Casella and McCulloch (1992), "Variance Components", section 3.6: parts of the variance
+    by the method of moments.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sabm_mesa.analysis.inference import splits
+from sabm_mesa.analysis.statistics import Floats, bootstrap_interval
+
+Units = npt.NDArray[np.int64]
+PERMUTATIONS = 2_000
+"""Splits of the units into two groups that are drawn when not all are tried."""
+HALVES = 1_000
+"""Random halves of the people for `rank_among_people`."""
+GRID = 1_000
+"""Different values that distances tell apart; beyond, values are rounded to this part of the
+range."""
+FEWEST = 4
+"""Units of people from which halves can be drawn."""
+CHUNK = 200
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionSample:
+    """Decisions of a group.
+
+    Attributes:
+        decisions: their numbers, shape (n,), finite.
+        units: for each the number of its unit, from 0 without gaps, shape (n,).
+    """
+
+    decisions: Floats
+    units: Units
+
+    @classmethod
+    def of(cls, values: npt.ArrayLike, units: Sequence[object] | None = None) -> DecisionSample:
+        """Make a sample.
+
+        Args:
+            values: the decisions; NaN (no decision) is left out.
+            units: for each decision a name of its unit; None: each is a unit by itself.
+
+        Raises:
+            ValueError: for an infinite decision, or as many units as there are not decisions.
+        """
+        given = np.asarray(values, dtype=np.float64)
+        known = ~np.isnan(given)
+        if np.isinf(given).any():
+            raise ValueError("every decision has to be finite")
+        if units is None:
+            return cls(given[known], np.arange(int(known.sum())))
+        if len(units) != given.size:
+            raise ValueError(f"{given.size} decisions have {len(units)} units: need one for each")
+        names = [str(name) for name, each in zip(units, known, strict=True) if each]
+        _, codes = np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)
+        return cls(given[known], codes.astype(np.int64))
+
+    @property
+    def n_units(self) -> int:
+        """The number of units."""
+        return int(self.units.max(initial=-1)) + 1
+
+
+class DistributionTest(NamedTuple):
+    """How far two distributions are from each other, and whether chance explains it.
+
+    Attributes:
+        wasserstein: distance in units of the decisions: how far a decision of one group has to be
+            moved, on average, to make the groups alike.
+        energy: energy distance, in units of the decisions.
+        p: share of the splits of the pooled units whose energy distance is at least as large.
+        by_chance: the Wasserstein distance that 95 % of the splits stay below.
+        least_p: the smallest p that these numbers of units can give.
+    """
+
+    wasserstein: float
+    energy: float
+    p: float
+    by_chance: float
+    least_p: float
+
+
+class Interval(NamedTuple):
+    """A number with its 95 % interval.
+
+    Attributes:
+        value: the number; NaN when it is not defined.
+        low: lower limit; NaN likewise, and with fewer than two units.
+        high: upper limit.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+class Components(NamedTuple):
+    """Parts of the variance of decisions, in squared units of the decisions.
+
+    Attributes:
+        between: of people (or agents): how far they differ from one another all the time.
+        within: of one person from round to round.
+    """
+
+    between: float
+    within: float
+
+    @property
+    def share(self) -> float:
+        """Share of the variance that lies between persons; NaN without variance."""
+        total = self.between + self.within
+        return self.between / total if total > 0 else math.nan
+
+
+def energy_test(
+    a: DecisionSample, b: DecisionSample, *, rng: np.random.Generator | int = 0
+) -> DistributionTest:
+    """Test by permutation of units that two groups have one distribution.
+
+    Args:
+        a: a group.
+        b: the other.
+        rng: generator or seed of the splits, when not all are tried.
+
+    Raises:
+        ValueError: when a group has no decision.
+    """
+    counts, sizes, gaps = _counts(a, b)
+    n = a.n_units
+    wasserstein, energy = _distances(_first(n, len(sizes)), counts, sizes, gaps)
+    drawn, exact = splits(len(sizes), n, PERMUTATIONS, rng)
+    moved, energies = _distances(drawn, counts, sizes, gaps)
+    at_least = int((energies >= energy[0] * (1 - 1e-9) - 1e-15).sum())
+    p = at_least / len(drawn) if exact else (at_least + 1) / (len(drawn) + 1)
+    least = 1 / len(drawn) if exact else 1 / (len(drawn) + 1)
+    if exact and 2 * n == len(sizes):
+        least *= 2  # the two groups may change places
+    return DistributionTest(
+        float(wasserstein[0]), float(energy[0]), p, float(np.quantile(moved, 0.95)), least
+    )
+
+
+def rank_among_people(
+    people: DecisionSample,
+    runs: DecisionSample,
+    *,
+    rng: np.random.Generator | int = 0,
+    halves: int = HALVES,
+) -> float:
+    """Indistinguishability rank: how often people are as far from people as the runs are.
+
+    Half of the units of people are drawn as the reference. Of the others, and of the runs, equally
+    many units are drawn, and their energy distances to the reference compared. The rank is the
+    share of draws in which the people are farther from it than the runs (half of the ties
+    counts): 0.5 for runs that are as near to people as people are, the ceiling of split halves
+    (after Nili et al. 2014; the rank is ours), towards 0 for runs that are always farther. It
+    orders and describes; `energy_test` decides.
+
+    Args:
+        people: the decisions of people.
+        runs: the decisions of the runs.
+        rng: generator or seed.
+        halves: how many halves are drawn.
+
+    Returns:
+        From 0 to 1; NaN with fewer than `FEWEST` units of people, or without a unit of the runs.
+    """
+    n, n_runs = people.n_units, runs.n_units
+    if n < FEWEST or n_runs == 0:
+        return math.nan
+    generator = np.random.default_rng(rng)
+    counts, sizes, gaps = _counts(people, runs)
+    half = n // 2
+    size = min(n - half, n_runs)
+    order = generator.random((halves, n)).argsort(axis=1)
+    taken = generator.random((halves, n_runs)).argsort(axis=1)[:, :size] + n
+    cumulated = [
+        _cdf(_chosen(units, len(sizes)), counts, sizes)
+        for units in (order[:, :half], order[:, half : half + size], taken)
+    ]
+    reference, others, machine = cumulated
+    far = ((others - reference) ** 2) @ gaps
+    farther = ((machine - reference) ** 2) @ gaps
+    same = np.isclose(far, farther, rtol=1e-9, atol=1e-15)
+    return float(np.where(same, 0.5, far > farther).mean())
+
+
+def variance_ratio(runs: DecisionSample, people: DecisionSample, *, seed: int = 0) -> Interval:
+    """Variance of the runs' decisions by that of people's; the interval resamples units.
+
+    Args:
+        runs: the decisions of the runs.
+        people: the decisions of people.
+        seed: of the bootstrap.
+    """
+    moments = [_moments(each) for each in (runs, people)]
+    top, bottom = (float(_variance(each[None])[0]) for each in moments)
+    if not bottom > 0:
+        return Interval(math.nan, math.nan, math.nan)
+    if min(len(each) for each in moments) < 2:
+        return Interval(top / bottom, math.nan, math.nan)
+
+    def ratio(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> Floats:
+        variance, of_people = _variance(moments[0][first]), _variance(moments[1][second])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found: Floats = np.where(of_people > 0, variance / of_people, math.nan)
+        return found
+
+    low, high = bootstrap_interval(ratio, *(np.arange(len(m)) for m in moments), rng=seed).tolist()
+    return Interval(top / bottom, low, high)
+
+
+def effect_ratio(
+    runs: Floats, people: Floats, *, runs_other: Floats | None = None,
+    people_other: Floats | None = None, seed: int = 0,
+) -> Interval:  # fmt: skip
+    """Effect of the runs by that of people, with a bootstrap interval over units.
+
+    Args:
+        runs: for each unit of the runs its effect; with `runs_other`, its mean in one condition.
+        people: the same of people.
+        runs_other: the means of other units in another condition, which is subtracted.
+        people_other: the same of people.
+        seed: of the bootstrap.
+    """
+    samples = [runs, people]
+    samples += [each for each in (runs_other, people_other) if each is not None]
+    two = runs_other is not None, people_other is not None
+
+    def ratio(*drawn: Floats) -> Floats:
+        rest = list(drawn[2:])
+        top = drawn[0].mean(axis=-1) - (rest.pop(0).mean(axis=-1) if two[0] else 0.0)
+        bottom = drawn[1].mean(axis=-1) - (rest.pop(0).mean(axis=-1) if two[1] else 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found: Floats = np.where(bottom != 0, top / bottom, math.nan)
+        return found
+
+    value = float(ratio(*(each[None] for each in samples))[0])
+    if math.isnan(value) or min(each.size for each in samples) < 2:
+        return Interval(value, math.nan, math.nan)
+    low, high = bootstrap_interval(ratio, *samples, rng=seed).tolist()
+    return Interval(value, low, high)
+
+
+def entropy(values: npt.ArrayLike, edges: npt.ArrayLike) -> float:
+    """Entropy of decisions over bins, in bits, with Miller's correction for few decisions.
+
+    Args:
+        values: the decisions, each between the first and the last edge.
+        edges: the limits of the bins, shape (n_bins + 1,).
+
+    Returns:
+        At least 0; NaN without decisions.
+    """
+    n, _ = np.histogram(np.asarray(values, dtype=np.float64), bins=np.asarray(edges))
+    if not n.sum():
+        return math.nan
+    shares = n[n > 0] / n.sum()
+    correction = (len(shares) - 1) / (2 * n.sum() * math.log(2))
+    return float(-(shares * np.log2(shares)).sum() + correction) + 0.0
+
+
+def components(
+    values: npt.ArrayLike, cells: Sequence[object], persons: Sequence[object]
+) -> Components:
+    """Parts of the variance between and within persons, by the method of moments.
+
+    The mean of each cell (a round of a session) is taken out first, so that neither what all of a
+    session learn nor the level of a session counts.
+
+    Args:
+        values: the decisions; NaN is left out.
+        cells: for each its session and round.
+        persons: for each the person who made it.
+
+    Returns:
+        NaN when no person decided twice, or no session has two persons. A negative estimate of
+        the part between persons is 0.
+    """
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {"value": np.asarray(values, dtype=np.float64), "cell": list(cells), "who": list(persons)}
+    ).dropna()
+    by_cell = frame.groupby("cell")["value"]
+    frame = frame[by_cell.transform("size") > 1]
+    size = frame.groupby("cell")["value"].transform("size")
+    # What a mean of m decisions takes out of their variance is given back.
+    rest = (frame["value"] - frame.groupby("cell")["value"].transform("mean")) * np.sqrt(
+        size / (size - 1)
+    )
+    groups = rest.groupby(frame["who"])
+    n = groups.size().to_numpy(dtype=np.float64)
+    total, k = float(n.sum()), len(n)
+    if k < 2 or total <= k:
+        return Components(math.nan, math.nan)
+    means = groups.mean().to_numpy(dtype=np.float64)
+    within = float((groups.var(ddof=0).to_numpy(dtype=np.float64) * n).sum()) / (total - k)
+    mean_square = float((n * (means - (n * means).sum() / total) ** 2).sum()) / (k - 1)
+    typical = (total - float((n**2).sum()) / total) / (k - 1)
+    return Components(max(0.0, (mean_square - within) / typical), within)
+
+
+def _counts(a: DecisionSample, b: DecisionSample) -> tuple[Floats, Floats, Floats]:
+    """Decisions up to each different value by unit (units, values), their number, and the gaps."""
+    if not (a.decisions.size and b.decisions.size):
+        raise ValueError("a group has no decision")
+    values = np.concatenate([a.decisions, b.decisions])
+    units = np.concatenate([a.units, b.units + a.n_units])
+    points, places = np.unique(values, return_inverse=True)
+    if points.size > GRID:
+        step = (points[-1] - points[0]) / GRID
+        points, places = np.unique(np.round((values - points[0]) / step), return_inverse=True)
+        points = points * step
+    counts = np.zeros((a.n_units + b.n_units, points.size))
+    np.add.at(counts, (units, places.reshape(-1)), 1.0)
+    counts = counts.cumsum(axis=1)
+    return counts[:, :-1], counts[:, -1].copy(), np.diff(points)
+
+
+def _cdf(chosen: Floats, counts: Floats, sizes: Floats) -> Floats:
+    """Distribution function of the decisions of the chosen units (rows of ones and zeros)."""
+    found: Floats = (chosen @ counts) / (chosen @ sizes)[:, None]
+    return found
+
+
+def _distances(
+    chosen: Floats, counts: Floats, sizes: Floats, gaps: Floats
+) -> tuple[Floats, Floats]:
+    """Wasserstein and energy distance between the chosen units and the others, by row."""
+    moved, energy = [], []
+    for start in range(0, len(chosen), CHUNK):
+        part = chosen[start : start + CHUNK]
+        difference = _cdf(part, counts, sizes) - _cdf(1 - part, counts, sizes)
+        moved.append(np.abs(difference) @ gaps)
+        energy.append(2 * (difference**2) @ gaps)
+    return np.concatenate(moved), np.concatenate(energy)
+
+
+def _first(n: int, total: int) -> Floats:
+    return np.array([[1.0] * n + [0.0] * (total - n)])
+
+
+def _chosen(units: npt.NDArray[np.int64], total: int) -> Floats:
+    found = np.zeros((len(units), total))
+    np.put_along_axis(found, units, 1.0, axis=1)
+    return found
+
+
+def _moments(sample: DecisionSample) -> Floats:
+    """For each unit the number of decisions, their sum, and the sum of their squares."""
+    values = sample.decisions - (sample.decisions.mean() if sample.decisions.size else 0.0)
+    columns = [
+        np.bincount(sample.units, weights=each, minlength=sample.n_units)
+        for each in (np.ones_like(values), values, values**2)
+    ]
+    return np.column_stack(columns)
+
+
+def _variance(moments: Floats) -> Floats:
+    """Variance of the decisions of units, from their moments: shape (..., units, 3)."""
+    n, total, squares = np.moveaxis(moments.sum(axis=-2), -1, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = np.where(n > 1, (squares - total**2 / n) / (n - 1), math.nan)
+    return np.maximum(found, 0.0)

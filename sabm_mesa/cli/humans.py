@@ -1,0 +1,64 @@
+"""``sabm humans``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.options import AsJson, RecordingPath
+
+
+@app.command()
+def humans(
+    path: RecordingPath,
+    *,
+    against: Annotated[
+        str,
+        typer.Option(
+            metavar="DATA",
+            help="A published data set, such as nagel-1995, or a CSV file of your own, FILE.csv.",
+        ),
+    ],
+    codebook: Annotated[
+        Path | None,
+        typer.Option(
+            help="What the columns of the CSV file are (TOML); by default the file beside it with "
+            "the ending .toml."
+        ),
+    ] = None,
+    run: Annotated[
+        list[int] | None,
+        typer.Option("--run", help="Only this run; may be repeated. All finished by default."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of permutations and resamples.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the files; by default humans, beside it.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare the decisions of a recording with people's: inference, effect, distribution."""
+    from sabm_mesa.analysis.plot_style import to_png
+    from sabm_mesa.recording import export
+    from sabm_mesa.studies import humans as study
+    from sabm_mesa.studies.people import load_people
+
+    people = load_people(against, codebook)
+    comparison = study.compare(people, study.read_runs(path, people, run), seed=seed)
+    folder = path.parent / "humans" if out is None else out
+    figure = study.picture(comparison)
+    files = export.write_frames(folder, {"humans": comparison.frame()}, "csv")
+    found = study.said(comparison)
+    files.append(export.write_text_file(folder / "humans.json", export.readable_json(found)))
+    pictures = [] if figure is None else ["humans.png"]
+    if figure is not None:
+        files.append(export.write_picture(folder / pictures[0], to_png(figure)))
+    text = study.as_markdown(comparison, pictures)
+    files.append(export.write_text_file(folder / "humans.md", text))
+    if as_json:
+        say(export.readable_json({**found, "files": [str(file) for file in files]}))
+    else:
+        say("\n".join(study.lines_of(comparison)))
+        say(f"Written to {folder}: {', '.join(file.name for file in files)}")

@@ -1,0 +1,827 @@
+"""How human are the decisions of a recording? Runs beside a data set of people, on three levels.
+
+Same inference
+    The test that the effect of the people was tested with, on the runs, one number a run
+    (`sabm_mesa.analysis.inference`). ``same`` when it comes to the same conclusion at `ALPHA`.
+Same effect
+    The effect of the runs divided by that of people, with a bootstrap interval over runs and
+    sessions. ``different`` when the interval excludes 1; ``same`` when it includes 1 and lies
+    between 1/`FACTOR` and `FACTOR`; else ``undecided``, since the data are too few.
+Same distribution
+    Decisions of a period: energy test by permutation, Wasserstein distance, ratio of variances,
+    entropy, and the rank among halves of the people (`sabm_mesa.analysis.likeness`). ``different``
+    when the energy test rejects at `ALPHA`, adjusted for the number of periods (Holm 1979); else
+    ``not told apart``, which is no proof of equality: ``by_chance`` says which distance the data
+    could not have told from chance.
+
+Besides, the parts of the variance between and within persons. A model that plays the average person
+again and again can have the right mean and even the right variance, and no persons in it; this is
+called the problem of the average person.
+
+The decisions of the first period are independent of one another if nobody has talked before, so
+that persons are permuted; in all other cases sessions and runs are. A level that the data cannot
+judge says why in one line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from sabm_mesa.analysis import likeness, plot_style
+from sabm_mesa.analysis.inference import holm, one_sample, paired, two_sample
+from sabm_mesa.analysis.likeness import DecisionSample
+from sabm_mesa.analysis.statistics import Floats
+from sabm_mesa.analysis.variance_split import REST, variance_split
+from sabm_mesa.errors import ParameterError, UnknownName
+from sabm_mesa.recording.decisions import played_runs
+from sabm_mesa.recording.reading import load_runs
+from sabm_mesa.studies.people import ALL, Effect, PeopleData, numbers_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ALPHA = 0.05
+FACTOR = 2.0
+"""Effects whose ratio lies between 1/2 and 2 are called the same: our choice."""
+SAME, DIFFERENT, UNDECIDED = "same", "different", "undecided"
+NOT_TOLD, NOT_JUDGED = "not told apart", "not judged"
+INFERENCE, EFFECT, DISTRIBUTION = "same inference", "same effect", "same distribution"
+RANK, SPREAD, ENTROPY = "rank among people", "ratio of variances", "entropy"
+PERSONS, PERSONAS = "between persons", "between personas"
+LEVELS = (INFERENCE, EFFECT, DISTRIBUTION)
+BINS = 20
+"""Bins of the entropy and of the picture, when the data have none."""
+
+
+@dataclass(frozen=True)
+class HumanLikeness:
+    """One comparison.
+
+    Attributes:
+        level: what is compared.
+        of: the effect, or the period.
+        people: the number of people (its meaning depends on the level); NaN when not known.
+        runs: the same of the runs.
+        value: the result: ratio, distance or rank.
+        low: lower limit of its 95 % interval, or NaN.
+        high: upper limit; of a distance that which chance alone stays below.
+        p: p-value, or NaN.
+        n_people: units of people: persons or sessions.
+        n_runs: units of the runs: agents or runs.
+        verdict: ``same``, ``different``, ``undecided``, ``not told apart``, ``not judged``, or
+            ``""`` for numbers that only describe.
+        why: why it could not be judged, or what else has to be known.
+    """
+
+    level: str
+    of: str
+    people: float = math.nan
+    runs: float = math.nan
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+    n_people: int = 0
+    n_runs: int = 0
+    verdict: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """The decisions of a recording.
+
+    Attributes:
+        scenario: its name.
+        decisions: one row a decision: ``run``, ``round``, ``agent``, ``value`` (NaN when it could
+            not be read), ``treatment`` and ``persona`` (``""`` when it is not known).
+        talked: the rounds in which somebody spoke.
+        unlike: parameters that are not those of people's game, in words.
+        left_out: runs that were not compared, in words.
+    """
+
+    scenario: str
+    decisions: pd.DataFrame
+    talked: frozenset[int]
+    unlike: Sequence[str]
+    left_out: str = ""
+
+    @property
+    def n_runs(self) -> int:
+        """The number of runs."""
+        return int(self.decisions["run"].nunique())
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Runs beside people.
+
+    Attributes:
+        people: the data set.
+        played: the decisions of the runs.
+        rows: the comparisons, in the order of the levels.
+        cells: for the picture: title → middles (or None), people's decisions, those of the runs.
+    """
+
+    people: PeopleData
+    played: Played
+    rows: Sequence[HumanLikeness]
+    cells: Mapping[str, tuple[Floats, Floats]] = field(repr=False)
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        """Level → verdict: the worst of its comparisons, ``not judged`` without any."""
+        order = (DIFFERENT, UNDECIDED, SAME, NOT_TOLD)
+        found = {}
+        for level in LEVELS:
+            seen = {row.verdict for row in self.rows if row.level == level}
+            found[level] = next((each for each in order if each in seen), NOT_JUDGED)
+        return found
+
+    def frame(self) -> pd.DataFrame:
+        """One row a comparison, with the attributes of `HumanLikeness` as columns."""
+        return pd.DataFrame([asdict(row) for row in self.rows])
+
+
+def read_runs(path: str | Path, people: PeopleData, runs: Sequence[int] | None = None) -> Played:
+    """The decisions of a recording that people's data have too.
+
+    Args:
+        path: the recording.
+        people: the data set.
+        runs: only these runs; by default all that are finished, without forks, which repeat the
+            decisions of their parents.
+
+    Raises:
+        RecordingError: when the recording cannot be read.
+        ParameterError: when it is of another scenario, has no such decisions, or a run is in none
+            of the treatments.
+        UnknownName: for a run that does not exist.
+    """
+    book = people.book
+    recorded = load_runs(path)
+    if runs is not None and (odd := sorted(set(runs) - {each.run for each in recorded})):
+        raise UnknownName(f"run of {path}", odd[0], [str(each.run) for each in recorded])
+    chosen = [
+        each
+        for each in recorded
+        if (each.run in runs if runs is not None else each.finished and not each.parent)
+    ]
+    if not chosen:
+        raise ParameterError(f"{path} has no finished run, so there is nothing to compare.")
+    scenarios = sorted({each.scenario for each in chosen})
+    if other := [name for name in scenarios if name not in book.scenarios]:
+        raise ParameterError(
+            f"{path} is of {other[0]}, and {people.name} is data for {', '.join(book.scenarios)}."
+        )
+    numbers = {each.run for each in chosen}
+    found = [each for each in played_runs(path) if each.run in numbers]
+    data = pd.concat([each.agents for each in found], ignore_index=True)
+    if book.decision not in data.columns:
+        raise ParameterError(f"The runs of {path} have no column {book.decision} of decisions.")
+    data["value"] = numbers_of(data[book.decision], book.codes, f"{path}, {book.decision}")
+    if data["value"].isna().all():
+        raise ParameterError(f"No decision was recorded in the column {book.decision} of {path}.")
+    treatment = {each.run: _treatment(people, each.parameters) for each in chosen}
+    if book.treatments:
+        known = {run: name for run, name in treatment.items() if name != ALL}
+        if not known:
+            raise ParameterError(
+                f"No run of {path} has the parameters of a treatment of {people.name}: "
+                f"{', '.join(book.treatments)}."
+            )
+        data = data[data["run"].isin(known)]
+    data["treatment"] = data["run"].map(treatment)
+    data["persona"] = _personas(data, {each.run: each.parameters for each in chosen})
+    spoken = frozenset(int(n) for each in found for n in each.messages["round"].unique())
+    left = len(recorded) - data["run"].nunique()
+    return Played(
+        ", ".join(scenarios),
+        data[["run", "round", "agent", "value", "treatment", "persona"]].reset_index(drop=True),
+        spoken,
+        _unlike(people, [each.parameters for each in chosen]),
+        f"{left} of {len(recorded)} runs are left out: not finished, forks, or of no treatment"
+        if left and runs is None
+        else "",
+    )
+
+
+def compare(people: PeopleData, played: Played, *, seed: int = 0) -> Comparison:
+    """Put the decisions of runs beside those of people.
+
+    Args:
+        people: the data set.
+        played: the decisions of the runs.
+        seed: of permutations and bootstraps.
+    """
+    rows: list[HumanLikeness] = []
+    for effect in people.book.effects:
+        rows += _effect(people, played, effect, seed)
+    rows += _mean(people, played, seed)
+    if not people.book.effects:
+        rows.insert(0, HumanLikeness(
+            INFERENCE, "effects", verdict=NOT_JUDGED,
+            why=f"the codebook of {people.name} names no effect (effects).",
+        ))  # fmt: skip
+    of_cells, cells = _distributions(people, played, seed)
+    rows += of_cells
+    rows += _persons(people, played)
+    return Comparison(people, played, _adjusted(rows), cells)
+
+
+def _effect(people: PeopleData, played: Played, effect: Effect, seed: int) -> list[HumanLikeness]:
+    """The first two levels of one effect."""
+    book = people.book
+    other_period = effect.round if effect.than_round is None else effect.than_round
+    other_treatment = effect.than_treatment or effect.treatment
+    pair = effect.value is None and not effect.than_treatment
+    cells = [(effect.treatment, effect.round)]
+    cells += [(other_treatment, other_period)] if effect.value is None else []
+    of_runs = [_run_means(played, name, period - book.first_round) for name, period in cells]
+    found = [people.session_means(name, period) for name, period in cells]
+    if missing := [period for (_, period), each in zip(cells, of_runs, strict=True) if each.empty]:
+        why = f"the runs have no decision in period {missing[0]} (their round "
+        why += f"{missing[0] - book.first_round})."
+        return [
+            HumanLikeness(level, effect.says, verdict=NOT_JUDGED, why=why)
+            for level in (INFERENCE, EFFECT)
+        ]
+    mine = _paired(of_runs) if pair else [_floats(each) for each in of_runs]
+    theirs = (
+        [] if any(each is None for each in found) else [each for each in found if each is not None]
+    )
+    runs_for, runs_against, runs_effect = _tested(mine, effect, pair, seed)
+    n_runs = min(len(each) for each in mine)
+    result = _conclusion(runs_for, runs_against)
+    if theirs:
+        people_for, people_against, people_effect = _tested(theirs, effect, pair, seed)
+        n_people = min(len(each) for each in theirs)
+        of_people = _conclusion(people_for, people_against)
+    else:
+        people_for, people_effect, n_people, of_people = math.nan, math.nan, 0, ""
+    why = ""
+    if effect.published:
+        of_people, why = effect.published, f"published: {effect.where}" if effect.where else ""
+    if not of_people:
+        first = HumanLikeness(
+            INFERENCE, effect.says, runs=runs_for, p=runs_for, n_runs=n_runs, verdict=NOT_JUDGED,
+            why=f"{people.name} has neither sessions nor a published conclusion for it.",
+        )  # fmt: skip
+    else:
+        same = result == of_people
+        first = HumanLikeness(
+            INFERENCE, effect.says, people=people_for, runs=runs_for, p=runs_for,
+            n_people=n_people, n_runs=n_runs, verdict=SAME if same else DIFFERENT,
+            why="; ".join(filter(None, (f"people: {of_people}, runs: {result}", why))),
+        )  # fmt: skip
+    if not theirs:
+        why = f"{people.name} has no means of sessions for it."
+        return [
+            first,
+            HumanLikeness(EFFECT, effect.says, runs=runs_effect, verdict=NOT_JUDGED, why=why),
+        ]
+    if pair or effect.value is not None:
+        less = effect.value or 0.0
+        samples = [each[0] - (each[1] if pair else less) for each in (mine, theirs)]
+        ratio = likeness.effect_ratio(samples[0], samples[1], seed=seed)
+    else:
+        ratio = likeness.effect_ratio(
+            mine[0], theirs[0], runs_other=mine[1], people_other=theirs[1], seed=seed
+        )
+    return [first, _ratio_row(effect.says, people_effect, runs_effect, ratio, n_people, n_runs)]
+
+
+def _ratio_row(
+    says: str, of_people: float, of_runs: float, ratio: likeness.Interval, n_people: int,
+    n_runs: int, why: str = "",
+) -> HumanLikeness:  # fmt: skip
+    if math.isnan(ratio.low):
+        few = "people's effect is 0" if math.isnan(ratio.value) else "an interval needs two units"
+        verdict, why = NOT_JUDGED, f"{few}."
+    elif ratio.low > 1 or ratio.high < 1:
+        verdict = DIFFERENT
+        size = "larger" if ratio.low > 1 else "opposite" if ratio.high < 0 else "smaller"
+        why = f"{size} than of people" if size != "opposite" else "opposite to people's"
+    else:
+        verdict = SAME if ratio.low >= 1 / FACTOR and ratio.high <= FACTOR else UNDECIDED
+        why = why or ("" if verdict == SAME else "the interval is too wide")
+    return HumanLikeness(
+        EFFECT, says, of_people, of_runs, ratio.value, ratio.low, ratio.high, n_people=n_people,
+        n_runs=n_runs, verdict=verdict, why=why,
+    )  # fmt: skip
+
+
+def _mean(people: PeopleData, played: Played, seed: int) -> list[HumanLikeness]:
+    """The mean of the first period, as an effect of its own."""
+    book = people.book
+    period = book.first_round if book.mean is None else book.round
+    says = f"Mean of period {period}"
+    of_runs = _floats(_run_means(played, ALL, period - book.first_round))
+    if book.treatments or not of_runs.size:
+        return []
+    theirs = people.session_means(ALL, period)
+    if theirs is None and book.mean is not None:
+        theirs = np.full(2, book.mean)
+        why = "people's mean is published without its spread: the interval is of the runs alone"
+    else:
+        why = ""
+    if theirs is None:
+        return []
+    ratio = likeness.effect_ratio(of_runs, theirs, seed=seed)
+    n_people = 0 if why else theirs.size
+    row = _ratio_row(says, theirs.mean(), of_runs.mean(), ratio, n_people, of_runs.size, why)
+    return [row]
+
+
+def _tested(
+    samples: Sequence[Floats], effect: Effect, pair: bool, seed: int
+) -> tuple[float, float, float]:
+    """P-values for and against the effect, and its size."""
+    if effect.value is not None:
+        test = one_sample(
+            samples[0], effect.value, "below" if effect.direction == "less" else "above", seed=seed
+        )
+        return test.p_for, test.p_against, test.estimate - effect.value
+    compare_two = paired if pair else two_sample
+    test = compare_two(samples[0], samples[1], effect.direction, seed=seed)
+    return test.p_for, test.p_against, test.estimate
+
+
+def _conclusion(p_for: float, p_against: float) -> str:
+    if p_for <= ALPHA:
+        return "found"
+    return "the opposite" if p_against <= ALPHA else "not found"
+
+
+def _run_means(played: Played, treatment: str, number: int) -> pd.Series[float]:
+    """Mean decision of each run in a round."""
+    rows = played.decisions[played.decisions["round"] == number]
+    rows = rows if treatment == ALL else rows[rows["treatment"] == treatment]
+    return rows.groupby("run")["value"].mean().dropna()
+
+
+def _paired(means: Sequence[pd.Series[float]]) -> list[Floats]:
+    """The means of the runs that have both rounds."""
+    both = pd.concat(means, axis=1).dropna()
+    return [_floats(both.iloc[:, n]) for n in range(2)]
+
+
+def _floats(values: pd.Series[float]) -> Floats:
+    return np.asarray(values, dtype=np.float64)
+
+
+def _distributions(
+    people: PeopleData, played: Played, seed: int
+) -> tuple[list[HumanLikeness], dict[str, tuple[Floats, Floats]]]:
+    """The third level, by treatment and period."""
+    book = people.book
+    rows: list[HumanLikeness] = []
+    cells: dict[str, tuple[Floats, Floats]] = {}
+    places = _places(people)
+    if not places:
+        why = f"{people.name} has neither decisions nor their distribution."
+        return [HumanLikeness(DISTRIBUTION, "decisions", verdict=NOT_JUDGED, why=why)], cells
+    for treatment, period in places:
+        number = period - book.first_round
+        mine = played.decisions
+        mine = mine[(mine["round"] == number) & mine["value"].notna()]
+        mine = mine if treatment == ALL else mine[mine["treatment"] == treatment]
+        name = f"period {period}" + (f", {treatment}" if treatment else "")
+        if mine.empty:
+            if treatment or period == places[0][1]:
+                why = f"the runs have no decision in {name} (their round {number})."
+                rows.append(HumanLikeness(DISTRIBUTION, name, verdict=NOT_JUDGED, why=why))
+            continue
+        first = number == 0 and 0 not in played.talked
+        theirs = _of_people(people, treatment, period, first)
+        values = mine["value"].to_numpy(dtype=np.float64)
+        if people.decisions is None:
+            values = people.coarsened(values)
+        runs = DecisionSample.of(values, None if first else mine["run"].tolist())
+        cells[name] = (_all_people(people, treatment, period), values)
+        if theirs is None:
+            why = (
+                "after the first period people of a session depend on one another, and the "
+                "published distribution has no sessions."
+                if number
+                else "players talked before, so that runs and sessions are the units, and the data "
+                "have no sessions."
+            )
+            rows.append(HumanLikeness(DISTRIBUTION, name, verdict=NOT_JUDGED, why=why))
+            continue
+        rows += _cell(people, name, theirs, runs, seed)
+    return rows, cells
+
+
+def _cell(
+    people: PeopleData, name: str, theirs: DecisionSample, runs: DecisionSample, seed: int
+) -> list[HumanLikeness]:
+    n_people, n_runs = theirs.n_units, runs.n_units
+    of_people, of_runs = (float(each.decisions.mean()) for each in (theirs, runs))
+    test = likeness.energy_test(theirs, runs, rng=seed)
+    if test.least_p > ALPHA:
+        why = f"{n_people} and {n_runs} units are too few for a test at {ALPHA:g}."
+        verdict, p = NOT_JUDGED, math.nan
+    else:
+        why, verdict, p = "", "", test.p
+    rows = [HumanLikeness(
+        DISTRIBUTION, name, of_people, of_runs, test.wasserstein, high=test.by_chance, p=p,
+        n_people=n_people, n_runs=n_runs, verdict=verdict, why=why,
+    )]  # fmt: skip
+    rank = likeness.rank_among_people(theirs, runs, rng=seed)
+    why = f"halves need {likeness.FEWEST} units of people." if math.isnan(rank) else ""
+    rows.append(
+        HumanLikeness(RANK, name, 0.5, rank, rank, why=why, verdict=NOT_JUDGED if why else "")
+    )
+    ratio = likeness.variance_ratio(runs, theirs, seed=seed)
+    rows.append(HumanLikeness(
+        SPREAD, name, _variance(theirs.decisions), _variance(runs.decisions), ratio.value,
+        ratio.low, ratio.high, why=_spread(ratio),
+    ))  # fmt: skip
+    edges = _edges(people, np.concatenate([theirs.decisions, runs.decisions]))
+    bits, of_the_runs = (likeness.entropy(each.decisions, edges) for each in (theirs, runs))
+    rows.append(HumanLikeness(ENTROPY, name, bits, of_the_runs, of_the_runs - bits, why="bits"))
+    return rows
+
+
+def _variance(values: Floats) -> float:
+    return float(values.var(ddof=1)) if values.size > 1 else math.nan
+
+
+def _spread(ratio: likeness.Interval) -> str:
+    if math.isnan(ratio.low):
+        return "people all decided alike." if math.isnan(ratio.value) else ""
+    if ratio.high < 1:
+        return "the runs vary less than people"
+    return "the runs vary more than people" if ratio.low > 1 else "not told from 1"
+
+
+def _adjusted(rows: Sequence[HumanLikeness]) -> list[HumanLikeness]:
+    """The verdicts of the energy tests, adjusted for their number."""
+    tests = [n for n, row in enumerate(rows) if row.level == DISTRIBUTION and not row.verdict]
+    adjusted = dict(zip(tests, holm([rows[n].p for n in tests]).tolist(), strict=True))
+    done = list(rows)
+    for n, p in adjusted.items():
+        done[n] = replace(rows[n], p=p, verdict=DIFFERENT if p <= ALPHA else NOT_TOLD)
+    return done
+
+
+def _places(people: PeopleData) -> list[tuple[str, int]]:
+    """The treatments and periods of which the distribution is known."""
+    if people.decisions is not None:
+        pairs = people.decisions[["treatment", "round"]].drop_duplicates()
+        chosen = [(str(name), int(period)) for name, period in pairs.itertuples(index=False)]
+        known = people.book.treatments
+        return sorted((name if known else ALL, period) for name, period in set(chosen))
+    return [(ALL, people.book.round)] if people.book.bins else []
+
+
+def _all_people(people: PeopleData, treatment: str, period: int) -> Floats:
+    if people.decisions is None:
+        middles, counts = people.counted() or (np.empty(0), np.empty(0))
+        return np.repeat(middles, counts.astype(int))
+    rows = people.decisions[people.decisions["round"] == period]
+    rows = rows if treatment == ALL else rows[rows["treatment"] == treatment]
+    return rows["value"].to_numpy(dtype=np.float64)
+
+
+def _of_people(
+    people: PeopleData, treatment: str, period: int, first: bool
+) -> DecisionSample | None:
+    """People's decisions of a period with their units; None when these are not known."""
+    values = _all_people(people, treatment, period)
+    if first:
+        return DecisionSample.of(values)
+    if people.decisions is None or not (people.book.columns and people.book.columns.session):
+        return None
+    rows = people.decisions[people.decisions["round"] == period]
+    rows = rows if treatment == ALL else rows[rows["treatment"] == treatment]
+    return DecisionSample.of(values, rows["session"].tolist())
+
+
+def _edges(people: PeopleData, values: Floats) -> Floats:
+    book = people.book
+    if book.bins:
+        middles = np.array([(low + high) / 2 for low, high, _ in book.bins])
+        between = (middles[:-1] + middles[1:]) / 2
+        return np.concatenate([[-math.inf], between, [math.inf]])
+    low = min(values.min(), values.min() if book.low is None else book.low)
+    high = max(values.max(), values.max() if book.high is None else book.high)
+    whole = bool((values == np.round(values)).all())
+    if whole and high - low <= BINS:
+        return np.arange(math.floor(low) - 0.5, math.ceil(high) + 1.0)
+    return np.linspace(low, high if high > low else low + 1, BINS + 1)
+
+
+def _persons(people: PeopleData, played: Played) -> list[HumanLikeness]:
+    """Shares of the variance between persons, and between personas."""
+    of_runs = _components(played.decisions, "run", "agent")
+    rows = people.decisions
+    columns = people.book.columns
+    if rows is None or not (columns and columns.person and columns.round):
+        of_people = likeness.Components(math.nan, math.nan)
+        why = f"{people.name} does not say who decided in which period."
+    else:
+        of_people, why = _components(rows, "session", "person"), ""
+    if math.isnan(of_runs.between):
+        why = "no agent decided in two rounds beside another."
+    elif not why and math.isnan(of_people.between):
+        why = "no person of the data decided twice beside another."
+    first = HumanLikeness(
+        PERSONS, "all periods", of_people.share, of_runs.share,
+        _quotient(of_runs.between, of_people.between), verdict=NOT_JUDGED if why else "", why=why,
+    )  # fmt: skip
+    return [first, *_between_personas(played)]
+
+
+def _between_personas(played: Played) -> list[HumanLikeness]:
+    rows = played.decisions[played.decisions["value"].notna()]
+    rows = rows.assign(number=rows["round"].astype(str))
+    if rows["persona"].nunique() < 2:
+        return []
+    shares = variance_split(rows, "value", ["persona", "number"])
+    by_source = {str(each["source"]): each for each in shares.to_dict("records")}
+    of, rest = by_source["persona"], float(by_source[REST]["share"])
+    return [HumanLikeness(
+        PERSONAS, f"{rows['persona'].nunique()} personas", value=float(of["share"]),
+        low=float(of["low"]), high=float(of["high"]),
+        why=f"of the runs' variance; {rest:.0%} is of neither persona nor round",
+    )]  # fmt: skip
+
+
+def _components(rows: pd.DataFrame, session: str, person: str) -> likeness.Components:
+    groups, treatment = rows[session].astype(str), rows["treatment"].astype(str)
+    who = treatment + "/" + groups + "/" + rows[person].astype(str)
+    cells = treatment + "/" + groups + "/" + rows["round"].astype(str)
+    return likeness.components(rows["value"], cells.tolist(), who.tolist())
+
+
+def _quotient(top: float, bottom: float) -> float:
+    return top / bottom if bottom > 0 else math.nan
+
+
+def _treatment(people: PeopleData, parameters: Mapping[str, Any]) -> str:
+    for name, wanted in people.book.treatments.items():
+        if all(_equal(parameters.get(key), value) for key, value in wanted.items()):
+            return name
+    return ALL
+
+
+def _unlike(people: PeopleData, given: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Parameters that differ from those of people's game; those a scenario lacks do not count."""
+    found: dict[str, None] = {}
+    for parameters in given:
+        for key, value in people.book.set.items():
+            if key in parameters and not _equal(parameters[key], value):
+                found[f"people played with {key} {value}, the runs with {parameters[key]}"] = None
+    return list(found)
+
+
+def _equal(first: Any, second: Any) -> bool:
+    try:
+        return abs(Fraction(str(first)) - Fraction(str(second))) < Fraction(1, 10**6)
+    except (ValueError, ZeroDivisionError):
+        return bool(first == second)
+
+
+def _personas(data: pd.DataFrame, parameters: Mapping[int, Mapping[str, Any]]) -> list[str]:
+    """The persona of each row's agent, where the parameters of its run say it."""
+    found = []
+    for run, agent in zip(data["run"], data["agent"], strict=True):
+        given = parameters[run].get("personas")
+        if isinstance(given, list | tuple) and 0 <= agent < len(given):
+            found.append(str(given[agent]))
+        else:
+            found.append(given if isinstance(given, str) else "")
+    return found
+
+
+def picture(comparison: Comparison) -> Figure | None:
+    """The distributions of people and runs, one panel a period, people above and runs below.
+
+    Args:
+        comparison: the comparison.
+
+    Returns:
+        None when no period has both.
+    """
+    cells = dict(list(comparison.cells.items())[:MOST_PANELS])
+    if not cells:
+        return None
+    people, book = comparison.people, comparison.people.book
+    runs = comparison.played.n_runs
+    subtitle = f"{people.described}; {runs} run{'' if runs == 1 else 's'} below"
+    title = f"How human: {comparison.played.scenario} beside {people.name}"
+    figure = plot_style.new_figure(title, subtitle, height=0.7 + 2.3 * len(cells))
+    panels = figure.subplots(len(cells), 1, sharex=True, squeeze=False)[:, 0]
+    for ax, (name, (theirs, mine)) in zip(panels, cells.items(), strict=True):
+        _panel(ax, people, theirs, mine)
+        test = next(r for r in comparison.rows if r.level == DISTRIBUTION and r.of == name)
+        p = "" if math.isnan(test.p) else f" (energy test, p = {test.p:.2g})"
+        ax.set_title(f"{name[0].upper()}{name[1:]}: {test.verdict}{p}", loc="left",
+                     fontsize=plot_style.LABEL)  # fmt: skip
+    panels[-1].set_xlabel(f"{book.decision} ({book.unit})" if book.unit else book.decision,
+                          fontsize=plot_style.LABEL)  # fmt: skip
+    uneven = len({high - low for low, high, _ in book.bins}) > 1
+    what = "Share of the decisions" + (" for each number" if uneven else "")
+    figure.supylabel(what, fontsize=plot_style.LABEL)
+    return figure
+
+
+MOST_PANELS = 6
+
+
+def _panel(ax: Any, people: PeopleData, theirs: Floats, mine: Floats) -> None:
+    bins = people.book.bins
+    if bins:
+        starts = np.array([low for low, *_ in bins])
+        widths = np.array([high - low + 1 for low, high, _ in bins])
+        edges = np.append(starts - 0.5, starts[-1] - 0.5 + widths[-1])
+    else:
+        edges = _edges(people, np.concatenate([theirs, mine]))
+    width = np.diff(edges)
+    uneven = bool(np.ptp(width) > 1e-9)  # then a bar is as high as the share of one number
+    looks = ((theirs, 1, plot_style.GREY, "people"), (mine, -1, plot_style.BLUE, "runs"))
+    for values, sign, color, name in looks:
+        counts, _ = np.histogram(values, bins=edges)
+        height = sign * counts / max(1, values.size) / (width if uneven else 1)
+        ax.bar(
+            edges[:-1], height, width=width, align="edge", color=color, linewidth=0.3,
+            edgecolor=plot_style.BLACK, label=f"{name} ({values.size} decisions)",
+        )  # fmt: skip
+        mean = float(values.mean())
+        ax.plot([mean, mean], [0, sign * np.abs(height).max() * 1.08], color=plot_style.BLACK,
+                linewidth=1.4, linestyle=":")  # fmt: skip
+    ax.axhline(0, color=plot_style.BLACK, linewidth=0.8)
+    ax.yaxis.set_major_formatter(lambda value, _: f"{100 * abs(value):g} %")
+    plot_style.plain_axes(ax)
+    plot_style.add_legend(ax)
+
+
+def said(comparison: Comparison) -> dict[str, Any]:
+    """A comparison as JSON values, for ``humans.json``.
+
+    Args:
+        comparison: the comparison.
+    """
+    book, played = comparison.people.book, comparison.played
+    return {
+        "against": comparison.people.name,
+        "people": book.who,
+        "source": book.source,
+        "licence": book.licence,
+        "scenario": played.scenario,
+        "decision": book.decision,
+        "unit": book.unit,
+        "runs": played.n_runs,
+        "decisions": int(played.decisions["value"].notna().sum()),
+        "without_value": int(played.decisions["value"].isna().sum()),
+        "left_out": played.left_out,
+        "unlike": list(played.unlike),
+        "alpha": ALPHA,
+        "factor": FACTOR,
+        "verdicts": comparison.verdicts,
+        "comparisons": [asdict(row) for row in comparison.rows],
+    }
+
+
+def lines_of(comparison: Comparison) -> list[str]:
+    """A comparison as lines for the terminal: the verdict of each level, and its numbers.
+
+    Args:
+        comparison: the comparison.
+    """
+    played = comparison.played
+    n = int(played.decisions["value"].notna().sum())
+    runs = f"{played.n_runs} run{'' if played.n_runs == 1 else 's'} of {played.scenario}"
+    beside = f"{comparison.people.name}: {comparison.people.described}"
+    lines = [f"{runs}, {n:,} decisions, beside {beside}"]
+    lines += [f"Unlike: {each}." for each in played.unlike]
+    lines += [f"{played.left_out}."] if played.left_out else []
+    without = int(played.decisions["value"].isna().sum())
+    lines += [f"{without:,} decisions have no value and do not count."] if without else []
+    for number, (level, verdict) in enumerate(comparison.verdicts.items(), 1):
+        lines.append(f"{number} {level[0].upper()}{level[1:]}: {verdict}")
+        if level == DISTRIBUTION:
+            lines += _table(comparison.rows)
+        else:
+            lines += [f"    {_line(row)}" for row in comparison.rows if row.level == level]
+    lines.append("Persons")
+    lines += [f"    {_line(row)}" for row in comparison.rows if row.level in (PERSONS, PERSONAS)]
+    return lines
+
+
+def as_markdown(comparison: Comparison, files: Sequence[str] = ()) -> str:
+    """A comparison as Markdown, with the definitions that a reader of a paper needs.
+
+    Args:
+        comparison: the comparison.
+        files: names of pictures beside it.
+    """
+    book, played = comparison.people.book, comparison.played
+    n = int(played.decisions["value"].notna().sum())
+    of = f"`{book.decision}`{', ' + book.unit if book.unit else ''}"
+    groups = (
+        f"People: {comparison.people.described}. Licence of the data: {book.licence}. Runs: "
+        f"{played.n_runs}, {n:,} decisions ({of})."
+    )
+    text = [
+        f"# How human: {played.scenario} beside {comparison.people.name}", "", groups, "",
+        *(f"Unlike: {each}." for each in played.unlike), "",
+        "| level | verdict |", "|---|---|",
+        *(f"| {level} | **{verdict}** |" for level, verdict in comparison.verdicts.items()), "",
+        "| compared | of | people | runs | result | 95 % interval | p | verdict | remark |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for row in comparison.rows:
+        numbers = [_number(each) for each in (row.people, row.runs, row.value)]
+        if row.level == INFERENCE:
+            numbers = ["", "", ""]
+        interval = f"{_number(row.low)} to {_number(row.high)}" if row.low == row.low else ""
+        if row.level == DISTRIBUTION and row.high == row.high:
+            interval = f"by chance up to {_number(row.high)}"
+        cells = [row.level, row.of, *numbers, interval, _p(row.p), row.verdict, row.why]
+        text.append("| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |")
+    text += ["", *(f"![Distributions of people and runs]({name})" for name in files), "", _TERMS]
+    return "\n".join(text) + "\n"
+
+
+_TERMS = f"""\
+*Same inference*: the test of the effect, on one number a run, comes to the conclusion of the people
+at {ALPHA:g}. *Same effect*: the ratio of the two effects; "same" when its bootstrap interval
+includes 1 and lies between 1/{FACTOR:g} and {FACTOR:g}, "different" when it excludes 1. *Same
+distribution*: energy test by permutation of persons (first period) or sessions, adjusted for the
+number of periods (Holm 1979); the result is the Wasserstein distance. "Not told apart" is no proof
+of equality. *Rank among people*: the share of random halves of the people that are farther from the
+other half than as many of the runs are; 0.5 is the ceiling. *Ratio of variances*: runs by people.
+*Entropy*: in bits, with Miller's correction; the result is the difference. *Between persons*: the
+share of the variance that lies between persons, sessions and periods taken out; the result is the
+variance between agents by that between people."""
+
+
+def _table(rows: Sequence[HumanLikeness]) -> list[str]:
+    """The third level, one line a period."""
+    cells = {(row.level, row.of): row for row in rows}
+    mine = [row for row in rows if row.level == DISTRIBUTION]
+    lines = [f"    {_line(row)}" for row in mine if row.verdict == NOT_JUDGED]
+    judged = [row for row in mine if (RANK, row.of) in cells]
+    if not judged:
+        return lines
+    width = max(len(row.of) for row in judged)
+    heads = f"{'people':>7} {'runs':>7} {'distance':>8} {'by chance':>9} {'p':>7}  {'rank':>4}"
+    table = [f"    {'mean of':<{width}} {heads}  {'variances':<20} bits"]
+    for row in judged:
+        rank, spread, bits = (cells[level, row.of] for level in (RANK, SPREAD, ENTROPY))
+        interval = "" if math.isnan(spread.low) else f" [{spread.low:.2f}, {spread.high:.2f}]"
+        ratio = "none" if math.isnan(spread.value) else f"{spread.value:.2f}{interval}"
+        table.append(
+            f"    {row.of:<{width}} {_number(row.people):>7} {_number(row.runs):>7} "
+            f"{_number(row.value):>8} {_number(row.high):>9} {_p(row.p):>7}  {rank.value:>4.2f}  "
+            f"{ratio:<20} {bits.people:.1f}, {bits.runs:.1f}  {row.verdict}"
+        )
+    table.append(
+        "    distance: Wasserstein, and up to which chance alone goes; rank among halves of people "
+        "(0.50: ceiling);"
+    )
+    table.append("    variances: runs by people; bits: entropy of people, of runs")
+    return lines + table
+
+
+def _line(row: HumanLikeness) -> str:
+    """One comparison in words."""
+    if row.verdict == NOT_JUDGED:
+        unknown = NOT_JUDGED if row.level in LEVELS else f"{row.level} not known"
+        return f"{row.of}: {unknown}: {row.why}"
+    remark = f" ({row.why})" if row.why else ""
+    match row.level:
+        case "same inference":
+            return f"{row.of}: {row.verdict}, p = {_p(row.p)}{remark}"
+        case "same effect":
+            interval = f" [{_number(row.low)}, {_number(row.high)}]"
+            return (
+                f"{row.of}: {row.verdict}, people {_number(row.people)}, runs {_number(row.runs)}, "
+                f"ratio {_number(row.value)}{interval}{remark}"
+            )
+    if row.level == PERSONAS:
+        return f"{row.of}: {row.value:.0%} [{row.low:.0%}, {row.high:.0%}] {row.why}"
+    shares = ["none" if math.isnan(each) else f"{each:.0%}" for each in (row.people, row.runs)]
+    return (
+        f"share of the variance between persons: {shares[0]} of people, {shares[1]} of runs; "
+        f"variance between agents by that between people {_number(row.value)}"
+    )
+
+
+def _number(value: float) -> str:
+    return "" if math.isnan(value) else f"{value + 0.0:.3g}"
+
+
+def _p(value: float) -> str:
+    return "" if math.isnan(value) else "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -1,0 +1,112 @@
+"""Distances, tests and parts of the variance between groups whose truth is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sabm_mesa.analysis.likeness import (
+    DecisionSample,
+    components,
+    effect_ratio,
+    energy_test,
+    entropy,
+    rank_among_people,
+    variance_ratio,
+)
+
+Rng = np.random.Generator
+
+
+def sessions(rng: Rng, n: int, spread: float = 8) -> DecisionSample:
+    """`n` sessions of eight, whose players resemble one another."""
+    levels = np.repeat(rng.normal(40, spread, n), 8)
+    values = np.clip(np.round(levels + rng.normal(0, 12, 8 * n)), 0, 100)
+    return DecisionSample.of(values, np.repeat(np.arange(n), 8).tolist())
+
+
+def test_the_distances_are_those_of_scipy() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=40), rng.normal(0.5, 2, size=30)
+    found = energy_test(DecisionSample.of(a), DecisionSample.of(b))
+    assert found.wasserstein == pytest.approx(stats.wasserstein_distance(a, b))
+    assert found.energy == pytest.approx(stats.energy_distance(a, b) ** 2)
+
+
+@pytest.mark.slow
+def test_halves_of_people_are_told_apart_as_often_as_stated_and_a_mean_without_spread_always() -> (
+    None
+):
+    """200 seeds: 5 % for sessions, within four standard errors; far more if they are ignored."""
+    told, told_without, fixed_told, ranks = [], [], [], []
+    for seed in range(200):
+        rng = np.random.default_rng([3, seed])
+        a, b = sessions(rng, 6), sessions(rng, 6)
+        told.append(energy_test(a, b).p <= 0.05)
+        told_without.append(
+            energy_test(DecisionSample.of(a.decisions), DecisionSample.of(b.decisions)).p <= 0.05
+        ) if seed < 60 else None
+        average = DecisionSample.of(np.full(48, b.decisions.mean()), b.units.tolist())
+        fixed_told.append(energy_test(average, b).p <= 0.05)
+        ranks.append(rank_among_people(b, a, rng=seed, halves=100))
+    assert np.mean(told) == pytest.approx(0.05, abs=4 * math.sqrt(0.05 * 0.95 / 200))
+    assert np.mean(told_without) > 0.2
+    assert all(fixed_told)
+    assert np.mean(ranks) == pytest.approx(0.5, abs=0.06)
+
+
+def test_runs_far_from_people_rank_at_zero_and_few_people_have_no_rank() -> None:
+    rng = np.random.default_rng(2)
+    people = DecisionSample.of(rng.normal(30, 10, 60))
+    assert rank_among_people(people, DecisionSample.of(np.full(60, 30.0))) < 0.01
+    assert math.isnan(rank_among_people(DecisionSample.of([1.0, 2.0, 3.0]), people))
+
+
+def test_too_few_units_cannot_reach_a_small_p() -> None:
+    few = energy_test(sessions(np.random.default_rng(1), 3), sessions(np.random.default_rng(2), 3))
+    assert few.least_p == pytest.approx(2 / 20)
+
+
+def test_ratios_have_their_truth_in_their_intervals() -> None:
+    rng = np.random.default_rng(5)
+    people, runs = (
+        DecisionSample.of(rng.normal(0, 10, 400)),
+        DecisionSample.of(rng.normal(3, 5, 400)),
+    )
+    ratio = variance_ratio(runs, people)
+    assert ratio.low < 0.25 < ratio.high < 0.4
+    nothing = DecisionSample.of(np.full(9, 4.0))
+    assert variance_ratio(nothing, people).value == 0
+    assert math.isnan(variance_ratio(people, nothing).value)
+    effect = effect_ratio(rng.normal(-5, 1, 50), rng.normal(-10, 1, 50))
+    assert effect.low < 0.5 < effect.high < 0.6
+
+
+def test_entropy_of_equal_shares_is_the_logarithm_and_is_corrected_for_few_decisions() -> None:
+    edges = np.arange(9) - 0.5
+    assert entropy(np.tile(np.arange(8), 500), edges) == pytest.approx(3, abs=0.01)
+    assert entropy(np.full(5, 2.0), edges) == 0
+    rng = np.random.default_rng(4)
+    small = [entropy(rng.integers(0, 8, 20), edges) for _ in range(300)]
+    assert np.mean(small) == pytest.approx(3, abs=0.08)  # 2.76 without the correction
+
+
+def test_parts_of_the_variance_are_found_beside_sessions_and_rounds() -> None:
+    rng = np.random.default_rng(6)
+    n_sessions, n_players, n_rounds = 30, 8, 10
+    level = rng.normal(0, 20, n_sessions)[:, None, None]  # neither this
+    trend = -5.0 * np.arange(n_rounds)[None, None, :]  # nor this counts
+    person = rng.normal(0, 3, (n_sessions, n_players))[:, :, None]
+    noise = rng.normal(0, 4, (n_sessions, n_players, n_rounds))
+    values = (level + trend + person + noise).ravel()
+    places = np.indices((n_sessions, n_players, n_rounds)).reshape(3, -1).T.tolist()
+    found = components(
+        values, [f"{s}/{r}" for s, _, r in places], [f"{s}/{p}" for s, p, _ in places]
+    )
+    assert found.between == pytest.approx(9, rel=0.2)
+    assert found.within == pytest.approx(16, rel=0.1)
+    once = components([1.0, 2.0], ["a", "a"], ["x", "y"])
+    assert math.isnan(once.between)
