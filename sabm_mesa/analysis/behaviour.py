@@ -20,9 +20,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 LEAST = math.log(1e-12)
 """The log-likelihood of a decision that a model excludes, so that one lapse rules no model out."""
 
@@ -257,6 +260,26 @@ class Panel:
         return replace(self, decisions=decisions)
 
 
+def once_a_panel(
+    compute: Callable[Concatenate[Panel, _P], _T],
+) -> Callable[Concatenate[Panel, _P], _T]:
+    """Compute a function of a panel and of hashable arguments once, as long as the panel is there.
+
+    Args:
+        compute: the function; it depends on no parameter that is estimated.
+    """
+    found: WeakKeyDictionary[Panel, dict[Any, _T]] = WeakKeyDictionary()
+
+    @wraps(compute)
+    def computed(panel: Panel, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        own, key = found.setdefault(panel, {}), (args, tuple(kwargs.items()))
+        if key not in own:
+            own[key] = compute(panel, *args, **kwargs)
+        return own[key]
+
+    return computed  # type: ignore[return-value]  # the panel is always given by its place
+
+
 def _stacked(name: str, values: Sequence[Any]) -> Floats:
     """One array of all rows; shorter ones are filled up with NaN."""
     arrays = [np.asarray(value, dtype=np.float64) for value in values]
@@ -290,6 +313,8 @@ class FreeParameter:
         high: the largest value that is tried.
         unit: its unit; ``""`` for a pure number.
         log: whether starts are spread over its logarithm (`low` is then positive).
+        step: the distance of the values that are tried, where the likelihood jumps; 0: any value
+            between the limits.
     """
 
     name: str
@@ -298,6 +323,7 @@ class FreeParameter:
     high: float
     unit: str = ""
     log: bool = False
+    step: float = 0.0
 
 
 class BehaviouralModel(ABC):
@@ -614,6 +640,8 @@ class Behaviour:
         answer: the answer to a question, from a decision that was drawn; or, when it is None, the
             answer to another question.
         people: published estimates of people.
+        informed: what minds that play a fitted model are told beyond the prompt, see
+            `sabm_mesa.minds.base.Mind.informed`.
     """
 
     what: str
@@ -622,6 +650,7 @@ class Behaviour:
     known: Callable[[Any], Mapping[str, Any] | None]
     answer: Callable[[Any, float | None], object]
     people: Sequence[PublishedEstimate] = field(default=())
+    informed: tuple[str, ...] = ()
     NAME: ClassVar[str] = "BEHAVIOUR"
 
     def model(self, name: str) -> BehaviouralModel:

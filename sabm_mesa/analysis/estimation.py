@@ -41,6 +41,9 @@ FOLDS = 5
 """Parts in which runs are held out."""
 EM_STEPS = 5
 NEWTON_STEPS = 60
+NEAR_STEPS = 3
+"""Steps to each side of a start that are tried of a parameter with steps."""
+HALF = 0.5
 CLOSE = 1e-9
 """The log-likelihood per player that one more step of the shares may gain at most."""
 
@@ -305,9 +308,29 @@ class _Problem:
         """The vector of parameters with the highest likelihood, and its logarithm."""
         if not self.free:
             return self.value(np.zeros(0))
+        stepped = [scale for scale in self.scales if scale.step]
+        if stepped:
+            return self._by_steps(stepped[0], start)
         if len(self.free) == 1:
             return self._one(start)
         return self._several(start)
+
+    def _by_steps(self, scale: FreeParameter, start: Floats | None) -> tuple[Floats, float]:
+        """Try all values of one parameter; near the start alone where one is given."""
+        n = round((scale.high - scale.low) / scale.step)
+        tried = scale.low + scale.step * np.arange(n + 1)
+        if start is not None:
+            place = [each.name for each in self.model.parameters].index(scale.name)
+            tried = tried[np.abs(tried - start[place]) < (NEAR_STEPS + HALF) * scale.step]
+        best: tuple[Floats, float] | None = None
+        for at in tried.tolist():
+            fixed = self.fixed | {scale.name: at}
+            near = start if best is None else best[0]
+            each = _Problem(self.model, self.panel, self.weights, fixed).solve(near)
+            if best is None or each[1] > best[1]:
+                best = each
+        assert best is not None
+        return best
 
     def value(self, unit: Floats) -> tuple[Floats, float]:
         """All parameters and the log-likelihood, the free ones being given as shares of limits."""

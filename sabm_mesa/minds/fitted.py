@@ -121,6 +121,7 @@ class FittedMind(ClassicalMind):
         super().__init__(spec)
         self.behaviour, self.model, self.parameters = behaviour, model, parameters
         self.version = version
+        self.informed = behaviour.informed
         self._rows: list[Row] = []
         self._last: Key | None = None
 

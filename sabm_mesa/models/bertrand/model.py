@@ -223,6 +223,7 @@ class BertrandCompetition(SmartModel):
     prompt_file = Path(__file__).with_name("prompts.toml")
     plots = "sabm_mesa.models.bertrand.plots"
     page = "sabm_mesa.models.bertrand.page"
+    behaviour = "sabm_mesa.models.bertrand.behaviour"
     phases: ClassVar[tuple[Phase, ...]] = (
         planning(when=plan_first, doc=_PLANNING),
         communication(

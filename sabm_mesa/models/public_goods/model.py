@@ -162,6 +162,7 @@ class PublicGoods(SmartModel):
     prompt_file = Path(__file__).with_name("prompts.toml")
     plots = "sabm_mesa.models.public_goods.plots"
     page = "sabm_mesa.models.public_goods.page"
+    behaviour = "sabm_mesa.models.public_goods.behaviour"
     phases: ClassVar[tuple[Phase, ...]] = (
         action(
             who=_in_a_game,

@@ -1,0 +1,214 @@
+"""Behavioural models of social preferences: inequity aversion, and types of cooperation.
+
+Facts that they read of `Panel.known`:
+    Inequity aversion: for each option its expected payoff ``own``, and the expected means over the
+    others of what these have more (``behind``) and less (``ahead``); each of shape (n, options), in
+    shares of the spread of the own payoffs, NaN for options that a row does not have.
+    Types of cooperation: ``others`` (shape (n,): the cooperation that the player expects of the
+    others, from 0 to 1). A decision is the number of twentieths of full cooperation, 0 to 20.
+
+Sources:
+    Fehr and Schmidt 1999, "A Theory of Fairness, Competition, and Cooperation", Quarterly Journal
+    of Economics 114(3), 817-868, equation 1.
+    Fischbacher, Gächter and Fehr 2001, "Are people conditionally cooperative? Evidence from a
+    public goods experiment", Economics Letters 71(3), 397-404; Fischbacher and Gächter 2010,
+    American Economic Review 100(1), 541-556: the types, and an endowment of 20 units.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+
+from sabm_mesa.analysis.behaviour import (
+    ChoiceModel,
+    Floats,
+    FreeParameter,
+    Mixture,
+    Panel,
+    PublishedEstimate,
+    floored,
+)
+
+UNITS = 20
+"""Units of full cooperation; there is one option more."""
+LAMBDA = FreeParameter(
+    "lambda", "weight of utility, in spreads of the payoffs", 0.01, 200.0, log=True
+)
+ENVY = FreeParameter("alpha", "envy: weight of having less", -2.0, 10.0)
+GUILT = FreeParameter("beta", "guilt: weight of having more", -5.0, 5.0)
+INTERCEPT = FreeParameter("intercept", "cooperation at none of the others", -1.0, 1.0)
+SLOPE = FreeParameter("slope", "rise with the cooperation of the others", 0.1, 2.0)
+LEVEL = FreeParameter("level", "cooperation at any of the others", 0.05, 1.5)
+SIGMA = FreeParameter("sigma", "standard deviation of cooperation", 0.01, 2.0, log=True)
+SLIP = FreeParameter("slip", "probability that a free rider cooperates", 0.0, 0.5)
+
+
+INEQUITY_ESTIMATES = (
+    PublishedEstimate(
+        "people: mean of 297 estimates in 41 articles",
+        "inequity_aversion",
+        {"alpha": 0.533, "beta": 0.326},
+        "Nunnari & Pozzi 2026, Economic Journal, abstract",
+    ),
+    PublishedEstimate(
+        "people: mean of the assumed types",
+        "inequity_aversion",
+        {"alpha": 0.85, "beta": 0.315},
+        "Fehr & Schmidt 1999, table III",
+    ),
+)
+"""What was published of the weights of people."""
+
+
+class InequityAversion(ChoiceModel):
+    """Choices by the logit rule, of players that dislike to have less or more than others.
+
+    The utility of an option is its payoff, less alpha times the mean of what the others have more,
+    less beta times the mean of what they have less.
+
+    Source: Fehr and Schmidt 1999, equation 1; errors by the logit rule, as in McKelvey and Palfrey
+    1995.
+
+    Args:
+        selfish: whether both weights are 0, so that only the own payoff counts.
+    """
+
+    source = "Fehr & Schmidt 1999, Quarterly Journal of Economics 114(3), equation 1"
+    needs = ("own", "behind", "ahead")
+
+    def __init__(self, *, selfish: bool = False) -> None:
+        self.selfish = selfish
+        self.name = "selfish" if selfish else "inequity_aversion"
+        self.title = "own payoff alone, with errors" if selfish else "inequity aversion"
+        self.parameters = (LAMBDA,) if selfish else (LAMBDA, ENVY, GUILT)
+
+    def probabilities(self, parameters: Floats, panel: Panel) -> Floats:
+        """The logit of the utilities."""
+        known = panel.known
+        utility = known["own"]
+        if not self.selfish:
+            _, envy, guilt = parameters
+            utility = utility - envy * known["behind"] - guilt * known["ahead"]
+        weighted = parameters[0] * (utility - np.nanmax(utility, axis=1, keepdims=True))
+        weights = np.where(np.isnan(weighted), 0.0, np.exp(weighted))
+        found: Floats = weights / weights.sum(axis=1, keepdims=True)
+        return found
+
+
+class CooperationType(ChoiceModel):
+    """A type of cooperation with a normal error, cut off at none and at full cooperation.
+
+    The probability of the lowest and of the highest unit is that of all beyond it (a censored
+    regression: Tobin 1958, Econometrica 26(1), 24-36), and of a unit between them that of the
+    interval that is rounded to it.
+    """
+
+    source = "Fischbacher, Gächter & Fehr 2001; Fischbacher & Gächter 2010"
+    needs = ("others",)
+
+    def probabilities(self, parameters: Floats, panel: Panel) -> Floats:
+        """The probabilities of 0 to `UNITS` units."""
+        from scipy.special import ndtr
+
+        mean = self.mean(parameters, panel.known["others"])
+        cuts = (np.arange(UNITS) + 0.5) / UNITS
+        below = ndtr((cuts - mean[:, None]) / parameters[-1])
+        return np.diff(below, axis=1, prepend=0.0, append=1.0)
+
+    def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
+        """The logarithm of the probability of the chosen units alone, exact in both tails."""
+        from scipy.special import ndtr
+
+        mean, units = self.mean(parameters, panel.known["others"]), panel.decisions
+        below = np.where(units <= 0, -np.inf, ((units - 0.5) / UNITS - mean) / parameters[-1])
+        above = np.where(units >= UNITS, np.inf, ((units + 0.5) / UNITS - mean) / parameters[-1])
+        flip = below > 0
+        return floored(ndtr(np.where(flip, -below, above)) - ndtr(np.where(flip, -above, below)))
+
+    @abstractmethod
+    def mean(self, parameters: Floats, others: Floats) -> Floats:
+        """The cooperation without error.
+
+        Args:
+            parameters: the vector of parameters.
+            others: shape (n,): the expected cooperation of the others.
+
+        Returns:
+            Shape (n,).
+        """
+
+
+class ConditionalCooperator(CooperationType):
+    """A conditional cooperator: cooperates the more, the more it expects of the others."""
+
+    name, title = "conditional", "conditional cooperator"
+    parameters = (INTERCEPT, SLOPE, SIGMA)
+
+    def mean(self, parameters: Floats, others: Floats) -> Floats:
+        """A line."""
+        found: Floats = parameters[0] + parameters[1] * others
+        return found
+
+
+class HumpShapedCooperator(CooperationType):
+    """A hump-shaped (triangle) cooperator: the less, the more the others cooperate beyond half.
+
+    It follows the line of a conditional cooperator up to half of full cooperation, and then the
+    same line back. So in a mixture, where both have the same parameters, it is told from a
+    conditional cooperator by what it does beyond half, and by nothing else.
+    """
+
+    name, title = "hump_shaped", "hump-shaped cooperator"
+    parameters = (INTERCEPT, SLOPE, SIGMA)
+
+    def mean(self, parameters: Floats, others: Floats) -> Floats:
+        """A line that turns back at one half."""
+        found: Floats = parameters[0] + parameters[1] * np.minimum(others, 1 - others)
+        return found
+
+
+class UnconditionalCooperator(CooperationType):
+    """An unconditional cooperator: cooperates alike whatever it expects of the others."""
+
+    name, title = "unconditional", "unconditional cooperator"
+    parameters = (LEVEL, SIGMA)
+
+    def mean(self, parameters: Floats, others: Floats) -> Floats:
+        """A constant."""
+        return np.full(len(others), parameters[0])
+
+
+class FreeRider(ChoiceModel):
+    """A free rider: does not cooperate, but for slips that are spread evenly."""
+
+    name, title = "free_rider", "free rider"
+    source = CooperationType.source
+    parameters = (SLIP,)
+    needs = ("others",)
+
+    def probabilities(self, parameters: Floats, panel: Panel) -> Floats:
+        """The probabilities of 0 to `UNITS` units."""
+        found = np.full((len(panel), UNITS + 1), parameters[0] / UNITS)
+        found[:, 0] = 1 - parameters[0]
+        return found
+
+
+def cooperation_types() -> tuple[ChoiceModel, ...]:
+    """The types of cooperation, each of which is a model by itself."""
+    return ConditionalCooperator(), FreeRider(), HumpShapedCooperator(), UnconditionalCooperator()
+
+
+def cooperation_mixture() -> Mixture:
+    """The mixture of the types of cooperation, with one standard deviation of errors.
+
+    The type "other" of the source is the unconditional one here: the mean schedule of its "other"
+    subjects is about flat (Fischbacher and Gächter 2010).
+    """
+    return Mixture(
+        "cooperation_types",
+        "types of conditional cooperation",
+        CooperationType.source,
+        {model.name: model for model in cooperation_types()},
+    )

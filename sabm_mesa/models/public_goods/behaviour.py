@@ -1,0 +1,130 @@
+"""Behavioural models of contributions to a public good.
+
+A decision is a contribution in twentieths of the endowment, rounded, as in the laboratory of
+Fischbacher and Gächter 2010. A player expects of the others their mean contribution in its last
+game, and before it knows one, the first belief of the subjects there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from sabm_mesa.analysis.behaviour import Behaviour, Decider, PlayedRun, PublishedEstimate, Row
+from sabm_mesa.analysis.contributions import first_belief, type_shares
+from sabm_mesa.analysis.social_behaviour import (
+    INEQUITY_ESTIMATES,
+    UNITS,
+    InequityAversion,
+    cooperation_mixture,
+    cooperation_types,
+)
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.models.public_goods.agents import PlayerView
+
+SHARES = [f"share_{model.name}" for model in cooperation_types()]
+
+
+def rows(run: PlayedRun) -> Iterator[Row]:
+    """The contributions of a run.
+
+    Args:
+        run: the run.
+    """
+    endowment, multiplier = float(run.parameters["endowment"]), float(run.parameters["multiplier"])
+    remembers = run.parameters.get("memory") != 0
+    expected: dict[int, float] = {}
+    playing = run.agents[run.agents["group"].notna()]
+    for (_, _), group in playing.groupby(["round", "group"]):
+        given = group["contribution"].to_numpy(dtype=np.float64) / endowment
+        for each, share in zip(group.to_dict("records"), given, strict=True):
+            agent = int(each["agent"])
+            player = Decider(run.run, agent, str(each["mind"]), run.condition)
+            units = None if math.isnan(share) else float(round(UNITS * share))
+            facts = _known(expected.get(agent), len(group), multiplier)
+            yield Row(player, int(each["round"]), units, facts)
+        if remembers:
+            for i, agent in enumerate(group["agent"]):
+                others = np.delete(given, i)
+                if not np.isnan(others).all():
+                    expected[int(agent)] = float(np.nanmean(others))
+
+
+def known(ask: Ask) -> Mapping[str, Any] | None:
+    """The facts of a player that contributes.
+
+    Args:
+        ask: the question.
+    """
+    view = ask.observation
+    if not isinstance(view, PlayerView):
+        return None
+    means = [game.others_mean for game in view.games if game.others_mean is not None]
+    expected = means[-1] / view.endowment if means else None
+    return _known(expected, view.n_players, view.multiplier)
+
+
+def answer(ask: Ask, units: float | None) -> object:
+    """The contribution.
+
+    Args:
+        ask: the question.
+        units: twentieths of the endowment.
+    """
+    view = ask.observation
+    assert isinstance(view, PlayerView)
+    assert units is not None  # no other question is asked
+    return view.endowment * units / UNITS
+
+
+def _known(expected: float | None, n: int, multiplier: float) -> dict[str, Any]:
+    """The expected contribution of the others, and what each own contribution brings with it.
+
+    Args:
+        expected: the mean contribution of the others, as a share of the endowment.
+        n: players of the group.
+        multiplier: factor by which the pot grows.
+    """
+    others = first_belief() / UNITS if expected is None else expected
+    own = np.arange(UNITS + 1) / UNITS
+    paid = 1 - own + multiplier * (own + (n - 1) * others) / n
+    spread = 1 + multiplier * abs(n - 2) / n
+    return {
+        "others": others,
+        "own": paid / spread,
+        "behind": np.maximum(own - others, 0) / spread,
+        "ahead": np.maximum(others - own, 0) / spread,
+    }
+
+
+BEHAVIOUR = Behaviour(
+    what="a contribution",
+    models=(
+        cooperation_mixture(),
+        *cooperation_types(),
+        InequityAversion(),
+        InequityAversion(selfish=True),
+    ),
+    rows=rows,
+    known=known,
+    answer=answer,
+    people=(
+        PublishedEstimate(
+            "140 students, by their schedules",
+            "cooperation_types",
+            dict(zip(SHARES, map(float, type_shares()), strict=True)),
+            "Fischbacher & Gächter 2010, the raw data",
+        ),
+        PublishedEstimate(
+            "the same students, by what they gave in 10 games",
+            "cooperation_types",
+            dict(zip(SHARES, (0.190, 0.322, 0.451, 0.036), strict=True))
+            | {"intercept": 0.063, "slope": 0.712, "sigma": 0.257, "slip": 0.178, "level": 1.019},
+            "own estimate from the raw data of Fischbacher & Gächter 2010",
+        ),
+        *INEQUITY_ESTIMATES,
+    ),
+)

@@ -1,0 +1,84 @@
+"""Likelihoods of social preferences and of types of cooperation, by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sabm_mesa.analysis.behaviour import Decider, Panel, Row
+from sabm_mesa.analysis.estimation import fit
+from sabm_mesa.analysis.social_behaviour import (
+    ConditionalCooperator,
+    FreeRider,
+    HumpShapedCooperator,
+    InequityAversion,
+    UnconditionalCooperator,
+    cooperation_mixture,
+)
+
+A = Decider(0, 1, "x")
+
+
+def giving(units: list[float], others: list[float]) -> Panel:
+    pairs = enumerate(zip(units, others, strict=True))
+    return Panel.of(Row(A, t, given, {"others": seen}) for t, (given, seen) in pairs)
+
+
+def test_the_error_of_a_conditional_cooperator_is_rounded_and_cut_off() -> None:
+    panel = giving([10, 0, 20], [0.6, 0.2, 1.0])
+    found = ConditionalCooperator().log_likelihood(np.array([-0.1, 1.0, 0.1]), panel)
+
+    # Means 0.5, 0.1 and 0.9: within 0.025 of the mean; below 0.025; above 0.975.
+    assert np.exp(found) == pytest.approx([0.19741, 0.22663, 0.22663], abs=1e-5)
+    assert ConditionalCooperator().probabilities(np.array([-0.1, 1.0, 0.1]), panel)[
+        range(3), [10, 0, 20]
+    ] == pytest.approx(np.exp(found))
+
+
+def test_a_hump_shaped_cooperator_is_a_conditional_one_up_to_half() -> None:
+    vector, panel = np.array([0.1, 0.6, 0.1]), giving([4] * 4, [0.2, 0.5, 0.8, 1.0])
+    line = ConditionalCooperator().log_likelihood(vector, panel)
+    hump = HumpShapedCooperator().log_likelihood(vector, panel)
+
+    assert hump[:2] == pytest.approx(line[:2])
+    assert hump[2] == pytest.approx(line[0])
+    assert hump[3] == pytest.approx(
+        UnconditionalCooperator().log_likelihood(vector[[0, 2]], panel)[3]
+    )
+
+
+def test_a_free_rider_slips_to_each_other_amount_alike() -> None:
+    found = FreeRider().log_likelihood(np.array([0.2]), giving([0, 1, 20], [0.5] * 3))
+
+    assert np.exp(found) == pytest.approx([0.8, 0.01, 0.01])
+
+
+def test_inequity_aversion_weighs_envy_and_guilt() -> None:
+    # A responder with 2 of 10, or nothing for both; in shares of a spread of 10.
+    facts = {"own": [0.2, 0.0], "behind": [0.6, 0.0], "ahead": [0.0, 0.0]}
+    panel = Panel.of([Row(A, 0, 1.0, facts)])
+    rejects = InequityAversion().probabilities(np.array([5.0, 0.5, 0.3]), panel)[0, 1]
+
+    assert rejects == pytest.approx(1 / (1 + math.exp(5 * (0.2 - 0.5 * 0.6))))
+    assert InequityAversion(selfish=True).probabilities(np.array([5.0]), panel)[
+        0, 1
+    ] == pytest.approx(1 / (1 + math.exp(5 * 0.2)))
+
+
+def test_shares_of_types_are_recovered() -> None:
+    rng, mixture = np.random.default_rng(0), cooperation_mixture()
+    seen = rng.uniform(0, 1, (60, 10))
+    panel = Panel.of(
+        Row(Decider(0, i, "x"), t, 0.0, {"others": seen[i, t]})
+        for i in range(60) for t in range(10)
+    )  # fmt: skip
+    true = np.array([0.5, 0.2, 0.15, 0.15, 0.0, 0.8, 0.15, 0.05, 0.5])
+    kind = np.repeat(np.arange(4), [30, 12, 9, 9])[panel.player]
+    each = [mixture.draw_type(k, true, panel, rng) for k in range(4)]
+    found = fit(mixture, panel.with_decisions(np.choose(kind, each)))
+
+    assert list(found.by_name)[:4] == [
+        "share_conditional", "share_free_rider", "share_hump_shaped", "share_unconditional",
+    ]  # fmt: skip
+    assert found.parameters[:4] == pytest.approx(true[:4], abs=0.03)
+    assert found.parameters[4:7] == pytest.approx(true[4:7], abs=0.05)

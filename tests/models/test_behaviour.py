@@ -1,0 +1,135 @@
+"""Behavioural models of scenarios: what a mind is asked with is what its recording tells."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sabm_mesa.analysis.behaviour import Behaviour, Panel, load_behaviour
+from sabm_mesa.analysis.estimation import fit
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.minds.base import ClassicalMind, Mind
+from sabm_mesa.minds.fitted import FittedMind
+from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.bertrand.model import BertrandCompetition
+from sabm_mesa.models.public_goods.model import PublicGoods
+from sabm_mesa.recording.decisions import played_runs
+
+GROUPS = {"n_players": 8, "group_size": 4, "matching": "stranger", "endowment": 20}
+
+
+class Noting(ClassicalMind):
+    """Answers as another mind, and notes the facts of each question."""
+
+    def __init__(self, mind: Mind, behaviour: Behaviour, notes: list[Mapping[str, Any]]) -> None:
+        super().__init__(mind.spec)
+        self.mind, self.behaviour, self.notes = mind, behaviour, notes
+        self.informed = (*mind.informed, *behaviour.informed)
+
+    async def answer(self, ask: Ask) -> object:
+        known = self.behaviour.known(ask)
+        if known is not None:
+            self.notes.append(known)
+        return await self.mind.answer(ask)
+
+
+def played(model: SmartModel) -> tuple[Behaviour, Panel]:
+    """Play a model that records, and return the panel of its recording."""
+    behaviour = load_behaviour(model.behaviour)
+    assert behaviour is not None
+    model.run_model()
+    (run,) = played_runs(model.recording)
+    return behaviour, Panel.of(behaviour.rows(run))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda to: PublicGoods(rng=1, recording=to, n_rounds=4, multiplier=1.6, **GROUPS),
+        lambda to: BertrandCompetition(rng=1, recording=to, n_rounds=4, communication=False),
+        lambda to: BertrandCompetition(rng=1, recording=to, n_rounds=4, demand="logit", n_firms=3),
+    ],
+    ids=["public-goods", "bertrand", "three firms"],
+)  # fmt: skip
+def test_a_question_tells_the_facts_that_its_recording_tells(make, tmp_path: Path) -> None:
+    model = make(tmp_path / "recording.sqlite")
+    behaviour = load_behaviour(model.behaviour)
+    assert behaviour is not None
+    notes: dict[int, list[Mapping[str, Any]]] = {}
+    for agent in model.agents:
+        own = notes[agent.unique_id] = []
+        agent.mind = Noting(agent.mind, behaviour, own)
+    _, panel = played(model)
+
+    assert len(panel) == sum(map(len, notes.values())) > 0
+    for i in range(len(panel)):
+        told = notes[panel.players[panel.player[i]].agent][panel.position[i]]
+        for name, values in panel.known.items():
+            if name != "first" or panel.position[i] == 0:  # the price before the first decision
+                assert np.asarray(told[name]) == pytest.approx(values[i], nan_ok=True), name
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "parameters"),
+    [
+        (PublicGoods, "conditional", [0.0, 0.8, 0.1]),
+        (PublicGoods, "inequity_aversion", [5.0, 0.5, 0.6]),
+        (BertrandCompetition, "reaction", [0.2, 0.6, 0.1]),
+        (BertrandCompetition, "q_learning", [0.3, 0.5, 0.01]),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_a_fitted_model_plays_and_its_play_is_likely_under_it(
+    model, name: str, parameters: list[float], tmp_path: Path
+) -> None:
+    settings = GROUPS if model is PublicGoods else {"communication": True}
+    game = model(rng=2, recording=tmp_path / "recording.sqlite", n_rounds=30, **settings)
+    behaviour = load_behaviour(game.behaviour)
+    assert behaviour is not None
+    theory, vector = behaviour.model(name), np.array(parameters)
+    for agent in game.agents:
+        agent.mind = FittedMind("fitted:x", behaviour, theory, vector)
+    _, panel = played(game)
+    found = fit(theory, panel)
+
+    true = theory.log_likelihood(vector, panel).sum()
+    assert panel.invalid == 0
+    assert true <= found.log_likelihood + 1e-6 < true + 12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mind", "selected"),
+    [("best_response", "best_reply"), ("win_continue_lose_reverse", "inertia"),
+     ("tit_for_tat", "reaction"), ("q_learning_fast", "q_learning")],
+)  # fmt: skip
+def test_pricing_rules_are_told_apart_by_their_recordings(
+    mind: str, selected: str, tmp_path: Path
+) -> None:
+    settings = {"communication": False, "n_rounds": 80, "minds": f"classical:{mind}"}
+    behaviour, panel = played(
+        BertrandCompetition(rng=1, recording=tmp_path / "recording.sqlite", **settings)
+    )
+    fits = [fit(each, panel) for each in behaviour.models]
+
+    assert min(fits, key=lambda each: each.bic).model.name == selected
+
+
+def test_conditional_cooperators_and_free_riders_are_told_apart_player_by_player(
+    tmp_path: Path,
+) -> None:
+    minds = {"classical:perfect_cooperation": 18, "fixed:0": 6}
+    settings = GROUPS | {"n_players": 24, "minds": minds}
+    behaviour, panel = played(
+        PublicGoods(rng=3, recording=tmp_path / "recording.sqlite", **settings)
+    )
+    mixture = behaviour.model("cooperation_types")
+    found = fit(mixture, panel)
+    share = mixture.posterior(found.parameters, panel)  # type: ignore[attr-defined]
+    free_rider = [each.mind == "fixed:0" for each in panel.players]
+
+    assert (share[:, 1] > 0.99).tolist() == free_rider
+    assert found.by_name["share_free_rider"] == pytest.approx(0.25, abs=0.01)
+    assert found.by_name["slope"] > 0.5
