@@ -33,9 +33,9 @@ class Form(StrEnum):
     MARKDOWN = "markdown"
 
 
-@app.command()
+@app.command("describe")
 @with_options
-def describe(
+def describe_(
     name: Annotated[
         str,
         typer.Argument(
@@ -59,6 +59,13 @@ def describe(
     no_prompts: Annotated[
         bool, typer.Option("--no-prompts", help="Leave out the texts of prompts.")
     ] = False,
+    checklist: Annotated[
+        bool,
+        typer.Option(
+            "--checklist",
+            help="Instead, the reporting checklist GUIDE-LLM, filled as far as the runs know it.",
+        ),
+    ] = False,
     form: Annotated[
         Form, typer.Option("--format", help="Plain text, or Markdown for a paper.")
     ] = Form.TEXT,
@@ -69,7 +76,7 @@ def describe(
 
     With the options of sabm run it describes the runs that they would give.
     """
-    from sabm_mesa.describe import as_markdown, as_text
+    from sabm_mesa import describe
     from sabm_mesa.recording import export
 
     if scenario is not None:
@@ -78,26 +85,35 @@ def describe(
     isolation.apply()
     if line := isolation_of([parameters.get("minds", "classical")]):
         say(line, err=True)
-    description = _description(name, parameters, run)
+    description = _description(name, parameters, run, checklist=checklist)
+    in_markdown = form is Form.MARKDOWN
     if as_json:
         say(export.readable_json(description))
+    elif checklist:
+        fill = describe.checklist_as_markdown if in_markdown else describe.checklist_as_text
+        say(fill(description))
     else:
-        write = as_markdown if form is Form.MARKDOWN else as_text
+        write = describe.as_markdown if in_markdown else describe.as_text
         say(write(description, prompts=not no_prompts))
 
 
-def _description(name: str, parameters: dict[str, Any], run: list[int] | None) -> Mapping[str, Any]:
+def _description(
+    name: str, parameters: dict[str, Any], run: list[int] | None, *, checklist: bool
+) -> Mapping[str, Any]:
     from sabm_mesa import describe
 
     if name in registry.names() or registry.is_file(name) or not _is_path(name):
         if run is not None:
             raise ParameterError(f"--run names runs of a recording, and {name} is a scenario.")
-        return describe.describe(registry.load(name), parameters=parameters)
+        of_scenario = describe.checklist if checklist else describe.describe
+        return of_scenario(registry.load(name), parameters=parameters)
     if parameters:
         raise ParameterError(
             f"{name} is a recording, which says itself what was run: leave out "
             f"{', '.join(sorted(parameters))}, or describe its scenario."
         )
+    if checklist:
+        return describe.checklist_of_recording(name, run)
     return describe.describe_recording(name, run)
 
 

@@ -7,6 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.core.prompts import load, merge
+from sabm_mesa.describe.checklist import (
+    checklist,
+    checklist_as_markdown,
+    checklist_as_text,
+    checklist_of_recording,
+)
 from sabm_mesa.describe.docstrings import spec_sheet
 from sabm_mesa.describe.odd import odd_of, typed_parameters
 from sabm_mesa.describe.rendering import as_markdown, as_text
@@ -17,7 +23,16 @@ from sabm_mesa.models import registry
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
-__all__ = ["as_markdown", "as_text", "describe", "describe_recording"]
+__all__ = [
+    "as_markdown",
+    "as_text",
+    "checklist",
+    "checklist_as_markdown",
+    "checklist_as_text",
+    "checklist_of_recording",
+    "describe",
+    "describe_recording",
+]
 
 
 def describe(

@@ -31,6 +31,13 @@ def test_the_text_and_the_json_say_the_same(sabm: Sabm, name: str) -> None:
     assert as_text(data).partition("\nSoftware\n")[0] == text.partition("\nSoftware\n")[0]
 
 
+def test_the_checklist_in_each_form(sabm: Sabm) -> None:
+    given = ("describe", "kbc", "--minds", "llm:gpt-4o-mini", "--checklist")
+    assert "\nG.1 Funding, support and interests: not known\n" in sabm(*given).out
+    assert "| `G.1` | Funding, " in sabm(*given, "--format", "markdown").out
+    assert json.loads(sabm(*given, "--json").out)["items"][0]["number"] == "A.1"
+
+
 def test_prompts_that_only_another_scenario_uses_are_left_out(sabm: Sabm) -> None:
     fishery = describe(scenario("fishery"))["prompts"]
     assert {"fishery_role", "act", "number_paper"} <= set(fishery)

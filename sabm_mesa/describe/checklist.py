@@ -1,0 +1,365 @@
+"""A reporting checklist for language models in empirical research, as far as a recording knows it.
+
+The items are those of GUIDE-LLM (``checklist.toml``), in our own words. Each has what the scenario
+or the recording says, and what it cannot know and the author has to write.
+
+Source: Feuerriegel et al. 2026, "A Consensus-Based Reporting Checklist for Large Language Models in
+Behavioral and Social Science", version 1.0, https://llm-checklist.com.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sabm_mesa.describe.rendering import plain, table
+from sabm_mesa.describe.subject import Subject, of_recording, of_scenario
+from sabm_mesa.minds.human import HUMAN
+from sabm_mesa.models.base import SmartModel
+
+KNOWN, PARTLY, OPEN, NONE = "known", "partly", "not known", "does not apply"
+"""The answer is whole, the author adds to it, or gives it; or no language model is used."""
+_LANGUAGE_MODELS = ("llm", "gguf")
+_SETTINGS = (
+    "temperature", "top_p", "max_tokens", "max_thought_tokens", "reasoning_effort", "extra_body",
+    "answer_format", "reading", "max_attempts",
+)  # fmt: skip
+
+
+@cache
+def checklist_texts() -> Mapping[str, Any]:
+    """The name of the checklist, and its items."""
+    text = files("sabm_mesa.describe").joinpath("checklist.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def checklist(
+    model: type[SmartModel], parameters: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The checklist of a scenario that was not run yet.
+
+    Args:
+        model: the model class.
+        parameters: the parameters that differ from the defaults.
+
+    Returns:
+        ``name`` of the checklist, ``recording`` (``""``), and ``items``: for each its ``number``,
+        what it ``asks``, ``status`` (known, partly, not known, does not apply), ``answer``, and
+        what is ``left`` to the author.
+
+    Raises:
+        UsageError: for parameters that cannot be used.
+    """
+    return _filled(_Facts(of_scenario(model, dict(parameters or {}))))
+
+
+def checklist_of_recording(path: str | Path, runs: Sequence[int] | None = None) -> dict[str, Any]:
+    """The checklist of recorded runs.
+
+    Args:
+        path: the recording.
+        runs: the numbers of the runs, of one scenario; those of the latest command when None.
+
+    Returns:
+        As `checklist`.
+
+    Raises:
+        RecordingError: when the recording cannot be read, or has no such run.
+        UsageError: when the runs are of different scenarios, or cannot be rebuilt.
+    """
+    from sabm_mesa.recording import load_runs
+    from sabm_mesa.recording.frames import Recorded
+
+    found = load_runs(path, runs)
+    if runs is None:
+        found = [run for run in found if run.command == found[-1].command]
+    asks = Recorded(path).asks()
+    asks = asks[asks["run"].isin([run.run for run in found])]
+    connection = found[0].connection
+    return _filled(_Facts(of_recording(path, runs), asks, connection, len(found)))
+
+
+def checklist_as_text(filled: Mapping[str, Any]) -> str:
+    """A checklist as plain text.
+
+    Args:
+        filled: as `checklist` returns it.
+    """
+    parts = [_head(filled)]
+    for item in filled["items"]:
+        parts.append(f"{item['number']} {item['asks']}: {item['status']}")
+        parts += [plain({"here": item["answer"]})] if item["answer"] else []
+        parts += [plain({"yours": item["left"]})] if item["left"] else []
+    return "\n".join(parts)
+
+
+def checklist_as_markdown(filled: Mapping[str, Any]) -> str:
+    """A checklist in Markdown, for the supplement of a paper.
+
+    Args:
+        filled: as `checklist` returns it.
+    """
+    rows = [["item", "asked", "status", "what the runs say", "for the author to add"]]
+    rows += [
+        [item["number"], item["asks"], item["status"], item["answer"], item["left"]]
+        for item in filled["items"]
+    ]
+    return f"# Reporting checklist\n\n{_head(filled)}\n\n{table(rows)}\n"
+
+
+def _head(filled: Mapping[str, Any]) -> str:
+    counts = dict.fromkeys((KNOWN, PARTLY, OPEN, NONE), 0)
+    for item in filled["items"]:
+        counts[item["status"]] += 1
+    said = ", ".join(f"{n} {status}" for status, n in counts.items() if n)
+    return f"{filled['name']}, for {filled['of']}: {said}."
+
+
+class _Facts:
+    """What a scenario or a recording knows."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        asks: pd.DataFrame | None = None,
+        connection: Mapping[str, Any] | None = None,
+        n_runs: int = 0,
+    ) -> None:
+        self.subject, self.asks, self.n_runs = subject, asks, n_runs
+        self.connection = connection or {}
+        self.specs = list(dict.fromkeys(spec for each in subject.minds for spec in each))
+        self.models = [s for s in self.specs if s.partition(":")[0] in _LANGUAGE_MODELS]
+        self.people = HUMAN in self.specs
+        self.parameters = subject.parameters
+
+    @property
+    def of_models(self) -> pd.DataFrame:
+        """The attempts of language models; without rows for a scenario that was not run."""
+        if self.asks is None:
+            return pd.DataFrame(columns=["mind", "served_model", "provenance", "read_as", "valid"])
+        kinds = self.asks["mind"].astype(str).str.partition(":")[0]
+        return self.asks[kinds.isin(_LANGUAGE_MODELS)]
+
+
+def _filled(facts: _Facts) -> dict[str, Any]:
+    texts = checklist_texts()
+    subject = facts.subject
+    items = []
+    for number, item in texts["items"].items():
+        answer = _ANSWERS[number](facts) if number in _ANSWERS else ""
+        left = item["left"]
+        if not facts.models and number not in _OF_ALL:
+            status, answer, left = NONE, "No language model decides.", ""
+        elif not answer:
+            status = OPEN
+        else:
+            status = PARTLY if left else KNOWN
+        items.append(
+            {
+                "number": number,
+                "asks": item["asks"],
+                "status": status,
+                "answer": answer,
+                "left": left,
+            }
+        )
+    return {
+        "name": texts["name"],
+        "of": subject.recording or f"the scenario {subject.scenario.scenario_name}",
+        "recording": subject.recording,
+        "items": items,
+    }
+
+
+_OF_ALL = ("A.1", "D.1", "E.2", "F.1", "G.1", "O.3", "O.6", "O.7", "O.8")
+"""Items that are filled without a language model too."""
+
+
+def _use(facts: _Facts) -> str:
+    title = facts.subject.scenario.title
+    agents = [f"{n} of {spec}" for each in facts.subject.minds for spec, n in each.items()]
+    runs = f" in {facts.n_runs} run{'s' if facts.n_runs != 1 else ''}" if facts.n_runs else ""
+    if not facts.models:
+        return f"No language model decides; agents of {title}{runs}: {', '.join(agents)}."
+    return (
+        f"As the subject of the study: they decide for agents of {title}{runs}. Agents: "
+        f"{', '.join(agents)}."
+    )
+
+
+def _automation(facts: _Facts) -> str:
+    if not facts.models:
+        return ""
+    seats = " People had seats beside them." if facts.people else ""
+    return (
+        "Automated: each answer is read by fixed rules and used as it is; nobody sees it "
+        f"before.{seats}"
+    )
+
+
+def _models(facts: _Facts) -> str:
+    said = [f"asked for: {', '.join(facts.models)}"]
+    rows = facts.of_models
+    if served := sorted(
+        {str(each) for each in rows["served_model"] if isinstance(each, str) and each}
+    ):
+        said.append(f"as the servers named them: {', '.join(served)}")
+    found = [json.loads(each) for each in rows["provenance"].dropna().unique() if _is_json(each)]
+    for name, title in (("provider", "provider"), ("system_fingerprint", "system fingerprint")):
+        values = sorted({str(each[name]) for each in found if each.get(name)})
+        said += [f"{title}: {', '.join(values)}"] if values else []
+    if days := facts.subject.runs.get("begun on"):
+        said.append(f"runs begun on {days}")
+    return "; ".join(said) + "."
+
+
+def _is_json(text: object) -> bool:
+    return isinstance(text, str) and text.startswith("{")
+
+
+def _access(facts: _Facts) -> str:
+    local = all(spec.startswith("gguf:") for spec in facts.models)
+    way = "In the process, from a file" if local else "Over an OpenAI-compatible or native API"
+    at = [spec.partition("@")[2] for spec in facts.models if "@" in spec]
+    base = facts.connection.get("base_url")
+    places = [str(each) for each in (*at, base) if each]
+    where = f" ({', '.join(dict.fromkeys(places))})" if places and not local else ""
+    return f"{way}{where}; separate calls: each question is a request of its own."
+
+
+def _settings(facts: _Facts) -> str:
+    given = {name: facts.parameters.get(name) for name in _SETTINGS}
+    said = [f"{name} {value}" for name, value in given.items() if value is not None]
+    for spec, mended in facts.subject.mended.items():
+        said.append(f"{spec} was sent {json.dumps(mended['sent'], ensure_ascii=False)}")
+    runs = [
+        f"{name}: {text}" for name, text in facts.subject.runs.items() if name.startswith("run")
+    ]
+    varied = facts.subject.varied
+    return "; ".join([*said, *(f"{name} differs between the runs" for name in varied), *runs]) + "."
+
+
+def _customization(facts: _Facts) -> str:
+    extra = facts.parameters.get("extra_body")
+    more = f" Further fields of the requests: {extra}." if extra else ""
+    return (
+        "Base model as it is served; this package adds no tools, retrieval, search or prompt "
+        f"optimization.{more}"
+    )
+
+
+def _memory(_facts: _Facts) -> str:
+    return (
+        "None: nothing is kept between questions. What an agent remembers stands in the prompt of "
+        "its question."
+    )
+
+
+def _prompts(facts: _Facts) -> str:
+    model = facts.subject.model
+    in_use = {agent.persona for agent in model.population} if facts.n_runs else None
+    sent = " Each message as it was sent is in the recording." if facts.n_runs else ""
+    book = model.book
+    return (
+        f"{len(book.entries)} entries, condition {facts.parameters.get('condition')}, variant "
+        f"{facts.parameters.get('variant')}, SHA-256 {book.digest(in_use)}; their texts: sabm "
+        f"describe {facts.subject.recording or facts.subject.scenario.scenario_name}.{sent}"
+    )
+
+
+def _system(facts: _Facts) -> str:
+    personas = facts.parameters.get("personas")
+    with_persona = f"; personas: {personas}" if personas not in (None, "none") else "; no personas"
+    return f"The prompt entry `scenario` is the system message{with_persona}."
+
+
+def _data(facts: _Facts) -> str:
+    if facts.people:
+        return "People took part at seats: the recording holds what they decided and said."
+    return "No person took part in the runs." if facts.n_runs else ""
+
+
+def _processing(facts: _Facts) -> str:
+    attempts = facts.parameters.get("max_attempts")
+    rule = (
+        "An answer is used if it is exactly what was asked for, or holds one legal value in the "
+        f"place of the answer; otherwise it is asked for again, at most {attempts} times in all, "
+        "then recorded as invalid (rule of the scenario: ODD, element 7). Never a made-up value."
+    )
+    if facts.asks is None or facts.asks.empty:
+        return rule
+    asks = facts.asks
+    exact, one = (int((asks["read_as"] == name).sum()) for name in ("exact", "unambiguous"))
+    unread = int((~asks["valid"].astype(bool)).sum())
+    return (
+        f"{rule} Of {len(asks)} answers {exact} were exact, {one} unambiguous, {unread} unusable."
+    )
+
+
+def _sharing(facts: _Facts) -> str:
+    versions = ", ".join(f"{name} {number}" for name, number in facts.subject.versions.items())
+    again = (
+        f" The runs repeat without a key: sabm replay {facts.subject.recording}."
+        if facts.n_runs
+        else ""
+    )
+    return f"Software: {versions}.{again}"
+
+
+def _variants(facts: _Facts) -> str:
+    book = facts.subject.model.book
+    return (
+        f"Wordings that exist: {', '.join(book.variants)}." if len(list(book.variants)) > 1 else ""
+    )
+
+
+def _compared(facts: _Facts) -> str:
+    return f"Minds in these runs: {', '.join(facts.specs)}." if len(facts.specs) > 1 else ""
+
+
+def _transcripts(facts: _Facts) -> str:
+    if not facts.n_runs:
+        return ""
+    return f"All of them: sabm export {facts.subject.recording} --to jsonl."
+
+
+def _resources(facts: _Facts) -> str:
+    asks = facts.asks
+    if asks is None or asks.empty:
+        return ""
+    said = [f"{len(asks)} answers"]
+    for name, title in (("prompt_tokens", "prompt tokens"), ("completion_tokens", "answer tokens")):
+        said.append(f"{int(asks[name].sum()):,} {title}")
+    cost = float(asks["cost_usd"].sum(skipna=False))
+    said.append("cost not known" if math.isnan(cost) else f"{cost:.4g} dollars")
+    said.append(f"{float(asks['latency_s'].sum()):.3g} s of waiting for answers, added up")
+    return ", ".join(said) + "."
+
+
+_ANSWERS: Mapping[str, Callable[[_Facts], str]] = {
+    "A.1": _use,
+    "A.2": _automation,
+    "B.1": _models,
+    "B.2": _access,
+    "B.3": _settings,
+    "B.4": _customization,
+    "B.5": _memory,
+    "C.1": _prompts,
+    "C.2": _system,
+    "D.1": _data,
+    "E.2": _processing,
+    "F.1": _sharing,
+    "O.2": _variants,
+    "O.3": _compared,
+    "O.6": _transcripts,
+    "O.8": _resources,
+}
+"""Item → what a scenario or a recording says of it; of the others they know nothing."""
