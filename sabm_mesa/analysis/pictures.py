@@ -1,7 +1,7 @@
 """Pictures of a model as it is now: its agents in space, or on a network.
 
-A scenario lists them as `SmartModel.pictures`. The viewer draws them beside the charts after every
-round, and ``sabm run`` as they are at the end of each run.
+A scenario lists them as `SmartModel.pictures`. The viewer paints their scenes in the browser after
+every round, and ``sabm run`` draws them as they are at the end of each run.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ TALLEST = 7.5
 """Height of the space at most, in inches."""
 GRID_LINES = 40
 """Up to this many cells along a side have lines between them."""
+SHAPES = frozenset("os^D")
+"""Markers that the browser paints; others become dots."""
+GROUND = -1
+"""The id of a mark that fills its cell, such as a patch."""
 MANY = 500
 """Nodes from which on the layout is random: a spring layout takes minutes."""
 
@@ -74,6 +78,75 @@ class ColourScale(NamedTuple):
     colours: str = "viridis"
 
 
+class SceneMark(NamedTuple):
+    """One agent or node of a scene.
+
+    Attributes:
+        id: its number, by which the browser follows it from round to round.
+        x: its place.
+        y: its place.
+        colour: a colour of CSS.
+        shape: ``"o"``, ``"s"``, ``"^"`` or ``"D"``.
+        size: its width in units of the scene.
+        text: a few letters on it.
+        name: its name.
+    """
+
+    id: int
+    x: float
+    y: float
+    colour: str
+    shape: str = "o"
+    size: float = 0.7
+    text: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The world at one moment, as data that the browser paints.
+
+    Attributes:
+        name: its name in file names.
+        title: a description of its content.
+        extent: left, bottom (or top, when y runs down), width and height of what is shown.
+        marks: the agents or nodes.
+        ground: cells that are filled below them: x, y and colour.
+        ties: lines below them: x and y of both ends, and the width in pixels.
+        legend: label, colour and shape of each entry.
+        floor: left, bottom, width and height of the floor; None: all of the extent.
+        words: the moment in words, for people who do not see it.
+        down: whether y runs down.
+        dense: whether the floor is shaded where marks crowd.
+        cells: whether the floor has cells with lines between them.
+    """
+
+    name: str
+    title: str
+    extent: tuple[float, float, float, float]
+    marks: tuple[SceneMark, ...] = ()
+    ground: tuple[tuple[float, float, str], ...] = ()
+    ties: tuple[tuple[float, float, float, float, float], ...] = ()
+    legend: tuple[tuple[str, str, str], ...] = ()
+    floor: tuple[float, float, float, float] | None = None
+    words: str = ""
+    down: bool = False
+    dense: bool = False
+    cells: bool = False
+
+    def stage(self) -> dict[str, Any]:
+        """The parts that seldom change, in values of JSON."""
+        names = ("name", "title", "extent", "ground", "floor", "down", "dense", "cells")
+        return {each: getattr(self, each) for each in names}
+
+    def frame(self) -> dict[str, Any]:
+        """The parts that change from round to round, in values of JSON."""
+        marks = [
+            [mark.id, *(round(each, 4) for each in mark[1:3]), *mark[3:]] for mark in self.marks
+        ]
+        return {"marks": marks, "ties": self.ties, "legend": self.legend, "words": self.words}
+
+
 Portray = Callable[[Any], Portrayal | None]
 """Agent → its look; None: it is not drawn."""
 
@@ -85,6 +158,8 @@ def _plain(_agent: Any) -> Portrayal:
 class _Placed(NamedTuple):
     at: Point
     mark: Portrayal
+    id: int = GROUND
+    agent: Any = None
 
 
 @dataclass(frozen=True)
@@ -102,6 +177,17 @@ class ModelPicture(ABC):
     title: str = ""
     of: str = "grid"
     scale: ColourScale | None = None
+
+    @abstractmethod
+    def scene(self, model: Any) -> Scene:
+        """The model as data that the browser paints.
+
+        Args:
+            model: the model, between two rounds.
+
+        Raises:
+            RunError: when the model has no such attribute, or it is of another kind.
+        """
 
     @abstractmethod
     def draw(self, model: Any, subtitle: str = "") -> Figure:
@@ -127,7 +213,7 @@ class ModelPicture(ABC):
     def _figure(self, model: Any, subtitle: str, height: float) -> tuple[Figure, Axes]:
         from sabm_mesa.analysis import plot_style as style  # slow, as all of matplotlib
 
-        moment = "before the first round" if model.round < 0 else f"after round {model.round}"
+        moment = _moment(model)
         words = f"{moment} · {subtitle}" if subtitle else moment
         figure = style.new_figure(self.title or self.name, words, height=height)
         return figure, figure.add_subplot()
@@ -168,6 +254,36 @@ class ModelPicture(ABC):
         dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
         letters = ax.text(*at, mark.text, ha="center", va="center", fontsize=8, clip_on=True)
         letters.set(zorder=4, color="white" if dark else "black", parse_math=False)
+
+    def _scene(self, model: Any, placed: Iterable[_Placed], extent: Any, **more: Any) -> Scene:
+        placed = list(placed)
+        legend = {each.mark.label: each.mark for each in placed if each.mark.label}
+        marks, ground = [], []
+        for each in placed:
+            (x, y), mark = each.at, each.mark
+            colour = self._css(mark)
+            if each.id == GROUND:
+                ground.append((x, y, colour))
+                continue
+            name = "" if each.agent is None else f"{type(each.agent).__name__} {each.id}"
+            shape = mark.shape if mark.shape in SHAPES else "o"
+            marks.append(SceneMark(each.id, x, y, colour, shape, mark.size, mark.text, name))
+        entries = [(label, self._css(mark), mark.shape) for label, mark in sorted(legend.items())]
+        if self.scale is not None and any(each.mark.value is not None for each in placed):
+            ends = {"low": self.scale.low, "high": self.scale.high}
+            entries += [
+                (f"{self.scale.label}: {end:g}", self._css(Portrayal(value=end)), "s")
+                for end in ends.values()
+            ]
+        return Scene(
+            self.name, self.title or self.name, extent, tuple(marks), tuple(ground),
+            legend=tuple(entries), words=f"{len(marks)} agents {_moment(model)}", **more,
+        )  # fmt: skip
+
+    def _css(self, mark: Portrayal) -> str:
+        from matplotlib.colors import to_hex
+
+        return to_hex(self._colour(mark))
 
     def _colour(self, mark: Portrayal) -> Any:
         if mark.value is None or self.scale is None:
@@ -222,23 +338,43 @@ class SpacePicture(ModelPicture):
         self._finish(figure, ax, (each.mark for each in placed))
         return figure
 
+    def scene(self, model: Any) -> Scene:
+        """The space as data that the browser paints.
+
+        Args:
+            model: the model, between two rounds.
+
+        Raises:
+            RunError: when the model has no such space.
+        """
+        space = self._shown(model)
+        left, bottom, width, height, cells = _extent(space, self.name)
+        unit = 1.0 if cells else max(width, height) / 40
+        placed = [
+            each._replace(mark=replace(each.mark, size=each.mark.size * unit))
+            for each in self._placed(model, space)
+        ]
+        few = cells and max(width, height) <= GRID_LINES
+        return self._scene(model, placed, (left, bottom, width, height), cells=few)
+
     def _placed(self, model: Any, space: Any) -> list[_Placed]:
-        by_place: defaultdict[Point, list[Portrayal]] = defaultdict(list)
+        by_place: defaultdict[Point, list[_Placed]] = defaultdict(list)
         for agent in model.agents:
             place = _place(agent, space)
             mark = None if place is None else self.portray(agent)
             if place is not None and mark is not None:
-                by_place[place].append(mark)
+                by_place[place].append(_Placed(place, mark, agent.unique_id, agent))
         found: list[_Placed] = []
-        for (x, y), marks in by_place.items():
-            ground = [each for each in marks if each.size >= 1]  # fills its cell: a patch
-            found += [_Placed((x, y), each) for each in ground]
-            people = [each for each in marks if each.size < 1]
+        for (x, y), there in by_place.items():
+            # A mark of size 1 fills its cell: a patch.
+            found += [each._replace(id=GROUND) for each in there if each.mark.size >= 1]
+            people = [each for each in there if each.mark.size < 1]
             apart, smaller = (0.0, 1.0) if len(people) == 1 else (0.27, 0.55)
             for k, each in enumerate(people):
                 angle = 2 * math.pi * k / len(people)
                 at = x + apart * math.sin(angle), y + apart * math.cos(angle)
-                found.append(_Placed(at, replace(each, size=each.size * smaller)))
+                mark = replace(each.mark, size=each.mark.size * smaller)
+                found.append(each._replace(at=at, mark=mark))
         return sorted(found, key=lambda each: (each.mark.size < 1, each.at))
 
     def _draw_marks(self, ax: Axes, placed: Iterable[_Placed], unit: float) -> None:
@@ -248,7 +384,7 @@ class SpacePicture(ModelPicture):
         from matplotlib.transforms import Affine2D
 
         patches: dict[bool, list[PathPatch]] = {True: [], False: []}
-        for (x, y), mark in placed:
+        for (x, y), mark, *_ in placed:
             marker = MarkerStyle(mark.shape)
             there = Affine2D().scale(mark.size * unit).translate(x, y)
             path = marker.get_path().transformed(marker.get_transform() + there)
@@ -292,36 +428,22 @@ class NetworkPicture(ModelPicture):
         Raises:
             RunError: when the model has no such network.
         """
-        import networkx as nx
         from matplotlib.collections import LineCollection
 
-        network = self._shown(model)
-        graph = getattr(network, "G", network)
-        if not isinstance(graph, nx.Graph):
-            raise RunError(
-                f"The picture {self.name!r} shows {type(model).__name__}.{self.of}, a "
-                f"{type(network).__name__}: it takes a graph of networkx or a network of Mesa."
-            )
-        at = self._layout(graph)
+        graph, at, placed, widths = self._nodes(model)
         figure, ax = self._figure(model, subtitle, 0.6 + SIDE)
         ax.set_axis_off()
         ax.set_aspect("equal")
-        ties: list[tuple[Any, Any, float | None]] = list(graph.edges(data="weight"))
-        heaviest = max((weight for *_, weight in ties if weight), default=1.0)
-        widths = [0.8 if weight is None else 0.4 + 3 * weight / heaviest for *_, weight in ties]
         ax.add_collection(
             LineCollection(
-                [(at[a], at[b]) for a, b, _ in ties], linewidths=widths, colors="#B4B4B4", zorder=1
+                [(at[a], at[b]) for a, b in graph.edges],
+                linewidths=widths,
+                colors="#B4B4B4",
+                zorder=1,
             )
         )
-        by_id = {agent.unique_id: agent for agent in model.agents}
-        placed = [
-            _Placed(at[node], mark)
-            for node in graph.nodes
-            if (mark := self.node(_agent_of(node, graph, network, by_id))) is not None
-        ]
         biggest = 72 * SIDE / max(6.0, 2.2 * math.sqrt(len(placed) or 1))  # points
-        for (x, y), mark in placed:
+        for (x, y), mark, *_ in placed:
             area = (min(biggest, 26.0) * mark.size) ** 2
             dot = ax.scatter([x], [y], s=area, marker=mark.shape, zorder=3)
             dot.set(facecolor=[self._colour(mark)], edgecolor="#404040", linewidth=0.5)
@@ -331,6 +453,56 @@ class NetworkPicture(ModelPicture):
         ax.autoscale_view()
         self._finish(figure, ax, (each.mark for each in placed))
         return figure
+
+    def scene(self, model: Any) -> Scene:
+        """The network as data that the browser paints.
+
+        Args:
+            model: the model, between two rounds.
+
+        Raises:
+            RunError: when the model has no such network.
+        """
+        graph, at, placed, widths = self._nodes(model)
+        xs, ys = [x for x, _ in at.values()] or [0.0], [y for _, y in at.values()] or [0.0]
+        side = max(max(xs) - min(xs), max(ys) - min(ys)) or 1.0
+        margin, unit = 0.08 * side, side / max(8.0, 2.4 * math.sqrt(len(placed) or 1))
+        extent = (
+            min(xs) - margin, min(ys) - margin,
+            max(xs) - min(xs) + 2 * margin, max(ys) - min(ys) + 2 * margin,
+        )  # fmt: skip
+        ties = [(*at[a], *at[b], wide) for (a, b), wide in zip(graph.edges, widths, strict=True)]
+        sized = [
+            each._replace(mark=replace(each.mark, size=each.mark.size * unit)) for each in placed
+        ]
+        return self._scene(model, sized, extent, ties=tuple(ties))
+
+    def _nodes(
+        self, model: Any
+    ) -> tuple[nx.Graph[Any], Mapping[Any, Point], list[_Placed], list[float]]:
+        """The graph, the place of each node, their marks, and the width of each tie."""
+        import networkx as nx
+
+        network = self._shown(model)
+        graph = getattr(network, "G", network)
+        if not isinstance(graph, nx.Graph):
+            raise RunError(
+                f"The picture {self.name!r} shows {type(model).__name__}.{self.of}, a "
+                f"{type(network).__name__}: it takes a graph of networkx or a network of Mesa."
+            )
+        at = self._layout(graph)
+        ties: list[tuple[Any, Any, float | None]] = list(graph.edges(data="weight"))
+        heaviest = max((weight for *_, weight in ties if weight), default=1.0)
+        widths = [0.8 if weight is None else 0.4 + 3 * weight / heaviest for *_, weight in ties]
+        by_id = {agent.unique_id: agent for agent in model.agents}
+        placed = []
+        for place, node in enumerate(graph.nodes):
+            agent = _agent_of(node, graph, network, by_id)
+            if (mark := self.node(agent)) is not None:
+                known = isinstance(agent, mesa.Agent)
+                id_ = agent.unique_id if known else GROUND - 1 - place
+                placed.append(_Placed(at[node], mark, id_, agent if known else None))
+        return graph, at, placed, widths
 
     def _layout(self, graph: nx.Graph[Any]) -> Mapping[Any, Point]:
         import networkx as nx
@@ -352,6 +524,10 @@ class NetworkPicture(ModelPicture):
             )
             _layouts[graph] = before
         return before
+
+
+def _moment(model: Any) -> str:
+    return "before the first round" if model.round < 0 else f"after round {model.round + 1}"
 
 
 def _points(layout: Mapping[Any, Any]) -> dict[Any, Point]:

@@ -308,6 +308,21 @@ def to_png(figure: Figure) -> bytes:
     return picture.getvalue()
 
 
+def to_bytes(figure: Figure, ending: str) -> bytes:
+    """Draw a figure as a file in memory.
+
+    Args:
+        figure: the figure.
+        ending: ``png``, ``svg`` or ``pdf``.
+    """
+    if ending == "png":
+        return to_png(figure)
+    data = BytesIO()
+    with repeatable_svg():
+        FigureCanvasAgg(figure).print_figure(data, format=ending)
+    return data.getvalue()
+
+
 def close_figure(figure: Figure) -> None:
     """Close a figure that a library has made with pyplot, which would keep it for ever.
 

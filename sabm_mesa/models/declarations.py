@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,9 @@ from sabm_mesa.errors import UsageError, format_user_error
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
+
+    from sabm_mesa.analysis.charts import Chart
+    from sabm_mesa.analysis.pictures import Scene
 
 ENOUGH = 0.9
 """The share of right answers with which a mind passes a screening test (our choice)."""
@@ -93,15 +95,14 @@ class ScenarioPage:
         titles: column → title, where the title does not follow from the name. In ``price_{}`` →
             ``Price of {}`` the braces stand for whatever the column ends in, or for the name of the
             agent with that number.
-        round_name: the word for a round, and the number of the first one.
+        round_name: the word for a round, and the number that people read for the first one (which
+            has the number 0 in the data).
         card_run: parameters of the run whose picture is on the home page.
         card_chart: the name of that picture among the charts; ``""`` for the first one.
-        charts: draws the charts from the model, a subtitle, and whether the model is at rest (fewer
-            are quicker while rounds follow one another): name → figure. None: the scenario's plots,
-            or a line for each model column.
-        colour_maps: names of charts whose colours a dark page must not turn around.
-        round_chart: draws one round of a recorded run, from the agent data, the round, a subtitle
-            and the `plot_options` of the model. None: there is no such picture.
+        charts: the charts of one run, as data that the browser paints, from the model, the model
+            data and the agent data (both may be empty). None: a line for each model column.
+        scene: the world of one round as the browser paints it, from the model and the agent data of
+            the round (None: the start). None: there is none but the `pictures` of the model.
         hearers: names the hearers of a message, from the model and the message. None: those in
             `to` of the message, or all.
         public_columns: the model columns that players may see while a game goes on, from the model,
@@ -111,12 +112,11 @@ class ScenarioPage:
     """
 
     titles: Mapping[str, str] = field(default_factory=dict)
-    round_name: tuple[str, int] = ("round", 0)
+    round_name: tuple[str, int] = ("round", 1)
     card_run: Mapping[str, Any] = field(default_factory=dict)
     card_chart: str = ""
-    charts: Callable[[Any, str, bool], Mapping[str, Figure]] | None = None
-    colour_maps: Collection[str] = ()
-    round_chart: Callable[..., Figure] | None = None
+    charts: Callable[[Any, pd.DataFrame, pd.DataFrame], Sequence[Chart]] | None = None
+    scene: Callable[[Any, pd.DataFrame | None], Scene] | None = None
     hearers: Callable[[Any, Message], str] | None = None
     public_columns: Callable[[Any], Sequence[str]] | None = None
     table: Callable[[Any, pd.DataFrame], tuple[str, pd.DataFrame] | None] | None = None

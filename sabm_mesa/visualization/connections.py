@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -25,7 +26,9 @@ from solara.server.kernel_context import (
 )
 
 POLL_S = 0.2
-"""Seconds between two looks at what pages show."""
+"""Seconds between two looks at what pages show, unless one is asked for."""
+REST_S = 0.01
+"""Seconds between two looks at least."""
 KEEP_S = 3600
 """Seconds that the page of a host is kept whose browser is gone: a run may go on in it."""
 KEEP_SEAT_S = 600
@@ -61,6 +64,7 @@ class Watched:
 watched: set[Watched] = set()
 """The components of all pages that are looked at."""
 _changed = threading.Condition()
+_news = threading.Event()
 _looking: list[threading.Thread] = []
 
 
@@ -95,10 +99,17 @@ def _watch(mine: Watched) -> None:
             _looking[0].start()
 
 
+def look_now() -> None:
+    """Look at all pages at once, for something on them has changed. Any thread may call it."""
+    _news.set()
+
+
 def _look() -> None:
     """Look at all pages in turn; one thread does it for all of them."""
-    wait = threading.Event()
-    while not wait.wait(POLL_S):
+    while True:
+        if _news.wait(POLL_S):
+            time.sleep(REST_S)  # what changes together is drawn together
+            _news.clear()
         for each in list(watched):
             if each.context.closed_event.is_set():
                 watched.discard(each)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sabm_mesa.visualization.connections import look_now
 from sabm_mesa.visualization.labels import error_line
 from sabm_mesa.visualization.run_controller import Shown
 from sabm_mesa.visualization.scenario_view import Heard, Said, ScenarioView
@@ -42,8 +43,9 @@ class GameView:
             self._heard.keep()
             frames = model.model_frame(), model.agent_frame()
             self.shown = replace(self.shown, model_data=frames[0], agent_data=frames[1])
-            pictures = tuple(self.scenario_view.paint(model, at_rest=not model.running))
-            self.shown = Shown(*frames, pictures, len(frames[0]) - 1)
+            charts = self.scenario_view.charts(model, *frames)
+            self.shown = Shown(*frames, charts, len(frames[0]) - 1)
         except Exception as error:  # noqa: BLE001 - no chart may end a game that people play
             self.shown = replace(self.shown, problem=error_line(error))
         self.version += 1
+        look_now()

@@ -20,7 +20,7 @@ from sabm_mesa.runs.rerun import resume_models, spent_before, to_resume
 from sabm_mesa.visualization.access import check_address, check_kinds, check_minds
 from sabm_mesa.visualization.controls import LANGUAGE_MODELS, controls_of, parameters_from
 from sabm_mesa.visualization.labels import FREE, error_line, noun_of, who_decides, who_would_decide
-from sabm_mesa.visualization.run_controller import RunController
+from sabm_mesa.visualization.run_controller import PACE_S, RunController
 from sabm_mesa.visualization.scenario_view import ScenarioView
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class PageState:
         problem: why the controls could not be used, or ``""``.
         wrong: the parameter or service that this is about, as far as it names one, or ``""``.
         busy: whether the next model is being made.
+        at: the round that is looked at, from 0; None: the latest one.
         changes: how often something was changed on the page.
     """
 
@@ -59,7 +60,8 @@ class PageState:
         self.controls, self.fixed = controls_of(scenario), fixed
         self.values: dict[str, Any] = {}
         self.problem, self.wrong, self.busy = "", "", False
-        self.changes, self.interval_s = 0, 0.0
+        self.at: int | None = None
+        self.changes, self.interval_s = 0, PACE_S
         self._folder = tempfile.TemporaryDirectory(prefix="sabm-view-", ignore_cleanup_errors=True)
         self._runs, self._closed = 0, False
         self._used: dict[str, Any] = {}
@@ -74,6 +76,14 @@ class PageState:
     def dirty(self) -> bool:
         """Whether the controls say something else than the model on show was made with."""
         return self.values != self._used
+
+    @property
+    def looked_at(self) -> int:
+        """The round that is looked at; while the latest one is followed, also one under way."""
+        if self.at is not None:
+            return self.at
+        controller = self.controller
+        return controller.model.round if controller.model.playing else controller.shown.played
 
     @property
     def costs(self) -> bool:
@@ -129,6 +139,23 @@ class PageState:
         """Play one round."""
         self.play(1)
 
+    def go(self, round_: int) -> None:
+        """Look at a round; the latest one is followed.
+
+        Args:
+            round_: the round, from 0.
+        """
+        played = self.controller.shown.played
+        self.at = round_ if 0 <= round_ < played else None
+        self.changes += 1
+
+    def turn(self) -> None:
+        """Play on, or pause."""
+        if self.controller.status == "playing":
+            self.controller.pause()
+        else:
+            self.play()
+
     def pace(self, seconds: float) -> None:
         """Let a round take so many seconds at least."""
         self.interval_s = self.controller.interval_s = seconds
@@ -173,7 +200,7 @@ class PageState:
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
             self.wrong, self.problem = self._about(error)
         else:
-            before, self.controller = self.controller, controller
+            before, self.controller, self.at = self.controller, controller, None
             before.close()
             controller.play(rounds)
             if self._closed:

@@ -15,8 +15,9 @@ from urllib.parse import urlencode
 import solara
 
 from sabm_mesa.core.scheduler import SIMULTANEOUS, taking_part
+from sabm_mesa.visualization import chart
 from sabm_mesa.visualization.game_view import GameView
-from sabm_mesa.visualization.html import html, inside, picture, problem
+from sabm_mesa.visualization.html import html, inside, problem
 from sabm_mesa.visualization.labels import (
     FREE,
     count,
@@ -25,12 +26,12 @@ from sabm_mesa.visualization.labels import (
     round_of,
     titles_of,
     who_decides,
-    whole_in,
 )
 from sabm_mesa.visualization.page_state import PageState
 from sabm_mesa.visualization.pages.play_parts import table
 from sabm_mesa.visualization.run_controller import RunController, Shown, rounds_done
-from sabm_mesa.visualization.scenario_view import Picture, Said, subtitle_of
+from sabm_mesa.visualization.scenario_view import Said, subtitle_of
+from sabm_mesa.visualization.stage import INVALID, PLANS, TALK, Timeline, ticks_of, worlds
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -47,7 +48,8 @@ LEAVING = (
     "What was answered stays in its recording. Leave the page?"
 )
 Act = Callable[..., Callable[..., None]]
-LATEST, ALL = "latest", "all"
+MOST_ROUNDS = 10**6
+"""A run that is planned for so many rounds has no end in sight."""
 MOST_SAID = 200
 """Messages on the page at once: the latest of the chosen ones."""
 
@@ -257,15 +259,49 @@ def usage(model: SmartModel) -> None:
     )
 
 
-def latest(model: SmartModel, shown: Shown) -> None:
-    """The model data of the round that was played last; dashes before the first.
+def stage(page_state: PageState, at_once: Act) -> None:
+    """The world of the round that is looked at, and the timeline.
+
+    Args:
+        page_state: the page's model.
+        at_once: makes an action draw the page again.
+    """
+    controller = page_state.controller
+    shown, model = controller.shown, controller.model
+    round_ = shown.played if page_state.at is None else page_state.at
+    noun, first = counting(model)
+    by_round = controller.said()
+    said = [[each.sender, each.text, each.to] for each in by_round.get(round_, ())]
+    pace = page_state.interval_s
+    with inside("div", "sabm-worlds"):
+        worlds(controller.scenes(round_), round_, pace, said)
+    played = range(shown.played + 1)
+    invalid = shown.model_data["invalid"] if len(shown.model_data) else ()
+    kinds = {
+        TALK: sorted(by_round), PLANS: sorted(controller.planned),
+        INVALID: [each for each, n in enumerate(invalid) if n > 0],
+    }  # fmt: skip
+    with inside("div", "sabm-card sabm-clock"):
+        Timeline(
+            rounds=[each + first for each in played], at=round_, noun=noun,
+            until=model.n_rounds - 1 + first if model.n_rounds < MOST_ROUNDS else None,
+            ticks=ticks_of(kinds, {each: each for each in played}, lambda n: round_of(model, n)),
+            live="over" if controller.ended else controller.status, pace=pace,
+            event_go=at_once(page_state.go), event_run=at_once(lambda _none: page_state.turn()),
+        ).key("timeline")  # fmt: skip
+
+
+def latest(model: SmartModel, shown: Shown, at: int | None = None) -> None:
+    """The model data of a round; dashes before the first.
 
     Args:
         model: the model.
         shown: the content to show.
+        at: the round; None: the one that was played last.
     """
     data, titles = shown.model_data, titles_of(model)
-    last = {} if data.empty else {name: data[name].iloc[-1] for name in data.columns}
+    place = -1 if at is None or at >= len(data) else at
+    last = {} if data.empty else {name: data[name].iloc[place] for name in data.columns}
     noun, first = counting(model)
     with inside("dl", "sabm-facts"):
         _fact(noun.capitalize(), number(last["round"] + first if last else None), "round")
@@ -290,92 +326,60 @@ def _fact(title: str, value: str, name: str) -> None:
         html("dd", value, data_name=name)
 
 
-def charts(model: SmartModel, shown: Shown) -> None:
-    """The charts, and the round after which they are drawn: painting takes longer than a round.
+def charts(
+    model: SmartModel,
+    shown: Shown,
+    at: int | None = None,
+    event_go: Callable[[int], None] | None = None,
+) -> None:
+    """The charts, which the browser paints.
 
     Args:
         model: the model.
         shown: the content to show.
+        at: the round that is marked; None: none.
+        event_go: called with a round that was chosen in a chart.
     """
-    html("p", drawn(model, shown), "sabm-drawn")
     with inside("div"):
         if shown.problem:
-            problem(f"The charts could not be drawn: {shown.problem}")
-    with inside("div", "sabm-charts", data_round=str(shown.painted)):
-        if not shown.pictures:
-            html("p", "The charts appear with the first round.", "sabm-empty sabm-card sabm-blank")
-        for each in shown.pictures:
-            Chart(each).key(each.name)
-
-
-def drawn(model: SmartModel, shown: Shown) -> str:
-    """The round of the charts, and the one that is still to be drawn.
-
-    Args:
-        model: the model.
-        shown: the content to show.
-    """
-    last = -1 if shown.model_data.empty else int(shown.model_data["round"].iloc[-1])
-    told = [f"Drawn after {round_of(model, shown.painted)}."] if shown.painted >= 0 else []
-    if shown.painted < last and not shown.problem:
-        told.append(f"{round_of(model, last).capitalize()} is being drawn …")
-    nothing = "" if shown.problem else "Nothing is played yet."
-    return " ".join(told) or nothing
+            problem(f"The charts could not be made: {shown.problem}")
+    chart.charts(
+        shown.charts, subtitle=subtitle_of(model), at=at, played=shown.played, event_go=event_go
+    )
 
 
 @solara.component
-def Chart(shown: Picture) -> None:
-    """One chart, with its download.
-
-    Args:
-        shown: the chart.
-    """
-    with inside("figure", "sabm-card sabm-chart"):
-        with inside("div", "sabm-paper", tabindex="0"):
-            picture(shown)
-        _download(shown.png, f"{shown.name}.png")
-
-
-@solara.component
-def Talk(controller: RunController | GameView, by_round: Mapping[int, Sequence[Said]]) -> None:
-    """Show the messages by round, with their speakers and hearers.
+def Talk(
+    controller: RunController | GameView,
+    by_round: Mapping[int, Sequence[Said]],
+    at: int | None = None,
+) -> None:
+    """Show the messages of a round, or of all, with their speakers and hearers.
 
     Args:
         controller: the model on show, or the game.
         by_round: round → what was said in it, rounds of silence left out: it is drawn again when
             this changes.
+        at: the round; None: the last one in which anything was said.
     """
-    chosen, choose = solara.use_state(LATEST)
-    stable = solara.use_memo(lambda: choose, [])
+    all_, set_all = solara.use_state(False)
     if not by_round:
         html("p", "Nobody has said anything yet.", "sabm-empty")
         return
-    noun, first = counting(controller.model)
-    _RoundChoice(noun, chosen, stable)
-    shown: Sequence[Said]
-    if chosen == ALL:
+    noun, _ = counting(controller.model)
+    solara.Checkbox(label=f"All {noun}s", value=all_, on_value=set_all)
+    round_ = max(by_round) if at is None else at
+    shown = list(by_round.get(round_, ()))
+    if all_:
         shown = [each for messages in by_round.values() for each in messages]
-    elif (round_ := whole_in(chosen)) is not None:
-        shown = by_round.get(round_ - first, [])
-    else:
-        shown = by_round[max(by_round)]
-    if len(shown) > MOST_SAID:
-        html("p", f"The last {MOST_SAID} of {len(shown)} messages.", "sabm-empty")
-    if not shown:
-        html("p", f"Nothing was said in {noun} {chosen}.", "sabm-empty")
-    rounds = [round_of(controller.model, each.round).capitalize() for each in shown[-MOST_SAID:]]
-    _Messages(
-        messages=[[when, *each[1:]] for when, each in zip(rounds, shown[-MOST_SAID:], strict=True)]
-    )
-
-
-@solara.component
-def _RoundChoice(noun: str, chosen: str, choose: Callable[[str], None]) -> None:
-    """The round that is shown."""
-    solara.v.Combobox(
-        label=f"{noun.capitalize()}: latest, all, or its number", items=[LATEST, ALL],
-        v_model=chosen, on_v_model=lambda text: choose(str(text or LATEST).strip()),
-    )  # fmt: skip
+    with inside("div"):
+        if len(shown) > MOST_SAID:
+            html("p", f"The last {MOST_SAID} of {len(shown)} messages.", "sabm-empty")
+        if not shown:
+            html("p", f"Nothing was said in {round_of(controller.model, round_)}.", "sabm-empty")
+    shown = shown[-MOST_SAID:]
+    rounds = [round_of(controller.model, each.round).capitalize() for each in shown]
+    _Messages(messages=[[when, *each[1:4]] for when, each in zip(rounds, shown, strict=True)])
 
 
 @solara.component_vue("messages.vue")

@@ -3,10 +3,10 @@
 Mesa's `SolaraViz` steps the model where the page is drawn: its Step button blocks the page for a
 whole round, its Reset leaves a round that is under way running, and an error of the constructor
 ends the page. With language models a round takes minutes, so the viewer has this controller in
-the place of Mesa's, and uses Mesa's `SpaceRenderer` and its drawers for the space.
+the place of Mesa's.
 
-Rounds and paintings take turns on the one thread of a controller. So a chart never sees half a
-round, and the page only ever hands on pictures that are done: it answers at once whatever goes on.
+Rounds and looks at the model take turns on the one thread of a controller. So a chart never sees
+half a round, and the page only ever hands on what is done: it answers at once whatever goes on.
 """
 
 from __future__ import annotations
@@ -15,24 +15,33 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 from weakref import WeakSet
 
 from sabm_mesa.core.engine import WIND_UP_S
+from sabm_mesa.visualization.connections import look_now
 from sabm_mesa.visualization.labels import error_line
-from sabm_mesa.visualization.scenario_view import Heard, Picture, Said, ScenarioView
+from sabm_mesa.visualization.scenario_view import Heard, Said, ScenarioView
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sabm_mesa.analysis.charts import Chart
+    from sabm_mesa.analysis.pictures import Scene
     from sabm_mesa.models.base import SmartModel
 
 
-REPAINT_S = 0.3
-"""Seconds between two paintings while rounds follow one another, at least."""
-PAINTING_SHARE = 0.4
-"""Painting may take this share of the time of a run at most, so that fast runs stay fast."""
+REPAINT_S = 0.15
+"""Seconds between two looks at the model while rounds follow one another, at least."""
+LOOKING_SHARE = 0.4
+"""Looks may take this share of the time of a run at most, so that fast runs stay fast."""
+PACE_S = 0.5
+"""Seconds that a round takes at least, unless the page says something else."""
+PLAN = "plan"
+"""The name of the phase in which agents make plans."""
+KEPT_WORLDS = 400
+"""Rounds whose world is kept, where the data do not hold it."""
 Status = Literal["ready", "playing", "pausing", "paused", "over", "failed"]
 _log = logging.getLogger(__name__)
 
@@ -44,16 +53,16 @@ class Shown:
     Attributes:
         model_data: one row a round.
         agent_data: one row an agent and round.
-        pictures: the charts.
-        painted: the last round that the charts show; −1 for none.
+        charts: the charts.
+        played: the last round that they show; −1 for none.
         table: the scenario's own table with its caption, if it has one.
-        problem: why the charts could not be drawn, or ``""``.
+        problem: why the charts could not be made, or ``""``.
     """
 
     model_data: pd.DataFrame
     agent_data: pd.DataFrame
-    pictures: tuple[Picture, ...] = field(default_factory=tuple)
-    painted: int = -1
+    charts: tuple[Chart, ...] = ()
+    played: int = -1
     table: tuple[str, pd.DataFrame] | None = None
     problem: str = ""
 
@@ -82,6 +91,7 @@ class RunController:
         shown: the visible part of the rounds that are done; replaced as a whole.
         version: grows with every change of `shown`.
         problem: why the run ended before its time, or ``""``.
+        planned: the rounds in which agents planned.
         interval_s: seconds that a round takes at least while rounds follow one another.
     """
 
@@ -94,9 +104,11 @@ class RunController:
         self.model, self.scenario_view = model, scenario_view
         self.shown = Shown(model.model_frame(), model.agent_frame())
         self.problem = ""
-        self.interval_s = 0.0
+        self.planned: set[int] = set()
+        self.interval_s = PACE_S
         self.version = 0
         self._heard = Heard(scenario_view, model)
+        self._worlds: dict[int, tuple[Scene, ...]] = {}
         self._wanted = 0.0
         self._playing = self._pausing = False
         self._ended = self._closed = False
@@ -172,17 +184,40 @@ class RunController:
         """
         return self._heard.by_round()
 
+    def scenes(self, round_: int) -> tuple[Scene, ...]:
+        """The world after a round; empty where the scenario has none.
+
+        Args:
+            round_: the round; −1 for the start.
+        """
+        known = self._worlds
+        if round_ not in known and round_ >= 0:
+            data = self.shown.agent_data
+            people = data[data["round"] == round_]
+            if found := self.scenario_view.scenes(self.model, people):
+                return found
+        # Rounds that follow one another quickly have no picture of their own.
+        before = [each for each in list(known) if each <= round_]
+        return known[max(before)] if before else ()
+
+    def _keep_world(self, played: int, agent_data: pd.DataFrame) -> None:
+        now = agent_data[agent_data["round"] == played] if played >= 0 else None
+        view = self.scenario_view
+        self._worlds[played] = view.scenes(self.model, now) + view.scenes_now(self.model)
+        while len(self._worlds) > KEPT_WORLDS:
+            del self._worlds[next(iter(self._worlds))]
+
     def _work(self) -> None:
-        painted_at, paint_s = time.monotonic(), self._paint()
+        looked_at, look_s = time.monotonic(), self._look()
         while self._next_round():
             started = time.monotonic()
             self._play_round()
             now = time.monotonic()
-            due = painted_at + max(REPAINT_S, paint_s / PAINTING_SHARE)
-            idle = started + self.interval_s - paint_s
+            due = looked_at + max(REPAINT_S, look_s / LOOKING_SHARE)
+            idle = started + self.interval_s - look_s
             if not self._goes_on() or now >= due or now <= idle:
-                paint_s = self._paint()
-                painted_at = time.monotonic()
+                look_s = self._look()
+                looked_at = time.monotonic()
             self._rest_until(started + self.interval_s)
         try:
             self.model.close("closed in the viewer")
@@ -207,6 +242,8 @@ class RunController:
         try:
             self.model.step()
             self._heard.keep()
+            if _planned(self.model):
+                self.planned.add(self.model.round)
         except Exception as error:  # noqa: BLE001 - an error of a scenario is a line on the page
             self.problem = error_line(error)
         if not self.model.running:
@@ -228,29 +265,36 @@ class RunController:
         with self._changed:
             self._changed.wait_for(lambda: not self._goes_on(), moment - time.monotonic())
 
-    def _paint(self) -> float:
-        """Paint what there is to see; the seconds that it took."""
+    def _look(self) -> float:
+        """Take what there is to see from the model; the seconds that it took."""
         if self._closed:
             return 0.0
         started, before = time.monotonic(), self.shown
         try:
             frames = self.model.model_frame(), self.model.agent_frame()
-            before = replace(before, model_data=frames[0], agent_data=frames[1])
-            self._publish(before)
-            self._ended = not self.model.running
+            played = rounds_done(self.model) - 1
+            before = replace(before, model_data=frames[0], agent_data=frames[1], played=played)
             table = self.scenario_view.table(self.model, frames[0])
-            pictures = self.scenario_view.paint(self.model, at_rest=not self._goes_on())
+            charts = self.scenario_view.charts(self.model, *frames)
+            self._keep_world(played, frames[1])
         except Exception as error:  # noqa: BLE001 - no chart may end a run that is paid for
-            self._ended = not self.model.running
             if not self._closed:  # then the folder of the run may be gone
                 self._publish(replace(before, problem=error_line(error)))
         else:
-            self._publish(Shown(*frames, tuple(pictures), self.model.round, table))
+            self._publish(Shown(*frames, charts, played, table))
         return time.monotonic() - started
 
     def _publish(self, shown: Shown) -> None:
         self.shown = shown
+        self._ended = not self.model.running
         self.version += 1
+        look_now()
+
+
+def _planned(model: SmartModel) -> bool:
+    """Whether agents were asked for plans in the round, as its phases say."""
+    plans = [phase for phase in model.phases if phase.name == PLAN]
+    return any(phase.when is None or phase.when(model) for phase in plans)
 
 
 def rounds_done(model: SmartModel) -> int:

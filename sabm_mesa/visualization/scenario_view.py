@@ -7,7 +7,7 @@ line chart of each model column when it has none.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,22 +15,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from solara.server.kernel_context import without_context
 
 from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.charts import Chart, column_charts, counted, draw
+from sabm_mesa.analysis.pictures import Scene
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.describe.docstrings import spec_sheet
 from sabm_mesa.minds.specs import describe_minds
 from sabm_mesa.models.declarations import load_page
 from sabm_mesa.runs.run import Runs
-from sabm_mesa.visualization.labels import name_of
+from sabm_mesa.visualization.labels import name_of, titles_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from sabm_mesa.models.base import SmartModel
 
 
 CARD_ROUNDS = 60
 """Rounds of the run whose chart is on the home page, at most."""
+MOST_AHEAD = 100
+"""Up to so many rounds the axis of a chart has room for all of them from the start."""
 
 
 class Said(NamedTuple):
@@ -41,12 +46,16 @@ class Said(NamedTuple):
         speaker: the speaker.
         hearers: the hearers.
         text: the words, as they were said.
+        sender: the id of the speaker.
+        to: the ids of the hearers; None: all.
     """
 
     round: int
     speaker: str
     hearers: str
     text: str
+    sender: int = -1
+    to: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -78,19 +87,55 @@ class ScenarioView:
         self.scenario = scenario
         self._page = load_page(scenario.page)
 
-    def paint(self, model: SmartModel, *, at_rest: bool = True) -> list[Picture]:
-        """Draw the charts of a model between two rounds.
+    def charts(
+        self, model: SmartModel, model_data: pd.DataFrame, agent_data: pd.DataFrame
+    ) -> tuple[Chart, ...]:
+        """The charts of a run as data, which the browser paints.
+
+        Args:
+            model: the model; of a recorded run one at its beginning.
+            model_data: one row a round; none before the first one.
+            agent_data: one row a round and agent.
+        """
+        if self._page.charts is not None:
+            found = self._page.charts(model, model_data, agent_data)
+        else:
+            titles = titles_of(model)
+            found = column_charts(model_data, {name: titles[name] for name in model.columns()})
+        noun, first = self._page.round_name
+        last = model.n_rounds - 1 if model.n_rounds <= MOST_AHEAD else None
+        return tuple(counted(found, noun, first, last))
+
+    def scenes(self, model: SmartModel, people: pd.DataFrame | None) -> tuple[Scene, ...]:
+        """The world of a round, as data that the browser paints; empty without one.
+
+        Args:
+            model: the model; of a recorded run one at its beginning.
+            people: the agent data of the round; None for the start.
+        """
+        return () if self._page.scene is None else (self._page.scene(model, people),)
+
+    def scenes_now(self, model: SmartModel) -> tuple[Scene, ...]:
+        """The pictures of a model between two rounds as scenes; they show no round but the last.
 
         Args:
             model: the model.
-            at_rest: whether the model waits.
         """
-        maps = {*self._page.colour_maps, *(each.name for each in model.pictures)}
-        with painting():
-            return [
-                Picture(name, figure.get_suptitle(), style.to_png(figure), name not in maps)
-                for name, figure in self._figures(model, at_rest).items()
-            ]
+        return tuple(each.scene(model) for each in model.pictures)
+
+    def figures(self, model: SmartModel) -> dict[str, Figure]:
+        """The figures of `sabm run` for a model between two rounds, drawn when they are asked for.
+
+        Args:
+            model: the model.
+        """
+        subtitle = subtitle_of(model)
+        found = {each.name: each.draw(model, subtitle) for each in model.pictures}
+        if model.round < 0 or model.model_frame().empty:
+            return found
+        if model.plots:
+            return {**found, **Runs([model], list(model.entropy), 0.0).figures()}
+        return found
 
     def said(self, model: SmartModel) -> list[Said]:
         """Return the messages of the round that is under way or was played last.
@@ -105,6 +150,8 @@ class ScenarioView:
                 each.name or name_of(model, each.sender),
                 heard_by(model, each),
                 str(each.text),
+                each.sender,
+                each.to,
             )
             for each in model.said
         ]
@@ -136,24 +183,13 @@ class ScenarioView:
         model = self.scenario(**usual | dict(self._page.card_run), rng=1, recording=False)
         model.run_model()
         with painting():
-            figures = self._figures(model, at_rest=False)
+            figures = self.figures(model)
+            if not figures:
+                charts = self.charts(model, model.model_frame(), model.agent_frame())
+                figures = {each.name: draw(each, subtitle_of(model)) for each in charts}
             figure = figures.get(self._page.card_chart) or next(iter(figures.values()))
             title = f"{self.scenario.title}: {figure.get_suptitle()}"
             return Picture("card", title, style.to_png(figure))
-
-    def _figures(self, model: SmartModel, at_rest: bool) -> Mapping[str, Any]:
-        subtitle = subtitle_of(model)
-        pictures = {each.name: each.draw(model, subtitle) for each in model.pictures}
-        return pictures | dict(self._charts(model, at_rest))
-
-    def _charts(self, model: SmartModel, at_rest: bool) -> Mapping[str, Any]:
-        if self._page.charts is not None:
-            return self._page.charts(model, subtitle_of(model), at_rest)
-        if model.round < 0 or model.model_frame().empty:
-            return {}
-        if model.plots:
-            return Runs([model], list(model.entropy), 0.0).figures()
-        return style.line_charts(model.model_frame(), list(model.columns()), subtitle_of(model))
 
 
 @contextmanager

@@ -68,11 +68,11 @@ def test_a_show_that_cannot_be_closed_lets_go(caplog):
     assert "could not be closed" in caplog.text
 
 
-def test_nothing_is_logged_of_a_painting_whose_page_closes(caplog):
+def test_nothing_is_logged_of_a_look_whose_page_closes(caplog):
     begun, go = threading.Event(), threading.Event()
 
     class Late(ScenarioView):
-        def paint(self, _model, *, at_rest=True):  # noqa: ARG002
+        def charts(self, _model, _model_data, _agent_data):
             begun.set()
             go.wait(WAIT_S)
             raise OSError("the folder is gone")
@@ -101,7 +101,7 @@ def test_a_step_pressed_while_a_round_ends_is_played(present):
     assert controller.status == "pausing"
     controller.play(1)
     go.set()
-    wait_for(lambda: controller.status == "paused" and controller.shown.painted == 1)
+    wait_for(lambda: controller.status == "paused" and controller.shown.played == 1)
     assert controller.model.round == 1
 
 
@@ -155,7 +155,7 @@ def test_reset_stops_the_round_before_it_makes_the_next_model():
 def test_a_page_at_rest_is_not_drawn_again_for_an_unknown_price(monkeypatch):
     page_state = PageState(KeynesianBeautyContest, {})
     try:
-        wait_for(lambda: page_state.controller.version >= 2)
+        wait_for(lambda: page_state.controller.version >= 1)
         monkeypatch.setattr(page_state.controller.model, "spent", lambda: Usage(cost_usd=math.nan))
         assert page_state.state() == page_state.state()
     finally:

@@ -50,7 +50,7 @@ def test_columns_have_the_titles_of_their_scenario(scenario, column, title):
 
 @pytest.mark.parametrize(
     ("scenario", "first"),
-    [(KeynesianBeautyContest, "round 0"), (Fishery, "month 1"), (SentenceMaking, "word set 1")],
+    [(KeynesianBeautyContest, "round 1"), (Fishery, "month 1"), (SentenceMaking, "word set 1")],
 )
 def test_rounds_are_called_as_in_the_plots(scenario, first):
     assert round_of(scenario(), 0) == first

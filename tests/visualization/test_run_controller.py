@@ -65,13 +65,15 @@ def test_a_show_plays_to_the_end_as_the_model_alone_does(present):
     controller = present()
     assert controller.status == "ready"
     controller.play()
-    wait_for(lambda: controller.status == "over" and controller.shown.painted == 3)
+    wait_for(lambda: controller.status == "over" and controller.shown.played == 3)
 
     alone = KeynesianBeautyContest(rng=1, n_players=6)
     alone.run_model()
     pd.testing.assert_frame_equal(controller.shown.model_data, alone.model_frame())
     assert controller.shown.model_csv() == alone.model_frame().to_csv(index=False)
-    assert [picture.name for picture in controller.shown.pictures] == ["variance", "picks", "depth"]
+    assert [chart.name for chart in controller.shown.charts] == ["picks", "depth", "variance"]
+    means = controller.shown.charts[0].series[1]
+    assert means.points == list(enumerate(alone.model_frame()["mean"]))
     said = controller.said()
     assert list(said) == [1, 2, 3]
     assert [s.text for s in said[2]] == [s.text for s in alone.conversation(None) if s.round == 2]
@@ -121,7 +123,7 @@ def test_a_chart_that_fails_does_not_end_the_run(present, monkeypatch, caplog):
     def fail(*_args, **_options):
         raise ValueError("cannot draw")
 
-    monkeypatch.setattr(ScenarioView, "paint", fail)
+    monkeypatch.setattr(ScenarioView, "charts", fail)
     controller = present()
     controller.play()
     wait_for(lambda: controller.status == "over")
@@ -134,7 +136,7 @@ def test_a_pace_makes_rounds_last(present):
     controller = present()
     controller.interval_s = 30.0
     controller.play()
-    wait_for(lambda: controller.model.round == 0 and controller.shown.painted == 0)
+    wait_for(lambda: controller.model.round == 0 and controller.shown.played == 0)
     assert controller.status == "playing"
     controller.pause()
     wait_for(lambda: controller.status == "paused")
@@ -151,14 +153,15 @@ def test_every_scenario_has_a_card(name):
 
 def test_a_scenario_without_plots_and_page_gets_line_charts():
     class Bare(KeynesianBeautyContest):
-        scenario_name, plots = "bare", ""
+        scenario_name, plots, page = "bare", "", ""
 
     model: SmartModel = Bare(n_players=4, rng=1)
     scenario_view = ScenarioView(Bare)
-    assert scenario_view.paint(model) == []
+    charts = scenario_view.charts(model, model.model_frame(), model.agent_frame())
+    assert not any(each.points for chart in charts for each in chart.series)
     model.run_model()
-    titles = [picture.title for picture in scenario_view.paint(model)]
-    assert titles[:2] == ["Mean by round", "Target by round"]
+    charts = scenario_view.charts(model, model.model_frame(), model.agent_frame())
+    assert [chart.title for chart in charts][:2] == ["Mean by round", "Target by round"]
     assert scenario_view.table(model, model.model_frame()) is None
 
 

@@ -1,6 +1,53 @@
-"""The page of the repeated beauty contest: the titles of its columns."""
+"""The page of the repeated beauty contest: its charts, and the titles of its columns."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.charts import COLOURS, Chart, Level, Series, dots, lines
+from sabm_mesa.models.beauty_contest.measures import by_type, is_fixed
 from sabm_mesa.models.declarations import ScenarioPage
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sabm_mesa.models.beauty_contest.model import RepeatedBeautyContest
+
+
+def charts(
+    model: RepeatedBeautyContest, model_data: pd.DataFrame, agent_data: pd.DataFrame
+) -> list[Chart]:
+    """The picks by type with their mean and the target, the convergence, and the payoffs.
+
+    Args:
+        model: the contest.
+        model_data: one row a round.
+        agent_data: one row a round and player.
+    """
+    means = lines(model_data, {"mean": "mean", "target": "target"}, ("#000000", style.VERMILLION))
+    found = by_type(agent_data) if len(agent_data) else agent_data
+    ratio, payoff = _by_type(found, "ratio"), _by_type(found, "payoff")
+    moving = [each for each in ratio if not is_fixed(each.label)]
+    p = Level(model.p, f"p = {model.p:.3g}")
+    picks = [*dots(agent_data, "choice"), *means]
+    return [
+        Chart("picks", "Picks by round", picks, "Pick", low=0, high=float(model.high)),
+        Chart("convergence", "Mean pick over the last one by round", moving, "Ratio", (p,), low=0),
+        Chart("payoffs", "Mean payoff of a player of each type by round", payoff, "Points", low=0),
+    ]
+
+
+def _by_type(found: pd.DataFrame, column: str) -> list[Series]:
+    groups = found.groupby("mind", sort=False) if len(found) else ()
+    return [
+        Series(
+            str(mind), list(zip(rows["round"].tolist(), rows[column].tolist(), strict=True)),
+            colour=COLOURS[place % len(COLOURS)],
+        )
+        for place, (mind, rows) in enumerate(groups)
+    ]  # fmt: skip
+
 
 PAGE = ScenarioPage(
     titles={
@@ -13,5 +60,7 @@ PAGE = ScenarioPage(
         "p": "p (factor of the target)",
         "payoff": "Payoff (points)",
         "level": "Level k",
-    }
+    },
+    card_chart="picks",
+    charts=charts,
 )

@@ -1,12 +1,16 @@
-"""The page of the Bertrand competition: its card, its columns, and what players may see."""
+"""The page of the Bertrand competition: its card, charts and columns, and what players see."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.charts import Chart, Level, lines
 from sabm_mesa.models.declarations import ScenarioPage
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sabm_mesa.models.bertrand.model import BertrandCompetition
 
 
@@ -17,6 +21,31 @@ def public_columns(model: BertrandCompetition) -> list[str]:
         model: the competition.
     """
     return [f"price_{number}" for number in range(1, model.n_firms + 1)]
+
+
+def charts(
+    model: BertrandCompetition, model_data: pd.DataFrame, agent_data: pd.DataFrame
+) -> list[Chart]:
+    """Prices and profits beside those of the equilibrium and of a cartel, and the index Δ.
+
+    Args:
+        model: the competition.
+        model_data: one row a round.
+        agent_data: not used.
+    """
+    del agent_data
+    found = []
+    for column, title, unit in (("price", "Prices", "Price"), ("profit", "Profits", "Profit")):
+        names = {f"{column}_{k}": name for k, name in enumerate(model.plot_options()["names"], 1)}
+        levels = (
+            Level(getattr(model.benchmarks, f"bertrand_{column}"), "Bertrand", style.GREY),
+            Level(getattr(model.benchmarks, f"cartel_{column}"), "Cartel", style.VERMILLION),
+        )
+        chart = Chart(f"{column}s", f"{title} by round", lines(model_data, names), unit, levels)
+        found.append(chart)
+    index = lines(model_data, {"collusion_index": "index Δ"})
+    levels = (Level(0, "Bertrand"), Level(1, "Cartel", style.VERMILLION))
+    return [*found, Chart("collusion", "Collusion index by round", index, "Δ", levels)]
 
 
 PAGE = ScenarioPage(
@@ -33,5 +62,6 @@ PAGE = ScenarioPage(
         "bertrand_profit": "Bertrand profit",
         "price_messages": "Messages on prices",
     },
+    charts=charts,
     public_columns=public_columns,
 )

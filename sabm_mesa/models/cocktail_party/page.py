@@ -1,34 +1,41 @@
-"""The page of the cocktail party: fewer charts while it is played."""
+"""The page of the cocktail party: its card and its charts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sabm_mesa.models.cocktail_party import plots
+from sabm_mesa.analysis.charts import Chart, lines
 from sabm_mesa.models.declarations import ScenarioPage
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sabm_mesa.models.cocktail_party.model import CocktailParty
 
 
-def charts(model: CocktailParty, subtitle: str, at_rest: bool) -> Mapping[str, Any]:
-    """The plots of the scenario; while rounds follow one another, only the quickly drawn ones.
+def charts(model: CocktailParty, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> list[Chart]:
+    """The ratios, the conversations, and the distance of what was said.
 
     Args:
         model: the party.
-        subtitle: the condition, minds and seed.
-        at_rest: whether the party is paused.
+        model_data: one row a round.
+        agent_data: not used.
     """
-    model_data, agent_data = model.model_frame(), model.agent_frame()
-    if model_data.empty:
-        return {}
-    if at_rest:
-        return plots.figures(model_data, agent_data, subtitle)
-    return {
-        "ratios": plots.ratios_by_round(model_data, agent_data, subtitle),
-        "network": plots.network_by_period(agent_data, subtitle),
+    del model, agent_data
+    ratios = {
+        "distinct_conversation_ratio": "different conversations",
+        "distinct_invitation_ratio": "different invitations",
+        "repeat_rate": "repeated partners",
     }
+    counts = {"conversations": "conversations", "invitations": "invitations"}
+    distance = {"semantic_distance": "mean distance"}
+    return [
+        Chart("ratios", "Who meets by round", lines(model_data, ratios), "Ratio", low=0, high=1),
+        Chart("meetings", "Conversations by round", lines(model_data, counts), "Number", low=0),
+        Chart(
+            "distance", "Distance of what is said by round", lines(model_data, distance), "0 to 1"
+        ),
+    ]
 
 
 PAGE = ScenarioPage(card_chart="network", charts=charts)

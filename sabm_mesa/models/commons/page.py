@@ -1,6 +1,45 @@
-"""The page of the commons: the word for a round."""
+"""The page of the commons: the word for a round, and the charts."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.charts import Chart, Level, agent_lines, lines
 from sabm_mesa.models.commons.plots import ROUND
 from sabm_mesa.models.declarations import ScenarioPage
 
-PAGE = ScenarioPage(round_name=ROUND)
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sabm_mesa.models.commons.model import CommonsGovernance
+
+
+def charts(
+    model: CommonsGovernance, model_data: pd.DataFrame, agent_data: pd.DataFrame
+) -> list[Chart]:
+    """The stock beside its collapse, and what each agent took beside what lasts.
+
+    Args:
+        model: the commons.
+        model_data: one row a round.
+        agent_data: one row a round and agent.
+    """
+    unit = model.plot_options()["unit"]
+    stock = lines(model_data, {"stock": "before the harvest", "left": "after it"})
+    lasts = lines(model_data, {"threshold": "sustainable amount"}, ("#000000",))
+    collapse = Level(model.collapse_below, "collapses below", style.VERMILLION)
+    return [
+        Chart("stock", "Stock by round", stock, unit.capitalize(), (collapse,), low=0),
+        Chart(
+            "harvests", "Harvest of each agent by round",
+            [*agent_lines(agent_data, "harvest", "name"), *lasts], unit.capitalize(), low=0,
+        ),
+        Chart(
+            "over_usage", "Harvests above the sustainable amount by round",
+            lines(model_data, {"over_usage": "share of harvests"}), "Share", low=0, high=1,
+        ),
+    ]  # fmt: skip
+
+
+PAGE = ScenarioPage(round_name=ROUND, charts=charts)

@@ -1,106 +1,140 @@
-"""The page of the emergency evacuation: the room on its grid, and the published table."""
+"""The page of the emergency evacuation: the room, its charts, and the published table."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
-from mesa.visualization import SpaceRenderer
-from mesa.visualization.components import AgentPortrayalStyle
-from mesa.visualization.space_drawers import OrthogonalSpaceDrawer
 
 from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.charts import Chart, Series, lines
+from sabm_mesa.analysis.pictures import Scene, SceneMark
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.models.declarations import ScenarioPage
 from sabm_mesa.models.evacuation import plots
-from sabm_mesa.models.evacuation.plots import FloorPlan, draw_room, room_figure, trait_legend
+from sabm_mesa.models.evacuation.plots import FloorPlan
 
 if TYPE_CHECKING:
-    from sabm_mesa.models.evacuation.agents import Evacuee
     from sabm_mesa.models.evacuation.model import EmergencyEvacuation
 
 
 ROOM = ("width", "height", "obstacles", "exits")
 """The parameters of the room; the published table belongs to their defaults."""
 MARKERS = {"confident": "o", "afraid": "^"}
-EDGES = {"strong": ("#000000", 1.1), "weak": ("#FFFFFF", 0.6)}
+WALL, OBSTACLE = "#4D4D4D", "#B3B3B3"
+PUBLISHED = (style.VERMILLION, style.GREEN, style.PURPLE)
+"""The colours of the published conditions."""
+OUTSIDE, ROW = 5.0, 13
+"""Cells around the room for those who are out, and people in a row of them."""
 
 
-class RoomDrawer(OrthogonalSpaceDrawer):
-    """Draws walls, obstacles and exits in the place of Mesa's grid lines.
-
-    Args:
-        model: the evacuation.
-    """
-
-    def __init__(self, model: EmergencyEvacuation) -> None:
-        super().__init__(model.grid)
-        self.plan = FloorPlan.of(model.room, pd.DataFrame())
-
-    def draw_matplotlib(self, ax: Any = None, **_options: Any) -> Any:
-        """Draw the room.
-
-        Args:
-            ax: the axes.
-        """
-        draw_room(ax, self.plan)
-        return ax
-
-
-def charts(model: EmergencyEvacuation, subtitle: str, at_rest: bool) -> dict[str, Any]:
-    """Return the room as it is now, the escapes, and at rest the other plots of the scenario.
+def charts(
+    model: EmergencyEvacuation, model_data: pd.DataFrame, agent_data: pd.DataFrame
+) -> list[Chart]:
+    """People out, in all and by exit, beside the published means; and those who are inside.
 
     Args:
         model: the evacuation.
-        subtitle: which minds and condition are on show.
-        at_rest: whether the model waits.
+        model_data: one row a round.
+        agent_data: not used.
     """
-    found = {"room": room(model, subtitle)}
-    data, agents = model.model_frame(), model.agent_frame()
-    if data.empty:  # also when it was stopped in its first round
-        return found
-    if not at_rest:
-        return found | {
-            "escapes": plots.cumulative_escapes(data, subtitle, room=model.room, agent_data=agents)
-        }
-    return found | plots.figures(data, agents, subtitle, room=model.room)
+    del agent_data
+    plan = FloorPlan.of(model.room, pd.DataFrame())
+    names = {f"{plots.PREFIX}{name}": name for name in plan.colours}
+    by_exit = lines(model_data, names, tuple(plan.colours.values()))
+    known = plots.published()
+    beside = []
+    if model.room.is_published and model.n_people == known["n_people"]:
+        beside = [
+            Series(
+                f"{known['source']}: {condition}",
+                [(n - 1, float(out)) for n, out in zip(known["rounds"], outs, strict=True)],
+                "dots", colour,
+            )
+            for (condition, outs), colour in zip(known["escaped"].items(), PUBLISHED, strict=True)
+        ]  # fmt: skip
+    all_ = lines(model_data, {"escaped": "this run"})
+    inside = lines(model_data, {"inside": "inside", "dead": "dead"}, (style.BLUE, style.VERMILLION))
+    people, top = f"People, of {model.n_people}", float(model.n_people)
+    out = [*all_, *beside]
+    return [
+        Chart("escapes", "People who have escaped by round", out, people, low=0, high=top),
+        Chart("exits", "People who have escaped, by exit, by round", by_exit, "People", low=0),
+        Chart("inside", "People inside by round", inside, people, low=0, high=top),
+    ]
 
 
-def room(model: EmergencyEvacuation, subtitle: str) -> Any:
-    """The room on its grid, with all people inside.
+def scene(model: EmergencyEvacuation, people: pd.DataFrame | None) -> Scene:
+    """The room with all people; those who are out stand beside their exit.
 
-    The colour of a person is that of its target, or grey without one; its shape and edge show its
-    traits.
+    The colour of a person is that of its target; its shape shows its state of mind.
 
     Args:
         model: the evacuation.
-        subtitle: which minds and condition are on show.
+        people: the agent data of a round; None for the start.
     """
-    drawer = RoomDrawer(model)
-    figure, ax, dot = room_figure(drawer.plan, _moment(model), subtitle)
-    renderer = SpaceRenderer(model, backend="matplotlib")
-    style.close_figure(renderer.canvas.figure)
-    renderer.space_drawer = renderer.backend_renderer.space_drawer = drawer
-    renderer.backend_renderer.initialize_canvas(ax)
-    colours = drawer.plan.colours
+    plan = FloorPlan.of(model.room, pd.DataFrame())
+    height, width = plan.walls.shape
+    colours = plan.colours
+    ground = [
+        (float(y), float(x), WALL if plan.walls[x, y] == 1 else OBSTACLE)
+        for x, y in np.argwhere(plan.walls > 0).tolist()
+    ]
+    for name, cells in plan.exits.items():
+        ground += [(float(y), float(x), colours[name]) for x, y in cells]
+    marks, out = [], dict.fromkeys(plan.exits, 0)
+    for id_, x, y, target, exit_, persona, status in _rows(model, people):
+        colour = colours.get(exit_ or target, style.GREY)
+        shape = MARKERS.get(persona.partition("_")[0], "o")
+        at = (x, y)
+        if exit_ in out:
+            at = _beside(plan.exits[exit_], out[exit_], width)
+            out[exit_] += 1
+        if None not in at:
+            text = "×" if status == "dead" else ""
+            row, column = map(float, at)
+            marks.append(SceneMark(id_, column, row, colour, shape, 0.8, text, f"Person {id_}"))
+    inside = model.n_people - sum(out.values())
+    told = ", ".join(f"{name} {n}" for name, n in out.items())
+    extent = (-OUTSIDE, -OUTSIDE, width + 2 * OUTSIDE - 1, height + 2 * OUTSIDE - 1)
+    return Scene(
+        "room", "The room", extent, tuple(marks), tuple(ground),
+        floor=(0, 0, width - 1, height - 1), down=True, dense=True,
+        legend=(
+            *((f"to {name}: {n} out", colours[name], "o") for name, n in out.items()),
+            *((mind, style.GREY, shape) for mind, shape in MARKERS.items()),
+        ),
+        words=f"{sum(out.values())} out ({told}), {inside} inside",
+    )  # fmt: skip
 
-    def portray(person: Evacuee) -> AgentPortrayalStyle:
-        mind, _, body = person.persona.partition("_")
-        edge, width = EDGES.get(body, EDGES["weak"])
-        return AgentPortrayalStyle(
-            x=person.pos[1], y=person.pos[0], size=dot, zorder=3,
-            color=colours.get(person.target or "", style.GREY),
-            marker=MARKERS.get(mind, "o"), edgecolors=edge, linewidths=width,
-        )  # fmt: skip
 
-    if hasattr(renderer, "setup_agents"):  # newer Mesa
-        renderer.setup_agents(portray)
-        renderer.render()
-    else:
-        renderer.render(agent_portrayal=portray)
-    trait_legend(figure, drawer.plan, MARKERS, EDGES)
-    return figure
+def _rows(model: EmergencyEvacuation, people: pd.DataFrame | None) -> list[tuple[Any, ...]]:
+    """Id, cell, target, exit, persona and status of all people."""
+    if people is None:
+        return [
+            (
+                person.unique_id, person.x, person.y, person.target, person.exit,
+                person.persona, person.status,
+            )
+            for person in model.people
+        ]  # fmt: skip
+    names = ["agent", "x", "y", "target", "exit", "persona", "status"]
+    known = people[names].astype(object).where(people[names].notna(), None)
+    return [tuple(row) for row in known.itertuples(index=False)]
+
+
+def _beside(cells: Sequence[tuple[int, int]], place: int, width: int) -> tuple[float, float]:
+    """The cell outside an exit where the next one stands, in rows away from the wall."""
+    x, y = sum(cell[0] for cell in cells) / len(cells), sum(cell[1] for cell in cells) / len(cells)
+    row, k = divmod(place, ROW)
+    along = (-1) ** k * ((k + 1) // 2)
+    away = 1.2 + 0.9 * row
+    if y < 1 or y > width - 2:
+        return x + 0.9 * along, y - away if y < 1 else y + away
+    return x - away if x < 1 else x + away, y + 0.9 * along
 
 
 def hearers(_model: EmergencyEvacuation, message: Message) -> str:
@@ -155,16 +189,9 @@ def table(model: EmergencyEvacuation, model_data: pd.DataFrame) -> tuple[str, pd
     return caption, rows
 
 
-def _moment(model: EmergencyEvacuation) -> str:
-    out = model.n_people - len(model.remaining)
-    if model.round < 0:
-        return f"before round 0 · {model.n_people} people"
-    return f"after round {model.round} · {out} out · {len(model.remaining)} inside"
-
-
 PAGE = ScenarioPage(
     card_run={"n_rounds": 6},
-    card_chart="room",
+    card_chart="occupancy",
     titles={
         "escaped": "Escaped (people)",
         "escaped_{}": "Escaped, {} (people)",
@@ -178,8 +205,7 @@ PAGE = ScenarioPage(
         "status": "State",
     },
     charts=charts,
-    colour_maps=("occupancy",),
-    round_chart=plots.at_round,
+    scene=scene,
     hearers=hearers,
     public_columns=public_columns,
     table=table,

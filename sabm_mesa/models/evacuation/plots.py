@@ -50,8 +50,6 @@ SHOWN_ROUNDS = (1, 5, 10, 20, 30, 40)
 """Rounds played at which snapshots are taken, as far as people are still inside."""
 _WALL, _OBSTACLE, _NO_TARGET = "#4D4D4D", "#B3B3B3", style.BLACK
 _COLUMNS = ["run", "round", "agent", "x", "y", "target", "status"]
-WIDTH = 6.0
-"""Width of the picture of a room, in inches."""
 ROUTES = (style.BLUE, style.VERMILLION, style.PURPLE, style.BLACK)
 """The colours of different routes of a walker, the most frequent first; others are not drawn."""
 _SHORTEST: dict[str, Any] = {"color": style.GREEN, "linestyle": (0, (1.6, 0.9)), "linewidth": 4.5}
@@ -90,20 +88,6 @@ def figures(
         "snapshots": snapshots(agent_data, subtitle, room=plan),
         "occupancy": occupancy(agent_data, subtitle, room=plan),
     }
-
-
-def at_round(
-    agent_data: pd.DataFrame, round_: int, subtitle: str = "", *, room: Room | None = None
-) -> Figure:
-    """The room after one round of the first run: see `snapshots`.
-
-    Args:
-        agent_data: see `snapshots`.
-        round_: the round, from 0.
-        subtitle: which minds and condition were run.
-        room: the room, as for `figures`.
-    """
-    return snapshots(agent_data, subtitle, room=room, rounds=[round_ + 1])
 
 
 def animation(
@@ -562,60 +546,6 @@ def _target_legend(figure: Figure, plan: FloorPlan) -> None:
     figure.legend(
         handles=handles, loc="outside lower center", ncols=max(len(handles), 1), frameon=False,
         fontsize=style.NOTE, title="wants to leave by", title_fontsize=style.NOTE,
-    )  # fmt: skip
-
-
-# The room as it is now, for the page, which draws the people.
-
-
-def room_figure(plan: FloorPlan, moment: str, subtitle: str = "") -> tuple[Figure, Axes, float]:
-    """An empty picture of a room.
-
-    Args:
-        plan: the plan of the room.
-        moment: the moment shown, in a few words.
-        subtitle: which minds and condition are on show.
-
-    Returns:
-        The figure, its axes, and the area of a person in square points that fills most of a cell.
-    """
-    height, width = plan.walls.shape
-    figure = style.new_figure(
-        "The room", f"{moment} · {subtitle}", width=WIDTH, height=0.75 + 5.4 * height / width
-    )
-    cell = 72 * 5.4 / (width + 1)
-    return figure, figure.add_subplot(), (0.72 * cell) ** 2
-
-
-def trait_legend(
-    figure: Figure,
-    plan: FloorPlan,
-    markers: Mapping[str, str],
-    edges: Mapping[str, tuple[str, float]],
-) -> None:
-    """Draw the legend of colours, shapes and edges.
-
-    Args:
-        figure: the figure.
-        plan: the plan of the room, with the colours of the exits.
-        markers: state of mind → marker.
-        edges: strength of body → colour and width of the edge.
-    """
-    handles = [
-        Line2D([], [], linestyle="none", marker="s", markersize=7, color=colour, label=f"to {name}")
-        for name, colour in plan.colours.items()
-    ]
-    handles += [
-        Line2D([], [], linestyle="none", marker=mark, markersize=6, color=style.GREY, label=mind)
-        for mind, mark in markers.items()
-    ]
-    for body, (colour, width) in edges.items():
-        mark = Line2D([], [], linestyle="none", marker="o", markersize=7, label=body)
-        mark.set(color=style.GREY, markeredgecolor=colour, markeredgewidth=width)
-        handles.append(mark)
-    figure.legend(
-        handles=handles, loc="outside lower center", ncols=len(handles), frameon=False,
-        fontsize=style.NOTE, handletextpad=0.1, columnspacing=0.9,
     )  # fmt: skip
 
 

@@ -7,9 +7,36 @@ from typing import Any
 
 import pandas as pd
 
+from sabm_mesa.analysis.charts import Chart, Level, lines
 from sabm_mesa.models.declarations import ScenarioPage
 from sabm_mesa.models.games.measures import Equilibrium, Predictions
-from sabm_mesa.models.games.plots import has_table
+from sabm_mesa.models.games.plots import MOST_MARKED, has_table
+
+
+def charts(model: Any, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> list[Chart]:
+    """The share or mean of each choice beside that in equilibrium, and the payoffs.
+
+    Args:
+        model: the model.
+        model_data: one row a round.
+        agent_data: not used.
+    """
+    del agent_data
+    found: Predictions = model.predictions
+    names = {name: each.label for name, each in found.columns.items()}
+    values = sorted({value for name in names for value in found.predicted(name)})
+    marked = [Level(value, f"equilibrium {value:.4g}") for value in values[:MOST_MARKED]]
+    earned = [Level(value, f"equilibrium {value:.4g}") for value in found.payoffs()[:MOST_MARKED]]
+    share = all(each.option for each in found.columns.values())
+    low, high = (0.0, 1.0) if share else (None, None)
+    unit = "Share of choices" if share else str(model.currency)
+    return [
+        Chart("rounds", "Choices by round", lines(model_data, names), unit, marked, low, high),
+        Chart(
+            "payoffs", "Mean payoff by round", lines(model_data, {"payoff": "mean payoff"}),
+            str(model.currency), earned,
+        ),
+    ]  # fmt: skip
 
 
 def theory_table(model: Any, model_data: pd.DataFrame) -> tuple[str, pd.DataFrame]:
@@ -82,6 +109,7 @@ PAGE = ScenarioPage(
     },
     card_run={"n_players": 24, "matching": "stranger", "n_rounds": 10},
     card_chart="table",
+    charts=charts,
     public_columns=public_columns,
     table=theory_table,
 )

@@ -1,6 +1,35 @@
-"""The page of the public goods game: its card shows a laboratory session."""
+"""The page of the public goods game: its charts; its card shows a laboratory session."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabm_mesa.analysis.charts import Chart, dots, lines
 from sabm_mesa.models.declarations import ScenarioPage
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sabm_mesa.models.public_goods.model import PublicGoods
+
+
+def charts(model: PublicGoods, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> list[Chart]:
+    """Contributions of all players with their mean, the efficiency, and the share of free riders.
+
+    Args:
+        model: the game.
+        model_data: one row a round.
+        agent_data: one row a round and player.
+    """
+    mean = lines(model_data, {"contribution": "mean"}, ("#000000",))
+    given = [*dots(agent_data, "contribution"), *mean]
+    top = 1.03 * model.endowment
+    shares = {"efficiency": "efficiency", "zero_share": "players who gave nothing"}
+    return [
+        Chart("contributions", "Contributions by round", given, "Tokens", low=0, high=top),
+        Chart("shares", "Efficiency and free riding by round", lines(model_data, shares), "Share"),
+    ]
+
 
 PAGE = ScenarioPage(
     card_run={
@@ -11,4 +40,5 @@ PAGE = ScenarioPage(
         "multiplier": 1.6,
     },
     card_chart="contributions",
+    charts=charts,
 )

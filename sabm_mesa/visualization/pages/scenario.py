@@ -79,14 +79,15 @@ def _Live(page_state: PageState) -> None:
             panels.banner(page_state)
         with inside("section", "sabm-card sabm-run", aria_label="Run"):
             run_card(page_state, at_once)
-        with inside("section", "sabm-main", aria_label="Charts"):
-            panels.charts(controller.model, controller.shown)
+        with inside("section", "sabm-main", aria_label="The world and the charts"):
+            panels.stage(page_state, at_once)
+            panels.charts(controller.model, controller.shown, page_state.at, at_once(page_state.go))
             panels.beside(controller)
         with inside("aside", "sabm-side"):
             with card("Conversation"):
-                panels.Talk(controller, controller.said())
-            with card(f"Latest {counting(controller.model)[0]}"):
-                panels.latest(controller.model, controller.shown)
+                panels.Talk(controller, controller.said(), page_state.looked_at)
+            with card(f"This {counting(controller.model)[0]}"):
+                panels.latest(controller.model, controller.shown, page_state.at)
             with card("Usage"):
                 panels.usage(controller.model)
             with card("Downloads"):

@@ -1,103 +1,82 @@
-"""The charts of a recorded run, and of two runs on top of one another."""
+"""The charts and the world of a recorded run, and the charts of two runs together."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.charts import Chart, Series, column_charts, counted, lines
+from sabm_mesa.analysis.pictures import Scene
 from sabm_mesa.errors import SabmError
 from sabm_mesa.minds.specs import describe_deciders
 from sabm_mesa.models.declarations import load_page
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.visualization.records import comparing
 from sabm_mesa.visualization.records.store import RunData
-from sabm_mesa.visualization.scenario_view import Picture, painting
+from sabm_mesa.visualization.scenario_view import ScenarioView
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from sabm_mesa.models.base import SmartModel
 
 MOST = 6
-"""Columns in a chart of columns."""
-LABELS = {"Round": 0, "Round k": 0, "Rounds played": 1}
-"""Labels of axes of rounds → what they show for round 0."""
+"""Charts of two runs at most."""
 
 
-@dataclass(frozen=True)
-class Span:
-    """Position of an axis of rounds in a picture, as shares of its width and height from top left.
-
-    Attributes:
-        left: where the axis begins.
-        right: where it ends.
-        top: the upper end of its axes.
-        bottom: their lower end.
-        low: the round at its left end.
-        high: the round at its right end.
-    """
-
-    left: float
-    right: float
-    top: float
-    bottom: float
-    low: float
-    high: float
-
-    def place(self, round_: int) -> tuple[float, float, float] | None:
-        """Left, top and height of the mark of a round, in per cent; None outside the axis."""
-        share = (round_ - self.low) / (self.high - self.low)
-        if not -0.001 <= share <= 1.001:
-            return None
-        left = self.left + share * (self.right - self.left)
-        return 100 * left, 100 * self.top, 100 * (self.bottom - self.top)
-
-
-@dataclass(frozen=True)
-class Chart(Picture):
-    """A picture whose axes of rounds are known.
-
-    Attributes:
-        spans: these axes.
-    """
-
-    spans: tuple[Span, ...] = ()
-
-
-def charts_of(run: RunData) -> list[Chart]:
-    """The plots of a run's scenario, or its columns by round when it has none.
+def charts_of(run: RunData) -> tuple[Chart, ...]:
+    """The charts of a run's scenario, or a line for each column when it has none.
 
     Args:
         run: the run.
     """
-    if run.model_data.empty:
-        return []
-    with painting():
-        return [_drawn(name, figure) for name, figure in _figures(run).items()]
+    model = model_of(run)
+    if model is not None:
+        try:
+            return ScenarioView(type(model)).charts(model, run.model_data, run.agent_data)
+        except (ValueError, LookupError, AttributeError):  # data that another version wrote
+            pass
+    names = {name: name.replace("_", " ") for name in comparing.columns(run, run)}
+    return tuple(counted(column_charts(run.model_data, names), *counting_of(run), None))
 
 
-def of_round(run: RunData, round_: int) -> Chart | None:
-    """The picture of one round, for scenarios that have one: a room, say.
+def scenes_of(run: RunData, round_: int) -> tuple[Scene, ...]:
+    """The world after a round, for scenarios whose data hold it: a room, say.
 
     Args:
         run: the run.
         round_: the round.
     """
-    model = _model(run)
-    draw = None if model is None else load_page(model.page).round_chart
-    if model is None or draw is None or run.agents_of(round_).empty:
-        return None
-    with painting():
-        figure = draw(run.agent_data, round_, _subtitle(run), **model.plot_options())
-        return _drawn(f"round-{round_}", figure)
+    model, people = model_of(run), run.agents_of(round_)
+    if model is None or people.empty:
+        return ()
+    return ScenarioView(type(model)).scenes(model, people)
 
 
-def both(one: RunData, other: RunData, names: tuple[str, str]) -> Chart | None:
-    """The model columns of two runs over the rounds, with the rounds of their forks marked.
+def figures_of(run: RunData) -> Mapping[str, Figure]:
+    """The figures of ``sabm run`` for a run; none where the scenario has none.
+
+    Args:
+        run: the run.
+    """
+    model = model_of(run)
+    if model is None or not model.plots or run.model_data.empty:
+        return {}
+    draw = import_module(model.plots).figures
+    try:
+        found: Mapping[str, Figure] = draw(
+            run.model_data, run.agent_data, subtitle_of(run), **model.plot_options()
+        )
+    except (ValueError, LookupError):  # data that another version of the scenario wrote
+        return {}
+    return found
+
+
+def both(one: RunData, other: RunData, names: tuple[str, str]) -> tuple[Chart, ...]:
+    """The model columns of two runs over the rounds.
 
     Args:
         one: a run.
@@ -105,59 +84,49 @@ def both(one: RunData, other: RunData, names: tuple[str, str]) -> Chart | None:
         names: how the two are called.
 
     Returns:
-        The chart; None when they have no column with numbers in common.
+        A chart for each of the first columns with numbers that they have in common.
     """
-    shown = comparing.columns(one, other)[:MOST]
-    if not shown:
-        return None
-    lines = (
-        (one, names[0], {"color": style.BLUE, "linestyle": "-", "marker": "o"}),
-        (other, names[1], {"color": style.VERMILLION, "linestyle": "--", "marker": "s"}),
-    )
-    at = {int(fork["at"]) for fork in [*one.recorded.forks, *other.recorded.forks]}
-    with painting():
-        return _drawn("two-runs", _columns("Both runs by round", "", shown, lines, sorted(at)))
+    found = []
+    for column in comparing.columns(one, other)[:MOST]:
+        series: list[Series] = []
+        for run, name, colour in zip(
+            (one, other), names, (style.BLUE, style.VERMILLION), strict=True
+        ):
+            series += lines(run.model_data, {column: name}, (colour,))
+        words = column.replace("_", " ")
+        found.append(Chart(f"two-runs-{column}", f"{words.capitalize()} by round", series, words))
+    return tuple(counted(found, *counting_of(one), None))
 
 
-def _figures(run: RunData) -> Mapping[str, Figure]:
-    subtitle = _subtitle(run)
-    model = _model(run)
-    if model is not None and model.plots:
-        draw = import_module(model.plots).figures
-        try:
-            found: Mapping[str, Figure] = draw(
-                run.model_data, run.agent_data, subtitle, **model.plot_options()
-            )
-        except (ValueError, LookupError):  # data that another version of the scenario wrote
-            pass
-        else:
-            return found
-    names = comparing.columns(run, run)[:MOST]
-    line = (run, "the run", {"color": style.BLUE, "linestyle": "-", "marker": "o"})
-    at = sorted({int(fork["at"]) for fork in run.recorded.forks})
-    return {"columns": _columns("The run by round", subtitle, names, (line,), at)} if names else {}
+def counting_of(run: RunData) -> tuple[str, int]:
+    """The word for a round of a run, and the number that people read for the first one.
 
-
-def _model(run: RunData) -> SmartModel | None:
-    """The model at its beginning, which knows how it is drawn; None when it is not.
-
-    Only scenarios of the registry are imported, never a module that a file names.
+    Args:
+        run: the run.
     """
-    recorded = run.recorded
-    given = {name: value for name, value in recorded.parameters.items() if name != "prompts"}
     try:
-        model = scenario(recorded.scenario)
-        if not model.plots and load_page(model.page).round_chart is None:
-            return None
-        return model(
-            **{**given, "minds": "classical", "rng": recorded.seed},
-            recording=False,
-        )
+        return load_page(scenario(run.recorded.scenario).page).round_name
     except SabmError:
-        return None
+        return "round", 1
 
 
-def _subtitle(run: RunData) -> str:
+def called(run: RunData, round_: int) -> str:
+    """A round as people call it, such as ``"round 3"``.
+
+    Args:
+        run: the run.
+        round_: the round in the data, from 0.
+    """
+    noun, first = counting_of(run)
+    return f"{noun} {round_ + first}"
+
+
+def subtitle_of(run: RunData) -> str:
+    """The condition, minds and seed of a run, in a few words.
+
+    Args:
+        run: the run.
+    """
     recorded = run.recorded
     minds = describe_deciders(recorded.minds, recorded.forks)
     seed = "-".join(map(str, recorded.seed))
@@ -165,56 +134,22 @@ def _subtitle(run: RunData) -> str:
     return " · ".join([*([str(condition)] if condition else []), minds, f"seed {seed}"])
 
 
-def _columns(
-    title: str,
-    subtitle: str,
-    columns: Sequence[str],
-    lines: Sequence[tuple[RunData, str, dict[str, Any]]],
-    forks: Sequence[int],
-) -> Figure:
-    wide = min(2, len(columns))
-    high = -(-len(columns) // wide)
-    figure = style.new_figure(title, subtitle, height=2.1 * high + 0.4, width=4.6 * wide)
-    axes = figure.subplots(high, wide, squeeze=False).ravel()
-    for ax, column in zip(axes, columns, strict=False):
-        rounds: set[int] = set()
-        for run, label, line_style in lines:
-            data = run.model_data
-            rounds |= set(data["round"])
-            few = len(data) <= style.FEW
-            ax.plot(
-                data["round"], data[column].astype(float), label=label, linewidth=1.6,
-                markersize=4 if few else 0, **line_style,
-            )  # fmt: skip
-        for number, at in enumerate(forks):
-            label = "" if number else "a fork begins"
-            ax.axvline(at, color="#404040", linestyle=":", linewidth=1.4, label=label)
-        style.plain_axes(ax, "Round", column.replace("_", " "))
-        style.integer_ticks(ax.xaxis, sorted(rounds), most=8)
-    for ax in axes[len(columns) :]:
-        ax.set_axis_off()
-    if len(lines) > 1 or forks:
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(
-            handles, labels, loc="outside lower center", ncols=3, frameon=False,
-            fontsize=style.NOTE,
-        )  # fmt: skip
-    return figure
+@lru_cache(maxsize=8)
+def model_of(run: RunData) -> SmartModel | None:
+    """The model at its beginning, which knows how it is shown; None when it cannot be made.
 
+    Only scenarios of the registry are imported, never a module that a file names.
 
-def _drawn(name: str, figure: Figure) -> Chart:
-    png = style.to_png(figure)  # which also lays the axes out
-    spans = [span for span in map(_span, figure.axes) if span is not None]
-    lines = not any(ax.images for ax in figure.axes)
-    return Chart(name, figure.get_suptitle(), png, lines, tuple(spans))
-
-
-def _span(ax: Axes) -> Span | None:
-    # Panels above one another name the rounds below the lowest one only.
-    shared = [ax, *ax.get_shared_x_axes().get_siblings(ax)]
-    label = next((each.get_xlabel() for each in shared if each.get_xlabel() in LABELS), None)
-    if label is None or ax.get_xscale() != "linear" or not ax.axison:
+    Args:
+        run: the run.
+    """
+    recorded = run.recorded
+    given = {name: value for name, value in recorded.parameters.items() if name != "prompts"}
+    try:
+        model = scenario(recorded.scenario)
+        return model(
+            **{**given, "minds": "classical", "rng": recorded.seed},
+            recording=False,
+        )
+    except SabmError:
         return None
-    box = ax.get_position()
-    low, high = (end - LABELS[label] for end in ax.get_xlim())
-    return Span(box.x0, box.x1, 1 - box.y1, 1 - box.y0, low, high)

@@ -8,10 +8,11 @@ from pathlib import Path
 import pandas as pd
 import solara
 
+from sabm_mesa.visualization import chart
 from sabm_mesa.visualization.html import card, html, inside, problem
 from sabm_mesa.visualization.records import charts, comparing
-from sabm_mesa.visualization.records.parts import Rounds, Said, chart, table, use_read, waiting
-from sabm_mesa.visualization.records.reading_view import MOST, AskList, Reader
+from sabm_mesa.visualization.records.parts import Said, table, use_read, waiting
+from sabm_mesa.visualization.records.reading_view import MOST, AskList, Reader, called_rounds
 from sabm_mesa.visualization.records.rounds import said_in
 from sabm_mesa.visualization.records.store import (
     Listed,
@@ -21,6 +22,7 @@ from sabm_mesa.visualization.records.store import (
     runs_of,
     stamp,
 )
+from sabm_mesa.visualization.stage import Timeline
 
 THIS, OTHER = "this run", "other run"
 
@@ -131,11 +133,10 @@ def Differences(run: RunData, other: RunData) -> None:
                 html("p", "Both began with the same parameters and seed.", "sabm-empty")
         if drawing:
             waiting("Drawing both runs …")
-        elif drawn is None:
+        elif not drawn:
             html("p", wrong or "They have no column of numbers in common.", "sabm-empty sabm-card")
         else:
-            with inside("div", "sabm-charts"):
-                chart(drawn)
+            chart.charts(drawn, subtitle=" · ".join(names))
         Beside(run, other, names)
 
 
@@ -156,18 +157,22 @@ def Beside(run: RunData, other: RunData, names: tuple[str, str]) -> None:
         return
     place = min(place, len(rounds) - 1)
     html("h2", "Side by side")
-    Rounds(rounds=rounds, place=place, event_go=set_place)
+    noun, first = charts.counting_of(run)
+    with inside("div", "sabm-card sabm-clock"):
+        Timeline(
+            rounds=[each + first for each in rounds], at=place, noun=noun, event_go=set_place
+        ).key("timeline")
     with inside("div", "rec-beside"):
         for name, one in zip(names, (run, other), strict=True):
             with inside("div", "rec-one"):
                 html("h3", name)
-                with card(f"Round {rounds[place]}"):
+                with card(charts.called(run, rounds[place]).capitalize()):
                     if rounds[place] not in one.rounds:
                         html("p", "This run did not come to this round.", "sabm-empty")
                         continue
                     _, said = said_in(one, MOST, rounds[place])
                     if said:
-                        Said(messages=[list(each) for each in said])
+                        Said(messages=called_rounds(one, said))
                     AskList(one, rounds[place], agent, ask, set_agent, set_ask)
                 with inside("section", "sabm-card", aria_live="polite"):
                     Reader(one, (rounds[place], *ask)).key(f"{name}/{rounds[place]}/{ask}")

@@ -33,14 +33,14 @@ class Difference:
     def words(self) -> str:
         """The difference in a sentence."""
         if self.missing:
-            return f"Both are the same up to round {self.round}, which only one of them has."
+            return f"Both are the same up to round {self.round + 1}, which only one of them has."
         parts = []
         if self.model:
             parts.append(f"model columns {', '.join(self.model)}")
         if self.agents:
             few = ", ".join(map(str, self.agents[:10])) + (", …" if len(self.agents) > 10 else "")
             parts.append(f"agents {few}")
-        return f"The first round that differs is round {self.round}: {'; '.join(parts)}."
+        return f"The first round that differs is round {self.round + 1}: {'; '.join(parts)}."
 
 
 def parameters(one: RunData, other: RunData) -> list[tuple[str, str, str]]:
@@ -68,7 +68,7 @@ def changes(run: RunData) -> list[str]:
         run: the run.
     """
     return [
-        f"From round {fork['at']} on: "
+        f"From round {fork['at'] + 1} on: "
         + ", ".join(f"{name} = {json.dumps(value)}" for name, value in fork["set"].items())
         for fork in run.recorded.forks
     ]

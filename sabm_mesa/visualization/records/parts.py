@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,8 +15,6 @@ from sabm_mesa.visualization.records.rounds import rows
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from sabm_mesa.visualization.records.charts import Chart
 
 STYLE = files(__package__).joinpath("records.css").read_text(encoding="utf-8")
 T = TypeVar("T")
@@ -79,38 +76,6 @@ def table(
     )  # fmt: skip
 
 
-def chart(drawn: Chart, marked: int | None = None) -> None:
-    """A chart, with a mark at a round.
-
-    Args:
-        drawn: the chart.
-        marked: the round.
-    """
-    with inside("figure", "sabm-card sabm-chart"):
-        with inside("div", "sabm-paper"), inside("div", "rec-chart"):
-            ChartImage(drawn)
-            if marked is not None:
-                for place in filter(None, (span.place(marked) for span in drawn.spans)):
-                    left, top, height = (f"{each:.3f}%" for each in place)
-                    style = f"left: {left}; top: {top}; height: {height}"
-                    html("div", "", "rec-mark", style=style, title=f"Round {marked}")
-        with solara.FileDownload(drawn.png, f"{drawn.name}.png"):
-            solara.Button(
-                f"Download {drawn.name}.png", icon_name="mdi-download", text=True, small=True
-            )
-
-
-@solara.component
-def ChartImage(drawn: Chart) -> None:
-    """The picture of a chart: a component, so that it is sent again only when it changes.
-
-    Args:
-        drawn: the chart.
-    """
-    source = f"data:image/png;base64,{base64.b64encode(drawn.png).decode()}"
-    html("img", "", "sabm-lines" if drawn.lines else "sabm-map", src=source, alt=drawn.title)
-
-
 @solara.component_vue("table.vue")
 def Table(
     caption: str,
@@ -121,13 +86,6 @@ def Table(
     event_choose: Callable[[str], None] | None = None,
 ) -> None:
     """A table whose cells are texts; those of one column may be buttons."""
-
-
-@solara.component_vue("rounds.vue")
-def Rounds(
-    rounds: Sequence[int], place: int, event_go: Callable[[int], None] | None = None
-) -> None:
-    """A slider over the rounds, with buttons; the arrow keys move it too."""
 
 
 @solara.component_vue("asks.vue")

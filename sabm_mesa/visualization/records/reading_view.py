@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import solara
 
+from sabm_mesa.recording.frames import HEARD_BY_ALL
+from sabm_mesa.visualization import chart
 from sabm_mesa.visualization.html import card, html, inside, problem
 from sabm_mesa.visualization.labels import whole_in
 from sabm_mesa.visualization.records import charts, rounds
 from sabm_mesa.visualization.records.parts import (
     Asks,
     Exchange,
-    Rounds,
     Said,
-    chart,
     table,
     use_read,
     waiting,
 )
 from sabm_mesa.visualization.records.store import RunData
+from sabm_mesa.visualization.run_controller import PACE_S, PLAN
+from sabm_mesa.visualization.stage import INVALID, PLANS, TALK, Timeline, ticks_of, worlds
 
 MOST = 300
 """Rows of a table, and messages, on the page at once."""
@@ -41,8 +43,22 @@ def RoundByRound(run: RunData) -> None:
         return
     place = min(place, len(run.rounds) - 1)
     round_ = run.rounds[place]
+    noun, first = charts.counting_of(run)
+    places = {each: place for place, each in enumerate(run.rounds)}
+
+    def go(chosen: int) -> None:
+        """Show the round that was chosen in a chart."""
+        if chosen in places:
+            set_place(places[chosen])
+
     with inside("div", "rec-round"):
-        Rounds(rounds=run.rounds, place=place, event_go=set_place)
+        World(run, round_)
+        with inside("div", "sabm-card sabm-clock"):
+            Timeline(
+                rounds=[each + first for each in run.rounds], at=place, noun=noun,
+                ticks=ticks_of(_kinds(run), places, lambda n: charts.called(run, n)),
+                event_go=set_place,
+            ).key("timeline")  # fmt: skip
         with inside("div", "rec-two"):
             with inside("div", "rec-one"):
                 _numbers(run, round_)
@@ -50,9 +66,14 @@ def RoundByRound(run: RunData) -> None:
                     AskList(run, round_, agent, ask, set_agent, set_ask)
             with inside("section", "sabm-card rec-reader", aria_live="polite", tabindex="0"):
                 Reader(run, (round_, *ask)).key(f"{round_}/{ask}")
-        RoundPicture(run, round_)
+        Charts(run, round_, go)
+        with card("What was said"):
+            _, said = rounds.said_in(run, MOST, round_)
+            if said:
+                Said(messages=called_rounds(run, said))
+            else:
+                html("p", "Nothing was said.", "sabm-empty")
         _agents(run, round_, agent, set_agent)
-        Figures(run, round_)
 
 
 @solara.component
@@ -87,7 +108,7 @@ def AskList(
         )
         solara.Checkbox(label="Only invalid ones", value=failed, on_value=set_failed)
     invalid = sum(not each["valid"] for each in found)
-    told = f"{len(found):,} asks in round {round_}, {invalid:,} invalid."
+    told = f"{len(found):,} asks in {charts.called(run, round_)}, {invalid:,} invalid."
     if agent and not any(str(each["agent"]) == agent for each in found):
         known = {str(number) for number in run.asks["agent"].unique()}
         why = "was not asked in this round" if agent in known else "is not in this run"
@@ -119,7 +140,8 @@ def Reader(run: RunData, place: rounds.Place) -> None:
         lambda: rounds.attempts_at(run, place) if known else [],
         [run.recorded.path, run.recorded.run, place],
     )
-    html("h2", f"Agent {place[2]}, {place[1]}, round {place[0]}" if known else "What was sent")
+    when = charts.called(run, place[0])
+    html("h2", f"Agent {place[2]}, {place[1]}, {when}" if known else "What was sent")
     if wrong:
         problem(wrong)
     elif busy and known:
@@ -133,37 +155,45 @@ def Reader(run: RunData, place: rounds.Place) -> None:
 
 
 @solara.component
-def RoundPicture(run: RunData, round_: int) -> None:
-    """The picture of the round, for scenarios that have one.
+def World(run: RunData, round_: int) -> None:
+    """The world after a round, for scenarios whose data hold it.
 
     Args:
         run: the run.
         round_: the round.
     """
-    drawn, _, _ = use_read(lambda: charts.of_round(run, round_), [run, round_])
-    if drawn is not None:
-        with inside("div", "sabm-charts"):
-            chart(drawn)
+    found, _, _ = use_read(lambda: charts.scenes_of(run, round_), [run, round_])
+    kept = solara.use_ref((round_, found))
+    if found is not None:  # until the next one is read, the last one stays
+        kept.current = round_, found
+    now, scenes = kept.current
+    said = run.messages[run.messages["round"] == now] if scenes else run.messages[:0]
+    spoken = [
+        [int(speaker), str(words), None if to == HEARD_BY_ALL else _ids(to)]
+        for speaker, words, to in zip(said["speaker"], said["text"], said["to"], strict=True)
+    ]
+    with inside("div", "sabm-worlds"):
+        worlds(scenes or (), now, PACE_S, spoken)
 
 
 @solara.component
-def Figures(run: RunData, round_: int) -> None:
+def Charts(run: RunData, round_: int, go: Callable[[int], None]) -> None:
     """The charts of the whole run, with a mark at the round.
 
     Args:
         run: the run.
         round_: the round.
+        go: called with a round that was chosen in a chart.
     """
-    drawn, wrong, busy = use_read(lambda: charts.charts_of(run), [run])
+    found, wrong, busy = use_read(lambda: charts.charts_of(run), [run])
     if wrong:
         problem(wrong)
     if busy:
-        waiting("Drawing the charts of the run …")
-    if drawn:
-        html("h2", f"The whole run; round {round_} is marked where the rounds are an axis")
-        with inside("div", "sabm-charts"):
-            for each in drawn:
-                chart(each, round_)
+        waiting("Reading the charts of the run …")
+    if found:
+        html("h2", f"The whole run; {charts.called(run, round_)} is marked")
+        played = int(run.model_data["round"].max()) if len(run.model_data) else -1
+        chart.charts(found, subtitle=charts.subtitle_of(run), at=round_, played=played, event_go=go)
 
 
 @solara.component
@@ -174,7 +204,9 @@ def Conversation(run: RunData) -> None:
         run: the run.
     """
     chosen, choose = solara.use_state("")
-    only = whole_in(chosen)
+    _, first = charts.counting_of(run)
+    typed = whole_in(chosen)
+    only = None if typed is None else typed - first
     n, said = solara.use_memo(lambda: rounds.said_in(run, MOST, only), [run, only])
     with card("Conversation"):
         solara.InputText(
@@ -185,11 +217,33 @@ def Conversation(run: RunData) -> None:
             return
         if n > len(said):
             html("p", f"The first {MOST} of {n:,} messages: choose a round.", "sabm-empty")
-        Said(messages=[list(each) for each in said])
+        Said(messages=called_rounds(run, said))
+
+
+def called_rounds(run: RunData, said: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Messages whose rounds are called as people call them.
+
+    Args:
+        run: the run.
+        said: rows that begin with a round of the data.
+    """
+    return [[charts.called(run, each[0]).capitalize(), *each[1:]] for each in said]
+
+
+def _ids(to: object) -> list[int]:
+    return [int(each) for each in rounds.text(to).split()]
+
+
+def _kinds(run: RunData) -> dict[str, list[int]]:
+    """Kind of tick → the rounds that have one."""
+    plans = run.asks[run.asks["phase"] == PLAN]
+    bad = run.asks[~run.asks["valid"].astype(bool)]
+    frames = {TALK: run.messages, PLANS: plans, INVALID: bad}
+    return {kind: sorted({int(n) for n in frame["round"]}) for kind, frame in frames.items()}
 
 
 def _numbers(run: RunData, round_: int) -> None:
-    with card(f"Round {round_}"):
+    with card(charts.called(run, round_).capitalize()):
         data = run.model_of(round_).drop(columns=["run", "round"])
         if data.empty:
             html("p", "This round was not played to its end: it has no data.", "sabm-empty")
@@ -207,7 +261,9 @@ def _agents(run: RunData, round_: int, agent: str, set_agent: Callable[[str], No
             html("p", "There are no data of agents.", "sabm-empty")
         else:
             mine = people[people["agent"].astype(str) == agent] if agent else people
-            told = f"{len(people)} agents after round {round_}; choose one for its asks."
+            told = (
+                f"{len(people)} agents after {charts.called(run, round_)}; choose one for its asks."
+            )
             if len(mine) > MOST:
                 told += f" The first {MOST} are shown."
             names = [str(name) for name in people.columns]

@@ -1,0 +1,256 @@
+"""Charts as data: declared once, painted by the browser and drawn by matplotlib for files.
+
+A scenario's page declares its charts of one run as functions of its data frames. The viewer sends
+the points to the browser, where ECharts paints them, and `draw` makes a figure of the same chart
+when somebody downloads it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from pandas.api.types import is_numeric_dtype
+
+from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.errors import one_line
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY_BLUE, style.VERMILLION)
+"""Colours of series, in turn."""
+GOLDEN = (5**0.5 - 1) / 2
+ASIDE = 0.3
+"""Rounds at most between a dot and its round, so that equal values do not hide one another."""
+DIGITS = 6
+"""Significant digits of a value that is sent to a browser."""
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One series of a chart.
+
+    Attributes:
+        label: its name.
+        points: x and y of each point, in the order of x; a y that is NaN is a gap.
+        kind: lines, dots, or bars that are stacked on those of the other series.
+        colour: its colour.
+        dashed: whether the line is dashed.
+    """
+
+    label: str
+    points: Sequence[Point]
+    kind: Literal["line", "dots", "bars"] = "line"
+    colour: str = style.BLUE
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Level:
+    """A value of y that theory or people give, as a horizontal line.
+
+    Attributes:
+        at: the value.
+        label: its name.
+        colour: the colour of the line.
+    """
+
+    at: float
+    label: str
+    colour: str = style.GREY
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart of one run.
+
+    Attributes:
+        name: its name in file names.
+        title: a description of its content.
+        series: what is drawn.
+        y: the label of the axis of values, with its unit.
+        levels: values of theory.
+        low: the lower end of the axis of values; None: it follows the values.
+        high: its upper end; None: it follows the values.
+        last: the last round of the axis; None: the last one with a point.
+        noun: the word for a round.
+        first: the number of round 0 on the axis.
+    """
+
+    name: str
+    title: str
+    series: Sequence[Series] = ()
+    y: str = ""
+    levels: Sequence[Level] = ()
+    low: float | None = None
+    high: float | None = None
+    last: int | None = None
+    noun: str = "round"
+    first: int = 1
+
+    def for_browser(self) -> dict[str, Any]:
+        """The chart in values of JSON; x is the number of a round as people read it."""
+        return {
+            **{key: getattr(self, key) for key in ("name", "title", "y", "low", "high", "first")},
+            "x": self.noun.capitalize(),
+            "last": None if self.last is None else self.last + self.first,
+            "levels": [[each.at, each.label, each.colour] for each in self.levels],
+            "series": [
+                {
+                    **{key: getattr(each, key) for key in ("label", "kind", "colour", "dashed")},
+                    "points": [[x + self.first, _sent(y)] for x, y in each.points],
+                }
+                for each in self.series
+            ],
+        }
+
+
+def lines(
+    data: pd.DataFrame, labels: Mapping[str, str], colours: Sequence[str] = COLOURS
+) -> list[Series]:
+    """A line for each column.
+
+    Args:
+        data: one row a round, with ``round`` and the columns.
+        labels: column → the name of its line.
+        colours: their colours, in turn.
+    """
+    rounds = data["round"].tolist() if len(data) else []
+    return [
+        Series(
+            label,
+            list(zip(rounds, data[column].astype(float).tolist(), strict=True)) if rounds else [],
+            colour=colours[place % len(colours)],
+        )
+        for place, (column, label) in enumerate(labels.items())
+    ]
+
+
+def dots(
+    data: pd.DataFrame, column: str, by: str = "mind", colours: Sequence[str] = COLOURS
+) -> list[Series]:
+    """A dot for each agent and round, in a series for each group of agents.
+
+    Args:
+        data: one row an agent and round, with ``round``, the column and `by`.
+        column: the values.
+        by: the column of the groups.
+        colours: their colours, in turn.
+    """
+    found = []
+    for place, (name, rows) in enumerate(data.groupby(by, sort=False) if len(data) else ()):
+        # Places that fill the width evenly instead of random ones: same data, same chart.
+        aside = (rows.groupby("round").cumcount() + 1) * GOLDEN % 1 - 0.5
+        xs = (rows["round"] + 2 * ASIDE * aside).round(3)
+        points = list(zip(xs.tolist(), rows[column].astype(float).tolist(), strict=True))
+        found.append(Series(str(name), points, "dots", colours[place % len(colours)]))
+    return found
+
+
+def agent_lines(data: pd.DataFrame, column: str, by: str = "agent") -> list[Series]:
+    """A line for each agent.
+
+    Args:
+        data: one row an agent and round, with ``round``, the column and `by`.
+        column: the values.
+        by: the column with the numbers or names of the agents.
+    """
+    groups = data.groupby(by, sort=False) if len(data) else ()
+    return [
+        Series(
+            name if isinstance(name, str) else f"agent {name!s}",
+            list(zip(rows["round"].tolist(), rows[column].astype(float).tolist(), strict=True)),
+            colour=COLOURS[place % len(COLOURS)],
+        )
+        for place, (name, rows) in enumerate(groups)
+    ]
+
+
+def column_charts(model_data: pd.DataFrame, columns: Mapping[str, str]) -> list[Chart]:
+    """A chart of each column with numbers, for scenarios that declare none.
+
+    Args:
+        model_data: one row a round.
+        columns: column → its title; those without numbers are left out.
+
+    Returns:
+        The charts of the first `MOST_CHARTS` columns.
+    """
+    numbers = {
+        name: one_line(title)
+        for name, title in columns.items()
+        if not len(model_data) or is_numeric_dtype(model_data[name])
+    }
+    return [
+        Chart(name, f"{title} by round", lines(model_data, {name: title}), title)
+        for name, title in list(numbers.items())[: style.MOST_CHARTS]
+    ]
+
+
+def counted(charts: Sequence[Chart], noun: str, first: int, last: int | None) -> list[Chart]:
+    """Charts whose rounds are called as the scenario calls them.
+
+    Args:
+        charts: the charts.
+        noun: the word for a round.
+        first: the number of round 0.
+        last: the last round that is planned.
+    """
+    found = []
+    for each in charts:
+        until = last if each.last is None else each.last
+        title = each.title.replace(" by round", f" by {noun}")
+        found.append(replace(each, title=title, noun=noun, first=first, last=until))
+    return found
+
+
+def draw(chart: Chart, subtitle: str = "") -> Figure:
+    """Draw a chart with matplotlib.
+
+    Args:
+        chart: the chart.
+        subtitle: which minds and condition were run.
+    """
+    figure = style.new_figure(chart.title, subtitle, height=3.4)
+    ax = figure.add_subplot()
+    bottom: dict[float, float] = {}
+    few = max((len(each.points) for each in chart.series), default=0) <= style.FEW
+    for each in chart.series:
+        xs = [x + chart.first for x, _ in each.points]
+        ys = [y for _, y in each.points]
+        if each.kind == "bars":
+            below = [bottom.get(x, 0.0) for x in xs]
+            ax.bar(xs, ys, 0.8, below, color=each.colour, label=each.label, linewidth=0)
+            bottom |= {x: low + y for x, low, y in zip(xs, below, ys, strict=True)}
+        elif each.kind == "dots":
+            ax.scatter(xs, ys, s=14, color=each.colour, alpha=0.6, linewidths=0, label=each.label)
+        else:
+            ax.plot(
+                xs, ys, color=each.colour, linestyle="--" if each.dashed else "-", linewidth=1.8,
+                marker="o" if few else "", markersize=5, label=each.label,
+            )  # fmt: skip
+    for level in chart.levels:
+        ax.axhline(level.at, color=level.colour, linestyle=":", linewidth=1.4, label=level.label)
+    style.plain_axes(ax, chart.noun.capitalize(), chart.y)
+    rounds = sorted({round(x) + chart.first for each in chart.series for x, _ in each.points})
+    style.integer_ticks(ax.xaxis, rounds)
+    if chart.low is not None or chart.high is not None:
+        ax.set_ylim(chart.low, chart.high)
+    if not rounds:
+        style.explain_empty(ax, "No round is played yet.")
+    entries = style.legend_entries(ax)
+    if len(entries[0]) > 1:
+        figure.legend(
+            *entries, loc="outside lower center", ncols=3, frameon=False, fontsize=style.NOTE
+        )
+    return figure
+
+
+def _sent(value: float) -> float | None:
+    return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None

@@ -1,0 +1,154 @@
+"""A chart that the browser paints: it is sent its points once, and then only the new ones.
+
+ECharts paints it. It is kept by the Apache Software Foundation, and its scripts are in the package
+`solara-assets` that all pages use, so nothing is fetched from elsewhere. Pictures for files are
+drawn by matplotlib when somebody asks for one.
+"""
+
+from __future__ import annotations
+
+import base64
+import threading
+from typing import Any
+
+import solara
+import traitlets
+from ipyvuetify import VuetifyTemplate  # type: ignore[attr-defined]  # of no types
+
+from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.charts import Chart, draw
+from sabm_mesa.visualization.html import inside
+from sabm_mesa.visualization.labels import error_line
+from sabm_mesa.visualization.scenario_view import painting
+
+FORMATS = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf"}
+"""Formats of a download → their media types."""
+
+
+def charts(
+    shown: tuple[Chart, ...] | list[Chart],
+    *,
+    subtitle: str = "",
+    at: int | None = None,
+    played: int = -1,
+    event_go: Any = None,
+) -> None:
+    """Charts, each in a card of its own.
+
+    Args:
+        shown: the charts.
+        subtitle: which minds and condition were run, for the downloads.
+        at: the round that is marked; None: none.
+        played: the last round in the charts.
+        event_go: called with a round that was chosen in a chart.
+    """
+    with inside("div", "sabm-charts", data_round=str(played)):
+        for each in shown:
+            BrowserChart(each, subtitle, at, event_go).key(each.name)
+
+
+@solara.component
+def BrowserChart(
+    shown: Chart, subtitle: str = "", at: int | None = None, event_go: Any = None
+) -> None:
+    """One chart.
+
+    Args:
+        shown: the chart.
+        subtitle: which minds and condition were run, for the downloads.
+        at: the round that is marked; None: none.
+        event_go: called with a round that was chosen in the chart.
+    """
+    ChartWidget.element(shown=shown, subtitle=subtitle, at=at, go=event_go)
+
+
+class ChartWidget(VuetifyTemplate):
+    """The widget of a chart.
+
+    Attributes:
+        shown: the chart.
+        subtitle: which minds and condition were run.
+        at: the round that is marked, from 0; None: none.
+        spec: all of the chart for the browser; sent when more has changed than that points came.
+        go: called with a round, from 0, that was chosen in the chart.
+    """
+
+    template_file = (__file__, "chart.vue")
+    shown = traitlets.Any()
+    subtitle = traitlets.Unicode("")
+    go = traitlets.Any(None, allow_none=True)
+    at = traitlets.Int(None, allow_none=True).tag(sync=True)
+    spec = traitlets.Dict().tag(sync=True)
+    _quiet = False
+    _behind = False
+
+    def __init__(self, **given: Any) -> None:
+        given["spec"] = given["shown"].for_browser()
+        super().__init__(**given)
+
+    @traitlets.observe("shown")
+    def _show(self, _change: Any) -> None:
+        spec = self.shown.for_browser()
+        rows = new_points(self.spec, spec)
+        if rows is None:
+            self._behind = False
+            self.spec = spec
+            return
+        self._quiet = self._behind = True
+        self.spec = spec
+        self._quiet = False
+        self.send({"method": "add", "args": [rows]})
+
+    def _should_send_property(self, key: str, value: Any) -> bool:
+        kept_back = key == "spec" and self._quiet
+        return not kept_back and bool(super()._should_send_property(key, value))
+
+    def vue_shown_again(self, _data: Any) -> None:
+        """Send a view that is made anew what was added since the whole was sent."""
+        if self._behind:
+            self._behind = False
+            self.send_state("spec")
+
+    def vue_chosen(self, round_: int) -> None:
+        """Go to a round that was chosen in the chart."""
+        if self.go is not None:
+            self.go(round_)
+
+    def vue_download(self, ending: str) -> None:
+        """Draw the chart as a file, on a thread, and hand it to the browser."""
+        if ending in FORMATS:
+            threading.Thread(target=self._draw, args=(ending,), name="sabm-draw-file").start()
+
+    def _draw(self, ending: str) -> None:
+        try:
+            with painting():
+                data = style.to_bytes(draw(self.shown, self.subtitle), ending)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
+            self.send({"method": "failed", "args": [error_line(error)]})
+            return
+        encoded = base64.b64encode(data).decode()
+        name = f"{self.shown.name}.{ending}"
+        self.send({"method": "save", "args": [name, FORMATS[ending], encoded]})
+
+
+def new_points(before: dict[str, Any], now: dict[str, Any]) -> list[list[Any]] | None:
+    """The points that came to each series since the last time.
+
+    Args:
+        before: the chart as it was sent (see `Chart.for_browser`).
+        now: the chart as it is.
+
+    Returns:
+        A list of points for each series; None when anything else has changed.
+    """
+    without = [{**each, "series": [_bare(s) for s in each["series"]]} for each in (before, now)]
+    if without[0] != without[1]:
+        return None
+    pairs = list(zip(before["series"], now["series"], strict=True))
+    if any(new["points"][: len(old["points"])] != old["points"] for old, new in pairs):
+        return None
+    return [new["points"][len(old["points"]) :] for old, new in pairs]
+
+
+def _bare(series: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in series.items() if key != "points"}

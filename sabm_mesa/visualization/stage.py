@@ -1,0 +1,89 @@
+"""The stage of a run: its world in motion, and the one clock that all of a page follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import solara
+
+from sabm_mesa.analysis.pictures import Scene
+
+TALK, PLANS, INVALID = "talk", "plans", "invalid"
+"""Kinds of ticks of the timeline."""
+MOST_TICKS = 300
+"""Ticks of a timeline at most."""
+Tick = tuple[int, str, str]
+"""Place on the timeline, kind, and words."""
+
+
+def worlds(
+    scenes: Sequence[Scene], round_: int, pace: float, said: Sequence[Sequence[Any]] = ()
+) -> None:
+    """The world of a round, one canvas for each scene.
+
+    Args:
+        scenes: the scenes of the round.
+        round_: the round; −1 at the start.
+        pace: seconds between two rounds, of which the marks glide a part.
+        said: the messages of the round: id of the speaker, words, ids of the hearers.
+    """
+    for each in scenes:
+        _World(stage=each.stage(), frame=each.frame(), at=round_, pace=pace, said=list(said)).key(
+            f"world-{each.name}"
+        )
+
+
+@solara.component_vue("world.vue")
+def _World(
+    stage: dict[str, Any], frame: dict[str, Any], at: int, pace: float, said: list[Any]
+) -> None:
+    """A scene on a canvas; marks glide from where they were, and speakers have bubbles."""
+
+
+@solara.component_vue("timeline.vue")
+def Timeline(
+    rounds: Sequence[int],
+    at: int,
+    noun: str = "round",
+    until: int | None = None,
+    ticks: Sequence[Tick] = (),
+    live: str = "over",
+    pace: float = 0.5,
+    event_go: Callable[[int], None] | None = None,
+    event_run: Callable[[Any], None] | None = None,
+) -> None:
+    """The clock: buttons, a slider with ticks, the arrow keys, and the space bar.
+
+    Args:
+        rounds: the rounds that can be shown, as people read them.
+        at: the place of the one that is shown.
+        noun: the word for a round.
+        until: the last round that is planned; None: the last one that can be shown.
+        ticks: places of talk, plans and invalid answers.
+        live: the status of a run that may go on; ``"over"`` for one that does not.
+        pace: seconds that a round is shown while the timeline plays.
+        event_go: called with the place to show.
+        event_run: called when the run itself is to go on, or to pause.
+    """
+
+
+def ticks_of(
+    kinds: Mapping[str, Sequence[int]], places: Mapping[int, int], call: Callable[[int], str]
+) -> list[Tick]:
+    """The ticks of a timeline.
+
+    Args:
+        kinds: kind → the rounds of its ticks.
+        places: round → its place on the timeline.
+        call: names a round.
+    """
+    words = {TALK: "talk", PLANS: "plans", INVALID: "invalid answers"}
+    found = [
+        (places[each], kind, f"{words[kind]} in {call(each)}")
+        for kind, rounds in kinds.items()
+        for each in rounds
+        if each in places
+    ]
+    step = -(-len(found) // MOST_TICKS) or 1
+    return found[::step]

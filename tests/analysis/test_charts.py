@@ -1,0 +1,57 @@
+"""Charts as data: the points of a run, their numbers for people, and their figures."""
+
+import json
+import math
+
+import pandas as pd
+
+from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.charts import (
+    Chart,
+    Level,
+    Series,
+    agent_lines,
+    column_charts,
+    counted,
+    dots,
+    draw,
+    lines,
+)
+
+MODEL = pd.DataFrame({"round": [0, 1], "price": [4.0, math.nan], "word": ["a", "b"]})
+AGENTS = pd.DataFrame(
+    {"round": [0, 0, 1, 1], "agent": [1, 2, 1, 2], "mind": ["a", "b"] * 2, "pick": [5, 6, 7, 8]}
+)
+
+
+def test_people_read_rounds_from_1_where_the_data_count_from_0():
+    (chart,) = counted([Chart("p", "P by round", lines(MODEL, {"price": "p"}))], "month", 1, 3)
+    sent = chart.for_browser()
+    assert (sent["title"], sent["x"], sent["first"], sent["last"]) == ("P by month", "Month", 1, 4)
+    assert sent["series"][0]["points"] == [[1, 4.0], [2, None]]
+    assert json.loads(json.dumps(sent, allow_nan=False)) == sent
+
+
+def test_agents_have_dots_by_mind_and_lines_of_their_own():
+    first, second = dots(AGENTS, "pick")
+    assert [each.label for each in (first, second)] == ["a", "b"]
+    assert [y for _, y in second.points] == [6.0, 8.0]
+    assert [round(x) for x, _ in second.points] == [0, 1]
+    assert agent_lines(AGENTS, "pick")[1].points == [(0, 6.0), (1, 8.0)]
+    assert dots(AGENTS.iloc[:0], "pick") == agent_lines(AGENTS.iloc[:0], "pick") == []
+
+
+def test_columns_without_numbers_have_no_chart():
+    charts = column_charts(MODEL, {"price": "Price", "word": "Word"})
+    assert [each.title for each in charts] == ["Price by round"]
+
+
+def test_matplotlib_draws_what_the_browser_paints():
+    bars = [Series(name, [(0, 1.0), (1, 2.0)], "bars") for name in "ab"]
+    chart = Chart("c", "C", [*bars, *dots(AGENTS, "pick")], levels=(Level(3, "theory"),), high=9)
+    (ax,) = draw(chart, "two minds").axes
+    assert [bar.get_y() for bar in ax.patches] == [0, 0, 1, 2]
+    assert {line.get_label() for line in ax.lines} == {"theory"}
+    assert ax.get_ylim()[1] == 9
+    for ending, begins in {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}.items():
+        assert style.to_bytes(draw(chart), ending).startswith(begins)
