@@ -526,6 +526,53 @@ class NetworkPicture(ModelPicture):
         return before
 
 
+def draw_scene(scene: Scene, subtitle: str = "") -> Figure:
+    """Draw a scene with matplotlib, for files.
+
+    Args:
+        scene: the scene.
+        subtitle: the round, and which minds and condition were run.
+    """
+    from matplotlib.collections import LineCollection, PatchCollection
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Rectangle
+
+    from sabm_mesa.analysis import plot_style as style
+
+    left, bottom, width, height = scene.extent
+    tall = min(SIDE * height / width, TALLEST)
+    figure = style.new_figure(f"{scene.title}: {scene.words}", subtitle, height=0.6 + tall)
+    ax = figure.add_subplot()
+    ends = (bottom + height, bottom) if scene.down else (bottom, bottom + height)
+    ax.set(xlim=(left, left + width), ylim=ends, aspect="equal")
+    ax.set_axis_off()
+    cells = [Rectangle((x - 0.5, y - 0.5), 1, 1) for x, y, _ in scene.ground]
+    colours = [colour for *_, colour in scene.ground]
+    ax.add_collection(PatchCollection(cells, facecolors=colours, edgecolors="none", zorder=1))
+    segments = [((x1, y1), (x2, y2)) for x1, y1, x2, y2, _ in scene.ties]
+    wide = [each[4] for each in scene.ties]
+    ax.add_collection(LineCollection(segments, linewidths=wide, colors="#B4B4B4", zorder=2))
+    point = 72 * tall / height
+    alike: defaultdict[tuple[str, str, float], list[Point]] = defaultdict(list)
+    for mark in scene.marks:
+        alike[mark.colour, mark.shape, mark.size].append((mark.x, mark.y))
+        if mark.text:
+            ax.text(mark.x, mark.y, mark.text, ha="center", va="center", fontsize=7, zorder=4)
+    for (colour, shape, size), places in alike.items():
+        xs, ys = zip(*places, strict=True)
+        ax.scatter(xs, ys, s=(size * point) ** 2, c=colour, marker=shape, linewidths=0, zorder=3)
+    handles = [
+        Line2D([], [], linestyle="none", marker=shape, markersize=7, color=colour, label=label)
+        for label, colour, shape in scene.legend
+    ]
+    if handles:
+        figure.legend(
+            handles=handles, loc="outside lower center", ncols=min(len(handles), 5),
+            frameon=False, fontsize=style.NOTE,
+        )  # fmt: skip
+    return figure
+
+
 def _moment(model: Any) -> str:
     return "before the first round" if model.round < 0 else f"after round {model.round + 1}"
 

@@ -27,8 +27,8 @@ MARKERS = {"confident": "o", "afraid": "^"}
 WALL, OBSTACLE = "#4D4D4D", "#B3B3B3"
 PUBLISHED = (style.VERMILLION, style.GREEN, style.PURPLE)
 """The colours of the published conditions."""
-OUTSIDE, ROW = 5.0, 13
-"""Cells around the room for those who are out, and people in a row of them."""
+OUTSIDE, EDGE, ROW = 5.0, 1.0, 13
+"""Cells beyond a wall with exits and one without, and people in a row of those who are out."""
 
 
 def charts(
@@ -99,7 +99,13 @@ def scene(model: EmergencyEvacuation, people: pd.DataFrame | None) -> Scene:
             marks.append(SceneMark(id_, column, row, colour, shape, 0.8, text, f"Person {id_}"))
     inside = model.n_people - sum(out.values())
     told = ", ".join(f"{name} {n}" for name, n in out.items())
-    extent = (-OUTSIDE, -OUTSIDE, width + 2 * OUTSIDE - 1, height + 2 * OUTSIDE - 1)
+    gaps = [cell for cells in plan.exits.values() for cell in cells]
+    beyond = [
+        OUTSIDE if any(cell[axis] == end for cell in gaps) else EDGE
+        for axis, end in ((1, 0), (0, 0), (1, width - 1), (0, height - 1))
+    ]
+    left, top, right, bottom = beyond
+    extent = (-left, -top, width - 1 + left + right, height - 1 + top + bottom)
     return Scene(
         "room", "The room", extent, tuple(marks), tuple(ground),
         floor=(0, 0, width - 1, height - 1), down=True, dense=True,

@@ -13,6 +13,9 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.charts import draw
+from sabm_mesa.analysis.pictures import draw_scene
 from sabm_mesa.errors import OutputError
 from sabm_mesa.minds.specs import describe_deciders
 from sabm_mesa.recording import load_runs
@@ -27,6 +30,7 @@ from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.recording.store import copy_recording
 from sabm_mesa.visualization.records import charts, rounds
 from sabm_mesa.visualization.records.store import RunData, read_run
+from sabm_mesa.visualization.scenario_view import painting
 
 RECORDING = "recording.sqlite"
 MOST_PICTURES = 60
@@ -100,15 +104,19 @@ def _write_run(pages: Any, place: Path, run: RunData, row: dict[Any, Any]) -> No
     (place / home).mkdir()
     pictures = []
     for chart in charts.charts_of(run):
-        write_picture(place / home / f"{chart.name}.png", chart.png)
+        with painting():
+            png = style.to_png(draw(chart, charts.subtitle_of(run)))
+        write_picture(place / home / f"{chart.name}.png", png)
         pictures.append((f"{home}/{chart.name}.png", chart.title))
     many = len(run.rounds) > MOST_PICTURES
     said = _messages(run)
     told = _told(run.recorded, row)
     for at, round_ in enumerate(run.rounds):
-        drawn = None if many else charts.of_round(run, round_)
-        if drawn is not None:
-            write_picture(place / home / f"round-{round_ + 1}.png", drawn.png)
+        scenes = () if many else charts.scenes_of(run, round_)
+        for scene in scenes[:1]:
+            with painting():
+                png = style.to_png(draw_scene(scene, charts.called(run, round_)))
+            write_picture(place / home / f"round-{round_ + 1}.png", png)
         people = rounds.with_honesty(run, round_, run.agents_of(round_))
         numbers = run.model_of(round_).drop(columns=["run", "round"])
         content = {
@@ -119,7 +127,7 @@ def _write_run(pages: Any, place: Path, run: RunData, row: dict[Any, Any]) -> No
             "numbers": [*zip(numbers.columns, *rounds.rows(numbers), strict=True)]
             if len(numbers)
             else [],
-            "picture": None if drawn is None else (f"round-{round_ + 1}.png", drawn.title),
+            "picture": (f"round-{round_ + 1}.png", scenes[0].title) if scenes else None,
             "messages": said.get(round_, []),
             "asks": rounds.exchanges_in(run, round_),
             "columns": [str(name) for name in people.columns],
