@@ -164,7 +164,7 @@ class Negotiation(SmartModel):
 
     scenario_name = "negotiation"
     title = "Negotiation"
-    source = "example of mesa-llm (projectmesa/mesa-llm, 2025)"
+    source = "example of mesa-llm (mesa/mesa-llm, 2025)"
     prompt_file = Path(__file__).with_name("negotiation.toml")
     phases = (
         Phase("pitch", who=Seller, order="shuffled"),
