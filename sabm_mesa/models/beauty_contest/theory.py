@@ -186,14 +186,16 @@ def human_guesses() -> MappingProxyType[str, Any]:
 
 
 def session_means(p: float) -> Floats | None:
-    """Return mean picks by session and period, shape (n_sessions, 4); None for another `p`.
+    """Return Nagel's mean picks by session and period, (n_sessions, 4); None for another `p`.
 
     Args:
         p: factor of the target.
     """
-    for name, session in human_guesses()["sessions"].items():
-        if abs(Fraction(name) - Fraction(p)) < Fraction(1, 10**9):
-            return np.array(session["means"], dtype=float)
+    text = files(__package__).joinpath("people.toml").read_text(encoding="utf-8")
+    for people in tomllib.loads(text).values():
+        of = Fraction(people["set"]["p"])
+        if "sessions" in people and abs(of - Fraction(p)) < Fraction(1, 10**9):
+            return np.array(people["sessions"], dtype=float)
     return None
 
 

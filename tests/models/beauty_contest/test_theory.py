@@ -119,9 +119,10 @@ def test_two_types_expect_the_same_number_and_fall_by_different_shares() -> None
 def test_the_rates_of_decrease_of_the_sessions(
     session: int, w_mean: float, w_median: float
 ) -> None:
-    table = human_guesses()["sessions"]["2/3"]
-    for values, rate in (("means", w_mean), ("medians", w_median)):
-        row = table[values][session]
+    means = session_means(P)
+    assert means is not None
+    for table, rate in ((means.tolist(), w_mean), (human_guesses()["medians"]["2/3"], w_median)):
+        row = table[session]
         assert rate_of_decrease(row[0], row[-1]) == pytest.approx(rate, abs=0.0051)
     assert math.isnan(rate_of_decrease(0, 0))
 

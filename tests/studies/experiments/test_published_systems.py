@@ -3,6 +3,7 @@
 import math
 import re
 from datetime import date
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from sabm_mesa.analysis.contributions import published
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm import Connection
 from sabm_mesa.models.beauty_contest.measures import session_measures
-from sabm_mesa.models.beauty_contest.theory import human_guesses, strategic_level
+from sabm_mesa.models.beauty_contest.theory import human_guesses, session_means, strategic_level
 from sabm_mesa.models.commons.measures import run_measures
 from sabm_mesa.models.public_goods.measures import infections, resilience_ratio
 from sabm_mesa.studies.experiments.claims import judged, measured, ratio_of_means, ratios, samples
@@ -320,9 +321,10 @@ def test_types_that_are_named_fill_their_places_in_every_group() -> None:
 
 @pytest.mark.parametrize(("condition", "p"), [("two-thirds", "2/3"), ("half", "1/2")])
 def test_students_guess_as_in_the_article(condition: str, p: str) -> None:
-    found, data = load_experiment("nagel-1995"), human_guesses()["sessions"][p]
-    for column in ("mean", "median"):
-        sessions = data[f"{column}s"]
+    found, means = load_experiment("nagel-1995"), session_means(float(Fraction(p)))
+    assert means is not None
+    given = {"mean": means.tolist(), "median": human_guesses()["medians"][p]}
+    for column, sessions in given.items():
         expected = [sum(period) / len(sessions) for period in zip(*sessions, strict=True)]
         shown = course(found, condition, column)
         assert shown.numbers == pytest.approx(expected, abs=0.005)
@@ -330,7 +332,7 @@ def test_students_guess_as_in_the_article(condition: str, p: str) -> None:
         notes = " ".join(found.notes)
         for session in sessions:
             assert ", ".join(map(str, session)) in notes
-    falls = [session[-1] - session[0] for session in data["means"]]
+    falls = (means[:, -1] - means[:, 0]).tolist()
     assert said(found, condition, "fall") == pytest.approx(sum(falls) / len(falls), abs=0.005)
     later = human_guesses()["later_periods"][p]
     steps = [row[2] + row[3] for row in later]
