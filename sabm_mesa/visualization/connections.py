@@ -202,6 +202,21 @@ class Connections:
             task.add_done_callback(self._closing.discard)
 
 
+def fire_event(widget: Any, event: str, data: Any = None) -> None:
+    """Call the handlers of an event; one that comes for a handler that is gone is ignored.
+
+    A browser may click a button in the moment in which the page takes it away.
+
+    Args:
+        widget: the widget of the event.
+        event: its name.
+        data: what comes with it.
+    """
+    known = widget._event_handlers_map.get(event)  # noqa: SLF001
+    for callback in () if known is None else tuple(known.callbacks):
+        callback(widget, event, data)
+
+
 def raise_file_limit() -> None:
     """Let the process have as many open files as it may: each connection is some of them."""
     with suppress(ImportError, OSError, ValueError):

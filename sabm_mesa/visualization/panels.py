@@ -16,6 +16,7 @@ import solara
 
 from sabm_mesa.core.scheduler import SIMULTANEOUS, taking_part
 from sabm_mesa.visualization import chart
+from sabm_mesa.visualization.figures import Figures
 from sabm_mesa.visualization.game_view import GameView
 from sabm_mesa.visualization.html import html, inside, problem
 from sabm_mesa.visualization.labels import (
@@ -396,6 +397,18 @@ def beside(controller: RunController) -> None:
     if found is not None:
         with inside("div", "sabm-card sabm-wide"):
             table(*found)
+
+
+def figures(controller: RunController) -> None:
+    """The figures of ``sabm run``, which take long to draw, for a run that waits.
+
+    Args:
+        controller: the model on show.
+    """
+    with inside("div"):
+        if controller.begun and controller.status not in {"playing", "pausing"}:
+            view, model = controller.scenario_view, controller.model
+            Figures(lambda: view.figures(model), (id(controller), controller.shown.played))
 
 
 def downloads(controller: RunController) -> None:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from ipyvue import VueWidget  # type: ignore[import-untyped]
 from solara.server import kernel_context, settings
 from solara.server import server as solara_server
 from solara.server import starlette as solara_starlette
@@ -39,7 +40,7 @@ from sabm_mesa.visualization.access import (
     host_key,
     may_host,
 )
-from sabm_mesa.visualization.connections import KEEP_S, Connections, raise_file_limit
+from sabm_mesa.visualization.connections import KEEP_S, Connections, fire_event, raise_file_limit
 from sabm_mesa.visualization.gate import Gate, limit_logs
 from sabm_mesa.visualization.seat_interface import seat_route
 
@@ -83,6 +84,7 @@ def protect() -> None:
         app.state.protected = True
         app.router.routes[:] = _routes()
         app.exception_handlers[404] = _not_found
+        VueWidget._fire_event = fire_event  # noqa: SLF001
         # Solara imports its app when the server has started: too late to add a middleware.
         app.middleware_stack = Gate(app.build_middleware_stack())
         if LISTENS not in os.environ:  # else sabm view says it

@@ -4,6 +4,7 @@ import math
 import threading
 
 import pytest
+from ipyvuetify import Btn
 from solara.server.kernel_context import has_current_context
 
 from sabm_mesa import KeynesianBeautyContest
@@ -11,6 +12,7 @@ from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import MindSpecError, RecordingError
 from sabm_mesa.runs.game import MOST_GAMES, Game, Games, with_others
+from sabm_mesa.visualization.connections import fire_event
 from sabm_mesa.visualization.labels import whole_in
 from sabm_mesa.visualization.page_state import PageState
 from sabm_mesa.visualization.records import store
@@ -266,3 +268,17 @@ def test_what_is_painted_belongs_to_no_page():
         other.start()
         other.join()
     assert seen == [False, False]
+
+
+def test_a_click_on_a_button_that_the_page_has_taken_away_is_ignored():
+    clicked = []
+    button = Btn()
+
+    def click(_button, event, data):
+        clicked.append((event, data))
+
+    button.on_event("click", click)
+    fire_event(button, "click", {"x": 1})
+    button.on_event("click", click, remove=True)
+    fire_event(button, "click", {"x": 2})
+    assert clicked == [("click", {"x": 1})]

@@ -83,6 +83,7 @@ def _Live(page_state: PageState) -> None:
             panels.stage(page_state, at_once)
             panels.charts(controller.model, controller.shown, page_state.at, at_once(page_state.go))
             panels.beside(controller)
+            panels.figures(controller)
         with inside("aside", "sabm-side"):
             with card("Conversation"):
                 panels.Talk(controller, controller.said(), page_state.looked_at)

@@ -9,6 +9,7 @@ import solara
 
 from sabm_mesa.recording.frames import HEARD_BY_ALL
 from sabm_mesa.visualization import chart
+from sabm_mesa.visualization.figures import Figures
 from sabm_mesa.visualization.html import card, html, inside, problem
 from sabm_mesa.visualization.labels import whole_in
 from sabm_mesa.visualization.records import charts, rounds
@@ -194,6 +195,7 @@ def Charts(run: RunData, round_: int, go: Callable[[int], None]) -> None:
         html("h2", f"The whole run; {charts.called(run, round_)} is marked")
         played = int(run.model_data["round"].max()) if len(run.model_data) else -1
         chart.charts(found, subtitle=charts.subtitle_of(run), at=round_, played=played, event_go=go)
+        Figures(lambda: charts.figures_of(run), run.recorded.uid)
 
 
 @solara.component

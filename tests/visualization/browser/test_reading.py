@@ -13,10 +13,10 @@ def test_a_month_is_called_so_everywhere_and_a_slider_is_one(browse):
     assert slider.inner_text().strip() == "Number of agents:"
     page.get_by_role("button", name="Step", exact=True).click()
 
-    expect(page.locator(".sabm-drawn")).to_have_text("Drawn after month 1.")
+    expect(page.locator(".sabm-timeline output")).to_contain_text("Month 1 of ")
     expect(page.locator(".sabm-who").first).to_have_text("Month 1 · John → all")
     expect(page.locator(".sabm-progress")).to_have_text("1 of 12 months are played.")
-    expect(page.get_by_role("heading", name="Latest month")).to_be_visible()
+    expect(page.get_by_role("heading", name="This month")).to_be_visible()
     expect(page.locator('dd[data-name="round"]')).to_have_text("1")
 
 
