@@ -882,6 +882,7 @@ _AFTER_TEXT = re.compile(
     r"|would you like\b[^\n]*|(?:this|the) (?:message|sentence|statement|text)\b[^\n]*|note:[^\n]*|---+)\s*\Z",
     re.IGNORECASE,
 )
+_EMPHASIS = re.compile(r"\A(?:\*\*|__)([^*_\n]{1,60}?:?)(?:\*\*|__)(:?)")
 _COUNTED = re.compile(r"\s*\((?:word count: ?\d+|\d+ words?)\)\s*\Z", re.IGNORECASE)
 _QUOTED = re.compile(
     r"\A\s*(?:\*\*|__|[*_])?\s*(?:\"([^\"]+)\"|“([^”]+)”|«([^»]+)»|„([^“”]+)[“”])\s*(?:\*\*|__|[*_])?\s*\Z",
@@ -917,7 +918,8 @@ def unwrap(text: str) -> str:
         answer as it is without any.
     """
     inner = text.strip()
-    tagged = re.fullmatch(r"<(\w+)>(.*)</\1>", inner, re.DOTALL)
+    # Most texts have none of this, and a look for one sign is faster than a pattern.
+    tagged = inner.startswith("<") and re.fullmatch(r"<(\w+)>(.*)</\1>", inner, re.DOTALL)
     if tagged and tagged[1].casefold() in {
         "message",
         "answer",
@@ -927,15 +929,16 @@ def unwrap(text: str) -> str:
         "reply",
     }:
         inner = tagged[2].strip()
-    plain = re.sub(
-        r"\A(?:\*\*|__)([^*_\n]{1,60}?:?)(?:\*\*|__)(:?)", r"\1\2", inner.replace("’", "'"), count=1
-    )
-    framed = _BEFORE_TEXT.match(plain)
+    plain = inner.replace("’", "'")
+    if plain.startswith(("**", "__")):
+        plain = _EMPHASIS.sub(r"\1\2", plain, count=1)
+    framed = ":" in plain and _BEFORE_TEXT.match(plain)
     if framed and plain[framed.end() :].strip():
         inner = inner[len(inner) - len(plain[framed.end() :]) :].strip()
-    while after := _AFTER_TEXT.search(inner):
+    while "\n" in inner and (after := _AFTER_TEXT.search(inner)):
         inner = inner[: after.start()].rstrip()
-    inner = _COUNTED.sub("", inner)
+    if ")" in inner:
+        inner = _COUNTED.sub("", inner)
     quoted = _QUOTED.match(inner)
     if quoted:
         inner = next(filter(None, quoted.groups())).strip()

@@ -517,6 +517,7 @@ def _tidy(text: str) -> str:
     return text.strip()
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 

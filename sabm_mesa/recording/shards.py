@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,13 +26,15 @@ SHARDS, LOCK = "shards", "sweep.lock"
 _MERGED = ("asks", "model_data", "agent_data", "message_data")
 
 
-def list_shards(folder: Path) -> set[str]:
+def list_shards(folder: Path, known: Collection[str] = ()) -> set[str]:
     """The names of the shards in a folder that can be merged.
 
     Args:
         folder: the folder of the recording. Half a shard, or any other file, does not count.
+        known: names of shards that need not be opened to tell.
     """
-    return {path.stem for path in sorted((folder / SHARDS).glob("*.sqlite")) if _is_shard(path)}
+    paths = sorted((folder / SHARDS).glob("*.sqlite"))
+    return {path.stem for path in paths if path.stem in known or _is_shard(path)}
 
 
 def merge_shard(connection: sqlite3.Connection, command: str, shard: Path) -> None:
@@ -155,7 +157,7 @@ class Shards:
             RecordingError: when the recording cannot be used or written; the shards are kept.
             OutputError: when the recording cannot be made; the shards are kept.
         """
-        names = list_shards(self._folder)
+        names = list_shards(self._folder, known=self._merged)
         listed = [name for name in order if name in names]
         for name in [*listed, *sorted(names.difference(listed))]:
             if name not in self._merged:

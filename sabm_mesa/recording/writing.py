@@ -10,6 +10,7 @@ import asyncio
 import atexit
 import contextlib
 import hashlib
+import math
 import sqlite3
 import threading
 import time
@@ -60,6 +61,8 @@ COMMIT_AT = 2000
 """Rows that wait for a commit before one is made without being asked for."""
 BLOCK_AT = 20_000
 """Rows that wait for a commit before `BatchWriter.add` blocks: it bounds the memory."""
+LINGER_S = 0.1
+"""Seconds after which the data of a round are committed at the latest, alone or with more."""
 CACHED_LINES = 50_000
 """Lines whose ids are kept in memory; the others are looked up in the file."""
 LINES_PER_QUERY = 500
@@ -510,7 +513,7 @@ class RunRecorder(Recorder):
             (INSERT_AGENT_DATA, [self.run, round_, rows_to_json(agent_rows)]),
             (INSERT_MESSAGE_DATA, [self.run, round_, to_json(message_rows)]),
         )
-        self._writer.commit()  # not awaited
+        self._writer.commit_soon()
 
     async def finish(
         self, problem: str = "", measures: Callable[[], Mapping[str, Any]] = dict
@@ -643,6 +646,7 @@ class BatchWriter:
         self._rows: list[Statement] = []
         self._promises: list[Future[None]] = []
         self._waiting: _Waiters | None = None
+        self._due = math.inf
         self._wake = threading.Condition()
         self._closing = False
         self._failure: RecordingError | None = None
@@ -680,6 +684,20 @@ class BatchWriter:
                 self._promises.append(Future())
                 self._wake.notify()
             return self._promises[0]
+
+    def commit_soon(self) -> None:
+        """Have everything that was added so far on disk after `LINGER_S`, without waiting for it.
+
+        Many short rounds then share a commit.
+
+        Raises:
+            RecordingError: when an earlier commit failed.
+        """
+        with self._wake:
+            self._check()
+            if self._due == math.inf:
+                self._due = time.monotonic() + LINGER_S
+                self._wake.notify()
 
     async def committed(self) -> None:
         """Await that everything that was added so far is on disk.
@@ -731,8 +749,11 @@ class BatchWriter:
     def _next(self, connection: sqlite3.Connection) -> bool:
         with self._wake:
             while not (self._promises or self._closing or len(self._rows) >= COMMIT_AT):
-                self._wake.wait()
-            rows, self._rows = self._rows, []
+                left_s = self._due - time.monotonic()
+                if left_s <= 0:
+                    break
+                self._wake.wait(None if left_s == math.inf else left_s)
+            rows, self._rows, self._due = self._rows, [], math.inf
             if len(rows) >= BLOCK_AT:
                 self._wake.notify_all()
             promises, self._promises = self._promises, []
