@@ -631,7 +631,7 @@ def picture(comparison: Comparison) -> Figure | None:
     panels[-1].set_xlabel(f"{book.decision} ({book.unit})" if book.unit else book.decision,
                           fontsize=plot_style.LABEL)  # fmt: skip
     uneven = len({high - low for low, high, _ in book.bins}) > 1
-    what = "Share of the decisions" + (" for each number" if uneven else "")
+    what = "Share for each number" if uneven else "Share of decisions"
     figure.supylabel(what, fontsize=plot_style.LABEL)
     return figure
 

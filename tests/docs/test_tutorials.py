@@ -61,11 +61,13 @@ def test_the_tutorials_and_how_tos_are_there() -> None:
     ]
     assert [page.stem for page in HOW_TOS] == [
         "budget",
+        "checklist",
         "class-game",
         "connect",
         "data",
         "from-mesa-llm",
         "games",
+        "humans",
         "mesa",
         "other-programs",
         "own-minds",
@@ -75,6 +77,7 @@ def test_the_tutorials_and_how_tos_are_there() -> None:
         "providers",
         "ray",
         "recordings",
+        "register",
     ]
 
 
