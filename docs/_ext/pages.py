@@ -51,7 +51,7 @@ PARTS = {
     ),
     "Studies": (
         "Experiments, published and your own; screening, judging, tournaments.",
-        "studies.* studies.experiments.* models.*.screening",
+        "studies.* studies.experiments.* studies.audit.* models.*.screening",
     ),
     "Analysis": (
         "Theory, measures, statistics and plots, for data of any run.",

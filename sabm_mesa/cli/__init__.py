@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typer.exceptions import TyperException
 
 from sabm_mesa.cli import (
+    audit,
     bundle,
     check,
     cost,
@@ -35,6 +36,7 @@ from sabm_mesa.errors import MissingKey, SabmError, one_line
 
 __all__ = [
     "app",
+    "audit",
     "bundle",
     "check",
     "cost",

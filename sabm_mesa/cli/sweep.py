@@ -23,7 +23,7 @@ from sabm_mesa.cli.options import (
     isolation_of,
     with_options,
 )
-from sabm_mesa.core.parsing import parse_minds, parse_value
+from sabm_mesa.core.parsing import parse_list, parse_minds
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.models import registry
 
@@ -107,17 +107,10 @@ def _varied(vary: Sequence[str], minds: Sequence[str]) -> tuple[dict[str, list[A
             raise ParameterError("To vary the minds, give --minds several times.")
         if name in varied:
             raise ParameterError(f"--vary {name} is given twice.")
-        varied[name] = _values(values)
+        varied[name] = parse_list(values)
     if len(minds) > 1:
         varied["minds"] = [parse_minds(spec) for spec in minds]
     return varied, minds[0] if len(minds) == 1 else None
-
-
-def _values(text: str) -> list[Any]:
-    if text.startswith("["):
-        found: list[Any] = parse_value(text)
-        return found
-    return [parse_value(part.strip()) for part in text.split(",")]
 
 
 def _summary(done: Sweep) -> dict[str, Any]:

@@ -22,6 +22,18 @@ def parse_value(text: str) -> Any:
         return text
 
 
+def parse_list(text: str) -> list[Any]:
+    """Read several values: with commas between them, or as a JSON list.
+
+    Args:
+        text: the values.
+    """
+    if text.startswith("["):
+        found: list[Any] = parse_value(text)
+        return found
+    return [parse_value(part.strip()) for part in text.split(",")]
+
+
 def parse_minds(text: str) -> str | Mapping[str, Any]:
     """Read the minds: one spec, ``spec=count,spec=count``, or a JSON object.
 

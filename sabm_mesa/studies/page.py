@@ -195,7 +195,7 @@ def _text_of(token: Token) -> str:
 def _pill(token: Token) -> None:
     """Put a verdict into a frame of its kind."""
     kind = _text_of(token).partition(" ")[0]
-    if kind in {"agrees", "disagrees", "cannot"}:
+    if kind in {"agrees", "disagrees", "cannot", "robust", "fragile", "fails"}:
         opened = _html(f'<span class="verdict {kind}">', "html_inline")
         token.children = [opened, *(token.children or []), _html("</span>", "html_inline")]
 

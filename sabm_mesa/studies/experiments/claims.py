@@ -466,6 +466,63 @@ def _places(claim: Claim) -> list[tuple[str, str]]:
     return [place, other] if claim.kind in (*COMPARED, "gradual") else [place]
 
 
+def effect_by_seed(experiment: Experiment, values: pd.DataFrame, claim: Claim) -> pd.Series[float]:
+    """The quantity that a claim is about, in the runs of each seed.
+
+    Args:
+        experiment: the experiment.
+        values: its measures, as `measured` returns them.
+        claim: the claim.
+
+    Returns:
+        Seed → the measure, or the difference of the two that are compared; NaN where a run has no
+        value. The claim says that it is on the inner side of each of its `limits`.
+    """
+    values = _with_groups(experiment, values)
+    found = []
+    for measure, condition in _places(claim):
+        mine = values[(values["measure"] == measure) & (values["condition"] == condition)]
+        found.append(mine.set_index("seed")["value"].astype(float).sort_index())
+    return found[0] - found[1] if claim.kind in COMPARED else found[0]
+
+
+def limits(claim: Claim) -> list[tuple[int, float]]:
+    """The limits of a claim: on which side the quantity of `effect_by_seed` is said to be.
+
+    Args:
+        claim: the claim.
+
+    Returns:
+        (1, limit) where it is above it, (−1, limit) where it is below it: one, or both.
+    """
+    match claim.kind:
+        case "below":
+            return [(-1, claim.value)]
+        case "above":
+            return [(1, claim.value)]
+        case "less":
+            return [(-1, 0.0)]
+        case "more" | "gradual":
+            return [(1, 0.0)]
+        case "like":
+            return [(1, -claim.margin), (-1, claim.margin)]
+        case "within":
+            ends = [(1, claim.low), (-1, claim.high)]
+            return [(side, end) for side, end in ends if math.isfinite(end)]
+
+
+def why_not_judged(plan: Plan, claim: Claim) -> str:
+    """Why these minds cannot judge a claim, whatever their runs give; ``""`` when they can.
+
+    Args:
+        plan: the experiment.
+        claim: the claim.
+    """
+    if other := _stand_in(claim, plan):
+        return other
+    return "both conditions are one and the same request" if _one_request(claim, plan) else ""
+
+
 def judged(plan: Plan) -> list[Claim]:
     """The claims that runs of a plan can judge.
 
@@ -475,11 +532,7 @@ def judged(plan: Plan) -> list[Claim]:
     Args:
         plan: the experiment.
     """
-    return [
-        claim
-        for claim in plan.experiment.claims
-        if not _stand_in(claim, plan) and not _one_request(claim, plan)
-    ]
+    return [claim for claim in plan.experiment.claims if not why_not_judged(plan, claim)]
 
 
 def _test(claim: Claim, data: Sample) -> SignificanceTest:

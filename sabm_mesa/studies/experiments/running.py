@@ -9,7 +9,7 @@ folder ``earlier``, and come first.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -190,7 +190,34 @@ def run(
     return read(plan, path, ran=ran, earlier=earlier)
 
 
-def read(plan: Plan, path: Path, ran: int = 0, earlier: Outcome | None = None) -> Outcome:
+def frames(
+    path: Path, needed: Collection[Data] = ("messages", "honesty")
+) -> dict[str, pd.DataFrame]:
+    """The data of all runs of a recording, with what agents announced and with coded messages.
+
+    Args:
+        path: the recording.
+        needed: whether messages are coded, and what agents announced is read: both take long.
+
+    Raises:
+        RecordingError: when it cannot be read.
+    """
+    found = Recorded(path).frames()
+    found["honesty"] = (
+        honesty_in(found) if "honesty" in needed else pd.DataFrame(columns=["run", *OF_HONESTY])
+    )
+    if "messages" in needed:
+        found["messages"] = message_coder().coded(found["messages"])
+    return found
+
+
+def read(
+    plan: Plan,
+    path: Path,
+    ran: int = 0,
+    earlier: Outcome | None = None,
+    data: Mapping[str, pd.DataFrame] | None = None,
+) -> Outcome:
     """Read the runs of an experiment from a recording.
 
     Args:
@@ -198,23 +225,22 @@ def read(plan: Plan, path: Path, ran: int = 0, earlier: Outcome | None = None) -
         path: the recording.
         ran: how many runs were played now.
         earlier: the earlier runs that its runs build on.
+        data: the `frames` of the recording, where they have been read already.
 
     Raises:
         RecordingError: when it cannot be read.
     """
     found = find(plan, path)
+    known = frames(path) if data is None else data
     where = pd.DataFrame(
         [(found[name].run, *name) for name in plan.specs],
         columns=["run", "condition", "seed"],
     )
-    frames = Recorded(path).frames()
-    frames["honesty"] = honesty_in(frames)
-    frames["messages"] = message_coder().coded(frames["messages"])
 
     def of_cells(name: str) -> pd.DataFrame:
-        data = where.merge(frames[name].drop(columns="seed", errors="ignore"), on="run")
+        mine = where.merge(known[name].drop(columns="seed", errors="ignore"), on="run")
         first = ["condition", "seed"]
-        return data[[*first, *data.columns.drop(first)]]
+        return mine[[*first, *mine.columns.drop(first)]]
 
     return Outcome(
         plan, path, of_cells("runs"), of_cells("model_data"), of_cells("agent_data"),

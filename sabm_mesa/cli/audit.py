@@ -1,0 +1,225 @@
+"""``sabm audit``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.options import (
+    AsJson,
+    FileMindOptions,
+    FirstSeed,
+    LLMOptions,
+    isolation_of,
+    with_options,
+)
+from sabm_mesa.cli.reproduce import minds_given
+from sabm_mesa.core.parsing import parse_list, parse_minds
+from sabm_mesa.errors import (
+    BudgetExceeded,
+    MissingKey,
+    OutputError,
+    ParameterError,
+    RecordingError,
+    RunError,
+)
+
+if TYPE_CHECKING:
+    from sabm_mesa.studies.audit.plan import AuditPlan
+    from sabm_mesa.studies.audit.running import Audited
+    from sabm_mesa.studies.experiments.design import Experiment
+
+
+@app.command()
+@with_options
+def audit(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="An experiment (sabm reproduce --list), or its file."),
+    ],
+    *,
+    minds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--minds",
+            metavar="[CONDITION=]SPEC",
+            help="Who decides; may be repeated, which compares the models. classical by default.",
+        ),
+    ] = None,
+    factor: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[=A,B]",
+            help="What to vary: wording, format, options, speakers, persona, or any parameter with "
+            "its values; may be repeated. By default all of the five that change a prompt.",
+        ),
+    ] = None,
+    cells: Annotated[
+        int | None,
+        typer.Option(help="Number of combinations; by default as few as are balanced."),
+    ] = None,
+    scale: Annotated[
+        str, typer.Option(help="quick, or paper: the size of the published experiment.")
+    ] = "quick",
+    runs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Runs a condition and cell; those of the scale by default."),
+    ] = None,
+    seed: FirstSeed = 1,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the audit; out/audit/NAME by default.")
+    ] = None,
+    llm: LLMOptions,
+    isolation: FileMindOptions,
+    cost: Annotated[
+        bool,
+        typer.Option("--cost", help="Estimate what the missing runs cost; nothing is sent or run."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Ask whether the claims of an experiment survive another wording, format, order or model.
+
+    Runs the experiment in a balanced fraction of all combinations of the factors, with the same
+    seeds in each. The same command again runs only what is missing.
+    """
+    from sabm_mesa.cli.report import lost_in
+    from sabm_mesa.recording import export
+    from sabm_mesa.studies.audit.plan import audit_plan
+    from sabm_mesa.studies.experiments.design import load_experiment
+
+    isolation.apply()
+    experiment = load_experiment(name)
+    planned = audit_plan(
+        experiment, scale, minds=_minds(experiment, minds or []), given=_factors(factor or []),
+        cells=cells, runs=runs, seed=seed, budget_usd=llm.budget_usd, max_asks=llm.max_asks,
+        prices=llm.prices,
+    )  # fmt: skip
+    folder = out or Path("out", "audit", experiment.name)
+    if cost:
+        _say_costs(planned, folder, llm, as_json)
+        return
+    connection = llm.connection()
+    done = _audited(planned, folder, connection, quiet=as_json)
+    if as_json:
+        say(export.readable_json(done.summary()))
+    for line in lost_in([done.path], connection.prices):
+        say(line, err=True)
+
+
+def _minds(experiment: Experiment, given: Sequence[str]) -> Any:
+    """The levels of the minds, or condition → minds."""
+    if len(given) > 1 and not any(_names_condition(experiment, text) for text in given):
+        return [parse_minds(text) for text in given]
+    found = minds_given(experiment, given)
+    places = {*experiment.slots, *(each.name for each in experiment.conditions)}
+    return found if isinstance(found, Mapping) and set(found) & places else [found]
+
+
+def _names_condition(experiment: Experiment, text: str) -> bool:
+    names = [*experiment.slots, *(each.name for each in experiment.conditions)]
+    return text.partition("=")[0] in names
+
+
+def _factors(given: Sequence[str]) -> dict[str, list[Any] | None] | None:
+    """Factor → its levels, None for those that it has by itself; None without any factor."""
+    found: dict[str, list[Any] | None] = {}
+    for text in given:
+        name, equals, values = (part.strip() for part in text.partition("="))
+        if not name or (equals and not values):
+            raise ParameterError(f"--factor takes NAME or NAME=A,B,…, not {text!r}.")
+        if name in found:
+            raise ParameterError(f"--factor {name} is given twice.")
+        found[name] = parse_list(values) if equals else None
+    return found or None
+
+
+def _audited(planned: AuditPlan, folder: Path, connection: Any, *, quiet: bool) -> Audited:
+    """Run the missing part of an audit, and write its report."""
+    from sabm_mesa.cli.progress import Progress
+    from sabm_mesa.studies.audit import report, running
+
+    populations = [cell.parameters["minds"] for each in planned.plans for cell in each.cells]
+
+    def begin() -> None:
+        if line := isolation_of(list({repr(each): each for each in populations}.values())):
+            say(line, err=True)
+        if not quiet:
+            say(_before(planned))
+
+    with Progress(f"audit of {planned.experiment.name}", planned.n_runs) as progress:
+        try:
+            done = running.run(
+                planned, folder, connection=connection, watch=progress.show, begin=begin
+            )
+            files = report.write(done, folder)
+        except (RunError, KeyboardInterrupt) as error:
+            raise _stopped(error, planned, folder, progress.asks) from error
+    if not quiet:
+        say(_said(done, files))
+    return done
+
+
+def _before(planned: AuditPlan) -> str:
+    """Say before anything is spent which minds decide in which cells."""
+    from sabm_mesa.studies.audit.report import decided_by, design_in_words
+
+    n_cells, n_conditions = len(planned.plans), len(planned.experiment.conditions)
+    size = f"{n_cells} cells, {n_conditions} conditions, {planned.runs} seeds"
+    lines = [
+        f"Audit of {planned.experiment.name}, decided by: {decided_by(planned)}",
+        f"  {design_in_words(planned)}",
+        *(f"  Not varied: {name}, since {why}." for name, why in planned.left_out.items()),
+        f"  {planned.n_runs:,} runs: {size}.",
+    ]
+    return "\n".join(lines)
+
+
+def _said(done: Audited, files: Sequence[Path]) -> str:
+    """A few lines: the verdict on each claim, and the report."""
+    from sabm_mesa.studies.audit.report import headline, said_of, warnings
+
+    kept = len(done.runs) - done.ran
+    runs = f"{len(done.runs)} runs" + (f", {kept} of them from before" if kept else "")
+    lines = [f"{done.plan.experiment.name}: {runs}. {headline(done)}"]
+    for claim, found in done.claims:
+        lines += [f"  {claim.text}", f"    {said_of(done, replace(found, why=''))}"]
+    lines += [f"  {each}" for each in warnings(done)]
+    report = next(path for path in files if path.name == "report.html")
+    return "\n".join([*lines, f"  Report: {report}"])
+
+
+def _stopped(error: BaseException, planned: AuditPlan, folder: Path, asks: int) -> RunError:
+    """Why an audit ended early, its recording, and how to go on."""
+    from sabm_mesa.cli.progress import answers_are
+    from sabm_mesa.studies.experiments.running import RECORDING
+
+    said = f"Audit of {planned.experiment.name}: {str(error) or 'Stopped.'}"
+    recording = folder / RECORDING
+    early = isinstance(error, RecordingError | MissingKey | OutputError) and not asks
+    if early or not recording.exists():
+        return RunError(said)
+    cells = f"--cells {len(planned.plans)}"
+    over = isinstance(error, BudgetExceeded)
+    wider = f" with {cells} and a larger budget" if over else ""
+    return RunError(
+        f"{said} {answers_are([recording])} in {recording}; the same command{wider} goes on from "
+        "there."
+    )
+
+
+def _say_costs(planned: AuditPlan, folder: Path, llm: LLMOptions, as_json: bool) -> None:
+    """Say what the missing runs of an audit cost."""
+    from sabm_mesa.cli.cost import in_words
+    from sabm_mesa.recording import export
+    from sabm_mesa.studies.audit.plan import expected_cost_of_audit
+
+    found = expected_cost_of_audit(planned, folder, llm.prices, batch=bool(llm.batch))
+    if as_json:
+        say(export.readable_json(found.as_dict()))
+    else:
+        say("\n".join([_before(planned), "", in_words(found)]))

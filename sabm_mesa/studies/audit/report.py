@@ -1,0 +1,419 @@
+"""The report of an audit: tables, figures, and one text in Markdown and HTML."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.factorial import CHANCE, OTHER, SEED
+from sabm_mesa.minds.specs import by_spec
+from sabm_mesa.recording.export import make_folder, readable_json, write_file, write_text_file
+from sabm_mesa.studies.audit.plan import MODEL, AuditPlan, Factor
+from sabm_mesa.studies.audit.running import Audited
+from sabm_mesa.studies.audit.verdicts import WORDS, Judged
+from sabm_mesa.studies.experiments.claims import limits
+from sabm_mesa.studies.experiments.design import Claim, experiment_names
+from sabm_mesa.studies.experiments.plan import described
+from sabm_mesa.studies.page import (
+    Verbatim,
+    estimate,
+    fence,
+    html_page,
+    markdown,
+    number,
+    p_value,
+    percent,
+)
+
+FIGURES = "figures"
+SOURCES = {OTHER: "combinations", SEED: "seeds", CHANCE: "chance"}
+"""Source of variance → its name in the report, where it is no factor."""
+_COLOURS = {"for": style.GREEN, "against": style.VERMILLION, "": style.GREY}
+_TOLD = {"for": "claim told", "against": "opposite told", "": "neither told"}
+_MARKERS = {"for": "o", "against": "s", "": "D"}
+_ROW = 0.19
+"""Inches of a row of levels."""
+
+
+def write(audited: Audited, folder: Path) -> list[Path]:
+    """Write all that is said of an audit into its folder, each file whole or not at all.
+
+    The same recording gives the same files, byte for byte.
+
+    Args:
+        audited: the audit.
+        folder: where its recording is.
+
+    Returns:
+        The files: ``cells.csv``, ``claims.csv``, ``effects.csv`` (by claim and cell),
+        ``by_seed.csv``, ``levels.csv``, ``shares.csv``, ``measures.csv``, ``figures/`` with a
+        specification curve a claim as PNG, ``report.md``, ``report.html`` (one file that needs no
+        other) and, last, ``summary.json``.
+
+    Raises:
+        OutputError: when a file cannot be written.
+    """
+    make_folder(folder / FIGURES)
+    written: dict[Path, Callable[[Path], object]] = {
+        folder / f"{name}.csv": partial(table.to_csv, index=False)
+        for name, table in tables(audited).items()
+    }
+    pictures = {f"claim-{n}": partial(curve, audited, n - 1) for n in _numbers(audited)}
+    for name, draw in pictures.items():
+        figure = draw()
+        style.freeze_layout(figure)
+        written[folder / FIGURES / f"{name}.png"] = partial(figure.savefig, dpi=style.DPI)
+    done = [write_file(path, writing) for path, writing in written.items()]
+    said = content(audited)
+    links = {name: f"{FIGURES}/{name}.png" for name in pictures}
+    drawn = {name: (folder / link).read_bytes() for name, link in links.items()}
+    text = files(__package__).joinpath("audit.md.jinja").read_text("utf-8")
+    texts = {
+        "report.md": markdown(text, said, links),
+        "report.html": html_page(said["title"], markdown(text, said), drawn),
+        "summary.json": readable_json(audited.summary()) + "\n",
+    }
+    return [*done, *(write_text_file(folder / name, text) for name, text in texts.items())]
+
+
+def _numbers(audited: Audited) -> range:
+    return range(1, len(audited.judged) + 1)
+
+
+def tables(audited: Audited) -> dict[str, pd.DataFrame]:
+    """The tables of an audit, by the names of their files.
+
+    Args:
+        audited: the audit.
+    """
+    plan = audited.plan
+    cells = _cells(plan)
+    labels = {each.name: each.labels for each in plan.factors}
+    effects, levels, shares, claims = [], [], [], []
+    for n, (claim, found) in enumerate(audited.claims, 1):
+        effects.append(
+            cells.merge(found.cells.assign(cell=found.cells["cell"] + 1)).assign(claim=n)
+        )
+        names = [labels[row["factor"]][row["level"]] for _, row in found.levels.iterrows()]
+        levels.append(found.levels.assign(level=names, claim=n))
+        shares.append(found.shares.assign(claim=n))
+        claims.append({
+            "claim": n, "text": claim.text, "verdict": found.word, "why": found.why,
+            "effect": found.mean, "low": found.low, "high": found.high,
+            "smallest": found.cells["effect"].min(), "largest": found.cells["effect"].max(),
+            "survives": found.survives, "told_for": found.told_for,
+            "told_against": found.told_against, "cells": len(found.cells),
+            "seeds": found.n_seeds,
+        })  # fmt: skip
+    counted = {"by_seed": audited.effects, "measures": audited.measures}
+    return {
+        "cells": cells,
+        "claims": pd.DataFrame(claims),
+        **{
+            name: _claim_first(pd.concat(each, ignore_index=True))
+            for name, each in (("effects", effects), ("levels", levels), ("shares", shares))
+        },
+        **{name: table.assign(cell=table["cell"] + 1) for name, table in counted.items()},
+    }
+
+
+def _claim_first(table: pd.DataFrame) -> pd.DataFrame:
+    return table[["claim", *table.columns.drop("claim")]]
+
+
+def _cells(plan: AuditPlan) -> pd.DataFrame:
+    rows = [(n + 1, *plan.cell_labels(n)) for n in range(len(plan.plans))]
+    return pd.DataFrame(rows, columns=["cell", *(each.name for each in plan.factors)])
+
+
+# The figure.
+
+
+def curve(audited: Audited, place: int) -> Any:
+    """The specification curve of a claim (Simonsohn, Simmons and Nelson 2020).
+
+    Args:
+        audited: the audit.
+        place: the number of the claim, from 0.
+    """
+    claim, found = audited.claims[place]
+    plan = audited.plan
+    table = found.cells.sort_values("effect", kind="stable").reset_index(drop=True)
+    rows = [(each, level) for each in plan.factors for level in range(len(each.levels))]
+    below = _ROW * (len(rows) + 1.5 * len(plan.factors))
+    subtitle = f"{claim.text} {_sentence(_verdict_in_words(found))} {plan.runs} seeds."
+    title = f"{plan.experiment.name}, claim {place + 1}"
+    figure = style.new_figure(title, subtitle, height=2.8 + below)
+    top, bottom = figure.subplots(
+        2, 1, sharex=True, gridspec_kw={"height_ratios": [2.6, below], "hspace": 0.02}
+    )
+    _draw_effects(top, table, claim, audited)
+    _draw_levels(bottom, table, plan)
+    return figure
+
+
+def _draw_effects(ax: Any, table: pd.DataFrame, claim: Claim, audited: Audited) -> None:
+    style.plain_axes(ax, ylabel=_axis(claim, audited))
+    for told, name in _TOLD.items():
+        mine = table[table["told"] == told]
+        if len(mine):
+            ax.errorbar(
+                mine.index, mine["effect"],
+                yerr=[mine["effect"] - mine["low"], mine["high"] - mine["effect"]],
+                fmt=_MARKERS[told], color=_COLOURS[told], ecolor=_COLOURS[told], markersize=5,
+                elinewidth=1.2, capsize=0, label=name,
+            )  # fmt: skip
+    for _, limit in limits(claim):
+        ax.axhline(limit, color=style.BLACK, linewidth=0.9, linestyle=(0, (4, 3)))
+    ax.tick_params(axis="x", length=0, labelbottom=False)
+    style.add_legend(ax, loc="lower right", bbox_to_anchor=(1, 1), ncols=3)
+
+
+def _draw_levels(ax: Any, table: pd.DataFrame, plan: AuditPlan) -> None:
+    ticks: list[float] = []
+    names: list[str] = []
+    y = 0.0
+    for place, factor in enumerate(plan.factors):
+        ax.text(
+            -0.01, y, factor.name, transform=ax.get_yaxis_transform(), ha="right", va="center",
+            fontsize=style.TICK, fontweight="bold", parse_math=False,
+        )  # fmt: skip
+        for level, label in enumerate(factor.labels):
+            y += 1
+            ticks.append(y)
+            names.append(label if len(label) <= 24 else f"{label[:23]}…")
+            here = plan.design.cells[table["cell"].to_numpy(), place] == level
+            ax.plot(table.index, np.full(len(table), y), ".", color="#D8D8D8", markersize=4)
+            ax.plot(table.index[here], np.full(here.sum(), y), "o", color=style.BLUE, markersize=5)
+        y += 1.5
+    style.plain_axes(ax, xlabel="Cell, in order of the effect")
+    ax.set_yticks(ticks, names, fontsize=style.TICK, parse_math=False)
+    ax.set_ylim(y - 0.8, -0.7)
+    ax.grid(visible=False)
+    ax.spines[["left", "bottom"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.set_xticks(table.index, [str(cell + 1) for cell in table["cell"]], fontsize=style.TICK)
+
+
+def _axis(claim: Claim, audited: Audited) -> str:
+    measure = audited.plan.experiment.measure(claim.measure)
+    unit = f" ({measure.unit})" if measure.unit else ""
+    return f"{'Difference' if claim.than or claim.than_measure else 'Mean'}{unit}"
+
+
+# The text.
+
+
+def content(audited: Audited) -> dict[str, Any]:
+    """The values for the template of the report.
+
+    Args:
+        audited: the audit.
+    """
+    plan = audited.plan
+    experiment = plan.experiment
+    lines = commands(audited)
+    return {
+        "title": f"Audit of {experiment.name}: {experiment.title}",
+        "lead": headline(audited),
+        "decided": f"Decided by: {decided_by(plan)}.",
+        "question": experiment.question,
+        "warnings": warnings(audited),
+        "claims": [_claim(audited, n) for n in _numbers(audited)],
+        "factors": [each.name for each in plan.factors],
+        "cells": [
+            {"cell": n + 1, "levels": plan.cell_labels(n)} for n in range(len(plan.plans))
+        ],
+        "alpha": f"{100 * experiment.alpha:g} %",
+        "design": design_in_words(plan),
+        "left_out": [f"{name}, since {why}." for name, why in plan.left_out.items()],
+        "facts": _facts(audited),
+        "commands": [Verbatim(each) for each in lines],
+        "fence": fence(lines),
+    }  # fmt: skip
+
+
+def headline(audited: Audited) -> str:
+    """How many claims have which verdict, in one sentence.
+
+    Args:
+        audited: the audit.
+    """
+    words = [each.word for each in audited.judged]
+    counts = [f"{words.count(word)} {word}" for word in WORDS if word in words]
+    claims = "1 claim" if len(words) == 1 else f"{len(words)} claims"
+    return f"{claims} in {len(audited.plan.plans)} cells: {', '.join(counts)}."
+
+
+def decided_by(plan: AuditPlan) -> str:
+    """The minds that decide.
+
+    Args:
+        plan: the plan of the audit.
+    """
+    minds = [each for cell in plan.plans for each in cell.minds.values()]
+    return " / ".join(dict.fromkeys(described(each) for each in minds))
+
+
+def design_in_words(plan: AuditPlan) -> str:
+    """The design in a sentence or two.
+
+    Args:
+        plan: the plan of the audit.
+    """
+    full = math.prod(plan.design.levels)
+    n = len(plan.plans)
+    varied = ", ".join(f"{each.name} ({len(each.levels)})" for each in plan.factors)
+    if n == full:
+        return f"Factors with their number of levels: {varied}. All {full} combinations are run."
+    return (
+        f"Factors with their number of levels: {varied}. {n} of {full} combinations are run: a "
+        f"fraction for main effects with a D-efficiency of {plan.design.efficiency:.2f} (1: "
+        "balanced and orthogonal)."
+    )
+
+
+def warnings(audited: Audited) -> list[str]:
+    """What a reader needs to know before the verdicts.
+
+    Args:
+        audited: the audit.
+    """
+    said = list(dict.fromkeys(_sentence(each.why) for each in audited.judged if each.why))
+    if invalid := int(audited.runs["invalid"].sum()):
+        asks = int(audited.runs["asks"].sum())
+        said.append(f"{invalid:,} of {asks:,} questions got no usable answer.")
+    return said
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:].rstrip('.')}."
+
+
+def _verdict_in_words(found: Judged) -> str:
+    if found.word == "not told":
+        return found.word
+    return f"{found.word}: on the claim's side in {found.survives} of {len(found.cells)} cells"
+
+
+def said_of(audited: Audited, found: Judged) -> str:
+    """The verdict on a claim in a sentence, with the levels that break it.
+
+    Args:
+        audited: the audit.
+        found: the verdict.
+    """
+    labels = {each.name: each.labels for each in audited.plan.factors}
+    where = " and ".join(f"{factor} = {labels[factor][i]}" for factor, i in found.fragile_in)
+    broken = f" It does not hold with {where}." if where and found.word == "fragile" else ""
+    why = f" {_sentence(found.why)}" if found.why else ""
+    return f"{_sentence(_verdict_in_words(found))}{broken}{why}"
+
+
+def _claim(audited: Audited, n: int) -> dict[str, Any]:
+    claim, found = audited.claims[n - 1]
+    labels = {each.name: each.labels for each in audited.plan.factors}
+    total = len(found.cells)
+    smallest, largest = found.cells["effect"].min(), found.cells["effect"].max()
+    return {
+        "heading": f"Claim {n}",
+        "text": claim.text,
+        "word": found.word,
+        "word_said": said_of(audited, found),
+        "effect": estimate(found.mean, found.low, found.high),
+        "range": f"{number(smallest)} to {number(largest)}",
+        "survives": f"{found.survives} of {total}",
+        "told_for": f"{found.told_for} of {total}",
+        "told_against": f"{found.told_against} of {total}",
+        "alt": f"Specification curve of the claim: {claim.text}",
+        "picture": f"claim-{n}",
+        "levels": [
+            {
+                "factor": row["factor"] if row["level"] == 0 else "",
+                "level": labels[row["factor"]][row["level"]],
+                "effect": estimate(row["effect"], row["low"], row["high"]),
+                "told": "fragile" if row["fragile"] else "yes" if row["told_for"] else "no",
+                "p": p_value(row["p_fragile"]),
+            }
+            for _, row in found.levels.iterrows()
+        ],
+        "shares": [
+            {
+                "source": SOURCES.get(row["source"], row["source"]),
+                "share": f"{percent(row['share'])} ({percent(row['low'])} to "
+                f"{percent(row['high'])})",
+            }
+            for _, row in found.shares.iterrows()
+            if not math.isnan(row["share"])
+        ],
+    }
+
+
+def _facts(audited: Audited) -> list[tuple[str, str]]:
+    plan, runs = audited.plan, audited.runs
+    paid = float(runs["paid_usd"].sum(skipna=False))
+    seeds, n_conditions = plan.seeds, len(plan.experiment.conditions)
+    parts = f"{len(plan.plans)} cells, {n_conditions} conditions, {plan.runs} seeds"
+    return [
+        ("Scenario", plan.experiment.scenario),
+        ("Scale", plan.scale),
+        ("Runs", f"{len(runs)}: {parts}"),
+        ("Seeds", f"{seeds[0]} to {seeds[-1]}"),
+        ("Questions", f"{int(runs['asks'].sum()):,}"),
+        ("Paid", "price unknown" if math.isnan(paid) else f"{paid:,.2f} dollars"),
+        ("Recording", str(audited.path)),
+    ]
+
+
+def commands(audited: Audited) -> list[str]:
+    """The commands that resume this audit, and that repeat its runs.
+
+    Args:
+        audited: the audit.
+    """
+    plan = audited.plan
+    name = plan.experiment.name
+    words = ["sabm", "audit", name if name in experiment_names() else f"{name}.toml"]
+    words += ["--scale", plan.scale, "--runs", str(plan.runs), "--seed", str(plan.seeds[0])]
+    words += ["--cells", str(len(plan.plans))]
+    for factor in plan.factors:
+        if factor.name == MODEL:
+            words += [word for level in factor.levels for word in ("--minds", _spec(level))]
+        else:
+            words += ["--factor", f"{factor.name}={_levels(factor)}"]
+    if not any(factor.name == MODEL for factor in plan.factors):
+        words += _minds(plan)
+    words += ["--out", str(audited.path.parent)]
+    return [shlex.join(words), shlex.join(["sabm", "replay", str(audited.path)])]
+
+
+def _minds(plan: AuditPlan) -> list[str]:
+    first = plan.plans[0]
+    given = {
+        each.name: _spec(first.minds[each.name])
+        for each in plan.experiment.conditions
+        if not each.fork_of
+    }
+    if len(set(given.values())) == 1:
+        return ["--minds", next(iter(given.values()))]
+    return [word for name, spec in given.items() for word in ("--minds", f"{name}={spec}")]
+
+
+def _levels(factor: Factor) -> str:
+    plain = all(isinstance(each, str) and "," not in each for each in factor.levels)
+    return ",".join(factor.levels) if plain else json.dumps(list(factor.levels))
+
+
+def _spec(minds: Any) -> str:
+    given: Mapping[str, int] | Sequence[str] | str = by_spec(minds)
+    return given if isinstance(given, str) else json.dumps(given)

@@ -1,0 +1,212 @@
+"""Running the missing part of an audit, and judging the claims from its runs.
+
+All cells are in one recording. Runs that it holds are not played again, interrupted ones go on, and
+missing ones are played: those of all cells at the same time, within one budget.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sabm_mesa.llm import Connection
+from sabm_mesa.minds.llm import varied_sampling
+from sabm_mesa.runs.planned import run_missing
+from sabm_mesa.runs.run import Watch
+from sabm_mesa.studies.audit.plan import AuditPlan
+from sabm_mesa.studies.audit.verdicts import Judged, judge
+from sabm_mesa.studies.experiments.claims import (
+    effect_by_seed,
+    limits,
+    measured,
+    why_not_judged,
+)
+from sabm_mesa.studies.experiments.design import Claim
+from sabm_mesa.studies.experiments.plan import asks_language_model
+from sabm_mesa.studies.experiments.running import (
+    RECORDING,
+    check,
+    frames,
+    read,
+    unfinished,
+)
+
+NOT_READ = (
+    "every cell gave the same numbers: these minds do not read texts, and the audit shows seeds "
+    "only"
+)
+
+
+@dataclass(frozen=True)
+class Audited:
+    """An audit that was run.
+
+    Attributes:
+        plan: the plan.
+        path: the recording.
+        runs: one row a run: ``cell``, ``condition``, ``seed`` and the columns of `Recorded.runs`.
+        measures: one row a cell, run and measure: ``cell``, ``condition``, ``run``, ``seed``,
+            ``measure``, ``value``.
+        effects: one row a claim, cell and seed: ``claim`` (its number, from 1), ``cell`` (from 0),
+            ``seed``, ``effect``.
+        judged: the verdict on each claim.
+        ran: how many runs were played or resumed now.
+    """
+
+    plan: AuditPlan
+    path: Path
+    runs: pd.DataFrame
+    measures: pd.DataFrame
+    effects: pd.DataFrame
+    judged: Sequence[Judged]
+    ran: int
+
+    @property
+    def claims(self) -> list[tuple[Claim, Judged]]:
+        """The claims with their verdicts."""
+        return list(zip(self.plan.experiment.claims, self.judged, strict=True))
+
+    def summary(self) -> dict[str, Any]:
+        """The verdicts in a form for JSON."""
+        plan = self.plan
+        return {
+            "experiment": plan.experiment.name,
+            "scale": plan.scale,
+            "runs": plan.runs,
+            "seeds": plan.seeds,
+            "cells": len(plan.plans),
+            "efficiency": plan.design.efficiency,
+            "factors": {each.name: each.labels for each in plan.factors},
+            "left_out": dict(plan.left_out),
+            "asks": int(self.runs["asks"].sum()),
+            "invalid": int(self.runs["invalid"].sum()),
+            "paid_usd": float(self.runs["paid_usd"].sum(skipna=False)),
+            "claims": [self._in_json(claim, found) for claim, found in self.claims],
+        }
+
+    def _in_json(self, claim: Claim, found: Judged) -> dict[str, Any]:
+        labels = {each.name: each.labels for each in self.plan.factors}
+        return {
+            "claim": claim.text,
+            "verdict": found.word,
+            "why": found.why,
+            "effect": found.mean,
+            "low": found.low,
+            "high": found.high,
+            "seeds": found.n_seeds,
+            "smallest": float(found.cells["effect"].min()),
+            "largest": float(found.cells["effect"].max()),
+            "survives": found.survives,
+            "told_for": found.told_for,
+            "told_against": found.told_against,
+            "cells": len(found.cells),
+            "fragile_in": [
+                {"factor": factor, "level": labels[factor][level]}
+                for factor, level in found.fragile_in
+            ],
+            "shares": found.shares.to_dict("records"),
+        }
+
+
+def run(
+    audit: AuditPlan,
+    folder: str | Path,
+    *,
+    connection: Connection | None = None,
+    watch: Watch = lambda _: None,
+    begin: Callable[[], None] = lambda: None,
+) -> Audited:
+    """Run the missing part of an audit.
+
+    Args:
+        audit: the plan.
+        folder: where its recording is, or will be.
+        connection: how language models are reached; what the recording says has been spent
+            already is added to its budget.
+        watch: called with the models every tenth of a second.
+        begin: called once all has been checked, before the first run.
+
+    Raises:
+        UsageError: for parameters or minds that cannot be used.
+        RunError: when a run fails; its answers are recorded, and the same call goes on.
+    """
+    path = Path(folder) / RECORDING
+    every = [cell for plan in audit.plans for cell in plan.cells]
+    needed = varied_sampling(cell.parameters for cell in every)
+    connection = replace(connection or Connection(), needed=needed)
+    for plan in audit.plans:
+        if todo := unfinished(plan, path):
+            check(plan, todo, connection)
+    begin()
+    specs = [spec for plan in audit.plans for spec in plan.specs.values()]
+    ran = run_missing({path: specs}, connection, watch=watch)
+    return read_audit(audit, path, ran)
+
+
+def read_audit(audit: AuditPlan, path: Path, ran: int = 0) -> Audited:
+    """Read the runs of an audit from its recording, and judge the claims.
+
+    Args:
+        audit: the plan.
+        path: the recording, which holds all runs.
+        ran: how many runs were played now.
+
+    Raises:
+        RecordingError: when it cannot be read.
+    """
+    data = frames(path, {each.data for each in audit.experiment.measures})
+    outcomes = [read(plan, path, data=data) for plan in audit.plans]
+    values = [measured(each) for each in outcomes]
+    claims = audit.experiment.claims
+    effects = [_effects(audit, values, claim) for claim in claims]
+    design, names = audit.design, [each.name for each in audit.factors]
+    alpha = audit.experiment.alpha
+    judged = [
+        _judged(audit, claim, table, judge(table, design, names, limits(claim), alpha))
+        for claim, table in zip(claims, effects, strict=True)
+    ]
+    rows = [
+        (number, cell, seed, value)
+        for number, table in enumerate(effects, 1)
+        for cell, by_seed in enumerate(table.to_numpy())
+        for seed, value in zip(table.columns, by_seed, strict=True)
+    ]
+    return Audited(
+        audit, path,
+        _by_cell([each.runs for each in outcomes]), _by_cell(values),
+        pd.DataFrame(rows, columns=["claim", "cell", "seed", "effect"]), judged, ran,
+    )  # fmt: skip
+
+
+def _effects(audit: AuditPlan, values: Sequence[pd.DataFrame], claim: Claim) -> pd.DataFrame:
+    """The effect of a claim by cell (rows) and seed (columns)."""
+    found = [effect_by_seed(audit.experiment, each, claim) for each in values]
+    return pd.DataFrame(found).reset_index(drop=True)
+
+
+def _why(audit: AuditPlan, effects: pd.DataFrame) -> str:
+    """Why the cells say nothing of a claim: they are one and the same; or ``""``."""
+    same = effects.eq(effects.iloc[0]) | (effects.isna() & effects.iloc[0].isna())
+    minds = [each for plan in audit.plans for each in plan.minds.values()]
+    return NOT_READ if same.all(axis=None) and not any(map(asks_language_model, minds)) else ""
+
+
+def _judged(audit: AuditPlan, claim: Claim, effects: pd.DataFrame, found: Judged) -> Judged:
+    """The verdict; ``not told`` where these minds cannot judge the claim or read no texts."""
+    why = next(filter(None, (why_not_judged(plan, claim) for plan in audit.plans)), "")
+    if why := why or _why(audit, effects):
+        cells, levels = found.cells.assign(told=""), found.levels.assign(told_for=False)
+        levels = levels.assign(fragile=False, p_fragile=math.nan)
+        return replace(found, word="not told", why=why, cells=cells, levels=levels)
+    return found
+
+
+def _by_cell(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    named = [table.assign(cell=cell) for cell, table in enumerate(tables)]
+    whole = pd.concat(named, ignore_index=True)
+    return whole[["cell", *whole.columns.drop("cell")]]

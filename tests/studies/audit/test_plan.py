@@ -1,0 +1,112 @@
+"""Which factors an audit varies, in how many cells, and what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from sabm_mesa.errors import UsageError
+from sabm_mesa.studies.audit.plan import audit_plan
+from sabm_mesa.studies.experiments.design import load_experiment, parse_experiment
+
+from .support import EXPERIMENT, experiment
+
+LLM = "llm:gpt-4o-mini"
+
+
+def test_by_itself_it_varies_what_changes_a_prompt() -> None:
+    found = audit_plan(experiment("n_rounds = 2"), runs=2)
+
+    assert {each.name: each.labels for each in found.factors} == {
+        "wording": ["default", "paraphrased", "reworded_1", "reworded_2", "reworded_3"],
+        "format": ["paper", "json"],
+        "speakers": ["spoken", "reversed"],
+    }
+    assert found.left_out.keys() == {"options", "persona"}
+    assert "changes no prompt" in found.left_out["persona"]
+    assert [len(each.cells) for each in found.plans] == [4] * len(found.plans)
+    assert all(each.seeds == [1, 2] for each in found.plans)
+    first = found.plans[0].cells[0].parameters
+    assert (first["variant"], first["answer_format"]) == ("default", "paper")
+
+
+def test_a_factor_that_the_conditions_differ_in_is_left_out() -> None:
+    found = audit_plan(load_experiment("kbc-figure-5"), runs=1)
+    assert "wording" in {each.name for each in found.factors}
+
+    own = EXPERIMENT.replace('condition = "cooperative" }', 'variant = "reworded_1" }')
+    found = audit_plan(parse_experiment("own", own), runs=1)
+    assert found.left_out["wording"] == "the conditions of the experiment differ in it"
+
+
+def test_personas_and_any_parameter_can_be_factors() -> None:
+    given = {"persona": None, "temperature": [0.0, 1.0], "reward_rule": ["independent", "shared"]}
+    with pytest.raises(UsageError, match="changes no prompt of planted"):
+        audit_plan(experiment(), given=given)
+    found = audit_plan(experiment('personas = "calm"'), given={**given, "reward_rule": ["a", "b"]})
+    assert [len(each.levels) for each in found.factors] == [3, 2, 2]
+
+
+def test_several_minds_are_a_factor_and_those_of_a_condition_are_not() -> None:
+    found = audit_plan(experiment(), minds=["fixed:3", "fixed:4"], given={"format": None})
+    assert [each.name for each in found.factors] == ["format", "model"]
+    assert {str(each.minds["baseline"]) for each in found.plans} == {"fixed:3", "fixed:4"}
+
+    found = audit_plan(experiment(), minds={"baseline": "fixed:3"}, given={"format": None})
+    assert found.plans[0].minds == {"baseline": "fixed:3", "cooperative": "classical"}
+
+
+def test_a_budget_holds_fewer_cells_and_a_smaller_one_is_refused_with_the_smallest() -> None:
+    whole = audit_plan(experiment(), minds=[LLM], runs=3)
+    assert len(whole.plans) == 10
+    with pytest.raises(UsageError) as refused:
+        audit_plan(experiment(), minds=[LLM], runs=3, max_asks=10)
+    said = str(refused.value)
+    assert said.startswith("The smallest design has 6 cells and costs up to ")
+    least = int(said.partition("--max-asks ")[2].partition(",")[0])
+    fits = audit_plan(experiment(), minds=[LLM], runs=3, max_asks=least)
+    assert len(fits.plans) == 6
+    with pytest.raises(UsageError, match="--budget-usd 0"):
+        audit_plan(experiment(), minds=[LLM], runs=3, budget_usd=1e-6)
+    free = audit_plan(experiment(), runs=3, budget_usd=0.0)  # classical minds cost nothing
+    assert len(free.plans) == 10
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"given": {"wordng": None}}, "Did you mean 'wording'"),
+        ({"given": {"wording": ["default"]}}, "needs two different levels"),
+        ({"given": {"wording": ["default", "default"]}}, "needs two different levels"),
+        ({"given": {"temperature": None}}, "--factor temperature=A,B"),
+        ({"given": {"minds": ["a", "b"]}}, "give --minds several times"),
+        ({"given": {"condition": ["baseline", "cooperative"]}}, "differ in condition"),
+        ({"given": {"wording": ["default", "no_such"]}}, "no_such"),
+        ({"given": {"options": None}}, "changes no prompt"),
+        ({"cells": 2}, "has 6 to 10 cells (got 2)"),
+        ({"cells": 11}, "has 6 to 10 cells (got 11)"),
+    ],
+)
+def test_what_cannot_be_planned_is_one_line(given, says) -> None:
+    with pytest.raises(UsageError) as refused:
+        audit_plan(experiment(), **given)
+    assert says in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("kbc-agreeableness", "makes no claim"), ("public-goods-norm", "builds on")]
+)
+def test_an_experiment_that_cannot_be_audited(name, says) -> None:
+    with pytest.raises(UsageError, match=says):
+        audit_plan(load_experiment(name))
+
+
+def test_where_nothing_can_be_varied_it_says_what_can() -> None:
+    text = EXPERIMENT.replace('scenario = "kbc"', 'scenario = "public-goods"')
+    text = text.replace("n_rounds = 1 }", 'n_rounds = 1, answer_format = "json" }')
+    text = text.replace('condition = "cooperative" }', 'answer_format = "paper" }')
+    text = text.replace('columns = "mean"', 'columns = "contribution"')
+    text = text.replace("n_players = 12", "n_players = 4")
+
+    with pytest.raises(UsageError, match="--factor NAME=A,B, or several --minds"):
+        audit_plan(parse_experiment("own", text))

@@ -1,0 +1,81 @@
+"""An audit from its runs to its report."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from sabm_mesa.recording import load_runs
+from sabm_mesa.runs.rerun import replay
+from sabm_mesa.studies.audit import report
+from sabm_mesa.studies.audit.plan import audit_plan
+from sabm_mesa.studies.audit.running import NOT_READ, run
+
+from .support import Reader, experiment
+
+GIVEN = {"wording": ["default", "reworded_1", "reworded_2", "reworded_3"], "format": None}
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    """An audit of players that read, in which one wording turns the claim round."""
+    folder = tmp_path_factory.mktemp("audit")
+    plan = audit_plan(experiment(), minds=[Reader()], given=GIVEN, cells=8)
+    done = run(plan, folder)
+    report.write(done, folder)
+    return done
+
+
+def test_the_wording_that_turns_the_claim_round_is_named(audited) -> None:
+    (found,) = audited.judged
+
+    assert (found.word, found.fragile_in) == ("fragile", [("wording", 3)])
+    assert (found.survives, len(found.cells)) == (6, 8)
+    flipped = found.cells.loc[~found.cells["side"], "cell"]
+    assert [audited.plan.cell_labels(cell)[0] for cell in flipped] == ["reworded_3"] * 2
+    shares = found.shares.set_index("source")["share"]
+    assert shares["wording"] > 0.5
+    assert shares["format"] < 0.05
+
+
+@pytest.mark.slow
+def test_the_same_call_again_runs_nothing_and_one_with_more_runs_the_rest(audited) -> None:
+    folder, minds = audited.path.parent, [Reader()]
+    assert audited.ran == 8 * 2 * 6
+
+    assert run(audit_plan(experiment(), minds=minds, given=GIVEN, cells=8), folder).ran == 0
+    more = audit_plan(experiment(), minds=minds, given=GIVEN, cells=8, runs=7)
+    assert run(more, folder).ran == 8 * 2
+    assert len({run.tags["spec"] for run in load_runs(audited.path)}) == 8 * 2 * 7
+
+
+def test_all_cells_replay(audited) -> None:
+    last = load_runs(audited.path)[-1]
+    assert last.parameters["variant"] == "reworded_3"
+    replay(audited.path, last.run)
+
+
+def test_the_report_says_the_verdict_and_its_tables_hold_every_cell(audited) -> None:
+    folder = audited.path.parent
+
+    text = (folder / "report.md").read_text("utf-8")
+    assert "It does not hold with wording = reworded\\_3." in text
+    assert "1 claim in 8 cells: 1 fragile." in text
+    assert (folder / "figures" / "claim-1.png").stat().st_size > 5_000
+    effects = pd.read_csv(folder / "effects.csv")
+    assert effects["cell"].tolist() == list(range(1, 9))
+    by_seed = pd.read_csv(folder / "by_seed.csv").groupby("cell")["effect"].mean()
+    assert by_seed.tolist() == pytest.approx(effects["effect"].tolist())
+    assert pd.read_csv(folder / "cells.csv").iloc[0].tolist() == [1, "default", "paper"]
+    said = json.loads((folder / "summary.json").read_text("utf-8"))
+    assert said["claims"][0]["fragile_in"] == [{"factor": "wording", "level": "reworded_3"}]
+
+
+def test_minds_that_read_nothing_say_so(tmp_path) -> None:
+    plan = audit_plan(experiment(), given={"wording": None}, cells=5, runs=3)
+
+    (found,) = run(plan, tmp_path).judged
+    assert (found.word, found.why) == ("not told", NOT_READ)
+    assert not found.levels["told_for"].any()

@@ -1,0 +1,94 @@
+"""Robust, fragile, failing: what is said of effects whose truth is known."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from sabm_mesa.analysis.factorial import fraction
+from sabm_mesa.studies.audit.verdicts import judge
+
+DESIGN = fraction((4, 2), 8)
+FACTORS = ["wording", "format"]
+ABOVE = [(1, 0.0)]
+
+
+def effects(rng, planted, n=12, base=15.0, chance=13.0):
+    """By cell and seed: `base`, and `planted` less in the last wording."""
+    means = base - planted * (DESIGN.cells[:, 0] == 3)
+    return means[:, np.newaxis] + rng.normal(0, chance, (8, n)) + rng.normal(0, 5, n)
+
+
+def test_fragile_is_said_of_the_large_planted_effect_only_and_names_it() -> None:
+    rng = np.random.default_rng(1)
+    words: dict[int, Counter[str]] = {}
+    for planted in (0, 5, 20):
+        found = [judge(effects(rng, planted), DESIGN, FACTORS, ABOVE) for _ in range(12)]
+        words[planted] = Counter(each.word for each in found)
+        if planted == 20:
+            named = [each.fragile_in for each in found if each.word == "fragile"]
+            assert named == [[("wording", 3)]] * len(named)
+    assert words[0]["robust"] >= 11
+    assert words[5]["fragile"] == 0
+    assert words[20]["fragile"] >= 11
+
+
+def test_a_claim_that_is_wrong_everywhere_fails_and_is_not_fragile() -> None:
+    found = judge(effects(np.random.default_rng(2), 0, base=-15), DESIGN, FACTORS, ABOVE)
+
+    assert found.word == "fails"
+    assert (found.survives, found.told_for) == (0, 0)
+    assert found.told_against > 4
+
+
+def test_without_an_effect_nothing_can_be_told() -> None:
+    found = judge(effects(np.random.default_rng(3), 0, base=0), DESIGN, FACTORS, ABOVE)
+
+    assert found.word == "cannot tell"
+    assert (found.told_for, found.told_against) == (0, 0)
+
+
+def test_a_claim_with_two_limits_is_fragile_where_it_is_told_to_be_outside() -> None:
+    within = [(1, 5.0), (-1, 25.0)]
+    rng = np.random.default_rng(4)
+
+    assert judge(effects(rng, 0, chance=3), DESIGN, FACTORS, within).word == "robust"
+    outside = judge(effects(rng, -20, chance=3), DESIGN, FACTORS, within)
+    assert (outside.word, outside.fragile_in) == ("fragile", [("wording", 3)])
+
+
+def test_a_claim_below_a_limit_is_the_mirror_of_one_above_it() -> None:
+    y = effects(np.random.default_rng(5), 20)
+
+    above, below = (
+        judge(sign * y, DESIGN, FACTORS, [(sign, sign * 1.0)]) for sign in (1, -1)
+    )  # fmt: skip
+    assert above.word == below.word == "fragile"
+    assert above.levels["p_fragile"].equals(below.levels["p_fragile"])
+    assert above.mean == -below.mean
+
+
+@pytest.mark.parametrize(
+    ("y", "why"),
+    [
+        (np.full((8, 5), 2.0), "all seeds give the same numbers"),
+        (np.where(np.arange(5) < 2, 1.0, np.nan) * np.ones((8, 1)), "only 2 seeds have a value"),
+    ],
+)
+def test_it_says_why_nothing_can_be_told(y, why) -> None:
+    found = judge(y, DESIGN, FACTORS, ABOVE)
+
+    assert found.word == "cannot tell"
+    assert why in found.why
+
+
+def test_a_seed_without_a_value_in_one_cell_is_left_out_of_all() -> None:
+    y = effects(np.random.default_rng(6), 0)
+    holed = y.copy()
+    holed[3, 7] = np.nan
+
+    found = judge(holed, DESIGN, FACTORS, ABOVE)
+    assert found.n_seeds == 11
+    assert found.mean == pytest.approx(np.delete(y, 7, axis=1).mean())
