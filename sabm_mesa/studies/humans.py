@@ -618,7 +618,9 @@ def picture(comparison: Comparison) -> Figure | None:
         return None
     people, book = comparison.people, comparison.people.book
     runs = comparison.played.n_runs
-    subtitle = f"{people.described}; {runs} run{'' if runs == 1 else 's'} below"
+    subtitle = f"{people.described}; {runs} run{'' if runs == 1 else 's'} below; dotted: means"
+    if len(cells) < len(comparison.cells):
+        subtitle += f"; the first {len(cells)} of {len(comparison.cells)} periods"
     title = f"How human: {comparison.played.scenario} beside {people.name}"
     figure = plot_style.new_figure(title, subtitle, height=0.7 + 2.3 * len(cells))
     panels = figure.subplots(len(cells), 1, sharex=True, squeeze=False)[:, 0]
