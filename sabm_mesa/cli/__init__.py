@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typer.exceptions import TyperException
 
 from sabm_mesa.cli import (
+    anchors,
     audit,
     bundle,
     check,
@@ -22,6 +23,7 @@ from sabm_mesa.cli import (
     judge,
     new,
     play,
+    probe,
     register,
     reproduce,
     rerun,
@@ -35,6 +37,7 @@ from sabm_mesa.cli.app import app, say
 from sabm_mesa.errors import MissingKey, SabmError, one_line
 
 __all__ = [
+    "anchors",
     "app",
     "audit",
     "bundle",
@@ -48,6 +51,7 @@ __all__ = [
     "main",
     "new",
     "play",
+    "probe",
     "register",
     "reproduce",
     "rerun",

@@ -66,6 +66,14 @@ def register(
             "primary test."
         ),
     ] = None,
+    anchors: Annotated[
+        bool,
+        typer.Option(
+            "--anchors",
+            help="Ask each language model 20 fixed questions now, and register the answers, so "
+            "that later runs notice a model that changed.",
+        ),
+    ] = False,
     note: Annotated[
         list[str] | None,
         typer.Option(help="More that is decided now, in a sentence; may be repeated."),
@@ -80,8 +88,6 @@ def register(
 
     Later runs in the same folder say "as registered", or name each deviation.
     """
-    from dataclasses import replace
-
     from sabm_mesa.cli.reproduce import minds_given
     from sabm_mesa.recording.export import readable_json
     from sabm_mesa.studies import registration as studies
@@ -105,11 +111,13 @@ def register(
     else:
         found = planned.runs
     planned = plan(experiment, scale, minds=who, runs=found, seed=seed)
-    connection = replace(llm.connection(), budget=None)
+    connection = llm.connection()
     registration = studies.register(
         planned, connection, claim=claim, eligible=eligible or (), sample_size=said,
         max_invalid=max_invalid, notes=note or (),
     )  # fmt: skip
+    if anchors:
+        registration = studies.with_anchors(registration, planned, folder, connection)
     files = studies.write(registration, folder)
     if as_json:
         summary = {

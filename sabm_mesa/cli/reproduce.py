@@ -84,6 +84,14 @@ def reproduce(
     ] = Path("out/reproduce"),
     llm: LLMOptions,
     isolation: FileMindOptions,
+    anchors: Annotated[
+        bool,
+        typer.Option(
+            "--anchors",
+            help="Ask each language model 20 fixed questions in the same recording, so that one "
+            "that changed is noticed (sabm anchors); a registration with anchors asks them anyway.",
+        ),
+    ] = False,
     cost: Annotated[
         bool,
         typer.Option("--cost", help="Estimate what the missing runs cost; nothing is sent or run."),
@@ -134,7 +142,7 @@ def reproduce(
     try:
         for number, (each, frozen) in enumerate(zip(plans, registrations, strict=True), 1):
             label = each.experiment.name + (f" ({number} of {len(plans)})" if plans[1:] else "")
-            done.append(_reproduced(each, out, connection, label, as_json, frozen))
+            done.append(_reproduced(each, out, connection, label, as_json, frozen, anchors))
     finally:
         index = _index(done, out) if len(done) > 1 else None
     if as_json:
@@ -166,14 +174,22 @@ def _reproduced(
     label: str,
     quiet: bool,
     registration: Registration | None,
+    anchors: bool,
 ) -> Results:
     """Run the missing part of an experiment, and write its report."""
     from sabm_mesa.cli.progress import Progress
     from sabm_mesa.studies.experiments import report, results, running
-    from sabm_mesa.studies.registration import deviations, judge
+    from sabm_mesa.studies.registration import (
+        compare_anchors,
+        deviations,
+        judge,
+        language_models_of,
+    )
 
     folder = out / planned.experiment.name
 
+    if registration is not None and registration.content["anchors"]:
+        anchors = True
     ahead = [] if registration is None else deviations(registration, planned, connection)
 
     def begin() -> None:
@@ -190,8 +206,11 @@ def _reproduced(
         try:
             outcome = running.run(
                 planned, folder, connection=connection, watch=progress.show, begin=begin,
+                anchored=language_models_of(planned) if anchors else (),
             )  # fmt: skip
             found = results.results(outcome)
+            lines = [str(each) for each in compare_anchors(registration, outcome.path)]
+            found = replace(found, anchors=lines)
             if registration is not None:
                 found = replace(found, standing=judge(registration, outcome, connection))
             files = report.write(found, folder)
@@ -259,6 +278,7 @@ def _said(found: Results, files: Sequence[Path]) -> str:
         lines.append(f"  {each.word + tail}: {each.claim.text}")
     if found.standing is not None:
         lines += [f"  {line}" for line in found.standing.lines()]
+    lines += [f"  {line}" for line in found.anchors]
     if invalid := int(outcome.all_runs["invalid"].sum()):
         lines.append(f"  Warning: {invalid:,} questions got no usable answer; see the report.")
     report = next(path for path in files if path.name == "report.html")

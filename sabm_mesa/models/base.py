@@ -164,6 +164,7 @@ class SmartModel(mesa.Model):
         level_column: the agent column with the step of a decision (level-k), or ``""``.
         announcement: what its agents announce, beside what they then do; or None.
         builds_on: how a run builds on an earlier run of another scenario, or None.
+        draw_game: draws the table of a new game, from ``CLASS:SEED``; None for no such games.
         screener: ``module:Class`` that judges the tests of its ``screening.toml``, or ``""``.
         behaviour: the module with its `Behaviour` as ``BEHAVIOUR``: the behavioural models that
             apply to its decisions; or ``""``.
@@ -208,6 +209,7 @@ class SmartModel(mesa.Model):
     level_column: ClassVar[str] = ""
     announcement: ClassVar[Announcement | None] = None
     builds_on: ClassVar[BuildsOn | None] = None
+    draw_game: ClassVar[staticmethod[[str], dict[str, Any]] | None] = None
     screener: ClassVar[str] = ""
     behaviour: ClassVar[str] = ""
     dry_run_with: ClassVar[Mapping[str, Any]] = {}

@@ -257,7 +257,8 @@ class StubMind(Mind):
     async def answer(self, ask: Ask) -> object:
         """Answer as the classical mind does, or by an example; count the ask."""
         chars = (math.nan, math.nan)
-        if ask.position % (1 + ask.position // SAMPLE) == 0:
+        first = ask.name not in self.asked
+        if first or ask.position % (1 + ask.position // SAMPLE) == 0:
             prompt = (
                 "".join(each["content"] for each in ask.messages())
                 if self.embeds

@@ -77,6 +77,12 @@ def p_value(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.2g}"
 
 
+def p_in_words(p: float) -> str:
+    """A p-value as in ``p = 0.02`` or ``p < 0.001``."""
+    found = p_value(p)
+    return f"p {found}" if found.startswith("<") else f"p = {found}"
+
+
 def percent(share: float) -> str:
     """A share from 0 to 1 in per cent; a dash for NaN."""
     return NONE if math.isnan(share) else f"{100 * share:.0f} %"

@@ -40,6 +40,7 @@ from sabm_mesa.minds.specs import by_spec, language_model, map_minds, model_and_
 from sabm_mesa.recording import RecordedRun, load_runs
 from sabm_mesa.recording.export import make_folder, readable_json, write_text_file
 from sabm_mesa.recording.statistics import origins
+from sabm_mesa.studies import anchors
 from sabm_mesa.studies.experiments.claims import (
     Verdict,
     enough_pairs,
@@ -50,7 +51,7 @@ from sabm_mesa.studies.experiments.claims import (
 from sabm_mesa.studies.experiments.design import Claim, Entry, Experiment, published_models
 from sabm_mesa.studies.experiments.plan import Plan, specs_of, with_pending_run
 from sabm_mesa.studies.experiments.running import RECORDING, Outcome
-from sabm_mesa.studies.page import Verbatim, markdown, p_value
+from sabm_mesa.studies.page import Verbatim, markdown, p_in_words
 
 FILE, TEXT = "registration.json", "registration.md"
 KIND = "registration of an experiment, by sabm-mesa"
@@ -247,7 +248,6 @@ def register(
     sample_size: str = "",
     max_invalid: float | None = None,
     notes: Sequence[str] = (),
-    anchors: Mapping[str, Any] | None = None,
 ) -> Registration:
     """Freeze an experiment before its runs.
 
@@ -261,7 +261,6 @@ def register(
         max_invalid: the share of questions without a usable answer above which a run is left out
             of the primary test; None: no run is left out.
         notes: more that is decided now, in words.
-        anchors: the answers of the language models to the anchors, as `anchors.frozen` has them.
 
     Raises:
         UsageError: for a claim, a rule, a share or an endpoint that cannot be used, and for runs
@@ -281,7 +280,7 @@ def register(
     rules = [Eligible.read(each) for each in eligible] or [
         Eligible(model=model) for model in _models_of(plan)
     ]
-    for spec in _language_models(plan):
+    for spec in language_models_of(plan):
         if why := _not_eligible(spec, rules, connection):
             raise ParameterError(f"{spec} could not decide by its own registration: {why}.")
     content = {
@@ -299,9 +298,37 @@ def register(
         "primary": _entry(primary),
         "frozen": frozen(plan),
         "prompts": _as_json(prompts_of(plan, connection)),
-        "anchors": anchors,
+        "anchors": {},
     }
     return Registration(json_roundtrip(content))
+
+
+def with_anchors(
+    registration: Registration, plan: Plan, folder: Path, connection: Connection
+) -> Registration:
+    """The registration with the answers of its language models to the anchors, asked now.
+
+    Args:
+        registration: the registration.
+        plan: the experiment.
+        folder: the folder of the experiment, whose recording gets the answers.
+        connection: how language models are reached.
+
+    Raises:
+        ParameterError: when no language model decides.
+        RunError: when a model cannot be asked; the same call goes on.
+    """
+    minds = language_models_of(plan)
+    if not minds:
+        raise ParameterError("Anchors are asked of language models, and none decides here.")
+    day = registration.registered[:10]
+    anchors.ask(minds, folder / RECORDING, connection, day=day)
+    found = {
+        each.mind: each.frozen()
+        for each in anchors.sessions(folder / RECORDING)
+        if each.day == day and each.mind in minds
+    }
+    return Registration({**registration.content, "anchors": found})
 
 
 def _primary(experiment: Experiment, claim: int | None) -> Claim:
@@ -416,11 +443,15 @@ def _as_json(prompts: Prompts) -> dict[str, Any]:
 
 
 def _models_of(plan: Plan) -> list[str]:
-    return list(dict.fromkeys(language_model(spec) for spec in _language_models(plan)))
+    return list(dict.fromkeys(language_model(spec) for spec in language_models_of(plan)))
 
 
-def _language_models(plan: Plan) -> list[str]:
-    """The specs of the language models that decide in a plan."""
+def language_models_of(plan: Plan) -> list[str]:
+    """The specs of the language models that decide in a plan.
+
+    Args:
+        plan: the experiment.
+    """
     specs = [spec for minds in plan.minds.values() for spec in specs_of(minds)]
     return list(dict.fromkeys(spec for spec in specs if language_model(spec)))
 
@@ -466,7 +497,8 @@ def check_new(folder: Path) -> None:
             f"{folder / FILE} is there already, and a registration is never changed: choose "
             "another folder (--out)."
         )
-    if load_runs(folder / RECORDING, missing_ok=True):
+    recorded = load_runs(folder / RECORDING, missing_ok=True)
+    if any(run.scenario != anchors.NAME for run in recorded):
         raise RecordingError(
             f"{folder / RECORDING} holds runs, and a registration comes before them: choose "
             "another folder (--out)."
@@ -541,7 +573,7 @@ def deviations(
     used = prompts or [prompts_of(plan, connection)]
     lines = (line for each in used for line in _of_prompts(said["prompts"], each))
     found += dict.fromkeys(lines)
-    for spec in _language_models(plan):
+    for spec in language_models_of(plan):
         if why := _not_eligible(spec, registration.eligible, connection):
             found.append(f"model {spec}: not eligible, since {why}")
     return found
@@ -608,7 +640,6 @@ class Standing:
         primary: the verdict on the primary claim; None when its measure or condition is gone.
         excluded: the seeds whose runs were left out of the primary test.
         version: the version of the package.
-        anchors: a line on each language model whose answers to the anchors were compared.
     """
 
     registration: Registration
@@ -616,7 +647,6 @@ class Standing:
     primary: Verdict | None
     excluded: Sequence[int] = ()
     version: str = __version__
-    anchors: Sequence[str] = ()
 
     @property
     def line(self) -> str:
@@ -628,13 +658,13 @@ class Standing:
         return f"Not as registered ({self.registration}): {several}. {'. '.join(self.deviations)}."
 
     def lines(self) -> list[str]:
-        """The verdict line, the primary claim, the anchors, and the version where it differs."""
+        """The verdict line, the primary claim, and the version where it differs."""
         found = [self.line]
         if self.primary is not None:
             alpha = self.registration.content["frozen"]["alpha"]
             why = f"; {self.primary.why}" if self.primary.why else ""
             found.append(
-                f"Primary claim: {self.primary.word} (p = {p_value(self.primary.p)}, one test at "
+                f"Primary claim: {self.primary.word} ({p_in_words(self.primary.p)}, one test at "
                 f"the level {alpha:g}{why}): {self.primary.claim.text}"
             )
         if self.excluded:
@@ -646,7 +676,7 @@ class Standing:
             )
         if self.version != (before := self.registration.content["version"]):
             found.append(f"Run with sabm-mesa {self.version}, registered with {before}.")
-        return [*found, *self.anchors]
+        return found
 
     def summary(self) -> dict[str, Any]:
         """The same in a form for JSON."""
@@ -660,23 +690,16 @@ class Standing:
             "primary": None
             if primary is None
             else {"claim": primary.claim.text, "verdict": primary.word, "p": primary.p},
-            "anchors": list(self.anchors),
         }
 
 
-def judge(
-    registration: Registration,
-    outcome: Outcome,
-    connection: Connection,
-    anchors: Sequence[str] = (),
-) -> Standing:
+def judge(registration: Registration, outcome: Outcome, connection: Connection) -> Standing:
     """Compare runs with their registration, and judge the primary claim as it was registered.
 
     Args:
         registration: the registration.
         outcome: the runs.
         connection: how language models are reached.
-        anchors: a line on each language model whose answers to the anchors were compared.
 
     Raises:
         UsageError: as by `deviations`.
@@ -689,10 +712,36 @@ def judge(
         runs = "1 run" if len(early) == 1 else f"{len(early)} runs"
         found.append(f"{runs} began before the registration, the first on {early[0].started[:10]}")
     found += _several_served(outcome.path, [run.run for run in recorded])
+    compared = compare_anchors(registration, outcome.path)
+    found += [f"model {each.other.mind}: its answers to the anchors changed ("
+              f"{p_in_words(each.p)})" for each in compared if each.changed]  # fmt: skip
     excluded = _excluded(registration.content["max_invalid"], outcome.runs)
-    return Standing(
-        registration, found, _verdict(registration, outcome, excluded), excluded, anchors=anchors
-    )
+    return Standing(registration, found, _verdict(registration, outcome, excluded), excluded)
+
+
+def compare_anchors(
+    registration: Registration | None, path: Path
+) -> list[anchors.AnchorComparison]:
+    """Compare the answers to the anchors in a recording with the first ones of each model.
+
+    Args:
+        registration: the registration, whose answers come first; or None.
+        path: the recording.
+
+    Raises:
+        ParameterError: when they are answers to other anchors.
+    """
+    said = {} if registration is None else registration.content["anchors"]
+    first = [anchors.AnchorSession(mind, each["day"], each["version"], each["answers"], FILE)
+             for mind, each in said.items()]  # fmt: skip
+    known = {each.mind: each for each in first}
+    later = [
+        each
+        for each in anchors.sessions(path)
+        if each.mind not in known
+        or (each.day, each.answers) != (known[each.mind].day, known[each.mind].answers)
+    ]
+    return anchors.compare(anchors.first_and_later([*first, *later]))
 
 
 def _recorded_prompts(outcome: Outcome, recorded: Sequence[RecordedRun]) -> list[Prompts]:

@@ -20,7 +20,8 @@ def test_a_study_from_its_registration_to_its_report(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("small.toml").write_text(SMALL.replace("runs = 2", "runs = 6"), "utf-8")
-    with LLMServer(brain=lambda *_: "20") as server:
+    answer = ["20"]
+    with LLMServer(brain=lambda *_: answer[0]) as server:
         at = ("--base-url", server.url)
         done = sabm("register", "small.toml", "--minds", "llm:one", "--eligible", "one", *at)
         assert (done.status, done.err) == (0, "")
@@ -53,6 +54,21 @@ def test_a_study_from_its_registration_to_its_report(
             "model llm:two: not eligible, since its name is not one"
         ]
         assert "1 deviation from the registration: model llm:two" in other.err
+
+        # The answers to the anchors are registered; later the model is another one.
+        again = sabm("register", "small.toml", "--minds", "llm:one", *at, "--anchors", "--out", "a")
+        assert (again.status, again.err) == (0, "")
+        command = ("reproduce", "small.toml", "--minds", "llm:one", *at)
+        n = len(server.requests)
+        assert "anchors" not in sabm(*command, "--out", "a").out  # once a day and recording
+        assert len(server.requests) == n + 12 * 9
+        answer[0] = "30"
+        changed = sabm(*command, "--out", "b", "--registered", "a/small/registration.json")
+        said = "model llm:one: its answers to the anchors changed (p < 0.001)"
+        assert said in changed.out
+        assert "changed (0 of 20 with the same answer" in changed.out
+        assert "changed (0 of 20" in sabm("anchors", "a/small/recording.sqlite",
+                                          "b/small/recording.sqlite").out  # fmt: skip
     close_all()
     path = folder / "registration.json"
     path.write_text(path.read_text("utf-8").replace("below 50", "below 90"), "utf-8")

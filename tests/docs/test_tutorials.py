@@ -60,6 +60,7 @@ def test_the_tutorials_and_how_tos_are_there() -> None:
         "recordings",
     ]
     assert [page.stem for page in HOW_TOS] == [
+        "audit",
         "budget",
         "checklist",
         "class-game",
@@ -73,6 +74,7 @@ def test_the_tutorials_and_how_tos_are_there() -> None:
         "own-minds",
         "own-scenario",
         "phases-and-hooks",
+        "probe",
         "prompts",
         "providers",
         "ray",

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sabm_mesa.errors import UnknownName
@@ -19,13 +20,17 @@ from sabm_mesa.models.registry import (
 )
 from sabm_mesa.recording import load_runs
 from sabm_mesa.runs.rerun import replay, resume
+from sabm_mesa.studies.anchors import Anchors
 from sabm_mesa.studies.judging import Judging
+from sabm_mesa.studies.probe import Probe
 from tests.core.support import Priced, tiny
 from tests.runs.reruns import change, count
 
 ROOT = Path(__file__).parents[2]
 OWN = {
+    "anchors": (Anchors, {"n_rounds": 1}, "blue"),
     "judge": (Judging, {"texts": ["I agree.", "Let us all pick 20."]}, "agreement"),
+    "probe": (Probe, {}, lambda ask: ask.spec.example(np.random.default_rng(1))),
     "path-test": (PathTest, {}, "(2, 2), (3, 1), (4, 0), (5, 0)"),
     "commons-screening": (CommonsScreening, {"n_problems": 1}, "Because.\n2"),
 }
@@ -55,9 +60,10 @@ def test_an_unlisted_model_is_no_scenario_that_is_chosen(name: str) -> None:
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", UNLISTED)
 def test_its_recordings_are_replayed_and_gone_on_with_by_others(name: str, tmp_path: Path) -> None:
-    model, given, answer = OWN[name]
+    model, given, told = OWN[name]
+    answer = told if callable(told) else lambda _: told
     path = tmp_path / "r.sqlite"
-    model(**given, minds=Priced(lambda _: answer), rng=1, recording=path).run_model()
+    model(**given, minds=Priced(answer), rng=1, recording=path).run_model()
     code = (
         "import sys; from sabm_mesa.runs.rerun import replay; "
         "(model,) = replay(sys.argv[1]).models; "
@@ -75,7 +81,7 @@ def test_its_recordings_are_replayed_and_gone_on_with_by_others(name: str, tmp_p
     change(path, "DELETE FROM message_data")
     change(path, "UPDATE runs SET status = 'failed', ended = NULL")
     asked: list[int] = []
-    mind = Priced(lambda ask: (asked.append(ask.key.agent), answer)[1])
+    mind = Priced(lambda ask: (asked.append(ask.key.agent), answer(ask))[1])
     (again,) = resume(path, minds={mind.spec: mind}).models
 
     assert asked == [2]

@@ -71,6 +71,7 @@ from sabm_mesa.models.base import Personas, Score, SmartModel
 from sabm_mesa.models.games.agents import PastPlay, Player, value_of
 from sabm_mesa.models.games.measures import Predictions, choice_columns, predictions_of
 from sabm_mesa.models.games.minds import CLASSICAL
+from sabm_mesa.models.games.novel import novel_game
 from sabm_mesa.models.games.rules import Choices, GameForm, Rules, load_game
 
 LONGEST_CURRENCY = 30
@@ -177,6 +178,7 @@ class FiniteGame(SmartModel):
         name: name for name in ("choice", "payoff", "role", "group", "value")
     }
     changeable = frozenset({"talk", "continuation", "matching", "currency"})
+    draw_game = staticmethod(novel_game)
     score = Score("Payoff in a round", "n_players", over="round", pairs=True)
     behaviour = "sabm_mesa.models.games.behaviour"
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = CLASSICAL

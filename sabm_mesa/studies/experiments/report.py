@@ -191,7 +191,10 @@ def content(results: Results, drawn: Sequence[ReportFigure]) -> dict[str, Any]:
         "title": f"{experiment.name}: {experiment.title}",
         "lead": headline(results),
         "decided": f"Decided by: {decided_by(results.outcome.plan)}.",
-        "registered": [] if results.standing is None else results.standing.lines(),
+        "registered": [
+            *([] if results.standing is None else results.standing.lines()),
+            *results.anchors,
+        ],
         "question": experiment.question,
         "source": experiment.source.rstrip("."),
         "published_minds": f"Published runs decided by {_list(_published_minds(experiment))}.",

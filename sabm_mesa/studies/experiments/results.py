@@ -12,6 +12,7 @@ import pandas as pd
 from sabm_mesa.analysis.inference import holm
 from sabm_mesa.analysis.statistics import estimate_mean
 from sabm_mesa.analysis.variance_split import variance_split
+from sabm_mesa.studies.anchors import spent
 from sabm_mesa.studies.experiments.claims import (
     Verdict,
     compare,
@@ -54,6 +55,7 @@ class Results:
             minds or in the wording: ``measure`` and the columns of `variance_split`.
         verdicts: one on each claim.
         standing: these runs beside their registration, or None.
+        anchors: a line on each language model whose answers to the anchors were compared.
     """
 
     outcome: Outcome
@@ -65,6 +67,7 @@ class Results:
     shares: pd.DataFrame
     verdicts: Sequence[Verdict]
     standing: Standing | None = None
+    anchors: Sequence[str] = ()
 
     def summary(self) -> dict[str, Any]:
         """The verdicts in a form for JSON; the costs include those of earlier runs."""
@@ -78,6 +81,7 @@ class Results:
             "paid_usd": float(runs["paid_usd"].sum(skipna=False)),
             "asks": int(runs["asks"].sum()),
             "invalid": int(runs["invalid"].sum()),
+            "anchors": {"paid_usd": spent(self.outcome.path)[1], "compared": list(self.anchors)},
             "registration": None if self.standing is None else self.standing.summary(),
             "claims": [
                 {

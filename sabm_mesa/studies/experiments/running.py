@@ -22,8 +22,9 @@ from sabm_mesa.minds.llm import varied_sampling
 from sabm_mesa.minds.specs import by_spec
 from sabm_mesa.recording import RecordedRun, load_runs
 from sabm_mesa.recording.frames import Recorded
-from sabm_mesa.runs.planned import find_runs, run_missing
+from sabm_mesa.runs.planned import find_runs, missing, run_missing
 from sabm_mesa.runs.run import Watch
+from sabm_mesa.studies import anchors
 from sabm_mesa.studies.experiments.design import (
     OF_HONESTY,
     OF_MESSAGES,
@@ -98,7 +99,7 @@ def alike(plan: Plan) -> list[list[str]]:
 
 def _check_belongs(plan: Plan, path: Path) -> None:
     """Check that some runs have the minds and a seed of this plan: its scale may be another one."""
-    runs = load_runs(path, missing_ok=True)
+    runs = [run for run in load_runs(path, missing_ok=True) if run.scenario != anchors.NAME]
     decide = [json_roundtrip(by_spec(cell.parameters["minds"])) for cell in plan.cells]
     wanted = [([cell.seed], minds) for cell, minds in zip(plan.cells, decide, strict=True)]
     if not runs or any((list(run.seed), run.parameters["minds"]) in wanted for run in runs):
@@ -156,6 +157,7 @@ def run(
     connection: Connection | None = None,
     watch: Watch = lambda _: None,
     begin: Callable[[], None] = lambda: None,
+    anchored: Sequence[str] = (),
 ) -> Outcome:
     """Run the missing part of an experiment.
 
@@ -166,6 +168,8 @@ def run(
             already is added to its budget, which holds over all experiments that share it.
         watch: called with the models every tenth of a second.
         begin: called once all has been checked, before the first run.
+        anchored: the specs of minds that are asked the anchors in the same recording, once a day
+            on which anything is run.
 
     Raises:
         UsageError: for parameters or minds that cannot be used.
@@ -183,10 +187,12 @@ def run(
         check(plan, todo, connection)
     if earlier is None or not earlier.ran:
         begin()
-    plans = {path: list(plan.specs.values())}
+    sessions = anchors.planned(anchored) if todo else []
+    asked = len(missing(sessions, path))
+    plans = {path: [*sessions, *plan.specs.values()]}
     if earlier is not None and not earlier.ran:  # else it counts in the budget already
         plans[earlier.path] = list(earlier.plan.specs.values())
-    ran = run_missing(plans, connection, watch=watch)
+    ran = run_missing(plans, connection, watch=watch) - asked
     return read(plan, path, ran=ran, earlier=earlier)
 
 

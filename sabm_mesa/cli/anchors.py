@@ -1,0 +1,75 @@
+"""``sabm anchors``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.options import AsJson, LLMOptions, with_options
+from sabm_mesa.errors import ParameterError
+
+
+@app.command()
+@with_options
+def anchors(
+    *,
+    recordings: Annotated[
+        list[Path],
+        typer.Argument(metavar="REC [REC]...", help="Recordings; answers are added to the first."),
+    ],
+    minds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--minds", metavar="SPEC", help="Ask this language model today; may be repeated."
+        ),
+    ] = None,
+    llm: LLMOptions,
+    as_json: AsJson = False,
+) -> None:
+    """Notice whether a language model changed under its name: 20 fixed questions over time.
+
+    The answers are in the recording of the runs, asked once a day; sessions of one model are
+    compared with its first one.
+    """
+    from sabm_mesa.cli.progress import Progress
+    from sabm_mesa.recording.export import readable_json
+    from sabm_mesa.studies import anchors as studies
+
+    if minds:
+        named = studies.only_language_models(minds)
+        if len(named) < len(set(minds)):
+            other = next(mind for mind in minds if mind not in named)
+            raise ParameterError(f"Anchors are asked of language models, not of {other!r}.")
+        with Progress("anchors", len(named)) as progress:
+            studies.ask(named, recordings[0], llm.connection(), watch=progress.show)
+    for path in recordings:
+        if not path.exists():
+            raise ParameterError(f"There is no recording {path}.")
+    found = sorted(
+        (session for path in dict.fromkeys(recordings) for session in studies.sessions(path)),
+        key=lambda session: session.day,
+    )
+    if not found:
+        raise ParameterError(
+            f"{recordings[0]} holds no answers to anchors: name the language model (--minds)."
+        )
+    compared = studies.compare(studies.first_and_later(found))
+    if as_json:
+        say(
+            readable_json(
+                [
+                    {
+                        "mind": each.other.mind, "first": each.one.day, "later": each.other.day,
+                        "changed": each.changed, "p": each.p, "same": each.same,
+                        "within": each.within, "between": each.between,
+                    }
+                    for each in compared
+                ]
+            )
+        )  # fmt: skip
+        return
+    lines = [f"{each.mind}: asked on {each.day} ({each.where})" for each in found]
+    say("\n".join([*lines, *map(str, compared)]))

@@ -1,0 +1,102 @@
+"""``sabm probe``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.options import (
+    AsJson,
+    FileMindOptions,
+    FirstSeed,
+    LLMOptions,
+    isolation_of,
+    with_options,
+)
+from sabm_mesa.core.parsing import parse_minds
+from sabm_mesa.errors import MindSpecError, RunError
+
+
+@app.command()
+@with_options
+def probe(
+    *,
+    minds: Annotated[
+        list[str],
+        typer.Option(
+            "--minds",
+            metavar="SPEC",
+            help="A mind to be probed: llm:MODEL, llm:MODEL@URL, gguf:FILE, classical, "
+            "classical:reciter, py:FILE; may be repeated.",
+        ),
+    ],
+    games: Annotated[int, typer.Option(min=20, max=1000, help="Games for each mind.")] = 30,
+    seed: FirstSeed = 1,
+    out: Annotated[Path, typer.Option(help="Folder for the recording and the report.")] = Path(
+        "out/probe"
+    ),
+    llm: LLMOptions,
+    isolation: FileMindOptions,
+    cost: Annotated[
+        bool, typer.Option("--cost", help="Estimate what it costs; nothing is sent or run.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find out whether minds know a game from its texts, or follow the rules they are told.
+
+    Answers that an earlier command has got are not asked for again.
+    """
+    from sabm_mesa.cli.cost import in_words as cost_in_words
+    from sabm_mesa.cli.progress import Progress, answers_are
+    from sabm_mesa.recording.export import readable_json
+    from sabm_mesa.runs.cost import estimate
+    from sabm_mesa.studies import probe as studies
+
+    minds = list(dict.fromkeys(minds))
+    if several := [text for text in minds if not isinstance(parse_minds(text), str)]:
+        raise MindSpecError(
+            f"A probe is of one mind, not {several[0]!r}: give each mind a --minds of its own."
+        )
+    connection = llm.connection()
+    if cost:
+        found = [
+            estimate(
+                studies.Probe,
+                {"minds": mind, "games": games, "rng": seed, "connection": connection},
+                prices=llm.prices,
+                batch=bool(llm.batch),
+            )
+            for mind in minds
+        ]
+        if as_json:
+            say(readable_json([each.as_dict() for each in found]))
+        else:
+            say("\n".join(map(cost_in_words, found)))
+        return
+    isolation.apply()
+    if line := isolation_of(minds):
+        say(line, err=True)
+    path = out / "recording.sqlite"
+    with Progress("probe", len(minds)) as progress:
+        try:
+            findings = studies.probe(
+                minds, path, games=games, seed=seed, connection=connection, watch=progress.show
+            )
+        except (RunError, KeyboardInterrupt) as error:
+            if not progress.asks and isinstance(error, RunError):
+                raise
+            raise RunError(
+                f"{str(error) or 'Stopped.'} {answers_are([path])} in {path}; the same command "
+                "goes on from there."
+            ) from error
+    files = studies.write(findings, out)
+    if as_json:
+        summary = [each.summary() for each in findings]
+        say(readable_json({"minds": summary, "files": [str(file) for file in files]}))
+        return
+    lines = [line for each in findings for line in studies.in_words(each)]
+    report = next(file for file in files if file.suffix == ".md")
+    say("\n".join([*lines, f"Report: {report}"]))
