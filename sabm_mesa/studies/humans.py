@@ -40,9 +40,10 @@ from sabm_mesa.analysis.inference import holm, one_sample, paired, two_sample
 from sabm_mesa.analysis.likeness import DecisionSample
 from sabm_mesa.analysis.statistics import Floats
 from sabm_mesa.analysis.variance_split import REST, variance_split
+from sabm_mesa.core.prompts import NO_PERSONA
 from sabm_mesa.errors import ParameterError, UnknownName
 from sabm_mesa.recording.decisions import played_runs
-from sabm_mesa.recording.reading import load_runs
+from sabm_mesa.recording.reading import RecordedRun, load_runs
 from sabm_mesa.studies.people import ALL, Effect, PeopleData, numbers_of
 
 if TYPE_CHECKING:
@@ -200,7 +201,10 @@ def read_runs(path: str | Path, people: PeopleData, runs: Sequence[int] | None =
             )
         data = data[data["run"].isin(known)]
     data["treatment"] = data["run"].map(treatment)
-    data["persona"] = _personas(data, {each.run: each.parameters for each in chosen})
+    personas = {each.run: _personas(each) for each in chosen}
+    data["persona"] = [
+        personas[run].get(agent, "") for run, agent in zip(data["run"], data["agent"], strict=True)
+    ]
     spoken = frozenset(int(n) for each in found for n in each.messages["round"].unique())
     left = len(recorded) - data["run"].nunique()
     return Played(
@@ -592,16 +596,15 @@ def _equal(first: Any, second: Any) -> bool:
         return bool(first == second)
 
 
-def _personas(data: pd.DataFrame, parameters: Mapping[int, Mapping[str, Any]]) -> list[str]:
-    """The persona of each row's agent, where the parameters of its run say it."""
-    found = []
-    for run, agent in zip(data["run"], data["agent"], strict=True):
-        given = parameters[run].get("personas")
-        if isinstance(given, list | tuple) and 0 <= agent < len(given):
-            found.append(str(given[agent]))
-        else:
-            found.append(given if isinstance(given, str) else "")
-    return found
+def _personas(run: RecordedRun) -> dict[int, str]:
+    """Agent → persona, of a run whose agents have one; it is rebuilt where they were drawn."""
+    from sabm_mesa.recording.replaying import ReplayRecorder
+    from sabm_mesa.runs.rerun import class_of, rebuild
+
+    if run.parameters.get("personas") in (None, NO_PERSONA):
+        return {}
+    model = rebuild(class_of(run), ReplayRecorder(run))
+    return {int(agent.unique_id): agent.persona for agent in model.population}
 
 
 def picture(comparison: Comparison) -> Figure | None:
