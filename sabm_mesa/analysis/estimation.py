@@ -33,8 +33,9 @@ from sabm_mesa.analysis.behaviour import (
 
 GRID = 13
 """Points at which a single parameter is tried before the best one is improved."""
-STARTS = 6
-"""Starts of several parameters, spread evenly over their limits."""
+STARTS, BEST_STARTS = 6, 2
+"""Points for each of several parameters that are tried, spread evenly over their limits, and the
+best ones that are improved."""
 CHI_SQUARE = 3.841458820694124
 """The 95 % quantile of the chi-square distribution with one degree of freedom."""
 FOLDS = 5
@@ -394,7 +395,7 @@ class _Problem:
         if start is None:
             starts = [*_spread(STARTS * n, n)]
             starts.sort(key=loss)
-            starts = starts[: max(2, STARTS // 2)]
+            starts = starts[:BEST_STARTS]
         else:
             pairs = zip(self.free, self.scales, strict=True)
             starts = [np.array([_to_unit(scale, float(start[i])) for i, scale in pairs])]
@@ -402,7 +403,7 @@ class _Problem:
         for unit in starts:
             found = minimize(
                 loss, unit, method="L-BFGS-B", bounds=[(0, 1)] * n,
-                options={"eps": 1e-6, "ftol": 1e-11, "gtol": 1e-6},
+                options={"eps": 1e-6, "ftol": 1e-9, "gtol": 1e-4},
             )  # fmt: skip
             each = self.value(np.clip(found.x, 0, 1))
             if best is None or each[1] > best[1]:

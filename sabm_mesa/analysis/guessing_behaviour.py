@@ -142,12 +142,9 @@ class HierarchySteps(TypesModel):
 
     def by_type(self, parameters: Floats, panel: Panel) -> Floats:
         """Uniform without steps, and around the best reply with them."""
-        own = [self._uniform.log_likelihood(parameters, panel)]
-        own += [
-            error_log_likelihood(reply, parameters[1], panel, self.error)
-            for reply in self._replies(parameters, panel)[1:]
-        ]
-        return np.array(own)
+        replies = np.array(self._replies(parameters, panel)[1:])
+        around = error_log_likelihood(replies, parameters[1], panel, self.error)
+        return np.vstack([self._uniform.log_likelihood(parameters, panel)[None], around])
 
     def draw_type(
         self, kind: int, parameters: Floats, panel: Panel, rng: np.random.Generator
@@ -250,29 +247,33 @@ def error_log_likelihood(centre: Floats, sigma: float, panel: Panel, error: Erro
     """The log-likelihood of picks around a centre, with errors that stay within the range.
 
     Args:
-        centre: shape (n,): the picks without error.
+        centre: shape (…, n): the picks without error.
         sigma: the standard deviation of the error.
         panel: the decisions.
         error: its scale.
 
     Returns:
-        Shape (n,).
+        Shape (…, n).
     """
     low, high, whole = _range(panel)
     at = panel.decisions
     reach = np.where(whole, HALF, 0.0)
-    bottom, top = _scaled(low - reach, panel, error), _scaled(high + reach, panel, error)
     mid = _scaled(centre, panel, error)
-    inside = _interval((bottom - mid) / sigma, (top - mid) / sigma)
-    mass = _interval(
-        (_scaled(at - reach, panel, error) - mid) / sigma,
-        (_scaled(at + reach, panel, error) - mid) / sigma,
-    )
+
+    def inside(least: Floats, most: Floats) -> Floats:
+        ends = (_scaled(end, panel, error) for end in (least, most))
+        return _interval(*((end - mid) / sigma for end in ends))
+
+    total = np.maximum(inside(low - reach, high + reach), 1e-300)
+    if whole.all():
+        return floored(inside(at - HALF, at + HALF) / total)
     z = (_scaled(at, panel, error) - mid) / sigma
     density = np.exp(-z * z / 2) / (sigma * np.sqrt(2 * np.pi))
     if error == "ratio":
         density = density / np.maximum(at, SMALLEST * high)
-    return floored(np.where(whole, mass, density) / np.maximum(inside, 1e-300))
+    if whole.any():
+        density = np.where(whole, inside(at - HALF, at + HALF), density)
+    return floored(density / total)
 
 
 def with_error(

@@ -86,13 +86,9 @@ class NoisyReply(ChoiceModel):
         rows = []
         for each in different:
             game = without_padding(each[PAYOFFS])
-            beliefs = chance(game)[1:]
-            if not np.isnan(each[LAST]).any():
-                beliefs = [
-                    np.eye(len(belief))[int(last)]
-                    for belief, last in zip(beliefs, each[LAST], strict=True)
-                ]
-            rows.append(_lapsing(best_reply(game, 0, beliefs), float(parameters[0])))
+            seen = None if np.isnan(each[LAST]).any() else tuple(map(int, each[LAST]))
+            reply = _reply_to(game.tobytes(), game.shape, seen)
+            rows.append(_lapsing(reply, float(parameters[0])))
         return _padded(rows, panel)[index]
 
 
@@ -115,7 +111,9 @@ class LevelOfPlay(ChoiceModel):
     def probabilities(self, parameters: Floats, panel: Panel) -> Floats:
         """The strategy of the level, with lapses."""
         lapses = float(parameters[0]) if self.k else 0.0
-        return _for_each_game(panel, lambda game: _lapsing(levels(game, self.k)[-1][0], lapses))
+        return _for_each_game(
+            panel, lambda game: _lapsing(_level(game.tobytes(), game.shape, self.k), lapses)
+        )
 
 
 class HierarchyOfPlay(TypesModel):
@@ -147,24 +145,23 @@ class HierarchyOfPlay(TypesModel):
     def by_type(self, parameters: Floats, panel: Panel) -> Floats:
         """The log-likelihoods of the strategies of each number of steps."""
         rows, chosen = np.arange(len(panel)), panel.decisions.astype(np.int64)
-        return np.array(
-            [
-                floored(self._strategies(k, parameters, panel)[rows, chosen])
-                for k in range(self.k_max + 1)
-            ]
-        )
+        return floored(self._strategies(parameters, panel)[:, rows, chosen])
 
     def draw_type(
         self, kind: int, parameters: Floats, panel: Panel, rng: np.random.Generator
     ) -> Floats:
         """Draw a choice of a player with so many steps."""
-        return drawn_options(self._strategies(kind, parameters, panel), rng)
+        return drawn_options(self._strategies(parameters, panel)[kind], rng)
 
-    def _strategies(self, k: int, parameters: Floats, panel: Panel) -> Floats:
+    def _strategies(self, parameters: Floats, panel: Panel) -> Floats:
+        """Shape (steps, n, options)."""
         shares, lapses = self.shares(parameters) + 1e-300, float(parameters[1])
-        return _for_each_game(
-            panel, lambda game: _lapsing(hierarchy(game, shares, k)[k][0], lapses if k else 0.0)
-        )
+        different, index = panel.distinct(PAYOFFS)
+        found = []
+        for each in different:
+            own = hierarchy(without_padding(each[PAYOFFS]), shares, self.k_max)
+            found.append([_lapsing(all_[0], lapses if k else 0.0) for k, all_ in enumerate(own)])
+        return np.array([_padded(rows, panel)[index] for rows in zip(*found, strict=True)])
 
 
 def level_k_of_play(k_max: int = 3) -> Mixture:
@@ -377,6 +374,22 @@ def _strategies(logs: Floats, shape: tuple[int, ...]) -> list[Floats]:
 
 def _others(strategies: Sequence[Floats], player: int) -> list[Floats]:
     return [each for i, each in enumerate(strategies) if i != player]
+
+
+@lru_cache(maxsize=4096)
+def _reply_to(data: bytes, shape: tuple[int, ...], seen: tuple[int, ...] | None) -> Floats:
+    """The best reply to the last choices of the others, or to chance."""
+    game = np.frombuffer(data).reshape(shape)
+    beliefs = chance(game)[1:]
+    if seen is not None:
+        beliefs = [np.eye(len(each))[at] for each, at in zip(beliefs, seen, strict=True)]
+    return best_reply(game, 0, beliefs)
+
+
+@lru_cache(maxsize=4096)
+def _level(data: bytes, shape: tuple[int, ...], k: int) -> Floats:
+    """The strategy of level k of the first player."""
+    return levels(np.frombuffer(data).reshape(shape), k)[-1][0]
 
 
 def _lapsing(strategy: Floats, share: float) -> Floats:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,8 @@ from sabm_mesa.analysis.variance_split import INTERACTION, REST
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from sabm_mesa.studies.fit import FitStudy
 
 
 COLORS = (style.BLUE, style.VERMILLION, style.GREEN, style.PURPLE, style.ORANGE, style.SKY_BLUE)
@@ -603,3 +606,75 @@ def _name(entrant: str, invalid: int = 0) -> str:
     half = _LABEL // 2
     name = entrant if len(entrant) <= _LABEL else f"{entrant[:half]}…{entrant[1 - half :]}"
     return f"{name}\n({invalid:,} invalid)" if invalid else name
+
+
+def draw_fingerprint(study: FitStudy) -> Figure:
+    """The estimates of the selected model with their intervals, beside published ones of people.
+
+    Args:
+        study: the fits.
+    """
+    model = study.pooled.selected.fit.model
+    people = [each for each in study.behaviour.people if each.model == model.name]
+    shares = [p for p in model.parameters if p.name.startswith("share_")]
+    rest = [[p] for p in model.parameters if p not in shares]
+    blocks = [block for block in (shares, *rest) if block]
+    groups = [group for group in study.groups if group.kind != "agent"]
+    heights = [0.5 + 0.22 * len(block) * (len(groups) + bool(people)) for block in blocks] or [1.0]
+    figure = style.new_figure(
+        f"What kind of player: {model.title}",
+        f"{study.path.name}, {study.scenario}: estimates with 95 % intervals (profile likelihood)",
+        height=sum(heights) + 0.5,
+    )
+    colours = [
+        style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.VERMILLION, style.SKY_BLUE,
+    ]  # fmt: skip
+    axes = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for ax, block in zip(axes, blocks, strict=False):
+        step = 0.8 / (len(groups) + bool(people))
+        for row, parameter in enumerate(block):
+            for i, group in enumerate(groups):
+                at = row - 0.4 + step * (i + 0.5)
+                own = next(e for e in group.fitted if e.fit.model is model)
+                value = own.fit.by_name[parameter.name]
+                low, high = own.intervals.get(parameter.name, (math.nan, math.nan))
+                colour = colours[i % len(colours)]
+                ax.plot([low, high], [at, at], color=colour, linewidth=2)
+                ax.plot([value], [at], "o", color=colour, label=group.name if not row else None)
+            for each in people:
+                if parameter.name in each.parameters:
+                    at = row - 0.4 + step * (len(groups) + 0.5)
+                    label = f"{each.who} ({each.source})"
+                    ax.plot(
+                        [each.parameters[parameter.name]], [at], "D", color=style.GREY, label=label
+                    )
+        ax.set_yticks(range(len(block)), [_parameter_label(parameter) for parameter in block])
+        ax.set_ylim(len(block) - 0.5, -0.5)
+        if block is shares:
+            ax.set_xlim(0, 1)
+        style.plain_axes(ax)
+    _legend_below(figure, axes)
+    return figure
+
+
+def _legend_below(figure: Figure, axes: Any) -> None:
+    """One legend below for all axes."""
+    named: dict[str, Any] = {}
+    for ax in axes:
+        handles, labels = ax.get_legend_handles_labels()
+        named |= dict(zip(labels, handles, strict=True))
+    if named:
+        legend = figure.legend(
+            list(named.values()),
+            list(named),
+            loc="outside lower left",
+            frameon=False,
+            fontsize=style.NOTE,
+        )
+        for text in legend.get_texts():
+            text.set_parse_math(False)
+
+
+def _parameter_label(parameter: Any) -> str:
+    unit = f" ({parameter.unit})" if parameter.unit else ""
+    return f"{parameter.name}{unit}".replace("_", " ")

@@ -1,0 +1,140 @@
+"""``sabm fit``."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.options import AsJson, RecordingPath, ScenarioFile
+
+if TYPE_CHECKING:
+    from sabm_mesa.studies.fit import FitGroup, FitStudy
+
+MODEL_WIDTH = 26
+
+
+@app.command()
+def fit(
+    path: RecordingPath,
+    *,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="A behavioural model; may be repeated. All that apply by default."),
+    ] = None,
+    mind: Annotated[
+        str, typer.Option(help="Only agents with this mind, as the column mind names it.")
+    ] = "",
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="Only the first rounds, so many.")
+    ] = None,
+    agents: Annotated[
+        bool, typer.Option("--agents", help="Fit each agent, too (slow with many agents).")
+    ] = False,
+    bootstrap: Annotated[
+        int, typer.Option(min=0, max=10_000, help="Samples of the bootstrap; 0 for none.")
+    ] = 200,
+    confusion: Annotated[
+        int,
+        typer.Option(
+            min=0, max=10_000,
+            help="Data sets drawn from each model for the confusion matrix; 0 for none.",
+        ),
+    ] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of both.")] = 0,
+    scenario: ScenarioFile = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the files; by default fit, beside it.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Fit behavioural models to a recording: what kind of player is it?"""
+    from sabm_mesa.analysis.plot_style import to_png
+    from sabm_mesa.models import registry
+    from sabm_mesa.recording import export
+    from sabm_mesa.studies.fit import (
+        FitOptions,
+        fit_recording,
+        summary,
+        table_of_fits,
+        table_of_types,
+    )
+    from sabm_mesa.studies.plots import draw_fingerprint
+
+    if scenario is not None:
+        registry.load(scenario)
+    options = FitOptions(
+        models=model or (), mind=mind, rounds=rounds, agents=agents, bootstrap=bootstrap,
+        confusion=confusion, seed=seed,
+    )  # fmt: skip
+    folder = path.parent / "fit" if out is None else out
+    study = fit_recording(path, options)
+    found = summary(study)
+    frames = {"fit": table_of_fits(study)}
+    types = table_of_types(study)
+    if len(types):
+        frames["types"] = types
+    files = export.write_frames(folder, frames, "csv")
+    mine = export.readable_json(study.fingerprint.as_json())
+    files += [
+        export.write_text_file(folder / "fit.json", export.readable_json(found)),
+        export.write_text_file(folder / "fingerprint.json", mine),
+        export.write_picture(folder / "fingerprint.png", to_png(draw_fingerprint(study))),
+    ]
+    if as_json:
+        say(export.readable_json({**found, "files": [str(file) for file in files]}))
+        return
+    say("\n".join(_in_words(study, found)))
+    say(f"Written to {folder}: {', '.join(file.name for file in files)}")
+    say(f"Play it: sabm run {study.scenario} --minds fitted:{folder / 'fingerprint.json'}")
+
+
+def _in_words(study: FitStudy, found: dict[str, Any]) -> list[str]:
+    """The fits of all agents and of each mind, and how sure the selection is."""
+    lines = []
+    for group in study.groups:
+        if group.kind != "agent":
+            lines += _of_group(group)
+    for name, needs in study.left_out.items():
+        lines.append(f"{name} does not apply: the runs do not have {', '.join(needs)}")
+    if (table := found["confusion"]) is not None:
+        lines.append("Selected by BIC (columns) when a model (rows) is true:")
+        lines += [
+            f"  {name:<{MODEL_WIDTH}} " + " ".join(f"{share:>5.0%}" for share in shares)
+            for name, shares in zip(table["models"], table["selected"], strict=True)
+        ]
+    model = study.pooled.selected.fit.model.name
+    for each in study.behaviour.people:
+        if each.model == model:
+            values = ", ".join(f"{name} {value:g}" for name, value in each.parameters.items())
+            lines.append(f"People: {values} ({each.who}; {each.source})")
+    return lines
+
+
+def _of_group(group: FitGroup) -> list[str]:
+    panel = group.panel
+    invalid = f" ({panel.invalid:,} invalid left out)" if panel.invalid else ""
+    players = f"{len(panel.players):,} player{'' if len(panel.players) == 1 else 's'}"
+    lines = [
+        f"{group.name}: {len(panel):,} decisions of {players}{invalid}",
+        f"  {'model':<{MODEL_WIDTH}} {'log-lik.':>10} {'BIC':>10} {'held out':>9}",
+    ]
+    for each in group.fitted:
+        held = "–" if math.isnan(each.held_out) else f"{each.held_out:.3f}"
+        lines.append(
+            f"  {each.fit.model.name:<{MODEL_WIDTH}} {each.fit.log_likelihood:>10.1f} "
+            f"{each.fit.bic:>10.1f} {held:>9}"
+        )
+    best = group.selected
+    lines.append(f"  {best.fit.model.name}: {best.fit.model.title} ({best.fit.model.source})")
+    for name, value in best.fit.by_name.items():
+        low, high = best.intervals[name]
+        line = f"    {name:<16} {value:>8.3f}  [{low:.3f}, {high:.3f}]"
+        if name in best.resampled:
+            least, most = best.resampled[name]
+            line += f"  bootstrap [{least:.3f}, {most:.3f}]"
+        lines.append(line)
+    return lines

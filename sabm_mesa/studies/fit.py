@@ -1,0 +1,400 @@
+"""What kind of player decided in a recording: behavioural models, fitted and compared.
+
+Every model that applies is fitted to all decisions (pooled), to those of each mind and, when
+wanted, of each agent; the one with the smallest BIC is selected. The estimates of the pooled
+decisions under the selected model are the *fingerprint*: a table, a picture, and a file that
+``--minds fitted:FILE`` plays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sabm_mesa.analysis.behaviour import (
+    Behaviour,
+    BehaviouralModel,
+    Decider,
+    Floats,
+    Mixture,
+    Panel,
+    TypesModel,
+    load_behaviour,
+)
+from sabm_mesa.analysis.estimation import (
+    Fit,
+    bootstrap_intervals,
+    confusion,
+    fit,
+    held_out,
+    n_free,
+    profile_interval,
+    units_of,
+)
+from sabm_mesa.errors import ParameterError, RecordingError, UnknownName
+from sabm_mesa.minds.fitted import Fingerprint
+from sabm_mesa.models import registry
+from sabm_mesa.recording.decisions import played_runs
+
+POOLED = "all agents"
+DRAWS = 200
+"""Samples of the bootstrap."""
+DATA_SETS = 10
+"""Data sets that are drawn from each model for the confusion matrix."""
+MOST_DRAWS = 10_000
+_UNKNOWN = (math.nan, math.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """One model, fitted to the decisions of one group.
+
+    Attributes:
+        fit: the estimates.
+        intervals: parameter → its 95 % interval by the profile likelihood.
+        resampled: parameter → its 95 % interval by the bootstrap; of the selected model alone.
+        held_out: the mean log-likelihood of a decision that was held out; NaN with a single unit.
+    """
+
+    fit: Fit
+    intervals: dict[str, tuple[float, float]]
+    resampled: dict[str, tuple[float, float]]
+    held_out: float
+
+
+@dataclass(frozen=True, eq=False)
+class FitGroup:
+    """The decisions of all agents, of those with one mind, or of one agent.
+
+    Attributes:
+        name: the name of the group.
+        kind: ``pooled``, ``mind`` or ``agent``.
+        panel: its decisions.
+        fitted: the models, the selected one first.
+    """
+
+    name: str
+    kind: str
+    panel: Panel
+    fitted: Sequence[Fitted]
+
+    @property
+    def selected(self) -> Fitted:
+        """The model with the smallest BIC."""
+        return self.fitted[0]
+
+
+@dataclass(frozen=True, eq=False)
+class FitStudy:
+    """All fits to one recording.
+
+    Attributes:
+        path: the recording.
+        scenario: the name of the scenario.
+        behaviour: what the scenario declares.
+        unit: what the bootstrap draws and the held-out score leaves out: ``run`` or ``agent``.
+        groups: the groups, the pooled one first.
+        left_out: models that do not apply → the facts that the runs lack.
+        confusion: shape (models, models): see `sabm_mesa.analysis.estimation.confusion`; the models
+            in the order of the pooled group; None when it is not wanted.
+    """
+
+    path: Path
+    scenario: str
+    behaviour: Behaviour
+    unit: str
+    groups: Sequence[FitGroup]
+    left_out: dict[str, list[str]]
+    confusion: Floats | None = None
+
+    @property
+    def pooled(self) -> FitGroup:
+        """The group of all agents."""
+        return self.groups[0]
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """The estimates of all decisions under the selected model."""
+        best, minds = self.pooled.selected.fit, _minds(self.pooled.panel)
+        return Fingerprint(self.scenario, best.model.name, best.by_name, ", ".join(minds))
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What is fitted.
+
+    Attributes:
+        models: the names of the models; all that apply when empty.
+        mind: only agents with this mind; ``""`` for all.
+        rounds: only rounds before this number; None for all.
+        agents: whether each agent is a group, too.
+        bootstrap: samples of the bootstrap; 0 for none.
+        confusion: data sets of each model for the confusion matrix; 0 for none.
+        seed: the seed of the bootstrap and of these data sets.
+    """
+
+    models: Sequence[str] = field(default=())
+    mind: str = ""
+    rounds: int | None = None
+    agents: bool = False
+    bootstrap: int = DRAWS
+    confusion: int = DATA_SETS
+    seed: int = 0
+
+
+def fit_recording(
+    path: str | Path,
+    options: FitOptions | None = None,
+    watch: Callable[[str], None] = lambda _: None,
+) -> FitStudy:
+    """Fit the behavioural models of a scenario to a recording.
+
+    Args:
+        path: the recording, of runs of one scenario.
+        options: what is fitted.
+        watch: is told in a few words what is computed.
+
+    Raises:
+        RecordingError: when the recording cannot be read, or lacks the decisions or the facts that
+            a model needs.
+        ParameterError: when it has several scenarios, or no model is declared for its scenario.
+        UnknownName: for a model or mind that is not there.
+    """
+    wanted = options or FitOptions()
+    path = Path(path)
+    scenario, behaviour, panel = _decisions(path, wanted)
+    models, left_out = _models(path, behaviour, panel, wanted.models)
+    rng = np.random.default_rng(wanted.seed)
+    groups = []
+    for name, kind, own in _groups(panel, wanted.agents):
+        watch(name)
+        groups.append(
+            _fitted(name, kind, own, models, 0 if kind == "agent" else wanted.bootstrap, rng)
+        )
+    table = None
+    pooled = groups[0]
+    if wanted.confusion and len(models) > 1:
+        watch("the confusion matrix")
+        fits = [each.fit for each in pooled.fitted]
+        table = confusion(fits, pooled.panel, wanted.confusion, rng)
+    runs = {each.run for each in panel.players}
+    unit = "run" if len(runs) > 1 else "agent"
+    return FitStudy(path, scenario, behaviour, unit, groups, left_out, table)
+
+
+def table_of_fits(study: FitStudy) -> pd.DataFrame:
+    """One row a parameter of each model and group.
+
+    Args:
+        study: the fits.
+
+    Returns:
+        ``group``, its ``kind``, ``model``, ``selected``, ``parameter``, ``estimate``; ``low`` and
+        ``high`` (profile likelihood), ``bootstrap_low`` and ``bootstrap_high``; ``players``,
+        ``decisions``, ``log_likelihood``, ``free`` (parameters), ``aic``, ``bic``, ``held_out``.
+        A model without parameters has one row without one.
+    """
+    rows = []
+    for group in study.groups:
+        for each in group.fitted:
+            found = each.fit
+            scores = {
+                "players": len(group.panel.players),
+                "decisions": found.n_decisions,
+                "log_likelihood": found.log_likelihood,
+                "free": n_free(found.model),
+                "aic": found.aic,
+                "bic": found.bic,
+                "held_out": each.held_out,
+            }
+            for name, value in (found.by_name or {"": math.nan}).items():
+                low, high = each.intervals.get(name, _UNKNOWN)
+                least, most = each.resampled.get(name, _UNKNOWN)
+                rows.append(
+                    {
+                        "group": group.name,
+                        "kind": group.kind,
+                        "model": found.model.name,
+                        "selected": each is group.selected,
+                        "parameter": name,
+                        "estimate": value,
+                        "low": low,
+                        "high": high,
+                        "bootstrap_low": least,
+                        "bootstrap_high": most,
+                        **scores,
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def table_of_types(study: FitStudy) -> pd.DataFrame:
+    """The probable type of each agent under the selected model of all agents.
+
+    Args:
+        study: the fits.
+
+    Returns:
+        One row an agent: ``run``, ``agent``, ``mind``, ``decisions``, ``type`` and its
+        ``probability``; empty when the selected model has no types.
+    """
+    panel, best = study.pooled.panel, study.pooled.selected.fit
+    if not isinstance(best.model, TypesModel):
+        return pd.DataFrame()
+    names = _types(best.model)
+    shares = best.model.posterior(best.parameters, panel)
+    counts = np.bincount(panel.player, minlength=len(panel.players))
+    return pd.DataFrame(
+        [
+            {
+                "run": each.run,
+                "agent": each.agent,
+                "mind": each.mind,
+                "decisions": int(counts[i]),
+                "type": names[int(np.argmax(shares[i]))],
+                "probability": float(shares[i].max()),
+            }
+            for i, each in enumerate(panel.players)
+        ]
+    )
+
+
+def summary(study: FitStudy) -> dict[str, Any]:
+    """All results as JSON values.
+
+    Args:
+        study: the fits.
+    """
+    names = [each.fit.model.name for each in study.pooled.fitted]
+    return {
+        "recording": str(study.path),
+        "scenario": study.scenario,
+        "decisions": len(study.pooled.panel),
+        "invalid": study.pooled.panel.invalid,
+        "players": len(study.pooled.panel.players),
+        "unit": study.unit,
+        "fits": table_of_fits(study).to_dict("records"),
+        "left_out": study.left_out,
+        "confusion": None
+        if study.confusion is None
+        else {"models": names, "selected": study.confusion.tolist()},
+        "people": [
+            {"who": each.who, "model": each.model, "parameters": dict(each.parameters),
+             "source": each.source}
+            for each in study.behaviour.people
+        ],
+        "fingerprint": study.fingerprint.as_json(),
+    }  # fmt: skip
+
+
+def _decisions(path: Path, wanted: FitOptions) -> tuple[str, Behaviour, Panel]:
+    """The scenario of a recording, what it declares, and the decisions that are wanted."""
+    runs = played_runs(path)
+    names = sorted({run.scenario for run in runs})
+    if len(names) > 1:
+        raise ParameterError(
+            f"{path} has runs of several scenarios ({', '.join(names)}): record them apart to fit "
+            "them."
+        )
+    behaviour = load_behaviour(registry.scenario(names[0]).behaviour)
+    if behaviour is None:
+        raise ParameterError(
+            f"No behavioural model is declared for the scenario {names[0]} (class attribute "
+            "`behaviour`)."
+        )
+    rows = [row for run in runs for row in behaviour.rows(run)]
+    minds = sorted({row.player.mind for row in rows})
+    if wanted.mind and wanted.mind not in minds:
+        raise UnknownName(f"mind of {path}", wanted.mind, minds)
+    if wanted.mind:
+        rows = [row for row in rows if row.player.mind == wanted.mind]
+    if wanted.rounds is not None:
+        rows = [row for row in rows if row.time < wanted.rounds]
+    panel = Panel.of(rows)
+    if not len(panel):
+        why = f"all {panel.invalid} answers are invalid" if panel.invalid else "there is none"
+        raise RecordingError(f"{path} lacks {behaviour.what} that a model could describe: {why}.")
+    return names[0], behaviour, panel
+
+
+def _models(
+    path: Path, behaviour: Behaviour, panel: Panel, names: Sequence[str]
+) -> tuple[list[BehaviouralModel], dict[str, list[str]]]:
+    """The models that apply and are wanted, and what the runs lack for the others."""
+    asked = [behaviour.model(name) for name in names] or list(behaviour.models)
+    lacking = {
+        model.name: [need for need in model.needs if need not in panel.known] for model in asked
+    }
+    left_out = {name: needs for name, needs in lacking.items() if needs}
+    models = [model for model in asked if model.name not in left_out]
+    if left_out and (names or not models):
+        name, needs = next(iter(left_out.items()))
+        raise RecordingError(
+            f"The model {name} does not apply to {path}: its runs do not have what it needs "
+            f"({', '.join(needs)})."
+        )
+    return models, left_out
+
+
+def _groups(panel: Panel, agents: bool) -> list[tuple[str, str, Panel]]:
+    found = [(POOLED, "pooled", panel)]
+    minds = _minds(panel)
+    if len(minds) > 1:
+        found += [(mind, "mind", panel.of_players(partial(_decides, mind=mind))) for mind in minds]
+    if agents:
+        found += [
+            (f"run {each.run}, agent {each.agent}", "agent", panel.of_players(each.__eq__))
+            for each in panel.players
+        ]
+    return found
+
+
+def _decides(player: Decider, mind: str) -> bool:
+    return player.mind == mind
+
+
+def _fitted(
+    name: str,
+    kind: str,
+    panel: Panel,
+    models: Sequence[BehaviouralModel],
+    draws: int,
+    rng: np.random.Generator,
+) -> FitGroup:
+    """Fit all models to one group."""
+    fits = sorted((fit(model, panel) for model in models), key=lambda each: each.bic)
+    units = units_of(panel)
+    fitted = []
+    for each in fits:
+        names = [parameter.name for parameter in each.model.parameters]
+        resampled = {}
+        if draws and each is fits[0] and units.max() > 0:
+            resampled = bootstrap_intervals(each, panel, units, draws, rng)
+        fitted.append(
+            Fitted(
+                each,
+                {} if kind == "agent" else {p: profile_interval(each, panel, p) for p in names},
+                resampled,
+                math.nan if kind == "agent" else held_out(each, panel, units),
+            )
+        )
+    return FitGroup(name, kind, panel, fitted)
+
+
+def _minds(panel: Panel) -> list[str]:
+    return sorted({each.mind for each in panel.players})
+
+
+def _types(model: TypesModel) -> list[str]:
+    """The names of the types of a model."""
+    if isinstance(model, Mixture):
+        return list(model.types)
+    n = len(model.shares(np.array([p.low for p in model.parameters])))
+    return [f"{k} step{'' if k == 1 else 's'}" for k in range(n)]

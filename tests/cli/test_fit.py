@@ -1,0 +1,51 @@
+"""`sabm fit`: tables, picture and a fingerprint that plays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sabm_mesa import KeynesianBeautyContest
+
+from .support import Sabm, one_line
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "rec.sqlite"
+    model = KeynesianBeautyContest(n_players=12, n_rounds=1, rng=1, recording=path)
+    model.run_model()
+    model.close()
+    return path
+
+
+QUICK = ["--bootstrap", "3", "--confusion", "1", "--model", "level_k", "--model"]
+
+
+def test_a_recording_becomes_files_and_a_mind(sabm: Sabm, path: Path) -> None:
+    out = path.parent / "fit"
+    found = json.loads(sabm("fit", str(path), *QUICK, "noisy_best_reply", "--json").out)
+
+    assert [Path(file).name for file in found["files"]][-3:] == [
+        "fit.json", "fingerprint.json", "fingerprint.png",
+    ]  # fmt: skip
+    assert all((out / Path(file).name).stat().st_size for file in found["files"])
+    assert found["confusion"]["models"][0] == found["fingerprint"]["model"]
+    said = sabm("fit", str(path), *QUICK, "noisy_best_reply", "--out", str(out)).out
+    assert "all agents: 12 decisions of 12 players" in said
+    assert "noisy_best_reply: noisy best reply" in said
+    mind = f"fitted:{out / 'fingerprint.json'}"
+    played = sabm("run", "kbc", "--minds", mind, "--rounds", "1", "--out", str(out / "again"))
+    assert "fingerprint.json" in (out / "again" / "agents.csv").read_text()
+    assert not played.err.startswith("sabm:")
+
+
+def test_bad_input_gets_one_line_and_leaves_no_file(sabm: Sabm, path: Path) -> None:
+    for wrong, says in {
+        ("--model", "nothing"): "Unknown behavioural model",
+        ("--mind", "llm:x"): "Unknown mind of",
+    }.items():
+        assert says in one_line(sabm("fit", str(path), *wrong))
+    assert not (path.parent / "fit").exists()
