@@ -50,7 +50,7 @@ PARTS = {
         "runs.*",
     ),
     "Studies": (
-        "Experiments, published and your own; screening, judging, tournaments.",
+        "Experiments, published and your own; audits, screening, judging, tournaments.",
         "studies.* studies.experiments.* studies.audit.* models.*.screening",
     ),
     "Analysis": (

@@ -21,10 +21,9 @@ from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.parameters import check_int, parameters_of
 from sabm_mesa.core.prompts import PERSONA_FORMATS, PromptBook
 from sabm_mesa.errors import ParameterError, PromptError, UnknownName
-from sabm_mesa.minds.base import Mind
 from sabm_mesa.minds.specs import Minds
 from sabm_mesa.models.base import SmartModel
-from sabm_mesa.runs.cost import Estimate, Line
+from sabm_mesa.runs.cost import Estimate, Line, StubMind
 from sabm_mesa.studies.experiments.design import Experiment, Scale
 from sabm_mesa.studies.experiments.expecting import expected_cost
 from sabm_mesa.studies.experiments.plan import (
@@ -217,8 +216,10 @@ def _factors(
         else:
             try:
                 silent = _silent_levels(base, factor)
-            except PromptError as error:
-                left_out[name] = str(error)
+            except PromptError:
+                if name != "persona":
+                    raise
+                left_out[name] = "its personas have no text in the other formats"
                 continue
             kept = tuple(each for each in factor.levels if each not in silent)
             if len(kept) < 2:
@@ -267,18 +268,16 @@ def _given(base: Plan, name: str, levels: Sequence[Any] | None, varied: set[str]
     return factor
 
 
-class _Reader(Mind):
-    """A mind that keeps what it is asked, and answers at random."""
-
-    paid = False
-    instant = True
+class _Reader(StubMind):
+    """A mind that keeps what it is asked, and decides as the classical minds do."""
 
     def __init__(self) -> None:
+        super().__init__("llm:reader", {}, None)
         self.read: list[str] = []
 
     async def answer(self, ask: Ask) -> object:
         self.read.append(ask.digest())
-        return ask.spec.example(ask.rng)
+        return await super().answer(ask)
 
 
 def _silent_levels(base: Plan, factor: Factor) -> list[Any]:
@@ -301,6 +300,7 @@ def _prompts(base: Plan, changes: Mapping[str, Any]) -> Iterator[list[str]]:
         model: SmartModel = base.model_of(condition)(
             **{**cell.parameters, **changes, "minds": reader}, rng=cell.seed, recording=False
         )
+        reader.play_in(model)
         for _ in range(ROUNDS_READ):
             model.step()
         model.close()

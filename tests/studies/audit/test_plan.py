@@ -38,6 +38,15 @@ def test_a_factor_that_the_conditions_differ_in_is_left_out() -> None:
     assert found.left_out["wording"] == "the conditions of the experiment differ in it"
 
 
+def test_the_prompts_that_are_compared_are_those_of_a_game_that_goes_on() -> None:
+    talk = audit_plan(load_experiment("govsim-newcomer-fishery"), runs=1)
+    assert [each.name for each in talk.factors] == [
+        "wording", "format", "options", "speakers", "persona",
+    ]  # fmt: skip
+    evacuation = audit_plan(load_experiment("evacuation-figure-9"), runs=1)
+    assert evacuation.left_out["persona"] == "its personas have no text in the other formats"
+
+
 def test_personas_and_any_parameter_can_be_factors() -> None:
     given = {"persona": None, "temperature": [0.0, 1.0], "reward_rule": ["independent", "shared"]}
     with pytest.raises(UsageError, match="changes no prompt of planted"):
