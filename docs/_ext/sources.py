@@ -52,7 +52,8 @@ class Work:
 
     def is_named_by(self, mention: re.Match[str]) -> bool:
         """Whether a match of `MENTION` names this work."""
-        if mention["year"] != self.fields["year"] or mention["first"] != self.surnames[0]:
+        first = self.surnames[0].split()[-1]  # "Dal Bó" is found as "Bó"
+        if mention["year"] != self.fields["year"] or mention["first"] != first:
             return False
         if mention["others"] is None:
             return len(self.authors) == 1

@@ -130,7 +130,7 @@ class Panel:
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Panel:
-        """Make a panel of rows in any order.
+        """Make a panel of rows in any order; it has the facts that all of them have.
 
         Args:
             rows: the decisions.
@@ -144,13 +144,14 @@ class Panel:
         players = tuple(sorted(different, key=lambda each: (each.run, each.agent)))
         place = {player: i for i, player in enumerate(players)}
         valid.sort(key=lambda row: (place[row.player], row.time))
-        names = valid[0].known if valid else {}
+        first = valid[0].known if valid else {}
+        names = [name for name in first if all(name in row.known for row in valid)]
         return cls(
             players,
             np.array([place[row.player] for row in valid], dtype=np.int64),
             np.array([row.time for row in valid], dtype=np.int64),
             np.array([row.decision for row in valid], dtype=np.float64),
-            {name: _stacked(name, [row.known.get(name, ()) for row in valid]) for name in names},
+            {name: _stacked(name, [row.known[name] for row in valid]) for name in names},
             len(given) - len(valid),
         )
 
@@ -257,7 +258,9 @@ class Panel:
         Args:
             decisions: shape (n,).
         """
-        return replace(self, decisions=decisions)
+        found = replace(self, decisions=decisions)
+        found.__dict__["_found"] = self._found  # it depends on the facts alone
+        return found
 
 
 def once_a_panel(

@@ -197,18 +197,23 @@ class FreeRider(ChoiceModel):
 
 def cooperation_types() -> tuple[ChoiceModel, ...]:
     """The types of cooperation, each of which is a model by itself."""
-    return ConditionalCooperator(), FreeRider(), HumpShapedCooperator(), UnconditionalCooperator()
+    return ConditionalCooperator(), FreeRider(), UnconditionalCooperator(), HumpShapedCooperator()
 
 
-def cooperation_mixture() -> Mixture:
-    """The mixture of the types of cooperation, with one standard deviation of errors.
+def cooperation_mixture(*, hump: bool = False) -> Mixture:
+    """A mixture of types of cooperation, with one line and one standard deviation of errors.
 
     The type "other" of the source is the unconditional one here: the mean schedule of its "other"
     subjects is about flat (Fischbacher and Gächter 2010).
+
+    Args:
+        hump: whether hump-shaped cooperators are a type of their own. Without it they count as
+            conditional, from which they cannot be told where the others cooperate less than half.
     """
+    types = cooperation_types()
     return Mixture(
-        "cooperation_types",
-        "types of conditional cooperation",
+        "cooperation_types_hump" if hump else "cooperation_types",
+        "types of cooperation, also hump-shaped" if hump else "types of cooperation",
         CooperationType.source,
-        {model.name: model for model in cooperation_types()},
+        {model.name: model for model in (types if hump else types[:-1])},
     )

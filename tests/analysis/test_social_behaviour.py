@@ -66,7 +66,7 @@ def test_inequity_aversion_weighs_envy_and_guilt() -> None:
 
 
 def test_shares_of_types_are_recovered() -> None:
-    rng, mixture = np.random.default_rng(0), cooperation_mixture()
+    rng, mixture = np.random.default_rng(0), cooperation_mixture(hump=True)
     seen = rng.uniform(0, 1, (60, 10))
     panel = Panel.of(
         Row(Decider(0, i, "x"), t, 0.0, {"others": seen[i, t]})
@@ -78,7 +78,7 @@ def test_shares_of_types_are_recovered() -> None:
     found = fit(mixture, panel.with_decisions(np.choose(kind, each)))
 
     assert list(found.by_name)[:4] == [
-        "share_conditional", "share_free_rider", "share_hump_shaped", "share_unconditional",
+        "share_conditional", "share_free_rider", "share_unconditional", "share_hump_shaped",
     ]  # fmt: skip
     assert found.parameters[:4] == pytest.approx(true[:4], abs=0.03)
     assert found.parameters[4:7] == pytest.approx(true[4:7], abs=0.05)

@@ -14,10 +14,17 @@ from sabm_mesa.minds.base import ClassicalMind, Mind
 from sabm_mesa.minds.fitted import FittedMind
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.bertrand.model import BertrandCompetition
+from sabm_mesa.models.games.model import FiniteGame
 from sabm_mesa.models.public_goods.model import PublicGoods
 from sabm_mesa.recording.decisions import played_runs
 
 GROUPS = {"n_players": 8, "group_size": 4, "matching": "stranger", "endowment": 20}
+
+
+MIXED = {"classical:logit": 1, "classical:tit_for_tat": 1}
+SETTINGS: dict[Any, dict[str, Any]] = {
+    PublicGoods: GROUPS, BertrandCompetition: {"communication": True}, FiniteGame: {"n_players": 8},
+}  # fmt: skip
 
 
 class Noting(ClassicalMind):
@@ -50,8 +57,13 @@ def played(model: SmartModel) -> tuple[Behaviour, Panel]:
         lambda to: PublicGoods(rng=1, recording=to, n_rounds=4, multiplier=1.6, **GROUPS),
         lambda to: BertrandCompetition(rng=1, recording=to, n_rounds=4, communication=False),
         lambda to: BertrandCompetition(rng=1, recording=to, n_rounds=4, demand="logit", n_firms=3),
+        lambda to: FiniteGame(rng=1, recording=to, minds=MIXED, n_rounds=5),
+        lambda to: FiniteGame(rng=1, recording=to, game="three_player_dilemma", n_rounds=3,
+                              matching="stranger", n_players=6, minds="classical:logit"),
+        lambda to: FiniteGame(rng=1, recording=to, game="ultimatum", n_rounds=3, n_players=4,
+                              matching="stranger", option_order="reversed"),
     ],
-    ids=["public-goods", "bertrand", "three firms"],
+    ids=["public-goods", "bertrand", "three firms", "dilemma", "strangers", "ultimatum"],
 )  # fmt: skip
 def test_a_question_tells_the_facts_that_its_recording_tells(make, tmp_path: Path) -> None:
     model = make(tmp_path / "recording.sqlite")
@@ -68,23 +80,33 @@ def test_a_question_tells_the_facts_that_its_recording_tells(make, tmp_path: Pat
         told = notes[panel.players[panel.player[i]].agent][panel.position[i]]
         for name, values in panel.known.items():
             if name != "first" or panel.position[i] == 0:  # the price before the first decision
-                assert np.asarray(told[name]) == pytest.approx(values[i], nan_ok=True), name
+                fact = np.asarray(told[name])
+                assert fact == pytest.approx(values[i][_inside(fact)], nan_ok=True), name
 
 
+def _inside(fact: np.ndarray) -> tuple[slice, ...]:
+    """The part of an array that was filled up with NaN."""
+    return tuple(slice(size) for size in fact.shape)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "name", "parameters"),
     [
         (PublicGoods, "conditional", [0.0, 0.8, 0.1]),
         (PublicGoods, "inequity_aversion", [5.0, 0.5, 0.6]),
+        (FiniteGame, "ewa", [0.9, 0.6, 0.3, 6.0, 1.0]),
+        (FiniteGame, "strategies", [0.2, 0.0, 0.0, 0.8, 0.0, 0.0, 0.05]),
+        (FiniteGame, "inequity_aversion", [5.0, 0.5, 0.6]),
         (BertrandCompetition, "reaction", [0.2, 0.6, 0.1]),
         (BertrandCompetition, "q_learning", [0.3, 0.5, 0.01]),
     ],
-    ids=lambda each: each if isinstance(each, str) else "",
+    ids=["types", "fairness", "ewa", "strategies", "fairness in games", "reaction", "q_learning"],
 )
 def test_a_fitted_model_plays_and_its_play_is_likely_under_it(
     model, name: str, parameters: list[float], tmp_path: Path
 ) -> None:
-    settings = GROUPS if model is PublicGoods else {"communication": True}
+    settings = SETTINGS[model]
     game = model(rng=2, recording=tmp_path / "recording.sqlite", n_rounds=30, **settings)
     behaviour = load_behaviour(game.behaviour)
     assert behaviour is not None
@@ -92,7 +114,7 @@ def test_a_fitted_model_plays_and_its_play_is_likely_under_it(
     for agent in game.agents:
         agent.mind = FittedMind("fitted:x", behaviour, theory, vector)
     _, panel = played(game)
-    found = fit(theory, panel)
+    found = fit(theory, panel, start=vector)
 
     true = theory.log_likelihood(vector, panel).sum()
     assert panel.invalid == 0
@@ -117,6 +139,7 @@ def test_pricing_rules_are_told_apart_by_their_recordings(
     assert min(fits, key=lambda each: each.bic).model.name == selected
 
 
+@pytest.mark.slow
 def test_conditional_cooperators_and_free_riders_are_told_apart_player_by_player(
     tmp_path: Path,
 ) -> None:
@@ -133,3 +156,31 @@ def test_conditional_cooperators_and_free_riders_are_told_apart_player_by_player
     assert (share[:, 1] > 0.99).tolist() == free_rider
     assert found.by_name["share_free_rider"] == pytest.approx(0.25, abs=0.01)
     assert found.by_name["slope"] > 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mind", "selected"),
+    [
+        ("tit_for_tat", "TFT"), ("grim", "Grim"), ("win_stay_lose_shift", "WSLS"),
+        ("fictitious_play", "fictitious_play"), ("logit", "fictitious_play"),
+    ],
+)  # fmt: skip
+def test_rules_of_repeated_games_are_told_apart_by_their_recordings(
+    mind: str, selected: str, tmp_path: Path
+) -> None:
+    learns = selected == "fictitious_play"
+    model = FiniteGame(
+        rng=1, recording=tmp_path / "recording.sqlite", n_rounds=40, n_players=24,
+        game="rock_paper_scissors" if learns else "prisoners_dilemma", matching="stranger",
+        minds={f"classical:{mind}": 12, "classical:altruist" if learns else "classical:logit": 12},
+    )  # fmt: skip
+    behaviour, panel = played(model)
+    own = panel.of_players(lambda each: each.mind == f"classical:{mind}")
+    rivals = "strategies" if not learns else "ewa", "fictitious_play", "noisy_best_reply"
+    fits = [fit(behaviour.model(name), own) for name in rivals]
+    best = min(fits, key=lambda each: each.bic)
+    shares = {k: v for k, v in best.by_name.items() if k.startswith("share_")}
+    name = max(shares, key=shares.__getitem__).removeprefix("share_") if shares else best.model.name
+
+    assert name == selected

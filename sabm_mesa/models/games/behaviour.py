@@ -17,38 +17,33 @@ import numpy as np
 
 from sabm_mesa.analysis.behaviour import Behaviour, Decider, PlayedRun, Row
 from sabm_mesa.analysis.matrix_behaviour import LAST, PAYOFFS, matrix_models
+from sabm_mesa.analysis.repeated_behaviour import (
+    STRATEGY_ESTIMATES,
+    is_dilemma,
+    learning_models,
+    strategy_mixture,
+)
+from sabm_mesa.analysis.social_behaviour import INEQUITY_ESTIMATES, InequityAversion
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.models.games.agents import PlayerView, answer_spec, label_of
-from sabm_mesa.models.games.rules import Floats, GameForm, Rules, load_game, table_of
+from sabm_mesa.models.games.rules import Choices, Floats, GameForm, Rules, load_game, table_of
 
 MOST_OUTCOMES = 2_500
 """Outcomes of a game up to which its payoffs are facts."""
 
 
 def rows(run: PlayedRun) -> Iterator[Row]:
-    """The choices of a run in a game in which all choose at the same time.
+    """The choices of a run.
 
     Args:
         run: the run.
     """
     rules = load_game(run.parameters["game"])
     form = in_order(rules.form.scaled(float(run.parameters.get("scale", 1.0))))
-    if not has_payoffs(form):
-        return
-    played = run.agents.to_dict("records")
-    chosen = {
-        (int(each["round"]), int(each["group"]), int(each["role"])): _index(rules, form, each)
-        for each in played
-    }
-    groups = {(int(each["agent"]), int(each["round"])): int(each["group"]) for each in played}
-    for each in played:
-        agent, time, role = int(each["agent"]), int(each["round"]), int(each["role"])
-        before = groups.get((agent, time - 1), 0)
-        last = [chosen.get((time - 1, before, other + 1)) for other in range(form.n_players)]
-        decider = Decider(run.run, agent, str(each["mind"]), run.condition)
-        yield Row(
-            decider, time, chosen[time, groups[agent, time], role], facts(form, role - 1, last)
-        )
+    if has_payoffs(form):
+        yield from _rows_together(run, rules, form)
+    elif plans_once(form):
+        yield from _rows_in_turn(run, rules, form)
 
 
 def known(ask: Ask) -> Mapping[str, Any] | None:
@@ -60,14 +55,14 @@ def known(ask: Ask) -> Mapping[str, Any] | None:
     view = ask.observation
     if not isinstance(view, PlayerView) or ask.name == "communicate":
         return None
-    form = in_order(view.form)
-    if not has_payoffs(form):
-        return {}
-    path: Sequence[float | None] = view.plays[-1].path if view.plays else ()
-    last = [
-        _place(form, player, path[player]) if path else None for player in range(form.n_players)
-    ]
-    return facts(form, view.player, last)
+    form, paths = in_order(view.form), [play.path for play in view.plays if play.path]
+    if has_payoffs(form):
+        path: Sequence[float | None] = view.plays[-1].path if view.plays else ()
+        last = [
+            _place(form, player, path[player]) if path else None for player in range(form.n_players)
+        ]
+        return facts(form, view.player, last, paths)
+    return fairness(form, view.player, view.path, paths) if plans_once(form) else {}
 
 
 def answer(ask: Ask, choice: float | None) -> object:
@@ -81,9 +76,56 @@ def answer(ask: Ask, choice: float | None) -> object:
         return ask.book.render("classical_quiet", {})
     view = ask.observation
     assert isinstance(view, PlayerView)
-    value = in_order(view.form).options(view.player)[int(choice)].value
-    is_option = hasattr(answer_spec(view.form, view.player), "options")
-    return label_of(view.form, view.player, value) if is_option else int(value)
+    value = in_order(view.form).options(view.move, view.path)[int(choice)].value
+    is_option = hasattr(answer_spec(view.form, view.move, view.path), "options")
+    return label_of(view.form, view.move, value) if is_option else int(value)
+
+
+def _rows_together(run: PlayedRun, rules: Rules, form: GameForm) -> Iterator[Row]:
+    played = run.agents.to_dict("records")
+    chosen = {
+        (int(each["round"]), int(each["group"]), int(each["role"])): _index(rules, form, each)
+        for each in played
+    }
+    groups = {(int(each["agent"]), int(each["round"])): int(each["group"]) for each in played}
+    paths: dict[int, list[Choices]] = {}
+    for each in played:
+        agent, time, role = int(each["agent"]), int(each["round"]), int(each["role"])
+        before = groups.get((agent, time - 1), 0)
+        last = [chosen.get((time - 1, before, other + 1)) for other in range(form.n_players)]
+        decider = Decider(run.run, agent, str(each["mind"]), run.condition)
+        own = paths.setdefault(agent, [])
+        if all(place is not None for place in last):
+            options = (form.options(player) for player in range(form.n_players))
+            own.append(tuple(o[int(at or 0)].value for o, at in zip(options, last, strict=True)))
+        yield Row(
+            decider, time, chosen[time, groups[agent, time], role], facts(form, role - 1, last, own)
+        )
+
+
+def _rows_in_turn(run: PlayedRun, rules: Rules, form: GameForm) -> Iterator[Row]:
+    """The moves of a game in turns in which each player moves once at most."""
+    paths: dict[int, list[Choices]] = {}
+    for _, group in run.agents.groupby(["round", "group"]):
+        by_role = {int(each["role"]) - 1: each for each in group.to_dict("records")}
+        path: Choices = ()
+        whole = False
+        while (move := form.move_after(path)) is not None:
+            each = by_role[form.moves[move].player]
+            agent = int(each["agent"])
+            value = _value(rules, move, each["choice"])
+            options = [option.value for option in form.options(move, path)]
+            place = None if value is None else float(np.argmin(np.abs(np.array(options) - value)))
+            decider = Decider(run.run, agent, str(each["mind"]), run.condition)
+            told = fairness(form, form.moves[move].player, path, paths.get(agent, []))
+            yield Row(decider, int(group["round"].iloc[0]), place, told)
+            if value is None:
+                break
+            path = (*path, value)
+        else:
+            whole = True
+        for each in by_role.values() if whole else ():
+            paths.setdefault(int(each["agent"]), []).append(path)
 
 
 def has_payoffs(form: GameForm) -> bool:
@@ -111,21 +153,121 @@ def in_order(form: GameForm) -> GameForm:
     return replace(form, moves=moves)
 
 
-def facts(form: GameForm, me: int, last: Sequence[float | None]) -> dict[str, Any]:
+def facts(
+    form: GameForm, me: int, last: Sequence[float | None], paths: Sequence[Choices]
+) -> dict[str, Any]:
     """The facts of a player.
 
     Args:
         form: the game, with its options in order.
         me: the player, from 0.
         last: the last choice of each player of its last game, as an index; None where unknown.
+        paths: all choices in each of its own past games that count.
     """
     others = [player for player in range(form.n_players) if player != me]
     seen = [last[player] for player in others]
     whole = all(each is not None for each in last)
-    return {
+    found = {
         PAYOFFS: _payoffs(form, me),
         LAST: [float(each) if whole and each is not None else math.nan for each in seen],
+        **fairness(form, me, (), paths),
     }
+    return found | ({"dilemma": 1.0} if is_dilemma(_payoffs(form, me)) else {})
+
+
+def plans_once(form: GameForm) -> bool:
+    """Whether the players move in turn, each of them once at most.
+
+    Args:
+        form: the game.
+    """
+    movers = [move.player for move in form.moves]
+    return not form.together and len(set(movers)) == len(movers)
+
+
+def fairness(
+    form: GameForm, me: int, path: Choices, paths: Sequence[Choices]
+) -> dict[str, list[float]]:
+    """The facts of inequity aversion: what each option is expected to bring for all.
+
+    The others are expected to choose as often as in the own past games, in turns after the same
+    moves; all their options together count as one game more (the beliefs of the classical minds).
+
+    Args:
+        form: the game, with its options in order.
+        me: the player, from 0.
+        path: the moves so far, in a game in turns.
+        paths: all choices in each of its own past games that count.
+    """
+    spread = _spread(form, me)
+    if form.together:
+        expected = _expected_together(form, me, paths)
+    else:
+        move = len(path)
+        options = form.options(move, path)
+        expected = np.array([_expected(form, me, (*path, o.value), paths) for o in options])
+    own, behind, ahead = (expected / spread).T.tolist()
+    return {"own": own, "behind": behind, "ahead": ahead}
+
+
+def _expected_together(form: GameForm, me: int, paths: Sequence[Choices]) -> Floats:
+    """Own payoff, and the means of what others have more and less, by the own option."""
+    found = _unequal_outcomes(form, me)
+    others = [player for player in range(form.n_players) if player != me]
+    for player in reversed(others):
+        values = [option.value for option in form.options(player)]
+        belief = np.full(len(values), 1 / len(values))
+        for each in paths:
+            belief[int(np.argmin(np.abs(np.array(values) - each[player])))] += 1
+        found = np.tensordot(found, belief / belief.sum(), axes=([found.ndim - 2], [0]))
+    return found
+
+
+def _expected(form: GameForm, me: int, path: Choices, paths: Sequence[Choices]) -> Floats:
+    """The same of a course that begins with a path."""
+    move = form.move_after(path)
+    if move is None:
+        return _unequal(np.roll(np.array(form.payoffs(path)), -me))
+    values = [option.value for option in form.options(move, path)]
+    belief = np.full(len(values), 1 / len(values))
+    for each in paths:
+        if len(each) > move and each[:move] == path:
+            belief[int(np.argmin(np.abs(np.array(values) - each[move])))] += 1
+    after = np.array([_expected(form, me, (*path, value), paths) for value in values])
+    found: Floats = after.T @ (belief / belief.sum())
+    return found
+
+
+def _unequal(payoffs: Floats) -> Floats:
+    """Own payoff, and the means of what others have more and less, on the last axis.
+
+    Args:
+        payoffs: the players on the last axis, the player itself first.
+    """
+    gaps = payoffs[..., 1:] - payoffs[..., :1]
+    behind, ahead = np.maximum(gaps, 0).mean(axis=-1), np.maximum(-gaps, 0).mean(axis=-1)
+    return np.stack([payoffs[..., 0], behind, ahead], axis=-1)
+
+
+@lru_cache(maxsize=128)
+def _unequal_outcomes(form: GameForm, me: int) -> Floats:
+    return _unequal(_payoffs(form, me))
+
+
+@lru_cache(maxsize=128)
+def _spread(form: GameForm, me: int) -> float:
+    """The largest own payoff less the smallest one; 1 where all are equal."""
+    own = [form.payoffs(path)[me] for path in form.courses()]
+    return (max(own) - min(own)) or 1.0
+
+
+def _value(rules: Rules, move: int, choice: Any) -> float | None:
+    """The value of a recorded choice; None without a valid one."""
+    if choice is None or (isinstance(choice, float) and math.isnan(choice)):
+        return None
+    if not rules.options[move]:
+        return float(choice)
+    return rules.form.moves[move].options[rules.options[move].index(str(choice))].value
 
 
 @lru_cache(maxsize=128)
@@ -156,5 +298,15 @@ def _place(form: GameForm, move: int, value: float | None) -> float | None:
 
 
 BEHAVIOUR = Behaviour(
-    what="a choice", models=matrix_models(), rows=rows, known=known, answer=answer
+    what="a choice",
+    models=(
+        *matrix_models(),
+        *learning_models(),
+        strategy_mixture(),
+        InequityAversion(),
+    ),
+    rows=rows,
+    known=known,
+    answer=answer,
+    people=(*STRATEGY_ESTIMATES, *INEQUITY_ESTIMATES),
 )
