@@ -149,10 +149,14 @@ class PageState:
         self.at = round_ if 0 <= round_ < played else None
         self.changes += 1
 
-    def turn(self) -> None:
+    def pause(self) -> None:
+        """Pause as soon as the round under way is done."""
+        self.controller.pause()
+
+    def turn(self, _key: object = None) -> None:
         """Play on, or pause."""
         if self.controller.status == "playing":
-            self.controller.pause()
+            self.pause()
         else:
             self.play()
 

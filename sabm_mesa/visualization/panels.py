@@ -66,7 +66,9 @@ def run_card(page_state: PageState, at_once: Act) -> None:
         at_once: makes an action draw the page again.
     """
     controller = page_state.controller
-    transport(page_state, at_once)
+    status, busy = controller.status, page_state.busy
+    stuck = status == "over" or busy or (status == "failed" and not page_state.may_go_on)
+    Transport(status, stuck, busy, page_state.interval_s, page_state, at_once)
     sentence, kind = upcoming(page_state)
     html("p", sentence, f"sabm-next sabm-next-{kind}", role="status")
     progress(page_state)
@@ -85,20 +87,25 @@ def run_card(page_state: PageState, at_once: Act) -> None:
     Guard(active=page_state.costs and controller.begun and not controller.ended, words=LEAVING)
 
 
-def transport(page_state: PageState, at_once: Act) -> None:
+@solara.component
+def Transport(
+    status: str, stuck: bool, busy: bool, interval_s: float, page_state: PageState, at_once: Act
+) -> None:
     """Play, pause, step, reset, and the pace.
 
     Args:
+        status: the status of the run.
+        stuck: whether it cannot be played on.
+        busy: whether the next model is being made.
+        interval_s: the pace.
         page_state: the page's model.
         at_once: makes an action draw the page again.
     """
-    status = page_state.controller.status
-    stuck = status == "over" or page_state.busy or (status == "failed" and not page_state.may_go_on)
     with inside("div", "sabm-transport"):
         if status == "playing":
             solara.Button(
                 "Pause", icon_name="mdi-pause", color="primary",
-                on_click=at_once(page_state.controller.pause),
+                on_click=at_once(page_state.pause),
             ).key("pause")  # fmt: skip
         else:
             solara.Button(
@@ -113,9 +120,9 @@ def transport(page_state: PageState, at_once: Act) -> None:
             "Reset",
             icon_name="mdi-restart",
             on_click=at_once(page_state.reset),
-            disabled=page_state.busy,
+            disabled=busy,
         )
-        pace = next(words for words, s in PACES.items() if s == page_state.interval_s)
+        pace = next(words for words, s in PACES.items() if s == interval_s)
         choose = at_once(lambda words: page_state.pace(PACES[words]))
         solara.Select("Pace", list(PACES), value=pace, on_value=choose)
 
@@ -288,7 +295,7 @@ def stage(page_state: PageState, at_once: Act) -> None:
             until=model.n_rounds - 1 + first if model.n_rounds < MOST_ROUNDS else None,
             ticks=ticks_of(kinds, {each: each for each in played}, lambda n: round_of(model, n)),
             live="over" if controller.ended else controller.status, pace=pace,
-            event_go=at_once(page_state.go), event_run=at_once(lambda _none: page_state.turn()),
+            event_go=at_once(page_state.go), event_run=at_once(page_state.turn),
         ).key("timeline")  # fmt: skip
 
 
@@ -304,10 +311,8 @@ def latest(model: SmartModel, shown: Shown, at: int | None = None) -> None:
     place = -1 if at is None or at >= len(data) else at
     last = {} if data.empty else {name: data[name].iloc[place] for name in data.columns}
     noun, first = counting(model)
-    with inside("dl", "sabm-facts"):
-        _fact(noun.capitalize(), number(last["round"] + first if last else None), "round")
-        for name in model.columns():
-            _fact(titles[name], number(last.get(name)), name)
+    rows = [[noun.capitalize(), number(last["round"] + first if last else None), "round"]]
+    _Facts(facts=rows + [[titles[name], number(last.get(name)), name] for name in model.columns()])
 
 
 def facts(named: Mapping[str, str]) -> None:
@@ -316,15 +321,12 @@ def facts(named: Mapping[str, str]) -> None:
     Args:
         named: name → value.
     """
-    with inside("dl", "sabm-facts"):
-        for name, value in named.items():
-            _fact(name, value, name)
+    _Facts(facts=[[name, value, name] for name, value in named.items()])
 
 
-def _fact(title: str, value: str, name: str) -> None:
-    with inside("div"):
-        html("dt", title)
-        html("dd", value, data_name=name)
+@solara.component_vue("facts.vue")
+def _Facts(facts: list[list[str]]) -> None:
+    """Titles, values and names: one widget, since a page with many is slow to draw again."""
 
 
 def charts(
@@ -421,17 +423,24 @@ def downloads(controller: RunController) -> None:
     if shown.model_data.empty:
         html("p", "There is nothing to download before the first round.", "sabm-empty")
         return
-    _download(shown.model_csv, "model.csv")
-    _download(shown.agents_csv, "agents.csv")
+    Download(controller.model_csv, "model.csv")
+    Download(controller.agents_csv, "agents.csv")
     path = model.recording_path
     if path is None:
         return
     if controller.status in {"over", "failed"}:
-        _download(path.read_bytes, "recording.sqlite")
+        Download(path.read_bytes, "recording.sqlite")
     else:
         html("p", "The recording can be had when the run has ended.", "sabm-empty")
 
 
-def _download(data: bytes | Callable[[], str | bytes], name: str) -> None:
+@solara.component
+def Download(data: Callable[[], str | bytes], name: str) -> None:
+    """A button that hands a file to the browser.
+
+    Args:
+        data: returns its content.
+        name: its name.
+    """
     with solara.FileDownload(data, name):
         solara.Button(f"Download {name}", icon_name="mdi-download", text=True, small=True)

@@ -66,14 +66,6 @@ class Shown:
     table: tuple[str, pd.DataFrame] | None = None
     problem: str = ""
 
-    def model_csv(self) -> str:
-        """The model data as CSV."""
-        return self.model_data.to_csv(index=False)
-
-    def agents_csv(self) -> str:
-        """The agent data as CSV."""
-        return self.agent_data.to_csv(index=False)
-
 
 _controllers: WeakSet[RunController] = WeakSet()
 """The controllers on show in this process, so that its end can close them."""
@@ -183,6 +175,14 @@ class RunController:
             The messages by round, in the order of the rounds.
         """
         return self._heard.by_round()
+
+    def model_csv(self) -> str:
+        """The model data as CSV."""
+        return self.shown.model_data.to_csv(index=False)
+
+    def agents_csv(self) -> str:
+        """The agent data as CSV."""
+        return self.shown.agent_data.to_csv(index=False)
 
     def scenes(self, round_: int) -> tuple[Scene, ...]:
         """The world after a round; empty where the scenario has none.

@@ -70,7 +70,7 @@ def test_a_show_plays_to_the_end_as_the_model_alone_does(present):
     alone = KeynesianBeautyContest(rng=1, n_players=6)
     alone.run_model()
     pd.testing.assert_frame_equal(controller.shown.model_data, alone.model_frame())
-    assert controller.shown.model_csv() == alone.model_frame().to_csv(index=False)
+    assert controller.model_csv() == alone.model_frame().to_csv(index=False)
     assert [chart.name for chart in controller.shown.charts] == ["picks", "depth", "variance"]
     means = controller.shown.charts[0].series[1]
     assert means.points == list(enumerate(alone.model_frame()["mean"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import solara
@@ -62,15 +63,7 @@ def _Live(page_state: PageState) -> None:
     use_poll(page_state.state)
     _, redraw = solara.use_state(0)
 
-    def at_once(action: Callable[..., None]) -> Callable[..., None]:
-        """The action, after which the page is drawn again without waiting for the next look."""
-
-        def act(*given: Any) -> None:
-            action(*given)
-            redraw(lambda times: times + 1)
-
-        return act
-
+    at_once = solara.use_memo(lambda: _at_once(redraw), [])
     controller = page_state.controller
     with inside("div", "sabm-live"):
         with inside("header", "sabm-top"):
@@ -93,6 +86,23 @@ def _Live(page_state: PageState) -> None:
                 panels.usage(controller.model)
             with card("Downloads"):
                 panels.downloads(controller)
+
+
+def _at_once(redraw: Callable[..., None]) -> Callable[..., Callable[..., None]]:
+    """Make actions draw the page again without waiting for the next look.
+
+    The same action is the same function each time: what has not changed is not drawn again.
+    """
+
+    @lru_cache(maxsize=32)
+    def at_once(action: Callable[..., None]) -> Callable[..., None]:
+        def act(*given: Any) -> None:
+            action(*given)
+            redraw(lambda times: times + 1)
+
+        return act
+
+    return at_once
 
 
 @solara.component

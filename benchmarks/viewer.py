@@ -1,0 +1,110 @@
+"""From a press of *Step* to the picture, in a real Chromium: ``python -m benchmarks.viewer``.
+
+For each scenario it opens the page, presses *Step* and waits until ECharts has the new points. The
+server's time is the CPU of the two things that a round costs it besides the model: a look at the
+model (data frames, charts, the world), and drawing the page again. It needs Chromium and
+playwright, as the tests of the viewer do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import statistics
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+from tests.visualization.browser.conftest import FLAGS, Server, chromium_path
+
+SCENARIOS = ("bertrand", "kbc", "evacuation")
+STEPS = 3
+SERVER = """
+import functools, json, signal, time
+from sabm_mesa.cli.view import view
+from sabm_mesa.visualization import connections
+from sabm_mesa.visualization.run_controller import RunController
+
+spent = {{"draw": 0.0, "look": 0.0}}
+
+def timed(name, work):
+    @functools.wraps(work)
+    def measured(*given):
+        started = time.thread_time()
+        try:
+            return work(*given)
+        finally:
+            spent[name] += time.thread_time() - started
+    return measured
+
+connections._draw = timed("draw", connections._draw)
+RunController._look = timed("look", RunController._look)
+signal.signal(signal.SIGUSR1, lambda *_: print("SPENT", json.dumps(spent), flush=True))
+view(port={port}, browser=False)
+"""
+WATCH = """
+() => {
+  const chart = document.querySelector(".sabm-canvas");
+  const note = () => { window.painted = performance.now(); };
+  new MutationObserver(note).observe(chart, { attributeFilter: ["data-points"] });
+  const press = () => { window.pressed = performance.now(); window.painted = 0; };
+  document.addEventListener("click", press, true);
+}
+"""
+
+
+def main() -> None:
+    """Measure and print a line for each scenario."""
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        server = Server(Path(folder), SERVER)
+        browser = driver.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        try:
+            print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs", flush=True)
+            for name in SCENARIOS:
+                page = server.admit(browser.new_context()).new_page()
+                page.goto(f"{server.url}/scenario/{name}")
+                _measure(page, server, name)
+                page.context.close()
+        finally:
+            browser.close()
+            server.close()
+
+
+def _measure(page: Page, server: Server, name: str) -> None:
+    step = page.get_by_role("button", name="Step", exact=True)
+    page.locator(".sabm-canvas canvas").first.wait_for()
+    page.wait_for_timeout(2000)
+    step.click()  # the first round loads libraries
+    page.locator('.sabm-charts[data-round="0"]').wait_for()
+    page.wait_for_timeout(1000)
+    page.evaluate(WATCH)
+    before = _spent(page, server)
+    took = []
+    for _ in range(STEPS):
+        step.click()
+        page.wait_for_function("window.painted > 0", polling=10)
+        took.append(page.evaluate("window.painted - window.pressed"))
+        page.wait_for_timeout(700)
+    after = _spent(page, server)
+    cpu = {key: 1000 * (after[key] - before[key]) / STEPS for key in after}
+    print(
+        f"{name}: {statistics.median(took):.0f} ms from press to picture (median of {STEPS}); "
+        f"server CPU a step: look {cpu['look']:.1f} ms, draw {cpu['draw']:.1f} ms",
+        flush=True,
+    )
+
+
+def _spent(page: Page, server: Server) -> dict[str, float]:
+    n = server.log().count("SPENT")
+    server.signal(signal.SIGUSR1)
+    while server.log().count("SPENT") == n:
+        page.wait_for_timeout(50)
+    found: dict[str, float] = json.loads(re.findall(r"SPENT (\{.*\})", server.log())[-1])
+    return found
+
+
+if __name__ == "__main__":
+    main()
