@@ -18,6 +18,7 @@ from benchmarks import (
     growth,
     history,
     imports,
+    instant,
     llm,
     million,
     recording,
@@ -39,6 +40,7 @@ BENCHMARKS: dict[str, Callable[[str], list[Result]]] = {
     "growth-rounds": growth.rounds,
     "growth-runs": growth.runs,
     "evacuation10k": evacuation.ten_thousand,
+    "instant": instant.instant_minds,
     "evacuation": evacuation.without_language_model,
     "bertrand": bertrand.best_response,
     "sweep": sweep.two_workers,
@@ -46,6 +48,7 @@ BENCHMARKS: dict[str, Callable[[str], list[Result]]] = {
     "replay": history.replays,
     "note-sent": llm.notes,
     "import-time": imports.import_time,
+    "commands": instant.commands,
 }
 LONG: dict[str, Callable[[str], list[Result]]] = {
     "bertrand-runs-200ms": bertrand.five_runs_at_200_ms,

@@ -37,7 +37,7 @@ class Mind(ABC):
             of the class when it says nothing else.
         instant: whether it decides without ever waiting, so that no concurrency is needed.
         paid: whether an answer could not be had again for free: such an answer is durable in
-            the recording before the model uses it; others are written with their round.
+            the recording before the model uses it; others are written soon after their round.
         informed: fields of the observations that it reads although the prompts do not tell them,
             as minds of theory may; none by default.
         answer_format: the format that it is always asked for; None: that of the run.
