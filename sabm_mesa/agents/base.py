@@ -104,6 +104,7 @@ class SmartAgent(mesa.Agent):
         self._joined = 0 if spoken is None else spoken.n_to_all  # it did not hear them
         self._round, self._phase = -1, ""
         self._asked: tuple[str, ...] = ()  # the phase of each question of this round
+        self._by: str | None = None  # the mind that decided in the place of its own, this round
         kind: Remembering | None = type(self).memory
         self._shows_memory = kind is not None
         if kind is not None:
@@ -132,7 +133,7 @@ class SmartAgent(mesa.Agent):
     def begin(self, phase: str, position: int) -> None:
         """Start the agent's part of a phase (the scheduler calls it)."""
         if self._round != self.model.round:
-            self._round, self._asked = self.model.round, ()
+            self._round, self._asked, self._by = self.model.round, (), None
         self._phase = phase
         self.position, self.attempts = position, 0
 
@@ -140,6 +141,14 @@ class SmartAgent(mesa.Agent):
     def class_name(self) -> str:
         """The name of its class."""
         return type(self).__name__
+
+    @property
+    def decider(self) -> str:
+        """The spec of the mind that decided in the latest round with a question.
+
+        That is its own mind, but where another answered all questions in the place of a person.
+        """
+        return self._by or self.mind.spec
 
     @property
     def instant(self) -> bool:
@@ -219,4 +228,5 @@ class SmartAgent(mesa.Agent):
         finally:
             model.in_flight -= 1
         self.attempts += decision.attempts
+        self._by = decision.by if self._by is None else self._by and decision.by
         return decision

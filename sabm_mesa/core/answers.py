@@ -715,6 +715,7 @@ class Reply:
         stopped: whether the run was stopped while the answer was under way: the answer is
             recorded, since it is paid for, and then the run stops.
         note: the note of its request among the sent ones (`SentNotes`), or None.
+        by: the spec of a mind that answered in the place of the one asked; ``""`` for the latter.
     """
 
     answer: object
@@ -737,6 +738,7 @@ class Reply:
     parameters: str = ""
     stopped: bool = False
     note: int | None = None
+    by: str = ""
 
     @property
     def limit(self) -> int:
@@ -773,12 +775,14 @@ class Decision(NamedTuple):
         reasoning: the private reasoning that came with it, or ``""``.
         reason: why the decision is invalid, or ``""``.
         attempts: how often the mind was asked (at least 1).
+        by: the spec of a mind that decided in the place of the one asked; ``""`` for the latter.
     """
 
     value: Any
     reasoning: str = ""
     reason: str = ""
     attempts: int = 1
+    by: str = ""
 
     @property
     def valid(self) -> bool:

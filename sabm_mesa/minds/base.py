@@ -241,14 +241,14 @@ def _attempt(ask: Ask, number: int, mind: Mind, reply: Reply, *, last: bool) -> 
     except InvalidAnswer as problem:
         reason = ask.book.reason(problem)
     final = last or reading is not None or reply.final
-    return Attempt(ask, number, mind.spec, reply, reading, reason, final)
+    return Attempt(ask, number, reply.by or mind.spec, reply, reading, reason, final)
 
 
 def _decision(attempt: Attempt) -> Decision:
-    reading, attempts = attempt.reading, attempt.number + 1
+    reading, attempts, by = attempt.reading, attempt.number + 1, attempt.reply.by
     if reading is None:
-        return Decision(None, reason=attempt.reason, attempts=attempts)
-    return Decision(reading.value, reading.reasoning, "", attempts)
+        return Decision(None, reason=attempt.reason, attempts=attempts, by=by)
+    return Decision(reading.value, reading.reasoning, "", attempts, by)
 
 
 def _as_reply(answer: object, ask: Ask, mind: Mind, started: float) -> Reply:

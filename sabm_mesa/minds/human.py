@@ -13,7 +13,8 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -38,6 +39,8 @@ HUMAN = "human"
 """The spec of the mind."""
 LONGEST = 10_000
 """Characters of an answer with its reasoning, so that nobody can fill the recording of the host."""
+AWAY_S = 5.0
+"""Seconds without a page after which a person is taken to be away."""
 
 
 class HumanMind(Mind):
@@ -45,6 +48,9 @@ class HumanMind(Mind):
 
     Attributes:
         seats: agent → its seat; the game sets it (see `sabm_mesa.runs.game.Game`).
+        stand_ins: agent → the mind that answers in the place of a person.
+        for_people: the names of the questions that people answer; None: all of them. A stand-in
+            answers the others, and all questions of a seat that is empty.
     """
 
     spec = HUMAN
@@ -53,14 +59,23 @@ class HumanMind(Mind):
 
     def __init__(self) -> None:
         self.seats: dict[int, Seat] = {}
+        self.stand_ins: Mapping[int, Mind] = {}
+        self.for_people: Collection[str] | None = None
 
     async def answer(self, ask: Ask) -> Reply:
-        """Ask the person at the seat of the agent.
+        """Ask the person at the seat of the agent, or the mind that stands in.
 
         Args:
             ask: the question.
         """
-        return await self.seats[ask.key.agent].ask(ask)
+        seat, stand_in = self.seats[ask.key.agent], self.stand_ins.get(ask.key.agent)
+        asked = self.for_people is None or ask.name in self.for_people
+        if stand_in is None or (asked and seat.taken):
+            return await seat.ask(ask)
+        answer = await stand_in.answer(ask)
+        reply = answer if isinstance(answer, Reply) else Reply(answer)
+        reply.by = stand_in.spec
+        return reply
 
     def remember(self, ask: Ask, reply: Reply) -> None:
         """Show a recorded answer at its seat, in a game that is taken up again.
@@ -69,7 +84,16 @@ class HumanMind(Mind):
             ask: the question.
             reply: the recorded reply.
         """
-        self.seats[ask.key.agent].remember(ask, reply)
+        if reply.by:
+            if (stand_in := self.stand_ins.get(ask.key.agent)) is not None:
+                stand_in.remember(ask, reply)
+        else:
+            self.seats[ask.key.agent].remember(ask, reply)
+
+    def close(self) -> None:
+        """Release what the minds that stand in hold."""
+        for each in self.stand_ins.values():
+            each.close()
 
 
 class Seat:
@@ -82,12 +106,20 @@ class Seat:
 
     Attributes:
         version: goes up with everything that changes at the seat.
+        word: a word by which its person gets it back on another device.
+        paused: whether the host has stopped the clock: no answer is taken meanwhile.
+        pages: open pages of its person now.
+        seen: when its person's page was last heard of, on the clock of `time.monotonic`.
     """
 
     def __init__(self, agent: int, time_limit_s: float | None = None, token: str = "") -> None:
         self.agent, self.time_limit_s = agent, time_limit_s
         self.token = token or secrets.token_urlsafe(16)
+        self.word = new_word()
         self.version = 0
+        self.paused = False
+        self.pages, self.seen = 0, 0.0
+        self._wakers: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
         self._changed = threading.Condition()
         self._holder: str | None = None
         self._last_holder, self._begin = "", 0
@@ -98,6 +130,11 @@ class Seat:
     def taken(self) -> bool:
         """Whether the seat is taken."""
         return self._holder is not None
+
+    @property
+    def was_taken(self) -> bool:
+        """Whether somebody has taken the seat, now or before."""
+        return bool(self._last_holder)
 
     @property
     def question(self) -> Question | None:
@@ -137,6 +174,21 @@ class Seat:
         with self._changed:
             return self._holder is not None and same(self._holder, holder)
 
+    def hand_over(self, holder: str) -> None:
+        """Give the seat to another device of the same person, who keeps what was answered there.
+
+        Args:
+            holder: the secret of the device.
+        """
+        with self._changed:
+            self._holder = self._last_holder = holder
+            self._notify()
+
+    @property
+    def away(self) -> bool:
+        """Whether the seat is taken, and nothing has been heard of its page for a while."""
+        return self.taken and not self.pages and time.monotonic() - self.seen > AWAY_S
+
     def free(self) -> None:
         """Free the seat for the next visitor of its link."""
         with self._changed:
@@ -162,6 +214,8 @@ class Seat:
             return f"It is too long: {LONGEST} characters are taken at most."
         if not self.held_by(holder):
             return "This seat is not yours any more."
+        if self.paused:
+            return "The host has stopped the clock: send it when the game goes on."
         with self._changed:
             question, waiting = self.question, self._waiting
             if question is None or waiting is None or question.number != number:
@@ -175,9 +229,47 @@ class Seat:
             except InvalidAnswer as problem:
                 return question.ask.book.reason(problem)
             waiting.answer = text
-            waiting.loop.call_soon_threadsafe(waiting.answered.set)
+            waiting.stir()
             self._notify()
         return ""
+
+    def skip(self) -> None:
+        """Give the question that waits up, as if its time had run out."""
+        with self._changed:
+            if (waiting := self._waiting) is not None:
+                waiting.skipped = True
+                waiting.stir()
+
+    def add_time(self, seconds: float) -> None:
+        """Give more time for the question that waits, where there is a limit.
+
+        Args:
+            seconds: so many more.
+        """
+        with self._changed:
+            if (waiting := self._waiting) is not None:
+                question = waiting.question
+                if question.held_s is not None:
+                    question.held_s += seconds
+                elif question.deadline is not None:
+                    question.deadline += seconds
+                waiting.stir()
+                self._notify()
+
+    def pause(self, *, paused: bool) -> None:
+        """Stop the clock, or let it run again.
+
+        Args:
+            paused: whether it is to be stopped.
+        """
+        with self._changed:
+            if paused == self.paused:
+                return
+            self.paused = paused
+            if (waiting := self._waiting) is not None:
+                waiting.question.hold(held=paused)
+                waiting.stir()
+            self._notify()
 
     async def ask(self, ask: Ask) -> Reply:
         """Ask the person at the seat, and wait for the answer; the engine does it.
@@ -194,14 +286,16 @@ class Seat:
         question = Question(len(self._turns), ask, deadline)
         waiting = _OpenQuestion(question, asyncio.get_running_loop())
         with self._changed:
+            question.hold(held=self.paused)
             self._waiting = waiting
             self._notify()
         stopped = False
         try:
-            async with asyncio.timeout(limit):
-                await waiting.answered.wait()
-        except TimeoutError:
-            pass  # an answer that was taken in this very moment still counts
+            while waiting.answer is None and not waiting.skipped and question.remaining_s != 0:
+                waiting.stirred.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(question.runs_out_in_s):
+                        await waiting.stirred.wait()
         except asyncio.CancelledError:
             stopped = True
         self._close(waiting, stopped=stopped)
@@ -209,7 +303,10 @@ class Seat:
             raise asyncio.CancelledError  # what a person has answered is recorded before it stops
         shown = hashlib.sha256("\n".join(ask.question).encode()).hexdigest()
         if waiting.answer is None:
-            return Reply("", latency_s=limit or 0.0, finish_reason=ABSTAINED, request=shown)
+            allowed = None if question.deadline is None else question.deadline - started
+            spent = time.monotonic() - started if waiting.skipped else allowed
+            waited = round(spent or 0.0, 6)
+            return Reply("", latency_s=waited, finish_reason=ABSTAINED, request=shown)
         latency = time.monotonic() - started
         return Reply(waiting.answer, latency_s=latency, request=shown, stopped=stopped)
 
@@ -238,6 +335,27 @@ class Seat:
             self._changed.wait_for(lambda: self.version != version)
             return self.version
 
+    async def changed_from(self, version: int, timeout_s: float) -> None:
+        """Wait until something changes at the seat, on the loop of a server.
+
+        Args:
+            version: the version that is known already.
+            timeout_s: seconds to wait at most.
+        """
+        waker = asyncio.get_running_loop(), asyncio.Event()
+        with self._changed:
+            if self.version != version:
+                return
+            self._wakers.append(waker)
+        try:
+            async with asyncio.timeout(timeout_s):
+                await waker[1].wait()
+        except TimeoutError:
+            pass
+        finally:
+            with self._changed:
+                self._wakers.remove(waker)
+
     def touch(self) -> None:
         """Announce a change that can be seen from the seat, such as the end of the game."""
         with self._changed:
@@ -257,9 +375,12 @@ class Seat:
     def _notify(self) -> None:
         self.version += 1
         self._changed.notify_all()
+        for loop, event in self._wakers:
+            with suppress(RuntimeError):  # the server has ended
+                loop.call_soon_threadsafe(event.set)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Question:
     """A question that waits for an answer.
 
@@ -267,11 +388,15 @@ class Question:
         number: its number at this seat, from 0.
         ask: the ask.
         deadline: the end of its time, on the clock of `time.monotonic`; None without a limit.
+        held_s: seconds that were left when the clock was stopped; None while it runs.
+        asked_at: when it was asked, on that clock.
     """
 
     number: int
     ask: Ask
     deadline: float | None
+    held_s: float | None = None
+    asked_at: float = field(default_factory=time.monotonic)
 
     @property
     def text(self) -> tuple[str, str]:
@@ -281,7 +406,32 @@ class Question:
     @property
     def remaining_s(self) -> float | None:
         """Seconds left; None without a limit."""
+        if self.held_s is not None:
+            return self.held_s
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    @property
+    def open_s(self) -> float:
+        """Seconds since it was asked."""
+        return time.monotonic() - self.asked_at
+
+    @property
+    def runs_out_in_s(self) -> float | None:
+        """Seconds until its time is over; None without a limit, or while the clock is stopped."""
+        return None if self.held_s is not None else self.remaining_s
+
+    def hold(self, *, held: bool) -> None:
+        """Stop the clock, or let it run again; without a limit there is none.
+
+        Args:
+            held: whether it is to be stopped.
+        """
+        if self.deadline is None or held == (self.held_s is not None):
+            return
+        if held:
+            self.held_s = self.remaining_s
+        else:
+            self.deadline, self.held_s = time.monotonic() + (self.held_s or 0.0), None
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,8 +458,13 @@ class _OpenQuestion:
 
     question: Question
     loop: asyncio.AbstractEventLoop
-    answered: asyncio.Event = field(default_factory=asyncio.Event)
+    stirred: asyncio.Event = field(default_factory=asyncio.Event)
     answer: str | None = None
+    skipped: bool = False
+
+    def stir(self) -> None:
+        """Have the engine look again, from any thread."""
+        self.loop.call_soon_threadsafe(self.stirred.set)
 
 
 def text_of(ask: Ask) -> tuple[str, str]:
@@ -321,8 +476,18 @@ def text_of(ask: Ask) -> tuple[str, str]:
         ask: the question.
     """
     system, question = ask.question
-    form = ask.book.form(ask.spec, ask.answer_format)
-    return system, question.replace(form, "").strip()
+    form = re.escape(ask.book.form(ask.spec, ask.answer_format))
+    # What stands behind it on its line is about the form too.
+    return system, re.sub(f"{form}.*", "", question).strip()
+
+
+def new_word() -> str:
+    """A word that can be read out, and that nobody guesses: 24 million of them."""
+    syllables = (secrets.choice(_CONSONANTS) + secrets.choice(_VOWELS) for _ in range(4))
+    return "".join(syllables)
+
+
+_CONSONANTS, _VOWELS = "bdfgklmnprstvz", "aeiou"
 
 
 # The form of an answer.

@@ -62,6 +62,9 @@ class RecordedMind(Mind):
         """
         reply = self._recorded.reply(ask.key, len(ask.rejected))
         if reply is not None:
+            if self.spec == HUMAN:  # in whose place another may have answered
+                by = self._recorded.asks[*ask.key, len(ask.rejected)]["mind"]
+                reply.by = "" if by == HUMAN else by
             if self._mind is not None:
                 self._mind.remember(ask, reply)
             return reply

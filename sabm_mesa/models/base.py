@@ -154,6 +154,7 @@ class SmartModel(mesa.Model):
         pictures: its pictures as it is now, in space or on a network, for the viewer and the end
             of each run.
         page: the module with its `ScenarioPage` as ``PAGE``, or ``""``.
+        class_game: the module with its `ClassGame` as ``GAME``, or ``""``.
         classical_minds: name → behavioural model, made from its spec; ``"default"`` is one of them.
         score: the score by which a tournament ranks minds, or None.
         theory_marks: name → predictions of theory for plots of experiments: label → model column,
@@ -201,6 +202,7 @@ class SmartModel(mesa.Model):
     plots: ClassVar[str] = ""
     pictures: ClassVar[Sequence[ModelPicture]] = ()
     page: ClassVar[str] = ""
+    class_game: ClassVar[str] = ""
     classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {}
     score: ClassVar[Score | None] = None
     theory_marks: ClassVar[Mapping[str, Mapping[str, str | float]]] = {}
@@ -485,6 +487,20 @@ class SmartModel(mesa.Model):
             context = replace(self.mind_context, classical=classical, agents=name)
             self._makers[place] = mind_maker(mind, context)
         return self._makers[place]
+
+    def make_mind(self, agent: SmartAgent, mind: MindSpec) -> Mind:
+        """Make a mind for an agent, which keeps the one that it has.
+
+        Args:
+            agent: the agent.
+            mind: the spec of the mind.
+
+        Raises:
+            MindSpecError: for a spec that cannot be read.
+            UnknownName: for a classical mind that the scenario does not have.
+            LLMError: for a language model that cannot be set up.
+        """
+        return self._maker(type(agent), mind)(agent)
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without the functions that make minds: a copy makes its own."""
@@ -997,7 +1013,7 @@ class RoundCollector(mesa.DataCollector):
 
     def _set_agent_reporters(self) -> None:
         of_class = {each: {**self._of_all, **each.columns} for each in self._values}
-        base = {"mind": "mind.spec"}
+        base = {"mind": "decider"}
         if len(of_class) > 1:
             base = {"class": "class_name", **base}
         names = dict.fromkeys([*self._of_all, *(name for own in of_class.values() for name in own)])

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sabm_mesa.analysis.announcements import Find
 from sabm_mesa.core.messages import Message
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sabm_mesa.analysis.charts import Chart
     from sabm_mesa.analysis.pictures import Scene
 
+D = TypeVar("D")
 ENOUGH = 0.9
 """The share of right answers with which a mind passes a screening test (our choice)."""
 Frames = Mapping[str, "pd.DataFrame"]
@@ -122,6 +123,61 @@ class ScenarioPage:
     table: Callable[[Any, pd.DataFrame], tuple[str, pd.DataFrame] | None] | None = None
 
 
+@dataclass(frozen=True)
+class Debrief:
+    """Comparison of the decisions of a class after a game.
+
+    Attributes:
+        column: the agent column of the decision.
+        label: the decision in a few words, with its unit.
+        low: the least value, from the model.
+        high: the largest value, from the model.
+        theory: value in words → value, from the model.
+        people: names of published distributions of people's choices (``people.toml``), from the
+            model.
+    """
+
+    column: str
+    label: str
+    low: Callable[[Any], float]
+    high: Callable[[Any], float]
+    theory: Callable[[Any], Mapping[str, float]] = lambda _: {}
+    people: Callable[[Any], Sequence[str]] = lambda _: ()
+
+
+@dataclass(frozen=True)
+class ClassGame:
+    """A scenario as a game for a class.
+
+    The module that a scenario names as its `class_game` holds one as ``GAME``. Every part is
+    optional; models are those of the scenario.
+
+    Attributes:
+        rule: the rules in one sentence for people. ``""``: the first sentence of the spec sheet.
+        people: the least and the most people for whom one group works well.
+        minutes: how long four rounds take, roughly.
+        choices: parameter → its values, which a host chooses from.
+        people_answer: the names of the questions that people answer where a mind stands in, which
+            answers the others. None: people answer all of them.
+        board: what a person decides on beside the inputs of the form, as plain data, from the ask:
+            a mapping whose ``kind`` is ``"line"`` (``low``, ``high``, ``step``, and ``marks`` with
+            a ``label`` and ``at``), ``"prices"`` (as a line, and ``tags`` with a ``name`` and
+            ``at``), ``"lake"`` (``stock``, ``capacity``, ``unit``), ``"pot"`` (``endowment``,
+            ``multiplier``, ``unit``) or ``"map"`` (``width``, ``height``, ``me``, and lists of
+            cells: ``exits``, ``walls``, ``people``, and ``options`` with an ``option`` and ``at``).
+            None, or None from it: a line where the answer is a number between two others.
+        debrief: what a class compares its decisions with; None: nothing.
+    """
+
+    rule: str = ""
+    people: tuple[int, int] | None = None
+    minutes: int = 0
+    choices: Mapping[str, Callable[[], Sequence[str]]] = field(default_factory=dict)
+    people_answer: Collection[str] | None = None
+    board: Callable[[Any], Mapping[str, Any] | None] | None = None
+    debrief: Debrief | None = None
+
+
 def load_page(name: str) -> ScenarioPage:
     """Return the page of a scenario.
 
@@ -131,19 +187,36 @@ def load_page(name: str) -> ScenarioPage:
     Raises:
         UsageError: when the module cannot be imported, or has no page.
     """
+    return _load("page", name, "PAGE", ScenarioPage)
+
+
+def load_class_game(name: str) -> ClassGame:
+    """Return the class game of a scenario.
+
+    Args:
+        name: the module that it names as its `class_game`, or ``""``.
+
+    Raises:
+        UsageError: when the module cannot be imported, or has no game.
+    """
+    return _load("class game", name, "GAME", ClassGame)
+
+
+def _load(what: str, name: str, variable: str, kind: type[D]) -> D:
     if not name:
-        return ScenarioPage()
+        return kind()
     try:
-        page = getattr(import_module(name), "PAGE", None)
+        found = getattr(import_module(name), variable, None)
     except Exception as error:
         raise UsageError(
-            f"The page {name} cannot be imported: {format_user_error(error)}"
+            f"The {what} {name} cannot be imported: {format_user_error(error)}"
         ) from error
-    if not isinstance(page, ScenarioPage):
+    if not isinstance(found, kind):
         raise UsageError(
-            f"The page {name} needs PAGE = ScenarioPage(…), of sabm_mesa.models.declarations."
+            f"The {what} {name} needs {variable} = {kind.__name__}(…), of "
+            "sabm_mesa.models.declarations."
         )
-    return page
+    return found
 
 
 @dataclass(frozen=True)

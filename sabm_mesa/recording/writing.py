@@ -613,16 +613,25 @@ def open_recorder(where: Where, header: RunHeader, *, paid: bool) -> Recorder:
     if isinstance(where, bool) or (where is None and not paid):
         return NoRecording()
     if where is None:
-        stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-        with contextlib.suppress(OSError):  # opening the recording says what is wrong
-            FOLDER.mkdir(mode=0o700)
-        where = FOLDER / f"{header.scenario}-{stamp}-{getpid()}-{next(_numbers)}.sqlite"
+        where = new_path(header.scenario)
     own = Recording(where)
     try:
         return own.start(header, own=True)
     except BaseException:
         own.close()
         raise
+
+
+def new_path(scenario: str) -> Path:
+    """A path for a recording in `FOLDER`, which is made when it is not there.
+
+    Args:
+        scenario: the name of the scenario.
+    """
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    with contextlib.suppress(OSError):  # opening the recording says what is wrong
+        FOLDER.mkdir(mode=0o700)
+    return FOLDER / f"{scenario}-{stamp}-{getpid()}-{next(_numbers)}.sqlite"
 
 
 def now() -> str:

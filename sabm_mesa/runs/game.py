@@ -1,22 +1,25 @@
 """Games: runs in which people play, each at a seat, and the games of a server.
 
-A game is played on a thread of its own. `Games` keeps those of one process, and knows which browser
-may see which of them. A game that was cut off goes on from its recording (`ContinuedGame`). The
-secrets in the links to its seats are in no recording, but in a file beside it, which only its
-owner can read, until the game is over.
+A game is played on a thread of its own. A `ClassSession` is a class at one game or at several side
+by side, which people join by one code. `Games` keeps the games of one process, and knows which
+browser may see which of them. A game that was cut off goes on from its recording
+(`ContinuedGame`). The secrets in the links to its seats are in no recording, but in a file beside
+it, which only its owner can read, until the game is over.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import secrets
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from weakref import WeakSet
 
 from sabm_mesa.core.engine import WIND_UP_S
@@ -25,8 +28,10 @@ from sabm_mesa.errors import MindSpecError, RecordingError, RunError, SabmError
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.human import HUMAN, HumanMind, Seat, same
 from sabm_mesa.minds.specs import CLASSICAL, Minds, is_by_class, map_minds, named_in
+from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.recording import RecordedRun, Recording
 from sabm_mesa.recording.export import write_text_file
+from sabm_mesa.recording.writing import new_path
 from sabm_mesa.runs.rerun import resume_models
 
 if TYPE_CHECKING:
@@ -38,6 +43,8 @@ MOST_GAMES = 32
 """Games that are kept at once: the oldest that is over, or else was never started, makes room."""
 LEFT = "Your part in it is over, and the game goes on."
 """The line for a person whose agent has left the model."""
+CODE_SIGNS, CODE_LENGTH = "ABCDEFGHJKLMNPQRSTUVWXYZ", 6
+"""Letters of a code: none that looks like a digit."""
 Status = Literal["open", "playing", "over"]
 _log = logging.getLogger(__name__)
 
@@ -48,6 +55,8 @@ class Game:
     Args:
         scenario: the model class.
         time_limit_s: seconds until an unanswered question is given up; None for no limit.
+        stand_in: the spec of the mind that plays for empty seats, and answers the questions that
+            the scenario does not put to people; ``""`` for none: an empty seat abstains.
         parameters: the parameters of the model; ``"human"`` among the minds makes a seat.
 
     Attributes:
@@ -55,7 +64,12 @@ class Game:
         seats: agent → its seat, in the order of the ids.
         problem: why the game ended before its time, or ``""``.
         public: the model columns that players see while the game goes on.
-        watch: called on the game's thread after each round, and when the game is over.
+        ranked: whether players see their rank.
+        session: the class that plays it.
+        reference: the agent data of the same game with classical minds in all seats; None before
+            its end, and where nothing is compared with it.
+        paused: whether the host has stopped the clocks.
+        watch: called on the game's thread when players have been told of a round, and of the end.
 
     Raises:
         UsageError: for parameters that cannot be used, or a game without a seat.
@@ -63,32 +77,47 @@ class Game:
     """
 
     def __init__(
-        self, scenario: type[SmartModel], *, time_limit_s: float | None = None, **parameters: Any
+        self,
+        scenario: type[SmartModel],
+        *,
+        time_limit_s: float | None = None,
+        stand_in: str = "",
+        **parameters: Any,
     ) -> None:
         limit = None if time_limit_s is None else check_float("the time limit", time_limit_s, 0.001)
         people = HumanMind()
         minds = _with_seats(parameters.pop("minds", HUMAN), people)
-        self._sit_down(scenario(**parameters, minds=minds), people, limit, {})
+        self._sit_down(scenario(**parameters, minds=minds), people, limit, stand_in)
 
     def _sit_down(
         self,
         model: SmartModel,
         people: HumanMind,
         limit: float | None,
-        tokens: Mapping[str, str],
+        stand_in: str,
+        tokens: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self.model = model
+        self.model, self.stand_in = model, stand_in
+        persons = [agent for agent in model.population if agent.mind.spec == HUMAN]
         self.seats = {
             agent.unique_id: Seat(agent.unique_id, limit, tokens.get(str(agent.unique_id), ""))
-            for agent in model.population
-            if agent.mind.spec == HUMAN
+            for agent in persons
         }
         if not self.seats:
             raise MindSpecError("A game needs a seat: put the mind 'human' among the minds.")
         people.seats = self.seats
+        if stand_in:
+            people.stand_ins = {a.unique_id: model.make_mind(a, stand_in) for a in persons}
+            people.for_people = load_class_game(model.class_game).people_answer
         self.problem = ""
         self.public: tuple[str, ...] = ()
+        self.ranked = self.paused = False
+        self.session: ClassSession | None = None
+        self.reference: pd.DataFrame | None = None
         self.watch: Callable[[], object] = lambda: None
+        self._going_on = threading.Event()
+        self._going_on.set()
+        self._standings: tuple[object, dict[int, ScoreSoFar]] = None, {}
         self._recording: Recording | None = None
         self._frames = self.model.model_frame(), self.model.agent_frame()
         self._lock = threading.Lock()
@@ -117,6 +146,21 @@ class Game:
             if self.status == "open":
                 self._end("The game was ended before it began.")
         self.model.stop()
+        self._going_on.set()
+
+    def pause(self, *, paused: bool) -> None:
+        """Stop all clocks: no answer is taken and no round begins; or let them run again.
+
+        Args:
+            paused: whether they are to be stopped.
+        """
+        self.paused = paused
+        if paused:
+            self._going_on.clear()
+        else:
+            self._going_on.set()
+        for seat in self.seats.values():
+            seat.pause(paused=paused)
 
     def join(self, timeout_s: float | None = None) -> bool:
         """Wait until a game that was started is over; whether it is.
@@ -137,6 +181,10 @@ class Game:
         """The data that all players may see during the game: the public columns by round."""
         return self._frames[0][["round", *self.public]]
 
+    def agent_data(self) -> pd.DataFrame:
+        """The agent data of the rounds that are over: for all when the game is."""
+        return self._frames[1]
+
     def own_data(self, seat: Seat) -> pd.DataFrame:
         """The data that a seat may see of its own agent: its columns in the rounds that are over.
 
@@ -147,6 +195,25 @@ class Game:
         own = frame[frame["agent"] == seat.agent]
         agent = self.model.agent_of_id(seat.agent)
         return own[["round", *self.model.columns_of(type(agent))]]
+
+    def standing(self, seat: Seat) -> ScoreSoFar | None:
+        """The score of a seat so far, and its rank; None without a score or a round.
+
+        Args:
+            seat: the seat.
+        """
+        score, frame = self.model.score, self._frames[1]
+        if score is None or frame.empty:
+            return None
+        if self._standings[0] is not frame:
+            table = score.of_agents(frame)
+            ranks = table["score"].rank(method="min", ascending=score.lower_is_better)
+            rows = zip(table["agent"], table["score"], ranks, strict=True)
+            found = {
+                int(a): ScoreSoFar(score.label, float(s), int(r), len(ranks)) for a, s, r in rows
+            }
+            self._standings = frame, found
+        return self._standings[1].get(seat.agent)
 
     def has_left(self, seat: Seat) -> bool:
         """Whether the agent of a seat has left the model, so that nothing is asked there any more.
@@ -165,8 +232,10 @@ class Game:
                 self.model.step()
                 # Between two rounds nothing changes the model: the frames for others are kept.
                 self._frames = self.model.model_frame(), self.model.agent_frame()
-                self.watch()
-                self._tell()
+                if self.model.running:
+                    self._tell()
+                    self.watch()
+                    self._going_on.wait()
         except SabmError as error:
             problem = str(error)
         except Exception as error:  # noqa: BLE001 - whatever it is, the host is told
@@ -188,11 +257,33 @@ class Game:
             self.problem = problem or str(error)
         finally:
             self._over.set()
+            self._tell()
+            self._play_reference()
+            if self.session is not None:
+                self.session.game_over()
             try:
                 self.watch()
             except Exception:  # noqa: BLE001 - the game is over all the same
                 _log.exception("A game could not be looked at.")
+
+    def _play_reference(self) -> None:
+        """Play the same rounds with classical minds alone, where a class compares itself with them.
+
+        It costs nothing, and players have heard of the end before.
+        """
+        model, rounds = self.model, len(self._frames[0])
+        if load_class_game(model.class_game).debrief is None or not rounds:
+            return
+        try:
+            given = {**model.parameters, "minds": CLASSICAL, "recording": False}
+            twin = type(model)(**given)
+            while twin.running and twin.round + 1 < rounds:
+                twin.step()
+            self.reference = twin.agent_frame()
+            twin.close()
             self._tell()
+        except SabmError:
+            _log.debug("A game has no classical twin.", exc_info=True)
 
     def _tell(self) -> None:
         for seat in self.seats.values():
@@ -204,7 +295,11 @@ class Game:
             return
         limit = next(iter(self.seats.values())).time_limit_s
         tokens = {str(agent): seat.token for agent, seat in self.seats.items()}
-        kept = {"time_limit_s": limit, "public": self.public, "seats": tokens}
+        words = {str(agent): seat.word for agent, seat in self.seats.items()}
+        kept: dict[str, Any] = {"time_limit_s": limit, "public": self.public}
+        kept |= {"seats": tokens, "words": words}
+        kept |= {"stand_in": self.stand_in, "ranked": self.ranked}
+        kept |= {"code": "" if self.session is None else self.session.code}
         write_text_file(file, json.dumps(kept), 0o600)
 
     def forget_seats(self) -> None:
@@ -230,7 +325,8 @@ def _read_seats(recording: Path, run: int) -> dict[str, Any]:
         limit, seats = kept["time_limit_s"], kept["seats"]
         fits = limit is None or check_float("the time limit", limit, 0.001)
         fits = fits and all(isinstance(name, str) for name in kept["public"])
-        if fits and all(isinstance(token, str) for token in seats.values()):
+        texts = [*seats.values(), *kept["words"].values(), kept["stand_in"], kept["code"]]
+        if fits and all(isinstance(text, str) for text in texts):
             return dict(kept)
     except FileNotFoundError:
         return {}
@@ -251,6 +347,8 @@ class ContinuedGame(Game):
         run: the recorded run.
         connection: how language models are reached.
         time_limit_s: the time limit when the file of its seats is gone; links are new then.
+        recording: its recording, opened for several games; None: for this one alone.
+        check: called with the spec of the mind that stands in, before it is made.
 
     Raises:
         RecordingError: when the run is no game, is finished or in use, or when its files cannot be
@@ -259,7 +357,13 @@ class ContinuedGame(Game):
     """
 
     def __init__(
-        self, run: RecordedRun, connection: Connection, *, time_limit_s: float | None = None
+        self,
+        run: RecordedRun,
+        connection: Connection,
+        *,
+        time_limit_s: float | None = None,
+        recording: Recording | None = None,
+        check: Callable[[str], object] = lambda _: None,
     ) -> None:
         if HUMAN not in run.minds:
             raise RecordingError(
@@ -270,17 +374,143 @@ class ContinuedGame(Game):
                 f"{run.name} is finished: a game that is over is not taken up again."
             )
         kept = _read_seats(run.path, run.run)
-        people = HumanMind()
-        recording = Recording(run.path)
+        people, stand_in = HumanMind(), kept.get("stand_in", "")
+        if stand_in:
+            check(stand_in)
+        own = Recording(run.path) if recording is None else None
         try:
-            (model,) = resume_models(recording, [run], connection, minds={HUMAN: people})
+            opened = recording or own
+            assert opened is not None
+            (model,) = resume_models(opened, [run], connection, minds={HUMAN: people})
             limit = kept.get("time_limit_s", time_limit_s)
-            self._sit_down(model, people, limit, kept.get("seats", {}))
+            self._sit_down(model, people, limit, stand_in, kept.get("seats", {}))
         except BaseException:
-            recording.close()
+            if own is not None:
+                own.close()
             raise
-        self._recording = recording
+        self._recording, self.code = own, kept.get("code", "")
+        self.ranked = bool(kept.get("ranked"))
+        for agent, seat in self.seats.items():
+            seat.word = kept.get("words", {}).get(str(agent), seat.word)
         self.public = tuple(name for name in kept.get("public", ()) if name in model.columns())
+
+
+class ScoreSoFar(NamedTuple):
+    """The score of an agent so far.
+
+    Attributes:
+        label: its name with its unit.
+        value: the score.
+        rank: its place among all agents of the game, from 1.
+        of: their number.
+    """
+
+    label: str
+    value: float
+    rank: int
+    of: int
+
+
+class ClassSession:
+    """A class at one game, or at several of the same scenario side by side, with one code.
+
+    People take seats in the order in which they come, in the game with the fewest people first.
+    All games are in one recording, one run each.
+
+    Args:
+        games: the games, none of which was started.
+        code: the code; a new one, of six letters, when empty.
+        recording: the recording of games that are taken up again.
+
+    Attributes:
+        games: the games.
+        code: the code.
+    """
+
+    def __init__(
+        self, games: Sequence[Game], code: str = "", recording: Recording | None = None
+    ) -> None:
+        self.games = tuple(games)
+        signs = (secrets.choice(CODE_SIGNS) for _ in range(CODE_LENGTH))
+        self.code = code or "".join(signs)
+        self._lock = threading.Lock()
+        self._recording = recording
+        for game in self.games:
+            game.session = self
+
+    @property
+    def seats(self) -> list[tuple[Game, Seat]]:
+        """All seats, with their games."""
+        return [(game, seat) for game in self.games for seat in game.seats.values()]
+
+    @property
+    def status(self) -> Status:
+        """``"open"`` until a game is started, ``"over"`` when all are, or ``"playing"``."""
+        found = {game.status for game in self.games}
+        return found.pop() if len(found) == 1 else "playing"
+
+    def start(self) -> None:
+        """Begin to play all games."""
+        first = self.games[0].model
+        wanted = first.recording is None and len(self.games) > 1
+        if wanted and self.status == "open" and self._recording is None:
+            self._recording = Recording(new_path(first.scenario_name))
+            for game in self.games:
+                game.model.recording = self._recording
+        for game in self.games:
+            game.start()
+
+    def join(self, holder: str) -> tuple[Game, Seat] | None:
+        """Take the next free seat, or find the one that is the holder's already.
+
+        Args:
+            holder: a secret of the browser.
+
+        Returns:
+            The game and the seat; None when no seat is free.
+        """
+        with self._lock:
+            for game, seat in self.seats:
+                if seat.held_by(holder):
+                    return game, seat
+            for game in sorted((g for g in self.games if g.status != "over"), key=_n_taken):
+                free = (s for s in game.seats.values() if not s.taken and not game.has_left(s))
+                for seat in free:
+                    if seat.take(holder):
+                        return game, seat
+        return None
+
+    def come_back(self, holder: str, word: str) -> tuple[Game, Seat] | None:
+        """Give a person on another device the seat back.
+
+        Args:
+            holder: a secret of the browser.
+            word: the word of the seat.
+
+        Returns:
+            The game and the seat; None when no seat that somebody has taken has the word.
+        """
+        with self._lock:
+            for game, seat in self.seats:
+                if seat.was_taken and same(seat.word, word.strip().casefold()):
+                    seat.hand_over(holder)
+                    return game, seat
+        return None
+
+    def game_over(self) -> None:
+        """When all games are over, close the recording that they share, and tell all seats."""
+        with self._lock:
+            if self.status != "over":
+                return
+            recording, self._recording = self._recording, None
+        if recording is not None:
+            recording.close()
+        for _, seat in self.seats:  # people compare themselves with those of other groups
+            seat.touch()
+
+
+def _n_taken(game: Game) -> int:
+    return sum(seat.taken for seat in game.seats.values())
 
 
 class Games:
@@ -350,6 +580,17 @@ class Games:
                     if same(seat.token, token):
                         return game, seat
         return None
+
+    def session(self, code: str) -> ClassSession | None:
+        """The class behind a code.
+
+        Args:
+            code: the code, in capital letters or small ones.
+        """
+        with self._lock:
+            sessions = {game.session for game in self._games}
+        given = code.strip().upper()
+        return next((each for each in sessions if each and same(each.code, given)), None)
 
     def close(self, game: Game) -> None:
         """End a game and forget it: its links lead nowhere from now on.

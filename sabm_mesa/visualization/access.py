@@ -12,9 +12,12 @@ server's folder are opened.
 
 from __future__ import annotations
 
+import asyncio
 import os
+import platform
 import secrets
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,6 +32,8 @@ VARIABLE = "SABM_HOST_KEY"
 """Holds a key of one's own. Others are then taken to reach the server, as through a proxy."""
 LISTENS = "SABM_LISTENS_AT"
 """Holds the address at which ``sabm view`` listens; ``solara run`` has a variable of its own."""
+EVERYWHERE = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}
+"""Addresses that stand for all of a machine's → one of documentation, for which it has a route."""
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 KEY_PATH = "/_sabm/key"
 """The address at which a page shows the key that somebody has entered."""
@@ -198,3 +203,33 @@ def check_path(path: Path) -> None:
 def _is_below(path: Path) -> bool:
     """Whether a path leads into the server's folder."""
     return path.resolve().is_relative_to(Path.cwd().resolve())
+
+
+def name_in_network(host: str) -> str:
+    """Return the host that stands for a listening address in the addresses of pages.
+
+    Args:
+        host: the address.
+    """
+    if host in EVERYWHERE:
+        host = _in_the_network(EVERYWHERE[host])
+    return f"[{host}]" if ":" in host else host
+
+
+@cache
+def _in_the_network(elsewhere: str) -> str:
+    """The machine's own address on the way to another one; its name when there is no way."""
+
+    async def look() -> str:
+        # A datagram socket that is told where it leads to sends nothing until something is said.
+        transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+            asyncio.DatagramProtocol, remote_addr=(elsewhere, 9)
+        )
+        own: str = transport.get_extra_info("sockname")[0]
+        transport.close()
+        return own
+
+    try:
+        return asyncio.run(look())
+    except OSError:
+        return platform.node()

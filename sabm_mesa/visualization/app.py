@@ -16,7 +16,7 @@ from sabm_mesa.models.registry import scenario
 from sabm_mesa.visualization.closing import close_all, end_with_the_server
 from sabm_mesa.visualization.frame import Head, Layout
 from sabm_mesa.visualization.html import inside, problem
-from sabm_mesa.visualization.pages import home, host, play, recording
+from sabm_mesa.visualization.pages import home, host, recording, screen
 from sabm_mesa.visualization.pages.scenario import ScenarioPage
 
 settings.theme.show_banner = False  # also when the app is run by Solara itself
@@ -45,6 +45,6 @@ routes = [
     solara.Route("/", component=home.Page, layout=Layout, label="sabm"),
     solara.Route("scenario", component=ScenarioByName, label="Scenario"),
     solara.Route("recording", component=recording.Page, label="Recordings · sabm"),
+    solara.Route("screen", component=screen.Page, label="On the wall · sabm"),
     solara.Route("host", component=host.Page, label="Play with people · sabm"),
-    solara.Route("play", component=play.Page, label="Your seat · sabm"),
 ]

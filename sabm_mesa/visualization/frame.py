@@ -51,28 +51,24 @@ def Head(title: str = "") -> None:
 
 @solara.component
 def Layout(children: list[Any] | None = None) -> None:
-    """The frame of all pages; on those of players nothing leads away from the game.
+    """The frame of all pages but those of people in a game, which are plain (`pages.play`).
 
     Args:
         children: the page.
     """
     router = solara.use_router()
-    at_a_seat = router.parts[:1] == ["play"]
     solara.Style(STYLE)
     _Document()
     with solara.v.Html(tag="div", class_="sabm-app"):
         with solara.v.Html(tag="nav", class_="sabm-nav", attributes={"aria-label": "Pages"}):
-            if at_a_seat:
+            with solara.Link("/"):
                 solara.v.Html(tag="strong", children=[NAME])
-            else:
-                with solara.Link("/"):
-                    solara.v.Html(tag="strong", children=[NAME])
-                for path, words in PAGES.items():
-                    with solara.Link(path):
-                        solara.v.Html(tag="span", children=[words])
+            for path, words in PAGES.items():
+                with solara.Link(path):
+                    solara.v.Html(tag="span", children=[words])
             solara.v.Spacer()
             _Theme()
-        drawn = at_a_seat or gate(of_host=router.parts[0] not in WATCHED)
+        drawn = gate(of_host=router.parts[0] not in WATCHED)
         solara.v.Html(tag="div", class_="sabm-body", children=(children or []) if drawn else [])
 
 

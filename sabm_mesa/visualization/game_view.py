@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
+import solara
+
+from sabm_mesa.visualization import chart
 from sabm_mesa.visualization.connections import look_now
+from sabm_mesa.visualization.html import problem
 from sabm_mesa.visualization.labels import error_line
 from sabm_mesa.visualization.run_controller import Shown
-from sabm_mesa.visualization.scenario_view import Heard, Said, ScenarioView
+from sabm_mesa.visualization.scenario_view import Heard, Said, ScenarioView, subtitle_of
 
 if TYPE_CHECKING:
     from sabm_mesa.runs.game import Game
@@ -49,3 +54,24 @@ class GameView:
             self.shown = replace(self.shown, problem=error_line(error))
         self.version += 1
         look_now()
+
+
+VIEWS: WeakKeyDictionary[Game, GameView] = WeakKeyDictionary()
+"""How each game of this server is watched."""
+
+
+@solara.component
+def Charts(view: GameView, version: int) -> None:
+    """The charts of one game: in a component of its own, as several games have charts of one name.
+
+    Args:
+        view: how the game is watched.
+        version: that of the view; the charts are drawn again with each.
+    """
+    del version
+    with solara.v.Html(tag="div"):
+        with solara.v.Html(tag="div"):
+            if view.shown.problem:
+                problem(f"The charts could not be made: {view.shown.problem}")
+        subtitle = subtitle_of(view.model)
+        chart.charts(view.shown.charts, subtitle=subtitle, at=None, played=view.shown.played)

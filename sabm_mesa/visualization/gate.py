@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import re
 import secrets
+import time
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 MOST_LOGGED, LOGGED_S = 5, 3600.0
 """Lines that one place of the code logs at most in so many seconds."""
+MOST_TRIES, TRIED_S = 20, 60.0
+"""Wrong codes that are taken from one address in so many seconds: a class may share it."""
 _HOST = re.compile(r"[A-Za-z0-9.\-_]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 
 
@@ -87,6 +90,32 @@ def policy(host: str, nonce: str) -> str:
             "frame-ancestors 'self'",
         ]
     )
+
+
+class WrongTries:
+    """Counts of wrong codes by address: whoever guesses has to wait."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, list[float]] = {}
+
+    def too_many(self, address: str) -> bool:
+        """Whether an address has tried too often, and has to wait for a while.
+
+        Args:
+            address: where a browser is.
+        """
+        since = time.monotonic() - TRIED_S
+        self._times = {each: new for each, times in self._times.items()
+                       if (new := [at for at in times if at > since])}  # fmt: skip
+        return len(self._times.get(address, ())) >= MOST_TRIES
+
+    def add(self, address: str) -> None:
+        """Count a wrong code.
+
+        Args:
+            address: where the browser is.
+        """
+        self._times.setdefault(address, []).append(time.monotonic())
 
 
 class LogLimit(logging.Filter):

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import solara
+from solara.server import settings
 
 if TYPE_CHECKING:
     from sabm_mesa.visualization.scenario_view import Picture
@@ -58,6 +59,11 @@ def picture(shown: Picture) -> None:
     """
     source = f"data:image/png;base64,{base64.b64encode(shown.png).decode()}"
     html("img", "", "sabm-lines" if shown.lines else "sabm-map", src=source, alt=shown.title)
+
+
+def root_path() -> str:
+    """The path below which the server is reached, as its owner has set it; no slash at its end."""
+    return (settings.main.root_path or "").rstrip("/")
 
 
 def problem(text: str) -> None:

@@ -42,6 +42,7 @@ from sabm_mesa.visualization.access import (
 )
 from sabm_mesa.visualization.connections import KEEP_S, Connections, fire_event, raise_file_limit
 from sabm_mesa.visualization.gate import Gate, limit_logs
+from sabm_mesa.visualization.html import root_path
 from sabm_mesa.visualization.seat_interface import seat_route
 
 if TYPE_CHECKING:
@@ -99,10 +100,14 @@ def _find_seat(token: str) -> tuple[Game, Seat] | None:
 
 def _routes() -> list[BaseRoute]:
     """All that the viewer answers."""
+    from sabm_mesa.visualization.pages.play import PeoplePages
+    from sabm_mesa.visualization.pages.play_parts import GAMES
+
     static = solara_starlette.StaticFilesOptionalAuth(directory=solara_server.solara_static)
     return [
         Route(KEY_PATH, _key, methods=["POST"]),
         seat_route(_find_seat),
+        *PeoplePages(GAMES, _session, _new_session, root_path).routes(),
         Route("/_solara/api/close/{kernel_id}", _close, methods=["POST"]),
         WebSocketRoute("/jupyter/api/kernels/{kernel_id}/channels", _connect),
         Mount("/_solara/cdn", _Scripts()),
@@ -155,13 +160,23 @@ async def _page(request: Request) -> Response:
         raise HTTPException(404)
     content = _CALL_HOME.sub("", content)
     response = HTMLResponse(content.replace("<script", f'<script nonce="{request.state.nonce}"'))
-    if solara_server.get_session_id_cookie(request.cookies) is None:
+    _new_session(request, response)
+    return response
+
+
+def _session(request: Request) -> str:
+    """The session of a browser, ``""`` for one without."""
+    return solara_server.get_session_id_cookie(request.cookies) or ""
+
+
+def _new_session(request: Request, response: Response) -> None:
+    """Give a browser a session that has none."""
+    if not _session(request):
         # A link from elsewhere, such as that to a seat, brings it along: hence not strict.
         response.set_cookie(
             solara_server.COOKIE_KEY_SESSION_ID, str(uuid4()), max_age=SESSION_S, httponly=True,
             samesite="lax", secure=request.url.scheme == "https",
         )  # fmt: skip
-    return response
 
 
 async def _key(request: Request) -> Response:
@@ -220,8 +235,3 @@ async def _connect(socket: WebSocket) -> None:
 
 def _not_found(_request: Request, _error: Exception) -> Response:
     return HTMLResponse(NOT_FOUND, 404)
-
-
-def root_path() -> str:
-    """The path below which the server is reached, as its owner has set it; no slash at its end."""
-    return (settings.main.root_path or "").rstrip("/")

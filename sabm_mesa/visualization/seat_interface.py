@@ -105,7 +105,7 @@ async def _wait(request: Request, game: Game, seat: Seat) -> None:
 
 async def _take(request: Request, seat: Seat) -> Response:
     """Take an answer: to the question that it names, and only while that one waits."""
-    given = await _body(request)
+    given = await read_object(request)
     number, answer = given.get("question"), given.get("answer")
     reasoning = given.get("reasoning", "")
     if type(number) is not int or answer is None or not isinstance(reasoning, str):
@@ -129,7 +129,15 @@ def _text(question: Question, answer: Any) -> str:
     raise Refused(422, " ".join(reason.split()))
 
 
-async def _body(request: Request) -> dict[str, Any]:
+async def read_object(request: Request) -> dict[str, Any]:
+    """The JSON object in the body of a request.
+
+    Args:
+        request: the request.
+
+    Raises:
+        Refused: for anything else, or too much of it.
+    """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refused(415, "Send the answer as JSON, with Content-Type: application/json.")

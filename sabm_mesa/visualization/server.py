@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import platform
 import threading
 import time
 import webbrowser
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache
 from typing import Any, Literal
 
 import h11
@@ -20,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from sabm_mesa.errors import RunError
 from sabm_mesa.minds.human import Seat
 from sabm_mesa.runs.game import Game, Games
-from sabm_mesa.visualization.access import LISTENS, LOOPBACK, host_key, new_ticket
+from sabm_mesa.visualization.access import LISTENS, LOOPBACK, host_key, name_in_network, new_ticket
 
 APP = "sabm_mesa.visualization.app"
 TELLING_S = 10.0
@@ -34,8 +32,6 @@ MOST_OPEN, MOST_OPEN_OF_ADDRESS = 1200, 400
 opens up to seven while it loads a page, and a class can share one address."""
 LONGEST_MESSAGE = 2**20
 """Bytes of a message of a page at most; what is typed and pressed takes a few hundred."""
-EVERYWHERE = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}
-"""Addresses that stand for all of a machine's → one of documentation, for which it has a route."""
 
 
 def serve(
@@ -228,34 +224,4 @@ def address_of(host: str, port: int) -> str:
         host: the address at which it listens; for all of the machine's, that in its network.
         port: the port.
     """
-    return f"http://{name_of(host)}:{port}"
-
-
-def name_of(host: str) -> str:
-    """Return the host that stands for a listening address in the addresses of pages.
-
-    Args:
-        host: the address.
-    """
-    if host in EVERYWHERE:
-        host = _in_the_network(EVERYWHERE[host])
-    return f"[{host}]" if ":" in host else host
-
-
-@cache
-def _in_the_network(elsewhere: str) -> str:
-    """The machine's own address on the way to another one; its name when there is no way."""
-
-    async def look() -> str:
-        # A datagram socket that is told where it leads to sends nothing until something is said.
-        transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
-            asyncio.DatagramProtocol, remote_addr=(elsewhere, 9)
-        )
-        own: str = transport.get_extra_info("sockname")[0]
-        transport.close()
-        return own
-
-    try:
-        return asyncio.run(look())
-    except OSError:
-        return platform.node()
+    return f"http://{name_in_network(host)}:{port}"

@@ -14,7 +14,7 @@ import pytest
 from sabm_mesa.cli.view import view
 from sabm_mesa.errors import ParameterError, UnknownName
 from sabm_mesa.llm.endpoints import URL_VARIABLE
-from sabm_mesa.visualization import server
+from sabm_mesa.visualization import access, server
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,11 +65,11 @@ def test_a_machine_without_a_network_is_called_by_its_name(monkeypatch):
         raise OSError("no route")
 
     monkeypatch.setattr(asyncio.BaseEventLoop, "create_datagram_endpoint", no_way)
-    server._in_the_network.cache_clear()  # noqa: SLF001 - the network of the test is another one
+    access._in_the_network.cache_clear()  # noqa: SLF001 - the network of the test is another one
     try:
         assert server.address_of("0.0.0.0", 80) == f"http://{platform.node()}:80"
     finally:
-        server._in_the_network.cache_clear()  # noqa: SLF001
+        access._in_the_network.cache_clear()  # noqa: SLF001
     assert server.address_of("::1", 80) == "http://[::1]:80"
 
 

@@ -8,7 +8,7 @@ from sabm_mesa.errors import KEY_VARIABLE
 from sabm_mesa.llm import close_all
 from sabm_mesa.llm.endpoints import ENDPOINTS_VARIABLE
 from sabm_mesa.models.registry import scenario
-from sabm_mesa.visualization.pages.host import open_game, take_up
+from sabm_mesa.visualization.pages.host import open_session, take_up
 from sabm_mesa.visualization.pages.play_parts import GAMES
 from tests.llm_server import LLMServer
 
@@ -28,9 +28,9 @@ def test_language_models_of_a_game_are_at_the_endpoints_of_the_server(
             f'[endpoints.lab]\nbase_url = "{server.url}"\nkey_env = "LAB_API_KEY"\n'
         )
         sizes = {"n_players": 3, "n_rounds": 2, "rng": 1}
-        game = open_game(
+        (game,) = open_session(
             "host", scenario("beauty-contest"), sizes, "llm:m@lab", 1, time_limit_s=60, public=True
-        )
+        ).games
         game.start()
         server.wait_until(lambda s: s.stats.get("status_200") == 2)
         game.stop()

@@ -163,6 +163,7 @@ class RepeatedBeautyContest(SmartModel):
     plots = "sabm_mesa.models.beauty_contest.plots"
     page = "sabm_mesa.models.beauty_contest.page"
     behaviour = "sabm_mesa.models.beauty_contest.behaviour"
+    class_game = "sabm_mesa.models.beauty_contest.class_game"
     phases: ClassVar[tuple[Phase, ...]] = (
         Phase(
             "understand",

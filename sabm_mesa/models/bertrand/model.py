@@ -224,6 +224,7 @@ class BertrandCompetition(SmartModel):
     plots = "sabm_mesa.models.bertrand.plots"
     page = "sabm_mesa.models.bertrand.page"
     behaviour = "sabm_mesa.models.bertrand.behaviour"
+    class_game = "sabm_mesa.models.bertrand.class_game"
     phases: ClassVar[tuple[Phase, ...]] = (
         planning(when=plan_first, doc=_PLANNING),
         communication(

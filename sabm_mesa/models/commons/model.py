@@ -172,6 +172,7 @@ class CommonsGovernance(SmartModel):
     prompt_file = Path(__file__).with_name("prompts.toml")
     plots = "sabm_mesa.models.commons.plots"
     page = "sabm_mesa.models.commons.page"
+    class_game = "sabm_mesa.models.commons.class_game"
     phases: ClassVar[tuple[Phase, ...]] = (
         action(
             who=_present,

@@ -149,6 +149,7 @@ class FiniteGame(SmartModel):
     prompt_file = Path(__file__).with_name("prompts.toml")
     plots = "sabm_mesa.models.games.plots"
     page = "sabm_mesa.models.games.page"
+    class_game = "sabm_mesa.models.games.class_game"
     phases: ClassVar[tuple[Phase, ...]] = (
         communication(
             order="shuffled",

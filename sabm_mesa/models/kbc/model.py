@@ -114,6 +114,7 @@ class KeynesianBeautyContest(SmartModel):
     prompt_file = Path(__file__).with_name("prompts.toml")
     plots = "sabm_mesa.models.kbc.plots"
     page = "sabm_mesa.models.kbc.page"
+    class_game = "sabm_mesa.models.kbc.class_game"
     phases: ClassVar[tuple[Phase, ...]] = (
         communication(
             when=after_the_first_round,

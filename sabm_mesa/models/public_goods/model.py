@@ -163,6 +163,7 @@ class PublicGoods(SmartModel):
     plots = "sabm_mesa.models.public_goods.plots"
     page = "sabm_mesa.models.public_goods.page"
     behaviour = "sabm_mesa.models.public_goods.behaviour"
+    class_game = "sabm_mesa.models.public_goods.class_game"
     phases: ClassVar[tuple[Phase, ...]] = (
         action(
             who=_in_a_game,

@@ -3,50 +3,67 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import solara
 import solara.lab
 
-from sabm_mesa.core.parameters import parameters_of
+from sabm_mesa.core.parameters import check_int, parameters_of
 from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.llm import Connection
 from sabm_mesa.llm.endpoints import endpoints_of_server
-from sabm_mesa.minds.human import Seat
+from sabm_mesa.minds.human import HUMAN, Seat
+from sabm_mesa.minds.specs import CLASSICAL
+from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.models.registry import find_all, scenario
-from sabm_mesa.recording import load_runs
-from sabm_mesa.runs.game import ContinuedGame, Game, check_seats, with_others
+from sabm_mesa.recording import Recording, load_runs
+from sabm_mesa.runs.game import (
+    ClassSession,
+    ContinuedGame,
+    Game,
+    agents_by_class,
+    check_seats,
+    with_others,
+)
 from sabm_mesa.visualization import panels
 from sabm_mesa.visualization.access import (
     check_minds,
     check_path,
     listens_at,
+    name_in_network,
     open_to_others,
 )
 from sabm_mesa.visualization.connections import use_poll
-from sabm_mesa.visualization.game_view import GameView
-from sabm_mesa.visualization.html import inside, problem
+from sabm_mesa.visualization.game_view import VIEWS, Charts, GameView
+from sabm_mesa.visualization.html import inside, problem, root_path
 from sabm_mesa.visualization.labels import count, counting, error_line, name_of, titles_of
+from sabm_mesa.visualization.pages.debrief import bundle
 from sabm_mesa.visualization.pages.play_parts import (
     GAMES,
     AllLinks,
+    GameCards,
     Line,
     SeatLink,
+    SeatTiles,
     card,
     column,
     table,
 )
 from sabm_mesa.visualization.panels import recording_link
-from sabm_mesa.visualization.server import name_of as address_name
+from sabm_mesa.visualization.scenario_view import one_sentence
 
-ROUNDS, TIME_LIMIT_S = 4, 120.0
+ROUNDS, TIME_LIMIT_S, MORE_S = 4, 120.0, 30.0
+ROUNDS_SIZE = "n_rounds"
+MOST_GROUPS, MOST_USUAL = 20, 40
+"""Groups of a class at most; and agents that may all be seats unless the host says otherwise."""
+NOBODY = "nobody"
+"""Stands for no mind at empty seats."""
+ROW = {"flex-wrap": "wrap", "align-items": "center", "margin": "4px 0", "gap": "8px 16px"}
 AtOnce = Callable[[Callable[[], object]], Callable[[], None]]
-_VIEWS: WeakKeyDictionary[Game, GameView] = WeakKeyDictionary()
 
 
 @solara.component
@@ -69,18 +86,17 @@ def Page() -> None:
     with column():
         Line("Play with people", tag="h1")
         Line(
-            "People, language models and classical minds in one game. Each person plays in a "
-            "browser of their own, at a seat with a link of its own. Open this page by an address "
-            "that the others can reach: the links begin with it."
+            "People, language models and classical minds in one game. People join by a code, each "
+            "in a browser of their own. Open this page by an address that the others can reach."
         )
-        for game in GAMES.of(host):
-            _hosted(game, at_once, closing == _key(game), ask)
-        for game in GAMES.of_others(host):
-            _elsewhere(host, game, at_once)
+        for session in _sessions(GAMES.of(host)):
+            _hosted(session, at_once, closing == session.code, ask)
+        for session in _sessions(GAMES.of_others(host)):
+            _elsewhere(host, session, at_once)
         _NewGame(host).key("new")
 
 
-def open_game(
+def open_session(
     host: str,
     model: type[Any],
     parameters: Mapping[str, Any],
@@ -89,36 +105,54 @@ def open_game(
     *,
     time_limit_s: float,
     public: bool,
-) -> Game:
-    """Open a new game; it is on the page of the host then.
+    groups: int = 1,
+    stand_in: str = "",
+    ranked: bool = False,
+    seats_of: str = "",
+) -> ClassSession:
+    """Open new games for a class; they are on the page of the host then.
 
     Args:
         host: the secret of the browser that may see its links.
         model: the model class.
-        parameters: its parameters without the minds.
+        parameters: its parameters without the minds. With a seed, later groups have the next ones.
         others: the minds of the others: one spec for all, or a mapping → number.
-        people: how many seats there are for people.
+        people: how many seats there are for people in a group.
         time_limit_s: seconds until an unanswered question is given up.
         public: whether players see the results of each round.
+        groups: the number of games that are played side by side.
+        stand_in: the mind that plays for empty seats; ``""`` for none.
+        ranked: whether players see their rank.
+        seats_of: the class of the agents at which people sit; the first one when empty.
 
     Raises:
         UsageError: for parameters or minds that cannot be used, or that this server does not use.
         LLMError: for a language model that cannot be set up.
     """
+    check_int("the number of groups", groups, 1, MOST_GROUPS)
     check_minds(others)
+    if stand_in:
+        check_minds(stand_in)
     given = {**parameters, "connection": Connection(endpoints=endpoints_of_server())}
-    check_seats(model, given, others, people)
-    minds = with_others(model, given, others, people)
-    game = Game(model, time_limit_s=time_limit_s, **given, minds=minds)
-    view = GameView(game)
-    game.public = tuple(view.scenario_view.public_columns(game.model)) if public else ()
-    _VIEWS[game] = view
-    GAMES.add(host, game)
-    return game
+    if not seats_of:
+        check_seats(model, given, others, people)
+    minds = with_others(model, given, others, people, seats_of)
+    seed = given.get("rng")
+    games = []
+    for group in range(groups):
+        own = {**given, "rng": seed + group if type(seed) is int else seed}
+        game = Game(model, time_limit_s=time_limit_s, stand_in=stand_in, **own, minds=minds)
+        view = VIEWS[game] = GameView(game)
+        game.public = tuple(view.scenario_view.public_columns(game.model)) if public else ()
+        game.ranked = ranked
+        games.append(game)
+    return _keep(host, ClassSession(games))
 
 
-def take_up(host: str, path: Path, run: int) -> None:
-    """Take a game up again that was cut off; it is on the page of the host then.
+def take_up(host: str, path: Path, run: int) -> ClassSession:
+    """Take a game up again that was cut off, with the others of its class.
+
+    They are on the page of the host then.
 
     Args:
         host: the secret of the browser that may see its links.
@@ -130,76 +164,142 @@ def take_up(host: str, path: Path, run: int) -> None:
         RecordingError: as `ContinuedGame`.
     """
     check_path(path)
-    (recorded,) = load_runs(path, [run])
-    check_minds(recorded.minds)
-    connection = replace(
-        Connection.of_recorded(recorded.connection), endpoints=endpoints_of_server()
-    )
-    game = ContinuedGame(recorded, connection, time_limit_s=TIME_LIMIT_S)
-    _VIEWS[game] = GameView(game)
-    GAMES.add(host, game)
+    (first,) = load_runs(path, [run])
+    found = [each for each in load_runs(path) if each.command == first.command]
+    left = [each for each in found if not each.finished and HUMAN in each.minds]
+    recording = Recording(path) if len(left) > 1 and first in left else None
+    games: list[ContinuedGame] = []
+    try:
+        for each in left if recording is not None else [first]:
+            check_minds(each.minds)
+            connection = replace(
+                Connection.of_recorded(each.connection), endpoints=endpoints_of_server()
+            )
+            games.append(
+                ContinuedGame(
+                    each, connection, time_limit_s=TIME_LIMIT_S, recording=recording,
+                    check=check_minds,
+                )
+            )  # fmt: skip
+            VIEWS[games[-1]] = GameView(games[-1])
+    except BaseException:
+        if recording is not None:
+            recording.close()
+        raise
+    return _keep(host, ClassSession(games, games[0].code, recording))
+
+
+def _keep(host: str, session: ClassSession) -> ClassSession:
+    for game in session.games:
+        GAMES.add(host, game)
+    return session
 
 
 @solara.component
 def _NewGame(host: str) -> None:
-    known = list(find_all().models)
+    known = find_all().models
     name, set_name = solara.use_state(min(known))
     with card():
         Line("New game", tag="h2")
-        solara.Select("Scenario", known, value=name, on_value=set_name)
+        cards = solara.use_memo(lambda: [_card(each) for each in known], [])
+        GameCards(games=cards, chosen=name, event_choose=set_name)
         _Settings(host, name).key(name)
 
 
 @solara.component
 def _Settings(host: str, name: str) -> None:
     model = scenario(name)
-    sizes, set_sizes = solara.use_state(_sizes(model))
-    people, set_people = solara.use_state(1)
-    others, set_others = solara.use_state("classical")
+    declared = load_class_game(model.class_game)
+    default = solara.use_memo(lambda: _sizes(model), [name])
+    classes = solara.use_memo(lambda: list(agents_by_class(model, {})), [name])
+    size_of_people = _size_of_people(model, default)
+    own, set_own = solara.use_state(dict[str, Any]())
+    usual = default.get(size_of_people, 1)
+    people, set_people = solara.use_state(usual if usual <= MOST_USUAL else 1)
+    groups, set_groups = solara.use_state(1)
+    others, set_others = solara.use_state(CLASSICAL)
+    stand_in, set_stand_in = solara.use_state(CLASSICAL)
+    seats_of, set_seats_of = solara.use_state("")
     condition, set_condition = solara.use_state("baseline")
     seed, set_seed = solara.use_state("")
     limit, set_limit = solara.use_state(TIME_LIMIT_S)
     public, set_public = solara.use_state(True)
+    ranked, set_ranked = solara.use_state(False)
     conditions = solara.use_memo(lambda: list(PromptBook(model.prompt_file).conditions), [name])
+    # As many agents as there are seats, unless the host says otherwise.
+    sizes = {
+        n: own.get(n, max(v, people) if n == size_of_people else v) for n, v in default.items()
+    }
+    chosen = {n: own[n] for n in declared.choices if n in own}
 
     def open_new() -> str:
-        """Open the game, off the page's thread; return its problem."""
+        """Open the games, off the page's thread; return the problem."""
         try:
-            parameters = {**sizes, "condition": condition, "rng": parse_value(seed or "none")}
+            given = {**sizes, **chosen, "condition": condition, "rng": parse_value(seed or "none")}
             rest = parse_minds(others.strip())
-            open_game(host, model, parameters, rest, people, time_limit_s=limit, public=public)
+            plays = stand_in.strip()
+            open_session(
+                host, model, given, rest, people, time_limit_s=limit, public=public, groups=groups,
+                stand_in="" if plays == NOBODY else plays, ranked=ranked, seats_of=seats_of,
+            )  # fmt: skip
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
             return error_line(error)
         return ""
 
     opening = solara.lab.use_task(open_new, dependencies=None)
 
-    def resize(size: str) -> Callable[[int], None]:
-        return lambda value: set_sizes(lambda sizes: {**sizes, size: value})
+    def resize(size: str) -> Callable[[Any], None]:
+        return lambda value: set_own(lambda own: {**own, size: value})
 
     solara.InputInt("Seats for people", value=people, on_value=set_people)
-    solara.InputText("Who decides for the others", value=others, on_value=set_others)
-    Line(
-        "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL or llm:MODEL@NAME; "
-        "several with their numbers, as in llm:a=3,classical=2; of classes of agents with the "
-        "seats of people in them: Buyer/human=1,classical=2; Seller/llm:a"
-    )
-    for size, value in sizes.items():
-        solara.InputInt(_size_label(size), value=value, on_value=resize(size))
-    solara.Select("Condition", conditions, value=condition, on_value=set_condition)
-    solara.InputText("Seed (drawn when empty)", value=seed, on_value=set_seed)
-    solara.InputFloat("Seconds for an answer", value=limit, on_value=set_limit)
-    solara.Checkbox(
-        label="People see the results of each round (language models are told what their prompts "
-        "say, and no more)",
-        value=public, on_value=set_public,
-    )  # fmt: skip
+    solara.InputInt("Groups", value=groups, on_value=set_groups)
+    if ROUNDS_SIZE in sizes:
+        label = _size_label(ROUNDS_SIZE)
+        solara.InputInt(label, value=sizes[ROUNDS_SIZE], on_value=resize(ROUNDS_SIZE))
+    for parameter, options in declared.choices.items():
+        values, first = list(options()), parameters_of(model)[parameter].default
+        label = parameter.replace("_", " ").capitalize()
+        solara.Select(label, values, value=own.get(parameter, first), on_value=resize(parameter))
+    with solara.v.Html(tag="details", class_="sabm-details"):
+        solara.v.Html(tag="summary", children=["More settings"])
+        solara.InputText(
+            "Who plays for empty seats, and answers what is not asked of people",
+            value=stand_in, on_value=set_stand_in,
+        )  # fmt: skip
+        Line(
+            "A mind as below, for each empty seat until somebody comes; nobody: an empty seat "
+            "abstains, and people answer all questions."
+        )
+        if len(classes) > 1:
+            solara.Select(
+                "Seats are of the class", classes, value=seats_of or classes[0],
+                on_value=set_seats_of,
+            )  # fmt: skip
+        solara.InputText("Who decides for the others", value=others, on_value=set_others)
+        Line(
+            "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL or llm:MODEL@NAME; "
+            "several with their numbers, as in llm:a=3,classical=2; of classes of agents with the "
+            "seats of people in them: Buyer/human=1,classical=2; Seller/llm:a"
+        )
+        for size, value in sizes.items():
+            if size != ROUNDS_SIZE:
+                solara.InputInt(_size_label(size), value=value, on_value=resize(size))
+        solara.Select("Condition", conditions, value=condition, on_value=set_condition)
+        solara.InputText("Seed (drawn when empty)", value=seed, on_value=set_seed)
+        solara.InputFloat("Seconds for an answer", value=limit, on_value=set_limit)
+        solara.Checkbox(
+            label="People see the results of each round (language models are told what their "
+            "prompts say, and no more)",
+            value=public, on_value=set_public,
+        )  # fmt: skip
+        solara.Checkbox(label="People see their rank", value=ranked, on_value=set_ranked)
     with inside("div"):
         if opening.value and not opening.pending:
             problem(opening.value)
     known: dict[str, Any] = {_size_label(size): value for size, value in sizes.items()}
     known |= {"Seats for people": people, "Who decides for the others": others, "Seed": seed}
-    known |= {"Scenario": name, "Results shown": public}
+    known |= {"Scenario": name, "Results shown": public, "Groups": groups}
+    known |= {"Who plays for empty seats": stand_in} | chosen
     with inside("div", data_settings=json.dumps(known | {"Seconds for an answer": limit})):
         solara.Button("Open the game", color="primary", on_click=opening, disabled=opening.pending)
 
@@ -208,46 +308,175 @@ def _Settings(host: str, name: str) -> None:
 # given something else, and a game is the same game when it has gone on.
 
 
-def _hosted(game: Game, at_once: AtOnce, closing: bool, ask: Callable[[str], None]) -> None:
-    model, status = game.model, game.status
-    empty = sum(not seat.taken for seat in game.seats.values())
-    with card().key(_key(game)):
-        Line(_name(game), tag="h2")
-        AllLinks(
-            links=[[_label(game, seat), _path(seat)] for seat in game.seats.values()],
-            open_=open_to_others(),
-            machine=address_name(listens_at()),
-        )
-        for seat in game.seats.values():
-            _seat_row(game, seat, at_once)
-        if status == "open":
-            Line(
-                "Nobody plays yet."
-                + (f" Seats still empty: {empty}; an empty seat abstains." if empty else "")
-            )
-            start = solara.Button("Start the game", color="primary", on_click=at_once(game.start))
-            start.key("start")
-        else:
+def _hosted(
+    session: ClassSession, at_once: AtOnce, closing: bool, ask: Callable[[str], None]
+) -> None:
+    status, code, games = session.status, session.code, session.games
+    with card().key(code):
+        Line(_name(games[0]) + (f", {len(games)} groups" if len(games) > 1 else ""), tag="h2")
+        if status != "over":
+            with solara.Row(style=ROW).key("code"):
+                solara.v.Html(tag="span", children=["Code "])
+                solara.v.Html(tag="strong", class_="sabm-code", children=[code])
+                _link("For the projector: code, QR and charts", f"/screen/{code}")
+        _groups(session, at_once)
+        with solara.Row(style=ROW).key("controls"):
+            _controls(session, at_once)
+        _ended(session)
+        if status != "playing":
+            _closing(session, at_once, closing, ask)
+        _links(session)
+    for number, game in enumerate(games, 1):
+        if game.status != "open":
+            _watched(VIEWS[game], f"{code} {number}")
+
+
+def _groups(session: ClassSession, at_once: AtOnce) -> None:
+    """The seats of each group, and how far it is."""
+    for number, game in enumerate(session.games, 1):
+        if len(session.games) > 1:
+            Line(f"Group {number}", tag="h3")
+        _tiles(game, at_once)
+        if game.status != "open":
             _progress(game)
-        if status == "over":
-            Line(game.problem or "The game is over.")
-            table("The game by round", game.model_data(), titles_of(model))
-        if model.recording_path:
-            Line(f"Recorded in {model.recording_path}")
-        if model.recording_path and status == "over":
-            recording_link(model.recording_path)
-        if status == "playing":
-            solara.Button("End the game", on_click=at_once(game.stop)).key("end")
-        elif closing:
-            Line("Nobody can come back to a game that is closed. Close it?")
-            solara.Button("Keep it", on_click=lambda: ask("")).key("keep")
-            close = at_once(lambda: GAMES.close(game))
-            solara.Button("Yes, close it", color="primary", on_click=close).key("yes")
-        else:
-            closes = solara.Button("Close the game and its links", on_click=lambda: ask(_key(game)))
-            closes.key("close")
-    if status != "open":
-        _watched(_VIEWS[game], _key(game))
+    empty = sum(not seat.taken for _, seat in session.seats)
+    if session.status == "open":
+        left = f" Seats still empty: {empty}; {_plays_empty(session.games[0])}." if empty else ""
+        Line(f"Nobody plays yet.{left}")
+
+
+def _ended(session: ClassSession) -> None:
+    """How the games ended, and what is left of them."""
+    over = session.status == "over"
+    for game in session.games if over else ():
+        Line(game.problem or "The game is over.")
+        table("The game by round", game.model_data(), titles_of(game.model))
+    paths = [game.model.recording_path for game in session.games]
+    for path in dict.fromkeys(filter(None, paths)):
+        Line(f"Recorded in {path}")
+        if over:
+            recording_link(path)
+    if over:
+        _take_home(session)
+
+
+def _controls(session: ClassSession, at_once: AtOnce) -> None:
+    """The buttons for the whole class."""
+    playing = [game for game in session.games if game.status == "playing"]
+    if session.status == "open":
+        on_start = at_once(session.start)
+        solara.Button("Start the game", color="primary", on_click=on_start).key("start")
+    if not playing:
+        return
+    paused = playing[0].paused
+
+    def pause() -> None:
+        for game in playing:
+            game.pause(paused=not paused)
+
+    def more() -> None:
+        for game in playing:
+            for seat in game.seats.values():
+                seat.add_time(MORE_S)
+
+    def end() -> None:
+        for game in playing:
+            game.stop()
+
+    solara.Button("Go on" if paused else "Pause", on_click=at_once(pause)).key("pause")
+    solara.Button(f"+{MORE_S:g} seconds", on_click=at_once(more)).key("more")
+    solara.Button("End the game", on_click=at_once(end)).key("end")
+
+
+def _closing(
+    session: ClassSession, at_once: AtOnce, closing: bool, ask: Callable[[str], None]
+) -> None:
+    if not closing:
+        closes = solara.Button("Close the game and its links", on_click=lambda: ask(session.code))
+        closes.key("close")
+        return
+
+    def close_all() -> None:
+        for game in session.games:
+            GAMES.close(game)
+
+    Line("Nobody can come back to a game that is closed. Close it?")
+    solara.Button("Keep it", on_click=lambda: ask("")).key("keep")
+    solara.Button("Yes, close it", color="primary", on_click=at_once(close_all)).key("yes")
+
+
+def _take_home(session: ClassSession) -> None:
+    """The results for the wall, and everything in one file."""
+    with solara.Row(style=ROW).key("results"):
+        _link("Present the results", f"/screen/{session.code}")
+        with solara.FileDownload(lambda: bundle(session), f"{session.code}.zip"):
+            solara.Button("Download all: data, recording, report", icon_name="mdi-download")
+
+
+def _tiles(game: Game, at_once: AtOnce) -> None:
+    by_token = {seat.token: seat for seat in game.seats.values()}
+
+    def do(action: Callable[[Seat], None]) -> Callable[[str], None]:
+        return lambda token: (
+            at_once(lambda: action(by_token[token]))() if token in by_token else None
+        )
+
+    SeatTiles(
+        seats=[_tile(game, seat) for seat in game.seats.values()],
+        event_skip=do(Seat.skip), event_free=do(Seat.free),
+    ).key(f"tiles {_key(game)}")  # fmt: skip
+
+
+def _tile(game: Game, seat: Seat) -> dict[str, Any]:
+    question = seat.question
+    if not seat.taken:
+        state = "free"
+    elif game.status == "playing" and game.has_left(seat):
+        state = "out"
+    elif seat.away:
+        state = "away"
+    elif question is not None:
+        state = "thinking"
+    else:
+        state = "answered" if game.status == "playing" and seat.turns else "joined"
+    since = None if question is None or state != "thinking" else round(question.open_s)
+    return {
+        "name": _label(game, seat), "token": seat.token, "state": state, "since": since,
+        "taken": seat.taken,
+    }  # fmt: skip
+
+
+def _links(session: ClassSession) -> None:
+    """The links to single seats, for a class without a wall."""
+    games = session.games
+
+    def label(game: Game, seat: Seat) -> str:
+        group = f"group {games.index(game) + 1}, " if len(games) > 1 else ""
+        return f"{group}{_label(game, seat)}"
+
+    with solara.v.Html(tag="details", class_="sabm-details").key("links"):
+        solara.v.Html(tag="summary", children=["A link for each seat"])
+        AllLinks(
+            links=[[label(game, seat), _path(seat)] for game, seat in session.seats],
+            open_=open_to_others(),
+            machine=name_in_network(listens_at()),
+        )
+        for game, seat in session.seats:
+            with solara.Row(style=ROW).key(f"row {seat.token}"):
+                solara.Text(label(game, seat))
+                words = f"Link to the seat of {label(game, seat)}"
+                SeatLink(path=_path(seat), label=words).key(seat.token)
+
+
+def _plays_empty(game: Game) -> str:
+    if game.stand_in:
+        return f"{game.stand_in} plays for an empty seat until somebody comes"
+    return "an empty seat abstains"
+
+
+def _link(words: str, path: str) -> None:
+    attributes = {"href": f"{root_path()}{path}", "target": "_blank", "rel": "noopener"}
+    solara.v.Html(tag="a", class_="sabm-link-words", children=[words], attributes=attributes)
 
 
 def _progress(game: Game) -> None:
@@ -267,27 +496,42 @@ def _watched(view: GameView, key: str) -> None:
     with card().key(f"{key} talk"):
         Line("Conversation", tag="h2")
         panels.Talk(view, view.said())
-    with solara.v.Html(tag="div").key(f"{key} charts"):
-        panels.charts(view.model, view.shown)
+    Charts(view, view.version).key(f"{key} charts")
 
 
-def _elsewhere(host: str, game: Game, at_once: AtOnce) -> None:
-    with card().key(f"{_key(game)} elsewhere"):
-        Line(f"Opened in another browser: {_name(game)}", tag="h2")
+def _elsewhere(host: str, session: ClassSession, at_once: AtOnce) -> None:
+    def share() -> None:
+        for game in session.games:
+            GAMES.share(host, game)
+
+    with card().key(f"{session.code} elsewhere"):
+        Line(f"Opened in another browser: {_name(session.games[0])}", tag="h2")
         status = {"open": "Nobody plays yet.", "playing": "It is played.", "over": "It is over."}
-        Line(status[game.status])
-        solara.Button("Host it here too", on_click=at_once(lambda: GAMES.share(host, game)))
+        Line(status[session.status])
+        solara.Button("Host it here too", on_click=at_once(share))
 
 
-def _seat_row(game: Game, seat: Seat, at_once: AtOnce) -> None:
-    style = {"flex-wrap": "wrap", "align-items": "center", "margin": "4px 0"}
-    with solara.Row(style=style).key(f"row {seat.token}"):
-        solara.Text(_label(game, seat))
-        label = f"Link to the seat of {_label(game, seat)}"
-        SeatLink(path=_path(seat), label=label).key(seat.token)
-        solara.Text("deciding" if seat.question else "taken" if seat.taken else "free")
-        if seat.taken:
-            solara.Button("Free the seat", text=True, on_click=at_once(seat.free)).key("free")
+def _sessions(games: Sequence[Game]) -> list[ClassSession]:
+    """The classes that play some games, in their order."""
+    return [each for each in dict.fromkeys(game.session for game in games) if each is not None]
+
+
+def _card(name: str) -> dict[str, str]:
+    """A scenario as it is offered to a host."""
+    model = scenario(name)
+    declared = load_class_game(model.class_game)
+    size = "" if declared.people is None else "{}–{} people in a group".format(*declared.people)
+    minutes = f"{declared.minutes} minutes" if declared.minutes else ""
+    about = declared.rule or one_sentence(model)
+    words = ", ".join(filter(None, [size, minutes]))
+    return {"name": name, "title": model.title, "about": about, "size": words}
+
+
+def _size_of_people(model: type[Any], sizes: Mapping[str, int]) -> str:
+    """The parameter that is the number of those among whom people sit, ``""`` for none."""
+    if model.score is not None and model.score.size in sizes:
+        return str(model.score.size)
+    return next((size for size in sizes if size != ROUNDS_SIZE), "")
 
 
 def _key(game: Game) -> str:
@@ -329,8 +573,8 @@ def _state(host: str) -> object:
     others = [g.status for g in GAMES.of_others(host)]
     return others, [
         (
-            (g.status, g.model.round, g.model.spent().asks, _VIEWS[g].version),
-            (len(g.model.spoken), [s.version for s in g.seats.values()]),
+            (g.status, g.model.round, g.model.spent().asks, VIEWS[g].version),
+            (len(g.model.spoken), [(s.version, s.away) for s in g.seats.values()]),
         )
         for g in GAMES.of(host)
     ]

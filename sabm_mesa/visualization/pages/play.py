@@ -1,119 +1,352 @@
-"""The page of one player: what it is asked, what it answered, and how the game ended.
+"""The pages of people: joining a game by its code, and the seat with its questions.
 
-Solara calls the annotation of `Page` with the part of the path, so annotations are no texts here.
+They are plain pages over HTTP, light enough for a phone and for a class that comes at once. A page
+asks for the state of its seat and gets it when something has changed; it is drawn in the browser
+(``play.js``). Whoever has a seat is known by the session of the browser.
 """
 
-from typing import Any
+from __future__ import annotations
 
-import solara
+import asyncio
+import io
+import json
+import time
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from sabm_mesa.minds.human import Seat, Turn
-from sabm_mesa.runs.game import LEFT, Game
-from sabm_mesa.visualization.connections import use_poll
-from sabm_mesa.visualization.labels import count, name_of, noun_of, round_of, titles_of
-from sabm_mesa.visualization.pages.play_parts import (
-    GAMES,
-    Answer,
-    Line,
-    Prose,
-    card,
-    column,
-    table,
+from jinja2 import Environment
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from sabm_mesa.core.answers import Number
+from sabm_mesa.core.jsonable import json_roundtrip
+from sabm_mesa.minds.human import Question, Seat, Turn, inputs_of, text_from
+from sabm_mesa.models.declarations import load_class_game
+from sabm_mesa.runs.game import CODE_LENGTH, LEFT, Game, Games
+from sabm_mesa.visualization.access import LOOPBACK, listens_at, name_in_network, open_to_others
+from sabm_mesa.visualization.gate import WrongTries
+from sabm_mesa.visualization.labels import (
+    count,
+    name_of,
+    noun_of,
+    number,
+    round_of,
+    titles_of,
 )
+from sabm_mesa.visualization.pages.debrief import debrief_of
+from sabm_mesa.visualization.scenario_view import one_sentence
+from sabm_mesa.visualization.seat_interface import Refused, read_object
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sabm_mesa.core.asks import Ask
+    from sabm_mesa.models.base import SmartModel
+
+POLL_S = 20.0
+"""Seconds after which a page hears of its seat, whether something has changed or not."""
+NOBODY = "This link leads to no game. The game may have been closed: ask its host."
+DIGITS = 12
+"""Digits of a version that are read, at most."""
+FOLDER = Path(__file__).parent
+Identify = Callable[[Request], str]
+"""Returns the session of a browser, ``""`` for one without."""
+NewSession = Callable[[Request, Response], object]
+"""Gives a browser a session that has none."""
 
 
-@solara.component
-def Page(token: str = "") -> None:
-    """The page behind the link to a seat.
+class PeoplePages:
+    """The pages of people in the games of a server.
 
     Args:
-        token: the token in the link.
+        games: the games of the server.
+        identify: returns the session of a browser.
+        new_session: gives a browser a session.
+        root: the path below which the server is reached.
     """
-    use_poll(lambda: _state(token))
-    found = GAMES.find(token)
-    holder = solara.get_session_id()
-    # Once and not at every drawing: the seat that a host frees is not to be taken back at once.
-    solara.use_memo(lambda: found and found[1].take(holder), [token])
-    with column():
+
+    def __init__(
+        self, games: Games, identify: Identify, new_session: NewSession, root: Callable[[], str]
+    ) -> None:
+        self.games, self.identify, self.new_session = games, identify, new_session
+        self.root = root
+        self._tries = WrongTries()
+
+    def routes(self) -> list[Route]:
+        """All that people are answered."""
+        return [
+            Route("/join", self.join, methods=["POST"]),
+            Route("/join", self.page),
+            Route("/join/{code}", self.page),
+            Route("/join/{code}/qr.svg", self.qr),
+            Route("/play/{token}", self.page),
+            Route("/play/{token}/state", self.look),
+            Route("/play/{token}/take", self.take, methods=["POST"]),
+            Route("/play/{token}/answer", self.answer, methods=["POST"]),
+        ]
+
+    def page(self, request: Request) -> Response:
+        """The page, the same for everybody: what it shows, it asks for."""
+        token = request.path_params.get("token", "")
+        code = request.path_params.get("code", "").upper()[:CODE_LENGTH]
+        content = _template().render(
+            title="Your seat" if token else "Join the game",
+            nonce=request.state.nonce, base=self.root(), token=token, code=code, **_parts(),
+        )  # fmt: skip
+        response = HTMLResponse(content, headers={"Cache-Control": "no-store"})
+        self.new_session(request, response)
+        return response
+
+    def qr(self, request: Request) -> Response:
+        """The QR code of the address at which people join, as others can reach it."""
+        session = self.games.session(request.path_params["code"])
+        if session is None:
+            return Response(status_code=404)
+        import segno
+
+        at = request.url
+        local = at.hostname in LOOPBACK and open_to_others()
+        host = f"{name_in_network(listens_at())}:{at.port}" if local and at.port else at.netloc
+        drawn = io.BytesIO()
+        address = f"{at.scheme}://{host}{self.root()}/join/{session.code}"
+        segno.make(address, error="m").save(drawn, kind="svg", scale=8, border=2)
+        headers = {"Cache-Control": "no-store"}
+        return Response(drawn.getvalue(), media_type="image/svg+xml", headers=headers)
+
+    async def join(self, request: Request) -> Response:
+        """Give a browser a seat by the code, or the seat of another device by its word."""
+        try:
+            given = await read_object(request)
+            address = request.client.host if request.client else ""
+            path = self._seat_path(given, self.identify(request), address)
+        except Refused as refused:
+            return _json(200, {"problem": refused.problem})
+        except ClientDisconnect:
+            return Response(status_code=400)
+        return _json(200, {"path": path})
+
+    async def take(self, request: Request) -> Response:
+        """Take the seat behind a link, if it is free."""
+        found, holder = self._find(request), self.identify(request)
+        if found is not None and holder:
+            found[1].take(holder)
+        return _json(200, {})
+
+    async def answer(self, request: Request) -> Response:
+        """Take an answer; ``problem`` says why it was not taken."""
+        try:
+            given = await read_object(request)
+        except Refused as refused:
+            return _json(refused.status, {"problem": refused.problem})
+        except ClientDisconnect:
+            return Response(status_code=400)
+        if (found := self._find(request)) is None:
+            return _json(200, {"problem": NOBODY})
+        return _json(200, {"problem": _answer(found[1], self.identify(request), given)})
+
+    async def look(self, request: Request) -> Response:
+        """The state of a seat, when it is another than the browser knows."""
+        found, holder = self._find(request), self.identify(request)
+        if found is not None:
+            known = request.query_params.get("after", "")
+            version = int(known) if known.isdecimal() and len(known) < DIGITS else -1
+            await _wait(request, found[1], holder, version)
+            found = self._find(request)
         if found is None:
-            Line("No game here", tag="h1")
-            Line("This link leads to no game. The game may have been closed: ask its host.")
-            return
-        game, seat = found
-        Line(game.model.title, tag="h1")
-        if not seat.held_by(holder):
-            Line(
-                "This seat is taken by another browser. Ask the host for a link of your own."
-                if seat.taken
-                else "The host has freed this seat. Load the page again to take it."
-            )
-            return
-        Line(_who(game, seat))
-        with card():
-            _results(game, seat) if game.status == "over" else _now(game, seat, holder)
-        if game.public and game.status == "playing" and len(game.so_far()):
-            with card():
-                _so_far(game, seat)
-        if seat.turns:
-            with card():
-                Line("What you were asked", tag="h2")
-                for turn in reversed(seat.turns):
-                    _done(game, turn)
+            gone = {"title": "No game here", "lines": [NOBODY], "take": True}
+            return _json(200, _EMPTY | gone)
+        return _json(200, state_of(*found, holder))
+
+    def _find(self, request: Request) -> tuple[Game, Seat] | None:
+        return self.games.find(request.path_params["token"])
+
+    def _seat_path(self, given: Mapping[str, Any], holder: str, address: str) -> str:
+        if not holder:
+            raise Refused(403, "This browser takes no cookies, by which a seat is kept.")
+        if self._tries.too_many(address):
+            raise Refused(429, "Too many wrong codes: wait a minute, and try again.")
+        session, word = self.games.session(str(given.get("code", ""))), given.get("word")
+        if session is None:
+            self._tries.add(address)
+            raise Refused(404, "No game has this code: look at the wall again.")
+        if word is None:
+            found = session.join(holder)
+            if found is None:
+                raise Refused(409, "All seats are taken: ask the host.")
+        else:
+            found = session.come_back(holder, str(word))
+            if found is None:
+                self._tries.add(address)
+                raise Refused(404, "No seat of this game has this word.")
+        return f"/play/{found[1].token}"
 
 
-# The parts below are functions, not components: Solara draws a component again only when it is
-# given something else, and a game is the same game when it has gone on.
+async def _wait(request: Request, seat: Seat, holder: str, version: int) -> None:
+    """Wait until something changes at the seat, or the page is gone."""
+    own = bool(holder) and seat.held_by(holder)
+    if own:
+        seat.pages += 1
+    changed = asyncio.ensure_future(seat.changed_from(version, POLL_S))
+    gone = asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait({changed, gone}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in (changed, gone):
+            each.cancel()
+        if own:
+            seat.pages -= 1
+            seat.seen = time.monotonic()
 
 
-def _now(game: Game, seat: Seat, holder: str) -> None:
-    question = seat.question
-    with solara.v.Html(tag="div", attributes={"aria-live": "polite"}):
-        if question is not None:
-            system, asked = question.text
-            Line(_round(question.ask.key.round, game), tag="h2")
-            known = bool(seat.turns) and seat.turns[-1].text[0] == system
-            with _folded(open_=not known):
-                solara.v.Html(tag="summary", children=["Who you are, and the rules"])
-                Prose(system)
-            Prose(asked)
-        elif game.status == "open":
-            Line("You have your seat. The game begins when the host starts it.")
-        elif game.status == "playing" and game.has_left(seat):
-            Line(f"{_round(game.model.round, game)}: {LEFT}")
-        elif game.status == "playing":
-            if seat.turns and seat.turns[-1].answer is None:
-                Line("Time was up: you abstained.")
-            Line(f"{_round(game.model.round, game)}: others are deciding …")
-            solara.ProgressLinear(True)
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _answer(seat: Seat, holder: str, given: Mapping[str, Any]) -> str:
+    """Give the answer to a seat; return why it was not taken."""
+    question, values = seat.question, given.get("values")
+    asked = given.get("question")
+    if question is None or question.number != asked:
+        return "This question is over: no answer is taken any more."
+    named = {str(k): str(v) for k, v in values.items()} if isinstance(values, dict) else {}
+    text = text_from(inputs_of(question.ask.spec), named)
+    return seat.answer(holder, question.number, text, str(given.get("reasoning", "")))
+
+
+_EMPTY: dict[str, Any] = {
+    "version": -1, "title": "", "who": "", "word": "", "rule": "", "rounds": None, "score": None,
+    "lines": [], "heading": False, "waiting": False, "question": None, "paused": False,
+    "results": "", "tables": [], "turns": [], "debrief": None, "take": False,
+}  # fmt: skip
+
+
+def state_of(game: Game, seat: Seat, holder: str) -> dict[str, Any]:
+    """All that a page of a seat shows now, as plain data.
+
+    Args:
+        game: the game.
+        seat: the seat.
+        holder: the session of the browser; another than the one at the seat is told nothing.
+    """
+    state: dict[str, Any] = {**_EMPTY, "version": seat.version, "title": game.model.title}
+    if not holder or not seat.held_by(holder):
+        line = (
+            "This seat is taken by another browser. Ask the host for a link of your own."
+            if seat.taken
+            else "The host has freed this seat. Load the page again to take it."
+        )
+        return state | {"lines": [line], "take": not seat.taken and not seat.was_taken}
+    model, declared = game.model, load_class_game(game.model.class_game)
+    over = game.status == "over"
+    done = len(game.model_data())
+    state |= {
+        "who": _who(game, seat),
+        "word": seat.word,
+        "rule": declared.rule or one_sentence(type(model)),
+        "rounds": {"n": model.n_rounds, "done": done, "over": over},
+        "score": _score(game, seat),
+        "paused": game.paused,
+        **_now(game, seat),
+    }
+    titles = titles_of(model)
+    if over:
+        own, all_ = game.own_data(seat), game.model_data()
+        state["tables"] = [
+            _table("Your results by round", own, titles),
+            _table("The game by round", all_, titles),
+        ]
+        state["debrief"] = debrief_of(game, seat)
+    elif game.public and done:
+        state["results"] = f"After {round_of(model, done - 1)}"
+        state["tables"] = [
+            _table("Your results so far", game.own_data(seat), titles),
+            _table("The game so far", game.so_far(), titles),
+        ]
+    state["turns"] = [_turn(game, turn) for turn in reversed(seat.turns)]
+    return state
+
+
+def _now(game: Game, seat: Seat) -> dict[str, Any]:
+    question, model = seat.question, game.model
+    if game.status == "over":
+        # Its problem may tell of the host's machine, so only the host is told.
+        lines = ["The game is over", *(["It ended before its time."] if game.problem else [])]
+        return {"lines": lines, "heading": True}
+    lines = ["The host has stopped the clock."] if game.paused else []
     if question is not None:
-        Answer(seat, holder, question).key(f"question-{question.number}")
+        known = bool(seat.turns) and seat.turns[-1].text[0] == question.text[0]
+        asked = _question(question, model) | {"known": known}
+        lines = [_round(question.ask.key.round, model), *lines]
+        return {"lines": lines, "heading": True, "question": asked}
+    if game.status == "open":
+        return {"lines": ["You have your seat. The game begins when the host starts it."]}
+    if game.has_left(seat):
+        return {"lines": [f"{_round(model.round, model)}: {LEFT}"]}
+    if seat.turns and seat.turns[-1].answer is None:
+        lines.append("Time was up: you abstained.")
+    lines.append(f"{_round(model.round, model)}: others are deciding …")
+    return {"lines": lines, "waiting": True}
 
 
-def _so_far(game: Game, seat: Seat) -> None:
-    titles = titles_of(game.model)
-    Line(f"After {round_of(game.model, len(game.so_far()) - 1)}", tag="h2")
-    table("Your results so far", game.own_data(seat), titles)
-    table("The game so far", game.so_far(), titles)
+def _question(question: Question, model: SmartModel) -> dict[str, Any]:
+    ask = question.ask
+    system, text = question.text
+    return {
+        "number": question.number,
+        "system": system,
+        "text": text,
+        "inputs": [each.as_dict() for each in inputs_of(ask.spec)],
+        "reasoning": ask.spec.reasoning is not None,
+        "remaining_s": question.remaining_s,
+        "board": board_of(ask, model),
+    }
 
 
-def _results(game: Game, seat: Seat) -> None:
-    Line("The game is over", tag="h2")
-    if game.problem:  # which may tell of the host's machine, so only the host is told
-        Line("It ended before its time.")
-    titles = titles_of(game.model)
-    table("Your results by round", game.own_data(seat), titles)
-    table("The game by round", game.model_data(), titles)
+def board_of(ask: Ask, model: SmartModel) -> dict[str, Any] | None:
+    """Return the board beside the inputs of the form; None where these are all.
+
+    Args:
+        ask: the question.
+        model: the model.
+    """
+    board = load_class_game(model.class_game).board
+    found = None if board is None else board(ask)
+    if found is not None:
+        return dict(json_roundtrip(dict(found)))
+    spec = ask.spec
+    if isinstance(spec, Number) and spec.told and abs(spec.low) < 1e6 and abs(spec.high) < 1e6:
+        return {
+            "kind": "line",
+            "low": spec.low,
+            "high": spec.high,
+            "step": 1 if spec.integer else 0,
+        }
+    return None
 
 
-def _done(game: Game, turn: Turn) -> None:
+def _score(game: Game, seat: Seat) -> dict[str, Any] | None:
+    standing = game.standing(seat) if game.public or game.status == "over" else None
+    if standing is None:
+        return None
+    rank = {"rank": standing.rank, "of": standing.of} if game.ranked else {}
+    return {"label": standing.label, "value": number(standing.value), **rank}
+
+
+def _turn(game: Game, turn: Turn) -> dict[str, str]:
     system, asked = turn.text
     answer = "(no answer in time)" if turn.answer is None else turn.answer
-    with _folded():
-        solara.v.Html(
-            tag="summary",
-            children=[f"{round_of(game.model, turn.ask.key.round).capitalize()}: {answer}"],
-        )
-        Prose(f"{system}\n\n{asked}")
+    title = f"{round_of(game.model, turn.ask.key.round).capitalize()}: {answer}"
+    return {"title": title, "text": f"{system}\n\n{asked}"}
+
+
+def _table(caption: str, frame: pd.DataFrame, titles: Any) -> dict[str, Any]:
+    rows = [[number(value) for value in row] for row in frame.itertuples(index=False)]
+    columns = [titles[str(column)] for column in frame.columns]
+    return {"caption": caption, "columns": columns, "rows": rows}
 
 
 def _who(game: Game, seat: Seat) -> str:
@@ -124,18 +357,28 @@ def _who(game: Game, seat: Seat) -> str:
     return f"You play {name}, one of {count(n, noun)}."
 
 
-def _folded(*, open_: bool = False) -> Any:
-    attributes = {"open": True} if open_ else {}
-    return solara.v.Html(tag="details", style_="margin: 8px 0", attributes=attributes)
-
-
-def _round(round_: int, game: Game) -> str:
-    model = game.model
+def _round(round_: int, model: SmartModel) -> str:
     shown = round_of(model, max(round_, 0)).capitalize()
     last = round_of(model, model.n_rounds - 1)
     return f"{shown} (the last is {last})" if model.n_rounds > 1 else shown
 
 
-def _state(token: str) -> object:
-    found = GAMES.find(token)
-    return found and (found[1].version, found[0].status, found[0].model.round)
+def _json(status: int, content: Any) -> Response:
+    text = json.dumps(json_roundtrip(content), ensure_ascii=False)
+    return Response(text, status, {"Cache-Control": "no-store"}, media_type="application/json")
+
+
+@cache
+def _template() -> Any:
+    source = (FOLDER / "play.html").read_text(encoding="utf-8")
+    return Environment(autoescape=True).from_string(source)
+
+
+@cache
+def _parts() -> dict[str, Any]:
+    from markupsafe import Markup
+
+    style = (FOLDER.parent / "style.css").read_text(encoding="utf-8")
+    style += (FOLDER / "play.css").read_text(encoding="utf-8")
+    script = (FOLDER / "play.js").read_text(encoding="utf-8")
+    return {"style": Markup(style), "script": Markup(script)}

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import solara
 
-from sabm_mesa.minds.human import Question, Seat, inputs_of, text_from
 from sabm_mesa.runs.game import Games
 from sabm_mesa.visualization.labels import Titles, number
 
@@ -30,17 +29,6 @@ def card() -> Any:
 
 
 @solara.component
-def Prose(text: str) -> None:
-    """A text with its line breaks, as text: nothing in it is taken for markup.
-
-    Args:
-        text: the text.
-    """
-    style = "white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.5"
-    solara.v.Html(tag="div", children=[text], style_=style)
-
-
-@solara.component
 def Line(text: str, tag: str = "p") -> None:
     """A line of the page itself.
 
@@ -50,40 +38,6 @@ def Line(text: str, tag: str = "p") -> None:
     """
     style = "margin: 8px 0; overflow-wrap: anywhere"
     solara.v.Html(tag=tag, children=[text], style_=style).key(tag)  # a widget keeps its tag
-
-
-@solara.component
-def Answer(seat: Seat, holder: str, question: Question) -> None:
-    """The input for one question. It is given the question's number as its key.
-
-    Args:
-        seat: the seat.
-        holder: the secret with which it was taken.
-        question: the question.
-    """
-    refusals, set_refusals = solara.use_state((0, ""))
-    remaining = solara.use_memo(lambda: question.remaining_s, [question.number])
-
-    inputs = inputs_of(question.ask.spec)
-
-    def give(given: dict[str, Any]) -> None:
-        values = given.get("values")
-        values = values if isinstance(values, dict) else {}
-        named = {str(path): str(value) for path, value in values.items()}
-        answer, reasoning = text_from(inputs, named), str(given.get("reasoning", ""))
-        refused = seat.answer(holder, question.number, answer, reasoning)
-        if refused:
-            set_refusals(lambda last: (last[0] + 1, refused))
-
-    _AnswerForm(
-        inputs=[each.as_dict() for each in inputs],
-        reasoning=question.ask.spec.reasoning is not None,
-        question=question.number,
-        remaining_s=remaining,
-        refusal=refusals[1],
-        refusals=refusals[0],
-        event_give=give,
-    )
 
 
 def table(caption: str, frame: pd.DataFrame, titles: Titles | None = None) -> None:
@@ -121,16 +75,32 @@ def AllLinks(links: list[list[str]], open_: bool, machine: str) -> None:
     """
 
 
-@solara.component_vue("answer_form.vue")
-def _AnswerForm(
-    inputs: list[dict[str, Any]],
-    reasoning: bool = False,
-    question: int = 0,
-    remaining_s: float | None = None,
-    refusal: str = "",
-    refusals: int = 0,
-    event_give: Callable[[dict[str, Any]], None] | None = None,
-) -> None: ...
+@solara.component_vue("seats.vue")
+def SeatTiles(
+    seats: list[dict[str, Any]],
+    event_skip: Callable[[str], object],
+    event_free: Callable[[str], object],
+) -> None:
+    """The seats of a game as tiles.
+
+    Args:
+        seats: name, token, state, seconds in it and whether somebody sits there, of each.
+        event_skip: called with the token of a seat whose question is to be given up.
+        event_free: called with the token of a seat that is to be freed.
+    """
+
+
+@solara.component_vue("game_cards.vue")
+def GameCards(
+    games: list[dict[str, str]], chosen: str, event_choose: Callable[[str], object]
+) -> None:
+    """The games that a host chooses from.
+
+    Args:
+        games: name, title, subject and size of each.
+        chosen: the name of the chosen one.
+        event_choose: called with the name of one.
+    """
 
 
 @solara.component_vue("data_table.vue")

@@ -45,7 +45,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     assert "Too many open files" not in started.log()
 
 
-def open_page(server: Server, stack: ExitStack, path: str = "/play/nobody") -> ClientConnection:
+def open_page(server: Server, stack: ExitStack, path: str = "/recording") -> ClientConnection:
     """Open a page as a browser does, and wait until it is drawn."""
     session = uuid4().hex
     url = server.url.replace("http", "ws")
@@ -61,7 +61,7 @@ def open_page(server: Server, stack: ExitStack, path: str = "/play/nobody") -> C
     socket.send(message("comm_open", session, **opened))
     socket.send(message("comm_msg", session, comm_id="control", data=run))
     drawn = b""
-    while b"No game here" not in drawn:
+    while b"This page is for the host" not in drawn:
         said = socket.recv(timeout=WAIT_S)
         drawn = said.encode() if isinstance(said, str) else said
     return socket
@@ -151,7 +151,7 @@ def test_a_player_whose_connection_was_lost_goes_on(server: Server, chromium: Br
         page.goto(f"{server.url}/play/nobody")
         page.get_by_text("This link leads to no game").wait_for(timeout=WAIT_MS)
         context.set_offline(True)
-        wait_for(lambda: pages(server), 1)
+        page.get_by_text("The server does not answer").wait_for(timeout=WAIT_MS)
         context.set_offline(False)
-        page.reload()
+        page.get_by_text("The server does not answer").wait_for(state="detached", timeout=WAIT_MS)
         page.get_by_text("This link leads to no game").wait_for(timeout=WAIT_MS)

@@ -171,11 +171,15 @@ def test_a_folder_that_is_asked_for_is_not_removed(viewer: Viewer) -> None:
 
 
 def test_the_first_visitor_changes_no_later_page(viewer: Viewer) -> None:
-    for path in ("/", "/scenario/kbc", "/host", "/play/nobody"):
+    for path in ("/", "/scenario/kbc", "/host"):
         page = viewer.get(path)
         assert page.status == 200
         assert EVIL not in page.body
         assert 'data-base-url="/jupyter/"' in page.body
+    for path in ("/join", "/play/nobody"):
+        page = viewer.get(path)
+        assert EVIL not in page.body
+        assert 'data-base=""' in page.body
 
 
 OPEN = {
@@ -184,6 +188,11 @@ OPEN = {
     "/recording": 200,
     "/host": 200,
     "/play/nobody": 200,
+    "/play/nobody/state": 200,
+    "/join": 200,
+    "/join/ABCDEF": 200,
+    "/join/ABCDEF/qr.svg": 404,
+    "/screen/ABCDEF": 200,
     SCRIPT: 200,
     "/static/main-vuetify.js": 200,
     "/static/assets/theme-light.css": 200,

@@ -1,0 +1,45 @@
+"""The Bertrand competition as a game for a class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.models.declarations import ClassGame, Debrief
+
+
+def board(ask: Ask) -> dict[str, Any] | None:
+    """Price tags of the other firms, as they were in the last round.
+
+    Args:
+        ask: the question.
+    """
+    if ask.name != "act":
+        return None
+    seen: Any = ask.observation
+    last = seen.recent[-1].rivals if seen.recent else (None,) * len(seen.rivals)
+    tags = [{"name": name, "at": at} for name, at in zip(seen.rivals, last, strict=True)]
+    known = [each.price for each in seen.recent] + [at for at in last if at is not None]
+    high = min(seen.high, max([3 * seen.cost, *(1.5 * price for price in known)]) or seen.high)
+    return {"kind": "prices", "low": seen.cost, "high": high, "step": 0, "tags": tags}
+
+
+def prices(model: Any) -> dict[str, float]:
+    """The prices of theory.
+
+    Args:
+        model: the market.
+    """
+    return {"Bertrand equilibrium": model.bertrand_price, "cartel": model.cartel_price}
+
+
+GAME = ClassGame(
+    rule="You run a firm: set a price in each round, and earn as much as you can.",
+    people=(2, 4),
+    minutes=10,
+    board=board,
+    debrief=Debrief(
+        "price", "Price", lambda model: model.market.cost, lambda model: 1.6 * model.cartel_price,
+        prices,
+    ),
+)  # fmt: skip

@@ -1,0 +1,409 @@
+"""Results of a game: for each of its people, on the wall of the class, and for its host."""
+
+from __future__ import annotations
+
+import io
+import math
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
+
+from sabm_mesa.minds.human import HUMAN, Seat
+from sabm_mesa.models.declarations import Debrief, load_class_game
+from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.runs.game import ClassSession, Game
+from sabm_mesa.studies.people import human_distributions
+from sabm_mesa.visualization.labels import count, number, round_of
+from sabm_mesa.visualization.scenario_view import one_sentence
+
+if TYPE_CHECKING:
+    from sabm_mesa.models.base import SmartModel
+
+BINS = 20
+WIDTH, HEIGHT = 440, 260
+LEFT, RIGHT, TOP, BOTTOM = 40, 12, 24, 46
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+FRAMES = ("runs", "asks", "decisions", "model_data", "agent_data")
+Step = tuple[float, float, float]
+"""From, to, and the share of all values between."""
+
+
+class Slide(NamedTuple):
+    """A slide of the results.
+
+    Attributes:
+        title: its title.
+        words: its lines.
+        drawing: an SVG picture, or ``""``.
+    """
+
+    title: str
+    words: list[str]
+    drawing: str
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Values beside others in one picture.
+
+    Attributes:
+        label: whose they are.
+        steps: their distribution.
+        filled: whether it is drawn as bars; else as a line.
+    """
+
+    label: str
+    steps: Sequence[Step]
+    filled: bool = False
+
+
+def debrief_of(game: Game, seat: Seat) -> dict[str, Any] | None:
+    """The decisions of a person among those of the class.
+
+    Args:
+        game: the game, which is over.
+        seat: the seat.
+
+    Returns:
+        A title, and charts with their words; None where nothing is to be compared.
+    """
+    declared = load_class_game(game.model.class_game).debrief
+    games = game.session.games if game.session is not None else (game,)
+    if declared is None or game.model_data().empty:
+        return None
+    data = _decisions(games, declared)
+    own = game.own_data(seat).set_index("round")[declared.column]
+    charts = []
+    for round_ in _first_and_last(data):
+        mine = own.get(round_)
+        mine = None if mine is None or pd.isna(mine) else float(mine)
+        values = _of_people(data, round_)
+        words = f"{round_of(game.model, round_).capitalize()}: "
+        words += f"you {number(mine)}, " if mine is not None else "you without an answer, "
+        words += f"the mean of {count(len(values), 'person').replace('persons', 'people')} "
+        words += number(float(values.mean())) if len(values) else "–"
+        charts.append({"words": words + ".", "svg": _compared(games, declared, round_, mine)})
+    return {"title": "You and the others", "charts": charts} if charts else None
+
+
+def slides(session: ClassSession) -> list[Slide]:
+    """The results of a class, to be shown on the wall.
+
+    Args:
+        session: the class; its games are over.
+    """
+    games, model = session.games, session.games[0].model
+    declared = load_class_game(model.class_game)
+    played = [game for game in games if not game.model_data().empty]
+    if not played:
+        return [Slide("No round was played", [], "")]
+    found = [_course(played, declared.debrief)]
+    if declared.debrief is not None:
+        found.append(_shape(played, declared.debrief))
+    if model.score is not None:
+        found.append(_earned(played))
+    words = [declared.rule or one_sentence(type(model))]
+    if declared.debrief is not None:
+        theory = declared.debrief.theory(model)
+        words += [f"{label}: {number(float(value))}" for label, value in theory.items()]
+        words += [human_distributions()[name][0] for name in declared.debrief.people(model)]
+    found.append(
+        Slide("What theory and the literature say", [*words, f"Source: {model.source}"], "")
+    )
+    return found
+
+
+def bundle(session: ClassSession) -> bytes:
+    """The recording, its data as CSV, and a report as one ZIP file.
+
+    Args:
+        session: the class; its games are over.
+    """
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("report.html", report(session))
+        for path in dict.fromkeys(game.model.recording_path for game in session.games):
+            if path is not None:
+                archive.write(path, path.name)
+                recorded = Recorded(path)
+                for name in FRAMES:
+                    archive.writestr(
+                        f"data/{name}.csv", getattr(recorded, name)().to_csv(index=False)
+                    )
+    return packed.getvalue()
+
+
+def report(session: ClassSession) -> str:
+    """The results as a page that needs no server.
+
+    Args:
+        session: the class; its games are over.
+    """
+    model = session.games[0].model
+    seeds = ", ".join("-".join(map(str, game.model.entropy)) for game in session.games)
+    about = f"{count(len(session.games), 'group')}, seeds {seeds}, condition {model.condition}"
+    parts = [f"<h1>{escape(model.title)}</h1>", f"<p>{escape(about)}</p>"]
+    for slide in slides(session):
+        words = "".join(f"<p>{escape(line)}</p>" for line in slide.words)
+        parts.append(f"<section><h2>{escape(slide.title)}</h2>{words}{slide.drawing}</section>")
+    for place, game in enumerate(session.games, 1):
+        table = game.model_data().to_html(index=False, border=0, float_format=number)
+        parts.append(f"<section><h2>Group {place} by round</h2>{table}</section>")
+    style = (
+        ":root { --sabm-free: #0072b2; --sabm-soft: #57606a; color-scheme: light }"
+        "body { font: 1rem/1.5 sans-serif; max-width: 760px; margin: 2rem auto; padding: 0 1rem }"
+        "svg { width: 100% } td, th { padding: 2px 10px; text-align: right }"
+    )
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" '
+        f'content="width=device-width"><title>{escape(model.title)}</title><style>{style}</style>'
+        f"{''.join(parts)}</html>"
+    )
+
+
+def _course(games: Sequence[Game], declared: Debrief | None) -> Slide:
+    """The mean decision of each group by round; without one the first column of the model."""
+    model = games[0].model
+    lines: dict[str, pd.Series[float]] = {}
+    column = declared.column if declared else next(iter(model.columns()))
+    for place, game in enumerate(games, 1):
+        data = game.agent_data() if declared else game.model_data()
+        values = pd.to_numeric(data[column], errors="coerce").groupby(data["round"]).mean()
+        lines[f"Group {place}" if len(games) > 1 else "Mean"] = values.dropna()
+    theory = declared.theory(model) if declared else {}
+    label = declared.label if declared else column
+    last = max(len(game.model_data()) for game in games)
+    words = [f"{label}: mean by round, {count(last, 'round')}."]
+    return Slide("What happened", words, _lines_svg(lines, theory, label, model))
+
+
+def _shape(games: Sequence[Game], declared: Debrief) -> Slide:
+    data = _decisions(games, declared)
+    drawn, words = [], []
+    for round_ in _first_and_last(data):
+        values = _of_people(data, round_)
+        name = round_of(games[0].model, round_).capitalize()
+        mean = number(float(values.mean())) if len(values) else "–"
+        words.append(f"{name}: mean {mean} of {count(len(values), 'decision')} of people.")
+        drawn.append(f"<div><p>{escape(name)}</p>{_compared(games, declared, round_, None)}</div>")
+    return Slide("The class beside theory, people and models", words, "".join(drawn))
+
+
+def _earned(games: Sequence[Game]) -> Slide:
+    score = games[0].model.score
+    assert score is not None
+    tables = [score.of_agents(game.agent_data()) for game in games]
+    table = pd.concat(tables, ignore_index=True)
+    words = [f"{score.label}, {'less' if score.lower_is_better else 'more'} is better."]
+    for mind, own in table.groupby("mind")["score"]:
+        who = "People" if mind == HUMAN else str(mind)
+        words.append(f"{who} ({len(own)}): mean {number(float(own.mean()))}.")
+    low, high = float(table["score"].min()), float(table["score"].max())
+    high = high if high > low else low + 1
+    people = table.loc[table["mind"] == HUMAN, "score"]
+    others = table.loc[table["mind"] != HUMAN, "score"]
+    series = [Distribution("People", _steps(people, low, high), filled=True)]
+    if len(others):
+        series.append(Distribution("Other minds", _steps(others, low, high)))
+    return Slide("Who earned what", words, _histogram(series, low, high, {}, None, score.label))
+
+
+def _compared(games: Sequence[Game], declared: Debrief, round_: int, mine: float | None) -> str:
+    """The decisions of a round beside theory, people of the literature, and models."""
+    model = games[0].model
+    data = _decisions(games, declared)
+    low, high = float(declared.low(model)), float(declared.high(model))
+    series = [
+        Distribution("People of this class", _steps(_of_people(data, round_), low, high), True)
+    ]
+    others = data[(data["round"] == round_) & (data["mind"] != HUMAN)]
+    for mind, own in others.groupby("mind")[declared.column]:
+        series.append(Distribution(f"{mind}, in this class", _steps(own.dropna(), low, high)))
+    reference = [game.reference for game in games if game.reference is not None]
+    if reference:
+        all_ = pd.concat(reference, ignore_index=True)
+        own = pd.to_numeric(all_.loc[all_["round"] == round_, declared.column], errors="coerce")
+        series.append(Distribution("Classical minds in all seats", _steps(own.dropna(), low, high)))
+    if round_ == 0:
+        for name in declared.people(model):
+            who, bins = human_distributions()[name]
+            series.append(Distribution(who, _from_bins(bins, low, high)))
+    return _histogram(series, low, high, declared.theory(model), mine, declared.label)
+
+
+def _decisions(games: Sequence[Game], declared: Debrief) -> pd.DataFrame:
+    data = pd.concat([game.agent_data() for game in games], ignore_index=True)
+    data[declared.column] = pd.to_numeric(data[declared.column], errors="coerce")
+    return data[["round", "agent", "mind", declared.column]]
+
+
+def _first_and_last(data: pd.DataFrame) -> list[int]:
+    decided = data.dropna()["round"]
+    return sorted({int(decided.min()), int(decided.max())}) if len(decided) else []
+
+
+def _of_people(data: pd.DataFrame, round_: int) -> pd.Series[float]:
+    chosen: pd.Series[float] = data[(data["round"] == round_) & (data["mind"] == HUMAN)].iloc[:, -1]
+    return chosen.dropna()
+
+
+def _steps(values: pd.Series[float], low: float, high: float) -> list[Step]:
+    width, counts = (high - low) / BINS, [0] * BINS
+    for value in values:
+        place = min(BINS - 1, max(0, math.floor((float(value) - low) / width)))
+        counts[place] += 1
+    n = max(1, len(values))
+    return [(low + i * width, low + (i + 1) * width, c / n) for i, c in enumerate(counts)]
+
+
+def _from_bins(bins: Sequence[Step], low: float, high: float) -> list[Step]:
+    """Classes of whole numbers and of any width, in those of the picture."""
+    width, shares = (high - low) / BINS, [0.0] * BINS
+    total = sum(share for _, _, share in bins)
+    for first, last, share in bins:
+        for value in range(int(first), int(last) + 1):
+            place = min(BINS - 1, max(0, math.floor((value - low) / width)))
+            shares[place] += share / total / (int(last) - int(first) + 1)
+    return [(low + i * width, low + (i + 1) * width, share) for i, share in enumerate(shares)]
+
+
+# Pictures: SVG in the colours of the page.
+
+
+def _histogram(
+    series: Sequence[Distribution], low: float, high: float, theory: Mapping[str, float],
+    mine: float | None, label: str,
+) -> str:  # fmt: skip
+    top = max([0.1, *(share for each in series for _, _, share in each.steps)])
+    parts = [_axes(low, high, 0, top, label, "Share")]
+    for place, each in enumerate(series):
+        colour = "var(--sabm-free)" if each.filled else COLOURS[place % len(COLOURS)]
+        points = []
+        for first, last, share in each.steps:
+            x, end = _x(first, low, high), _x(last, low, high)
+            y = _y(share, 0, top)
+            if each.filled and share:
+                parts.append(
+                    f'<rect x="{x + 1:.1f}" y="{y:.1f}" width="{end - x - 2:.1f}" '
+                    f'height="{HEIGHT - BOTTOM - y:.1f}" fill="{colour}" opacity=".55"/>'
+                )
+            points += [f"{x:.1f},{y:.1f}", f"{end:.1f},{y:.1f}"]
+        if not each.filled:
+            parts.append(
+                f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" '
+                'stroke-width="2.5"/>'
+            )
+    parts += _theory(theory, low, high)
+    if mine is not None:
+        x = _x(mine, low, high)
+        parts.append(
+            f'<path d="M{x:.1f} {HEIGHT - BOTTOM}l-9 16h18z" fill="#d55e00"/><text x="{x:.1f}" '
+            f'y="{HEIGHT - 12}" text-anchor="middle" font-weight="700">you</text>'
+        )
+    names = [(each.label, each.filled) for each in series]
+    return _svg(parts, names, f"{label}: {', '.join(name for name, _ in names)}")
+
+
+def _lines_svg(
+    lines: Mapping[str, pd.Series[float]], theory: Mapping[str, float], label: str,
+    model: SmartModel,
+) -> str:  # fmt: skip
+    values = [float(v) for each in lines.values() for v in each] + [
+        float(v) for v in theory.values()
+    ]
+    low, high = min([*values, 0.0]), max([*values, 1e-9])
+    first = 1
+    last = max(
+        [first + 1, *(int(each.index.max()) + first for each in lines.values() if len(each))]
+    )
+    parts = [_axes(first, last, low, high, "Round", label)]
+    for place, each in enumerate(lines.values()):
+        points = " ".join(
+            f"{_x(int(r) + first, first, last):.1f},{_y(float(v), low, high):.1f}"
+            for r, v in zip(each.index.tolist(), each.tolist(), strict=True)
+        )
+        colour = COLOURS[place % len(COLOURS)]
+        parts.append(
+            f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="3" '
+            'stroke-linejoin="round"/>'
+        )
+    for name, value in theory.items():
+        y = _y(float(value), low, high)
+        parts.append(
+            f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="currentColor" '
+            f'stroke-dasharray="6 5"/><text x="{WIDTH - RIGHT}" y="{y - 4:.1f}" '
+            f'text-anchor="end">{escape(name)}</text>'
+        )
+    del model
+    return _svg(parts, [(name, False) for name in lines], label, first_colour=0)
+
+
+def _theory(theory: Mapping[str, float], low: float, high: float) -> list[str]:
+    parts = []
+    for place, (name, value) in enumerate(theory.items()):
+        x = _x(min(high, max(low, float(value))), low, high)
+        anchor = "end" if x > WIDTH * 0.75 else "start"
+        parts.append(
+            f'<path d="M{x:.1f} {TOP}V{HEIGHT - BOTTOM}" stroke="currentColor" '
+            f'stroke-dasharray="5 4"/><text x="{x + (-4 if anchor == "end" else 4):.1f}" '
+            f'y="{TOP + 14 + 16 * place}" text-anchor="{anchor}">{escape(name)}</text>'
+        )
+    return parts
+
+
+def _axes(low: float, high: float, bottom: float, top: float, x: str, y: str) -> str:
+    base = HEIGHT - BOTTOM
+    ticks = "".join(
+        f'<text x="{_x(v, low, high):.1f}" y="{base + 16}" text-anchor="middle" '
+        f'fill="var(--sabm-soft)">{number(float(v))}</text>'
+        for v in (low, (low + high) / 2, high)
+    )
+    up = "".join(
+        f'<text x="{LEFT - 6}" y="{_y(v, bottom, top) + 4:.1f}" text-anchor="end" '
+        f'fill="var(--sabm-soft)">{number(float(v))}</text>'
+        for v in (bottom, top)
+    )
+    return (
+        f'<path d="M{LEFT} {TOP}V{base}H{WIDTH - RIGHT}" fill="none" stroke="currentColor"/>'
+        f'{ticks}{up}<text x="{WIDTH - RIGHT}" y="{HEIGHT - 10}" text-anchor="end">{escape(x)}'
+        f'</text><text x="{LEFT + 4}" y="{TOP - 8}">{escape(y)}</text>'
+    )
+
+
+def _svg(
+    parts: Sequence[str], names: Sequence[tuple[str, bool]], title: str, first_colour: int = -1
+) -> str:
+    legend = []
+    for place, (name, filled) in enumerate(names):
+        colour = (
+            "var(--sabm-free)" if filled and first_colour < 0 else COLOURS[place % len(COLOURS)]
+        )
+        y = HEIGHT + 14 + 20 * place
+        legend.append(
+            f'<rect x="{LEFT}" y="{y - 10}" width="18" height="{10 if filled else 4}" '
+            f'fill="{colour}"/><text x="{LEFT + 26}" y="{y}"{_fit(name)}>{escape(name)}</text>'
+        )
+    height = HEIGHT + 20 * len(names) + 4
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
+        f'aria-label="{escape(title, quote=True)}" font-size="14" font-family="sans-serif" '
+        f'fill="currentColor">{"".join(parts)}{"".join(legend)}</svg>'
+    )
+
+
+def _fit(name: str) -> str:
+    """The attribute that makes a long name fit."""
+    small = len(name) > 48
+    return f' textLength="{WIDTH - LEFT - 30}" lengthAdjust="spacingAndGlyphs"' if small else ""
+
+
+def _x(value: float, low: float, high: float) -> float:
+    return LEFT + (WIDTH - LEFT - RIGHT) * (min(high, max(low, value)) - low) / ((high - low) or 1)
+
+
+def _y(value: float, low: float, high: float) -> float:
+    return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - low) / ((high - low) or 1)

@@ -1,0 +1,403 @@
+"use strict";
+(() => {
+  const app = document.getElementById("app");
+  const { base, token } = app.dataset;
+  const STORED = ":solara:theme.variant";
+  const SVG = "http://www.w3.org/2000/svg";
+  const POLL_AGAIN_MS = 1500;
+
+  // Elements. A text is always a text, and never taken for markup.
+  function make(element, attributes, children) {
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+      else if (value === true) element.setAttribute(name, "");
+      else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+    }
+    element.append(...children.flat().filter((each) => each !== null && each !== undefined && each !== false));
+    return element;
+  }
+  const h = (tag, attributes, ...children) => make(document.createElement(tag), attributes, children);
+  const s = (tag, attributes, ...children) => make(document.createElementNS(SVG, tag), attributes, children);
+  const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+
+  // The theme: as the system wants it, until somebody chooses.
+  function theme(dark) {
+    document.documentElement.className = dark ? "theme--dark" : "theme--light";
+    document.documentElement.style.colorScheme = dark ? "dark" : "light";
+  }
+  const kept = (name) => { try { return localStorage.getItem(name); } catch { return null; } };
+  const keep = (name, value) => { try { localStorage.setItem(name, value); } catch { /* private page */ } };
+  const drop = (name) => { try { localStorage.removeItem(name); } catch { /* private page */ } };
+  const isDark = () => document.documentElement.className === "theme--dark";
+  const chosen = kept(STORED);
+  theme(chosen ? chosen.includes("dark") : matchMedia("(prefers-color-scheme: dark)").matches);
+  document.getElementById("theme").addEventListener("click", () => {
+    theme(!isDark());
+    keep(STORED, JSON.stringify(isDark() ? "dark" : "light"));
+  });
+
+  async function post(path, content) {
+    const answer = await fetch(base + path, {
+      method: "POST", cache: "no-store", body: JSON.stringify(content),
+      headers: { "Content-Type": "application/json" },
+    });
+    return answer.json();
+  }
+
+  // Joining.
+  function join() {
+    const code = h("input", {
+      name: "code", maxlength: 6, autocomplete: "off", autocapitalize: "characters", spellcheck: "false",
+      value: app.dataset.code, required: true, "aria-label": "Code of six letters",
+    });
+    const word = h("input", { name: "word", autocomplete: "off", autocapitalize: "none", spellcheck: "false",
+      "aria-label": "Your word" });
+    const problem = h("p", { class: "sabm-refusal", role: "alert", hidden: true });
+    async function send(event, given) {
+      event.preventDefault();
+      problem.hidden = true;
+      let answer;
+      try { answer = await post("/join", given); } catch { answer = { problem: "The server does not answer." }; }
+      if (answer.path) location.assign(base + answer.path);
+      else { problem.textContent = answer.problem; problem.hidden = false; }
+    }
+    const seat = h("form", { class: "sabm-card game-code", onsubmit: (event) => send(event, { code: code.value }) },
+      h("h1", {}, "Join the game"), h("label", { class: "sabm-field" }, "Code on the wall", code),
+      h("button", { type: "submit" }, "Take a seat"));
+    const back = h("form", { onsubmit: (event) => send(event, { code: code.value, word: word.value }) },
+      h("p", {}, "Another device? Enter the code above, and the word that stood on your page."),
+      h("label", { class: "sabm-field" }, "Your word", word),
+      h("button", { type: "submit", class: "second" }, "Get my seat back"));
+    app.replaceChildren(h("div", { class: "game-join" }, seat, problem,
+      h("details", { class: "sabm-card" }, h("summary", {}, "I had a seat already"), back)));
+    (app.dataset.code ? seat.querySelector("button") : code).focus();
+  }
+
+  // Boards: each is beside the inputs of the form, which stay, and sets them. A board returns its
+  // element, and what is to be done when the input has changed.
+  const BOARDS = {
+    line(board, field) {
+      const low = board.low, span = board.high - board.low || 1;
+      const at = (value) => 20 + 560 * Math.min(1, Math.max(0, (value - low) / span));
+      const pin = s("path", { d: "M0 0l-9-16h18z", fill: "#0072b2", visibility: "hidden" });
+      const said = s("text", { y: 14, "text-anchor": "middle", "font-weight": "700" });
+      const marks = (board.marks || []).map((mark, i) => s("g", { transform: `translate(${at(mark.at)} 0)` },
+        s("path", { d: "M0 34v12", stroke: "currentColor", "stroke-width": 3 }),
+        s("text", { y: 64 + 18 * (i % 2), class: "soft", "text-anchor": anchor(at(mark.at)) }, `${mark.label} ${round(mark.at)}`)));
+      const svg = s("svg", { viewBox: "0 0 600 90", role: "img", "aria-label": told(board.marks || [], low, board.high) },
+        s("path", { d: "M20 40h560", stroke: "currentColor", "stroke-width": 3, "stroke-linecap": "round" }),
+        s("text", { x: 20, y: 62, class: "soft" }, round(low)),
+        s("text", { x: 580, y: 62, class: "soft", "text-anchor": "end" }, round(board.high)), marks, pin, said);
+      const slide = slider(board, field);
+      return [[svg, slide.element], (value) => {
+        slide.follow(value);
+        pin.setAttribute("visibility", value === "" ? "hidden" : "visible");
+        pin.setAttribute("transform", `translate(${at(Number(value))} 36)`);
+        said.setAttribute("x", at(Number(value)));
+        said.textContent = value;
+      }];
+    },
+    prices(board, field) {
+      const tag = (name, price, own) => {
+        const text = s("text", { x: 70, y: 52, "text-anchor": "middle", style: "font-size:22px;font-weight:700" }, price);
+        return [s("g", {}, s("path", { d: "M8 40L30 18h100v52H30z", fill: own ? "#0072b233" : "none",
+          stroke: own ? "#0072b2" : "currentColor", "stroke-width": 2 }), s("circle", { cx: 26, cy: 44, r: 4, fill: "currentColor" }),
+          text, s("text", { x: 70, y: 92, "text-anchor": "middle", class: "soft" }, name)), text];
+      };
+      const [own, price] = tag("You", "?", true);
+      const others = board.tags.map((each) => tag(each.name, each.at === null ? "–" : round(each.at))[0]);
+      const all = [own, ...others].slice(0, 6);
+      all.forEach((each, i) => each.setAttribute("transform", `translate(${i * 145} 0)`));
+      const svg = s("svg", { viewBox: `0 0 ${Math.max(2, all.length) * 145} 100`, style: "max-height:110px", role: "img", "aria-label":
+        "Prices of the last round: " + board.tags.map((t) => `${t.name} ${t.at === null ? "none yet" : round(t.at)}`).join(", ") }, all);
+      const slide = slider(board, field);
+      return [[svg, slide.element], (value) => { slide.follow(value); price.textContent = value === "" ? "?" : value; }];
+    },
+    lake(board, field) {
+      const left = s("text", { x: 300, y: 122, "text-anchor": "middle", style: "font-size:18px;font-weight:700" });
+      const level = s("rect", { x: 20, width: 560, rx: 14, fill: "#0072b2", opacity: .35 });
+      const taken = s("rect", { x: 20, width: 560, fill: "#d55e00", opacity: .55 });
+      const height = (units) => 130 * Math.max(0, units) / board.capacity;
+      level.setAttribute("y", 150 - height(board.stock));
+      level.setAttribute("height", height(board.stock));
+      const svg = s("svg", { viewBox: "0 0 600 160", role: "img",
+        "aria-label": `${board.stock} of at most ${board.capacity} ${board.unit}` },
+        s("path", { d: "M20 16v120q0 14 14 14h532q14 0 14-14V16", fill: "none", stroke: "currentColor", "stroke-width": 3 }),
+        level, taken, left);
+      const slide = slider({ low: 0, high: board.stock, step: 1 }, field);
+      return [[svg, slide.element], (value) => {
+        slide.follow(value);
+        const units = Math.min(board.stock, Math.max(0, Number(value) || 0));
+        taken.setAttribute("y", 150 - height(board.stock));
+        taken.setAttribute("height", height(units));
+        left.textContent = value === "" ? `${board.stock} ${board.unit}`
+          : `you take ${units}, and leave ${board.stock - units} ${board.unit} to the others`;
+      }];
+    },
+    pot(board, field) {
+      const hand = s("text", { x: 150, y: 74, "text-anchor": "middle", style: "font-size:26px;font-weight:700" });
+      const pot = s("text", { x: 450, y: 74, "text-anchor": "middle", style: "font-size:26px;font-weight:700" });
+      const svg = s("svg", { viewBox: "0 0 600 130", role: "img", "aria-label": `You have ${board.endowment} ${board.unit}` },
+        s("rect", { x: 50, y: 30, width: 200, height: 70, rx: 14, fill: "none", stroke: "currentColor", "stroke-width": 2 }),
+        s("path", { d: "M350 30h200l-20 80H370z", fill: "#0072b233", stroke: "#0072b2", "stroke-width": 2 }),
+        s("path", { d: "M265 65h60m-12-10 12 10-12 10", fill: "none", stroke: "currentColor", "stroke-width": 3 }), hand, pot,
+        s("text", { x: 150, y: 124, "text-anchor": "middle", class: "soft" }, "you keep"),
+        s("text", { x: 450, y: 22, "text-anchor": "middle", class: "soft" }, `into the pot, × ${board.multiplier}`));
+      const slide = slider({ low: 0, high: board.endowment, step: board.step || "any" }, field);
+      return [[svg, slide.element], (value) => {
+        slide.follow(value);
+        const given = Math.min(board.endowment, Math.max(0, Number(value) || 0));
+        hand.textContent = round(board.endowment - given);
+        pot.textContent = value === "" ? "?" : round(given);
+      }];
+    },
+    map(board, field) {
+      const size = 20, cells = [];
+      const square = (x, y, extra) => s("rect", { x: x * size, y: y * size, width: size, height: size, ...extra });
+      const around = board.options.map((each) => each.at);
+      const view = windowOf(board, around);
+      const svg = s("svg", { viewBox: view.map((n) => n * size).join(" "), style: "max-height:46vh",
+        role: "img", "aria-label": "Map: you, the exits, and the cells that you can go to" },
+        square(0, 0, { width: board.width * size, height: board.height * size, fill: "none", stroke: "currentColor", "stroke-width": 2 }),
+        board.walls.map(([x, y]) => square(x, y, { fill: "currentColor" })),
+        board.exits.map(([x, y]) => square(x, y, { fill: "#009e73" })),
+        board.people.map(([x, y]) => s("circle", { cx: (x + .5) * size, cy: (y + .5) * size, r: 6, fill: "var(--sabm-soft)" })),
+        board.options.map((each) => {
+          const cell = s("g", { class: "cell", onclick: () => field.set(each.option) },
+            square(each.at[0], each.at[1], {}), s("text", { x: (each.at[0] + .5) * size, y: (each.at[1] + .72) * size,
+              "text-anchor": "middle", style: "font-size:11px" }, each.option));
+          cells.push([each.option, cell]);
+          return cell;
+        }),
+        s("circle", { cx: (board.me[0] + .5) * size, cy: (board.me[1] + .5) * size, r: 8, fill: "none", stroke: "#d55e00", "stroke-width": 3 }));
+      return [[svg], (value) => cells.forEach(([option, cell]) => cell.classList.toggle("chosen", option === value))];
+    },
+  };
+  function windowOf(board, around) {
+    // A phone shows the neighbourhood of a large room.
+    const [x, y] = board.me, wide = Math.min(board.width, 15), high = Math.min(board.height, 11);
+    const from = (at, most, n) => Math.max(0, Math.min(most - n, at - Math.floor(n / 2)));
+    void around;
+    return [from(x, board.width, wide), from(y, board.height, high), wide, high];
+  }
+  function slider(board, field) {
+    const element = h("input", { type: "range", min: board.low, max: board.high, "aria-label": "Slider",
+      step: board.step && board.step !== "any" ? board.step : nice(board.high - board.low), tabindex: -1,
+      oninput: () => field.set(element.value) });
+    return { element, follow(value) { if (value !== "" && element.value !== value) element.value = value; } };
+  }
+  const nice = (span) => 10 ** Math.floor(Math.log10((span || 1) / 50));
+  const round = (value) => String(Number(Number(value).toPrecision(4)));
+  const anchor = (x) => (x > 480 ? "end" : x < 120 ? "start" : "middle");
+  const told = (marks, low, high) => [`From ${low} to ${high}`, ...marks.map((m) => `${m.label}: ${round(m.at)}`)].join("; ");
+
+  // The form of a question: made once, and then left in peace.
+  function answerForm(state) {
+    const question = state.question, place = `sabm ${token} ${question.number}`;
+    let saved = {};
+    try { saved = JSON.parse(kept(place) || "{}"); } catch { saved = {}; }
+    const given = {}, fields = {}, followers = [];
+    for (const each of question.inputs) given[each.path] = saved[each.path] ?? (each.kind === "several" ? [] : "");
+    const thought = h("input", { type: "text", name: "reasoning", autocomplete: "off", value: saved["\u0000"] || "" });
+    const list = h("div", { class: "sabm-answer", style: "margin:0" });
+    const fits = ([path, values]) => values.includes(String(given[path]));
+    const shown = () => question.inputs.filter((each) => each.when.every(fits));
+    const words = (text) => text.split(/\s+/).filter((word) => word).length;
+    const name = (each) => (each.path ? "answer." + each.path : "answer");
+
+    function changed() {
+      keep(place, JSON.stringify({ ...given, "\u0000": thought.value }));
+      const elements = shown().map((each) => fields[each.path].element);
+      if (elements.some((each, i) => list.children[i] !== each) || list.children.length !== elements.length) list.replaceChildren(...elements);
+      followers.forEach((follow) => follow());
+    }
+    function optionsField(each) {
+      const several = each.kind === "several";
+      const inputs = each.options.map((option) => {
+        const input = h("input", { type: several ? "checkbox" : "radio", name: name(each), value: option,
+          onchange: () => {
+            given[each.path] = several ? inputs.filter((one) => one.checked).map((one) => one.value) : option;
+            changed();
+          } });
+        input.checked = several ? given[each.path].includes(option) : given[each.path] === option;
+        return input;
+      });
+      return { element: h("fieldset", { class: "sabm-field" }, h("legend", {}, each.label),
+        h("div", { class: "options" }, inputs.map((input) => h("label", { class: "sabm-option" }, input, h("span", {}, input.value))))),
+        set(value) { const one = inputs.find((input) => input.value === value); if (one) { one.checked = true; given[each.path] = value; changed(); } } };
+    }
+    function typedField(each) {
+      const common = { name: name(each), autocomplete: "off", oninput: () => { given[each.path] = input.value; count(); changed(); } };
+      const input = each.kind === "number"
+        ? h("input", { ...common, type: "number", min: each.low, max: each.high, step: each.step, inputmode: each.step === 1 ? "numeric" : "decimal" })
+        : h("textarea", { ...common, rows: 3, onkeydown: (event) => {
+          // Enter that ends the choice of a character in an input method is not meant to send.
+          if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+          event.preventDefault();
+          send();
+        } });
+      input.value = given[each.path];
+      const counted = each.max_words ? h("p", { class: "sabm-hint" }) : null;
+      const count = () => {
+        if (!counted) return;
+        const n = words(input.value);
+        counted.textContent = `${n} of ${each.max_words} words${n > each.max_words ? ": the rest is cut off" : ""}`;
+      };
+      count();
+      return { element: h("div", { class: "sabm-field" }, h("label", { class: "sabm-field" }, h("span", {}, each.label), input), counted),
+        set(value) { input.value = value; given[each.path] = value; changed(); } };
+    }
+    for (const each of question.inputs) fields[each.path] = each.options.length ? optionsField(each) : typedField(each);
+
+    let figure = null;
+    if (question.board && BOARDS[question.board.kind]) {
+      const path = question.inputs[0].path;
+      const [parts, follow] = BOARDS[question.board.kind](question.board, fields[path]);
+      figure = h("figure", { class: "board" }, parts);
+      followers.push(() => follow(given[path]));
+    }
+    const refusal = h("p", { class: "sabm-refusal", role: "alert", hidden: true });
+    const button = h("button", { type: "submit" }, "Send");
+    const ring = s("circle", { cx: 12, cy: 12, r: 9, fill: "none", stroke: "currentColor", "stroke-width": 5, pathLength: 100, "stroke-dasharray": "100 100" });
+    const left = h("span", {});
+    const clock = h("span", { class: "sabm-clock", role: "timer", hidden: question.remaining_s === null },
+      s("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, ring), left);
+    let end = 0, held = null, sending = false, paused = false, all = question.remaining_s || 1;
+    async function send(event) {
+      if (event) event.preventDefault();
+      if (sending || paused) return;
+      sending = button.disabled = true;
+      const values = {};
+      for (const each of shown()) values[each.path] = Array.isArray(given[each.path]) ? given[each.path].join(", ") : String(given[each.path]);
+      let problem = "";
+      try {
+        problem = (await post(`/play/${token}/answer`, { question: question.number, values, reasoning: thought.value })).problem;
+      } catch { problem = "The server does not answer: send it again."; }
+      sending = button.disabled = false;
+      if (problem) { refusal.textContent = problem; refusal.hidden = false; } else drop(place);
+    }
+    const element = h("form", { class: "sabm-answer", "data-question": question.number, novalidate: true, onsubmit: send },
+      figure, question.reasoning ? h("label", { class: "sabm-field" },
+        h("span", {}, "Your reasoning, in one sentence (private; may stay empty)"), thought) : null,
+      list, refusal, h("div", { class: "sabm-send" }, button, clock));
+    thought.addEventListener("input", changed);
+    changed();
+    return {
+      number: question.number, element,
+      focus() {
+        const first = element.querySelector("[name^=answer]:checked") || element.querySelector("[name^=answer]");
+        if (first) first.focus({ preventScroll: true });
+      },
+      update(now) {
+        paused = now.paused;
+        button.disabled = sending || paused;
+        all = Math.max(all, now.question.remaining_s || 0);
+        held = paused ? now.question.remaining_s : null;
+        end = performance.now() + 1000 * (now.question.remaining_s || 0);
+        this.tick();
+      },
+      tick() {
+        const seconds = Math.max(0, held === null ? (end - performance.now()) / 1000 : held), whole = Math.ceil(seconds);
+        const text = paused ? "the clock is stopped" : `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")} left`;
+        if (left.textContent !== text) left.textContent = text;
+        ring.setAttribute("stroke-dasharray", `${100 * seconds / all} 100`);
+        clock.classList.toggle("soon", seconds < 10 && !paused);
+      },
+    };
+  }
+
+  // The page of a seat. Each part is drawn again only when what it shows has changed.
+  const PARTS = ["offline", "head", "now", "form", "debrief", "results", "turns"];
+  const places = {};
+  const drawn = {};
+  let form = null;
+  function part(name, data, build) {
+    const key = JSON.stringify(data);
+    if (drawn[name] === key) return;
+    drawn[name] = key;
+    const elements = data === null ? [] : [build(data)].flat().filter(Boolean);
+    if (places[name].matches(":empty") && !elements.length) return;
+    places[name].replaceChildren(...elements);
+  }
+  const table = (one) => h("div", { class: "sabm-table", tabindex: 0, role: "region", "aria-label": one.caption },
+    h("table", {}, h("caption", {}, one.caption),
+      h("thead", {}, h("tr", {}, one.columns.map((title) => h("th", { scope: "col" }, title)))),
+      h("tbody", {}, one.rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell)))))));
+  const prose = (text) => h("div", { class: "prose" }, text);
+
+  function head(state) {
+    const { rounds, score } = state;
+    const pips = rounds && rounds.n > 1 && rounds.n <= 30
+      ? h("ol", { class: "game-rounds", "aria-label": `${rounds.done} of ${rounds.n} rounds done` },
+        Array.from({ length: rounds.n }, (_, i) => h("li", { class: i < rounds.done ? "done" : i === rounds.done && !rounds.over ? "now" : "" })))
+      : null;
+    return h("header", {}, h("h1", {}, state.title),
+      h("div", { class: "game-head" }, state.who ? h("p", {}, state.who) : null,
+        state.word ? h("p", {}, "Your word, for another device: ", h("span", { class: "game-word" }, state.word)) : null),
+      state.rule ? h("p", { class: "sabm-lead" }, state.rule) : null, pips,
+      score ? h("p", { class: "game-score" }, h("span", {}, `${score.label}: `, h("b", {}, score.value)),
+        score.rank ? h("span", {}, "Rank: ", h("b", {}, `${score.rank} of ${score.of}`)) : null) : null);
+  }
+  function now(state) {
+    const elements = state.lines.map((each, i) => h(i === 0 && state.heading ? "h2" : "p", {}, each));
+    if (state.system) {
+      elements.push(h("details", { open: !state.known }, h("summary", {}, "Who you are, and the rules"), prose(state.system)));
+      elements.push(prose(state.text));
+    }
+    if (state.waiting) elements.push(h("div", { class: "waiting", "aria-hidden": "true" }, h("i"), h("i"), h("i")));
+    return elements;
+  }
+  function draw(state) {
+    part("offline", null);
+    part("head", { title: state.title, who: state.who, word: state.word, rule: state.rule, rounds: state.rounds, score: state.score }, head);
+    const question = state.question;
+    part("now", { lines: state.lines, heading: state.heading, waiting: state.waiting,
+      system: question ? question.system : "", text: question ? question.text : "", known: question ? question.known : false }, now);
+    if (question && (!form || form.number !== question.number)) {
+      form = answerForm(state);
+      places.form.replaceChildren(form.element);
+      form.focus();
+    } else if (!question && form) {
+      form = null;
+      places.form.replaceChildren();
+    }
+    if (form) form.update(state);
+    places.card.hidden = places.now.matches(":empty") && !form;
+    part("debrief", state.debrief || null, (debrief) => {
+      const section = h("section", { class: "sabm-card debrief" }, h("h2", {}, debrief.title));
+      for (const each of debrief.charts) {
+        section.append(h("p", {}, each.words), new DOMParser().parseFromString(each.svg, "image/svg+xml").documentElement);
+      }
+      return section;
+    });
+    part("results", state.tables.length ? { heading: state.results, tables: state.tables } : null, (results) =>
+      h("section", { class: "sabm-card" }, results.heading ? h("h2", {}, results.heading) : null, results.tables.map(table)));
+    part("turns", state.turns.length ? state.turns : null, (turns) =>
+      h("section", { class: "sabm-card" }, h("h2", {}, "What you were asked"),
+        turns.map((turn) => h("details", {}, h("summary", {}, turn.title), prose(turn.text)))));
+  }
+  async function follow() {
+    for (const name of PARTS) places[name] = h("div", name === "now" ? { "aria-live": "polite" } : {});
+    places.card = h("section", { class: "sabm-card", hidden: true }, places.now, places.form);
+    app.replaceChildren(...PARTS.filter((n) => n !== "form").map((n) => (n === "now" ? places.card : places[n])));
+    setInterval(() => { if (form) form.tick(); }, 250);
+    let version = -1, take = true;
+    for (;;) {
+      try {
+        if (take) await post(`/play/${token}/take`, {});
+        const answer = await fetch(`${base}/play/${token}/state?after=${version}`, { cache: "no-store" });
+        const state = await answer.json();
+        take = state.take;  // a game that was cut off may come back
+        version = state.version;
+        draw(state);
+        if (version < 0) await sleep(POLL_AGAIN_MS);
+      } catch {
+        version = -1;
+        part("offline", "The server does not answer. What you have typed is kept; this page goes on by itself.",
+          (text) => h("p", { class: "game-offline", role: "status" }, text));
+        await sleep(POLL_AGAIN_MS);
+      }
+    }
+  }
+  if (token) follow(); else join();
+})();

@@ -1,0 +1,86 @@
+"""A class in real browsers: joining by a code, groups, late comers, reloads and lost devices."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.visualization.browser.test_play import PHONE, choose, put, says, start
+
+pytestmark = pytest.mark.check_once
+
+CODE = "Code of six letters"
+NUMBER = "Number from 0 to 100"
+
+
+def join(page, server, code, *, word=""):
+    """Join by the code, with the keyboard alone; or get a seat back."""
+    page.goto(f"{server.url}/join")
+    page.get_by_label(CODE).fill(code)
+    if not word:
+        page.get_by_label(CODE).press("Enter")
+    else:
+        page.get_by_text("I had a seat already").click()
+        page.get_by_label("Your word").fill(word)
+        page.get_by_label("Your word").press("Enter")
+    page.wait_for_url("**/play/*")
+
+
+def give(page, text):
+    """Answer with the keyboard alone: the input has the focus."""
+    field = page.get_by_label(NUMBER, exact=True)
+    expect(field).to_be_focused()
+    number = page.locator("form[data-question]").get_attribute("data-question")
+    page.keyboard.type(text)
+    page.keyboard.press("Enter")
+    expect(page.locator(f'form[data-question="{number}"]')).to_have_count(0)
+
+
+def test_a_class_of_two_groups_from_the_code_to_the_results(server, browse) -> None:
+    host = browse("/host")
+    choose(host, "beauty-contest")
+    for label, value in {
+        "Seats for people": "2", "Groups": "2", "Number of rounds": "2"
+    }.items():  # fmt: skip
+        put(host, label, value)
+    host.get_by_role("button", name="Open the game").click()
+    host.get_by_role("button", name="Start the game").wait_for()
+    code = host.locator(".sabm-code").first.inner_text()
+    wall = browse(f"/screen/{code}")
+    says(wall, "0 of 4 joined")
+    assert server.key not in wall.content()
+    assert "/play/" not in wall.content()
+
+    ann, ben, carl = (browse(f"{server.url}/join", viewport=PHONE) for _ in range(3))
+    for page in (ann, ben):
+        join(page, server, code)
+        says(page, "You have your seat.")
+    says(wall, "2 of 4 joined")
+    word = ben.locator(".game-word").inner_text()
+    start(host)
+    give(ann, "33")  # one person a group: a classical mind plays for the other
+    ben.get_by_label(NUMBER, exact=True).fill("4")
+    ben.reload()
+    expect(ben.get_by_label(NUMBER, exact=True)).to_have_value("4")
+
+    join(carl, server, code)  # late
+    lost = browse(f"{server.url}/join")
+    join(lost, server, code, word=word)
+    says(ben, "This seat is taken by another browser.")
+    give(lost, "44")
+    for page in (lost, ann, carl):
+        if page.get_by_text("The game is over").count() == 0:
+            give(page, "10")
+    for page in (ann, carl, lost):
+        says(page, "The game is over")
+        says(page, "You and the others")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    says(wall, "The game is over")
+    wall.get_by_role("button", name="Present the results").click()
+    for number in range(1, 5):
+        says(wall, re.compile(rf"^{number} of 4$"))
+        if number < 4:
+            wall.get_by_role("button", name="Next").click()
+    with host.expect_download() as download:
+        host.get_by_role("button", name="Download all").click()
+    assert download.value.suggested_filename == f"{code}.zip"

@@ -1,0 +1,121 @@
+"""The pages of people over HTTP: what a code gives, and what a stranger gets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.testclient import TestClient
+
+from sabm_mesa import BertrandCompetition
+from sabm_mesa.models.declarations import load_class_game
+from sabm_mesa.models.registry import SCENARIOS, scenario
+from sabm_mesa.runs.game import ClassSession, Game, Games
+from sabm_mesa.visualization.gate import MOST_TRIES, Gate
+from sabm_mesa.visualization.pages.play import PeoplePages, state_of
+from tests.core.support import Tiny
+
+
+class Room:
+    """A class of two seats, and browsers that come to its server."""
+
+    def __init__(self, **settings: Any) -> None:
+        given = {"minds": "human", "n": 2, "n_rounds": 1, "rng": 1, "recording": False}
+        self.game = Game(Tiny, **(given | settings))
+        self.session, self.games = ClassSession([self.game]), Games()
+        self.games.add("host", self.game)
+        pages = PeoplePages(self.games, lambda r: r.cookies.get("id", ""), self._new, lambda: "")
+        self.app = Gate(Starlette(routes=pages.routes()))
+
+    def _new(self, _request: Request, _response: Response) -> None: ...
+
+    def browser(self, holder: str, address: str = "192.0.2.1") -> TestClient:
+        return TestClient(
+            self.app, "http://localhost", cookies={"id": holder}, client=(address, 50_000)
+        )
+
+    def join(self, holder: str, code: str = "", **given: str) -> Any:
+        content = {"code": code or self.session.code, **given}
+        return self.browser(holder).post("/join", json=content).json()
+
+
+@pytest.fixture
+def room() -> Iterator[Room]:
+    made = Room()
+    yield made
+    made.game.stop()
+
+
+def test_a_code_gives_a_seat_and_a_stranger_neither_takes_nor_reads_it(room: Room) -> None:
+    path = room.join("ann")["path"]
+    room.session.start()
+    seat = room.game.seats[1]
+    version = -1
+    while seat.question is None:
+        version = seat.wait(version)
+    stranger = room.browser("ben")
+
+    stranger.post(f"{path}/take", json={})
+    told = stranger.get(f"{path}/state").json()
+    assert told["question"] is None
+    assert "taken by another browser" in told["lines"][0]
+    assert seat.word not in str(told)
+    given = {"question": 0, "values": {"": "5"}}
+    assert "not yours" in stranger.post(f"{path}/answer", json=given).json()["problem"]
+    own = room.browser("ann")
+    assert own.get(f"{path}/state").json()["word"] == seat.word
+    assert own.post(f"{path}/answer", json=given).json() == {"problem": ""}
+
+
+def test_a_word_moves_a_seat_and_codes_cannot_be_guessed(room: Room) -> None:
+    path = room.join("ann")["path"]
+    assert room.join("phone", word=room.game.seats[1].word)["path"] == path
+    assert "taken by another" in room.browser("ann").get(f"{path}/state").json()["lines"][0]
+
+    for _ in range(MOST_TRIES):
+        assert "No game has this code" in room.join("eve", "AAAAAA")["problem"]
+    assert "Too many wrong codes" in room.join("eve")["problem"]
+    elsewhere = room.browser("ben", "192.0.2.2")
+    assert elsewhere.post("/join", json={"code": room.session.code}).json()["path"] != path
+
+
+def test_texts_of_a_language_model_are_not_shown_to_people() -> None:
+    game = Game(
+        BertrandCompetition, minds="human", n_rounds=2, rng=1, recording=False,
+        communication=False,
+    )  # fmt: skip
+    seats = game.seats.values()
+    for seat in seats:
+        seat.take("me")
+    game.start()
+    texts = []
+    while game.status != "over":
+        for seat in seats:
+            if (question := seat.question) is not None:
+                state = state_of(game, seat, "me")
+                texts.append(state["question"]["text"])
+                kinds = [each["kind"] for each in state["question"]["inputs"]]
+                seat.answer("me", question.number, "7" if kinds == ["number"] else "words")
+        game.join(0.01)
+
+    assert game.problem == ""
+    assert len(texts) == 2
+    for text in texts:
+        assert not re.search(r"only the number|without a unit|Answer with|Answer in", text), text
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_what_each_scenario_declares_for_a_class_can_be_used(name: str) -> None:
+    declared = load_class_game(scenario(name).class_game)
+    model = scenario(name)(recording=False)
+
+    assert all(options() for options in declared.choices.values())
+    if (debrief := declared.debrief) is not None:
+        assert debrief.column in model.columns_of(type(model.population[0]))
+        assert debrief.low(model) < debrief.high(model)
+        assert all(isinstance(value, float | int) for value in debrief.theory(model).values())
