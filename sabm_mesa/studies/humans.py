@@ -2,7 +2,8 @@
 
 Same inference
     The test that the effect of the people was tested with, on the runs, one number a run
-    (`sabm_mesa.analysis.inference`). ``same`` when it comes to the same conclusion at `ALPHA`.
+    (`sabm_mesa.analysis.inference`). ``same`` when it comes to the same conclusion at `ALPHA`;
+    ``not judged`` when the runs are too few for their test to find anything.
 Same effect
     The effect of the runs divided by that of people, with a bootstrap interval over runs and
     sessions. ``different`` when the interval excludes 1; ``same`` when it includes 1 and lies
@@ -54,6 +55,7 @@ FACTOR = 2.0
 """Effects whose ratio lies between 1/2 and 2 are called the same: our choice."""
 SAME, DIFFERENT, UNDECIDED = "same", "different", "undecided"
 NOT_TOLD, NOT_JUDGED = "not told apart", "not judged"
+NOT_FOUND = "not found"
 INFERENCE, EFFECT, DISTRIBUTION = "same inference", "same effect", "same distribution"
 RANK, SPREAD, ENTROPY = "rank among people", "ratio of variances", "entropy"
 PERSONS, PERSONAS = "between persons", "between personas"
@@ -265,6 +267,7 @@ def _effect(people: PeopleData, played: Played, effect: Effect, seed: int) -> li
     runs_for, runs_against, runs_effect = _tested(mine, effect, pair, seed)
     n_runs = min(len(each) for each in mine)
     result = _conclusion(runs_for, runs_against)
+    apart = effect.value is None and not pair
     if theirs:
         people_for, people_against, people_effect = _tested(theirs, effect, pair, seed)
         n_people = min(len(each) for each in theirs)
@@ -278,6 +281,12 @@ def _effect(people: PeopleData, played: Played, effect: Effect, seed: int) -> li
         first = HumanLikeness(
             INFERENCE, effect.says, runs=runs_for, p=runs_for, n_runs=n_runs, verdict=NOT_JUDGED,
             why=f"{people.name} has neither sessions nor a published conclusion for it.",
+        )  # fmt: skip
+    elif of_people != result == NOT_FOUND and (least := _least_p(mine, apart=apart)) > ALPHA:
+        first = HumanLikeness(
+            INFERENCE, effect.says, people=people_for, runs=runs_for, p=runs_for,
+            n_people=n_people, n_runs=n_runs, verdict=NOT_JUDGED,
+            why=f"{n_runs} runs are too few: the test cannot come below p = {least:.2g}.",
         )  # fmt: skip
     else:
         same = result == of_people
@@ -362,7 +371,14 @@ def _tested(
 def _conclusion(p_for: float, p_against: float) -> str:
     if p_for <= ALPHA:
         return "found"
-    return "the opposite" if p_against <= ALPHA else "not found"
+    return "the opposite" if p_against <= ALPHA else NOT_FOUND
+
+
+def _least_p(samples: Sequence[Floats], *, apart: bool) -> float:
+    """The smallest p-value that runs of this number can have."""
+    if apart:
+        return 1 / math.comb(len(samples[0]) + len(samples[1]), len(samples[0]))
+    return 2.0 ** -len(samples[0])
 
 
 def _run_means(played: Played, treatment: str, number: int) -> pd.Series[float]:

@@ -131,6 +131,16 @@ def test_one_conclusion_is_the_same_only_in_one_direction() -> None:
     assert effect.why == "opposite to people's"
 
 
+def test_runs_that_are_too_few_to_find_anything_are_not_judged() -> None:
+    rows = groups(np.random.default_rng(3), 11)
+    few = rows["session"].astype(int) < 3
+    found = compare(data(rows[~few]), runs(rows[few]))
+
+    first = next(row for row in found.rows if row.level == INFERENCE)
+    assert first.verdict == NOT_JUDGED
+    assert first.why == "3 runs are too few: the test cannot come below p = 0.12."
+
+
 def test_published_summaries_are_judged_as_far_as_they_go() -> None:
     """Nagel's 67 students: bins of the first period, means of four sessions."""
     people = published_people()["nagel-1995"]
