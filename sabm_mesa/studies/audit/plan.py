@@ -24,6 +24,7 @@ from sabm_mesa.errors import ParameterError, PromptError, UnknownName
 from sabm_mesa.minds.specs import Minds
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.runs.cost import Estimate, Line, StubMind
+from sabm_mesa.runs.planned import find_runs
 from sabm_mesa.studies.experiments.design import Experiment, Scale
 from sabm_mesa.studies.experiments.expecting import expected_cost
 from sabm_mesa.studies.experiments.plan import (
@@ -33,6 +34,7 @@ from sabm_mesa.studies.experiments.plan import (
     described,
     plan,
 )
+from sabm_mesa.studies.experiments.running import RECORDING
 
 MODEL = "model"
 """The factor of the minds."""
@@ -385,7 +387,13 @@ def expected_cost_of_audit(
     Returns:
         An estimate with one line a cell.
     """
-    parts = [expected_cost(each, folder, prices, batch=batch) for each in audit.plans]
+    path, nowhere = folder / RECORDING, folder / "nothing of this cell"
+    parts = [
+        expected_cost(
+            each, folder if find_runs(each.specs.values(), path) else nowhere, prices, batch=batch
+        )
+        for each in audit.plans
+    ]
     lines = [
         Line(f"cell {number}", ", ".join(dict.fromkeys(line.mind for line in part.lines)),
              part.total)

@@ -16,7 +16,7 @@ import pandas as pd
 
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.llm import varied_sampling
-from sabm_mesa.runs.planned import run_missing
+from sabm_mesa.runs.planned import find_runs, run_missing
 from sabm_mesa.runs.run import Watch
 from sabm_mesa.studies.audit.plan import AuditPlan
 from sabm_mesa.studies.audit.verdicts import Judged, judge
@@ -27,13 +27,13 @@ from sabm_mesa.studies.experiments.claims import (
     why_not_judged,
 )
 from sabm_mesa.studies.experiments.design import Claim
-from sabm_mesa.studies.experiments.plan import asks_language_model
+from sabm_mesa.studies.experiments.plan import asks_language_model, name_of
 from sabm_mesa.studies.experiments.running import (
     RECORDING,
     check,
+    find,
     frames,
     read,
-    unfinished,
 )
 
 NOT_READ = (
@@ -139,11 +139,19 @@ def run(
     every = [cell for plan in audit.plans for cell in plan.cells]
     needed = varied_sampling(cell.parameters for cell in every)
     connection = replace(connection or Connection(), needed=needed)
+    specs = [spec for plan in audit.plans for spec in plan.specs.values()]
+    found = find_runs(specs, path)
+    if not found:
+        find(audit.plans[0], path)  # refuses the recording of something else
     for plan in audit.plans:
-        if todo := unfinished(plan, path):
+        done = {
+            name
+            for name, spec in plan.specs.items()
+            if spec.digest in found and found[spec.digest].finished
+        }
+        if todo := [cell for cell in plan.cells if name_of(cell) not in done]:
             check(plan, todo, connection)
     begin()
-    specs = [spec for plan in audit.plans for spec in plan.specs.values()]
     ran = run_missing({path: specs}, connection, watch=watch)
     return read_audit(audit, path, ran)
 

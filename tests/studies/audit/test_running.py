@@ -7,11 +7,14 @@ import json
 import pandas as pd
 import pytest
 
+from sabm_mesa.errors import RecordingError
 from sabm_mesa.recording import load_runs
+from sabm_mesa.runs.planned import run_missing
 from sabm_mesa.runs.rerun import replay
 from sabm_mesa.studies.audit import report
-from sabm_mesa.studies.audit.plan import audit_plan
+from sabm_mesa.studies.audit.plan import audit_plan, expected_cost_of_audit
 from sabm_mesa.studies.audit.running import NOT_READ, run
+from sabm_mesa.studies.experiments.running import RECORDING
 
 from .support import Reader, experiment
 
@@ -71,6 +74,27 @@ def test_the_report_says_the_verdict_and_its_tables_hold_every_cell(audited) -> 
     assert pd.read_csv(folder / "cells.csv").iloc[0].tolist() == [1, "default", "paper"]
     said = json.loads((folder / "summary.json").read_text("utf-8"))
     assert said["claims"][0]["fragile_in"] == [{"factor": "wording", "level": "reworded_3"}]
+
+
+def test_a_model_that_is_added_later_costs_its_own_runs_only(tmp_path) -> None:
+    """Also what a process leaves that was killed before the second model was asked anything."""
+    given = {"wording": ["default", "reworded_1"]}
+    both = audit_plan(experiment(), minds=["fixed:3", "classical"], given=given, cells=4, runs=2)
+    first = both.plans[0]
+    run_missing({tmp_path / RECORDING: list(first.specs.values())})
+
+    estimate = expected_cost_of_audit(both, tmp_path)
+    assert estimate.runs == 12
+    assert run(both, tmp_path).ran == 12
+
+
+def test_the_recording_of_something_else_is_refused(tmp_path) -> None:
+    plan = audit_plan(experiment(), minds=["fixed:3"], given={"format": None}, runs=1)
+    run(plan, tmp_path)
+
+    other = audit_plan(experiment(), given={"format": None}, runs=1, seed=9)
+    with pytest.raises(RecordingError, match="Choose another folder"):
+        run(other, tmp_path)
 
 
 def test_minds_that_read_nothing_say_so(tmp_path) -> None:
