@@ -284,7 +284,7 @@ def design_in_words(plan: AuditPlan) -> str:
 
 
 def warnings(audited: Audited) -> list[str]:
-    """What a reader needs to know before the verdicts.
+    """The warnings that a reader needs before the verdicts.
 
     Args:
         audited: the audit.

@@ -1,4 +1,4 @@
-"""Which factors an audit varies, in how many cells, and what it refuses."""
+"""The factors and the number of cells of an audit, and the wrong use that it refuses."""
 
 from __future__ import annotations
 
