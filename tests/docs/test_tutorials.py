@@ -57,6 +57,7 @@ def test_the_tutorials_and_how_tos_are_there() -> None:
         "experiment",
         "first-run",
         "mixed-populations",
+        "one-claim",
         "recordings",
     ]
     assert [page.stem for page in HOW_TOS] == [
@@ -66,6 +67,7 @@ def test_the_tutorials_and_how_tos_are_there() -> None:
         "class-game",
         "connect",
         "data",
+        "fit",
         "from-mesa-llm",
         "games",
         "humans",
