@@ -154,7 +154,7 @@ def test_recordings_without_the_decisions_or_facts_of_a_model_are_refused(tmp_pa
     with pytest.raises(ParameterError, match="No behavioural model is declared"):
         fit_recording(other)
     in_turn = played(tmp_path, "games", game="trust", n_rounds=1)
-    with pytest.raises(RecordingError, match="lacks a choice"):
+    with pytest.raises(RecordingError, match=r"quantal_response does not apply .*payoffs"):
         fit_recording(in_turn, FitOptions(models=("quantal_response",)))
     with sqlite3.connect(silent) as connection:
         connection.execute("DELETE FROM model_data")
