@@ -38,7 +38,7 @@ def register(
             "--eligible",
             metavar="RULE",
             help='Language models that may decide, also future ones: "gpt-6*", or "provider=openai '
-            'since=2026-10-01"; may be repeated. Those of --minds by default.',
+            'since=2026-10-01"; may be repeated. Those of --minds, at their providers, by default.',
         ),
     ] = None,
     runs: Annotated[

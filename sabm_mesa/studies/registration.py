@@ -12,6 +12,7 @@ of the package, which is named beside the verdict.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import math
@@ -170,7 +171,7 @@ def provider_of(spec: str, connection: Connection) -> str:
     """
     kind, _, rest = spec.partition(":")
     if kind == "gguf":
-        return "this computer"
+        return "local"
     endpoint = connection.endpoint(model_and_endpoint(rest)[1] or None)
     return provider_at(endpoint.base_url)
 
@@ -256,7 +257,7 @@ def register(
         connection: how language models are reached; nothing is sent.
         claim: the number of the primary claim, from 1; None where there is one claim.
         eligible: rules on the language models that may decide (see `Eligible.read`); those of the
-            plan when there are none.
+            plan, at their providers, when there are none.
         sample_size: how the number of runs was found, in a sentence.
         max_invalid: the share of questions without a usable answer above which a run is left out
             of the primary test; None: no run is left out.
@@ -278,7 +279,7 @@ def register(
         raise ParameterError(f"max_invalid is a share from 0 to below 1 (got {max_invalid:g}).")
     check_pinned(plan, connection)
     rules = [Eligible.read(each) for each in eligible] or [
-        Eligible(model=model) for model in _models_of(plan)
+        _as_rule(spec, connection) for spec in language_models_of(plan)
     ]
     for spec in language_models_of(plan):
         if why := _not_eligible(spec, rules, connection):
@@ -442,8 +443,10 @@ def _as_json(prompts: Prompts) -> dict[str, Any]:
     return {"condition": hashes, "texts": texts}
 
 
-def _models_of(plan: Plan) -> list[str]:
-    return list(dict.fromkeys(language_model(spec) for spec in language_models_of(plan)))
+def _as_rule(spec: str, connection: Connection) -> Eligible:
+    """The rule that one language model at its provider meets, and no other."""
+    name = re.sub(r"\s", "?", glob.escape(language_model(spec)))
+    return Eligible(model=name, provider=provider_of(spec, connection))
 
 
 def language_models_of(plan: Plan) -> list[str]:

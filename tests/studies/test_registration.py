@@ -72,6 +72,8 @@ def test_each_change_turns_the_verdict_line(changed: Plan, line: str) -> None:
     frozen = register(planned(), LLM)
 
     assert deviations(frozen, planned(), LLM) == []
+    (elsewhere,) = deviations(frozen, planned(), Connection(base_url="http://127.0.0.1:8/v1"))
+    assert elsewhere.endswith("since its provider is 127.0.0.1:8, not 127.0.0.1:9")
     assert any(each.startswith(line) for each in deviations(frozen, changed, LLM))
 
 
