@@ -1,0 +1,187 @@
+"""A class of 40 in one game: the times of every step, from the code to the debrief.
+
+The server is that of ``sabm view``, in a process of its own. The people are 40 clients that speak
+the HTTP of the page of a player, without its drawing: two groups of 20, of whom three come late,
+five load their page again and two go on with another device. Run it with
+``python -m benchmarks.class_game``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import numpy as np
+
+PEOPLE, GROUPS, LATE, RELOADS, LOST, ROUNDS = 40, 2, 3, 5, 2, 4
+SERVER = """
+import threading, time
+from pathlib import Path
+def open_class():
+    from sabm_mesa.models.registry import scenario
+    from sabm_mesa.visualization.pages.host import open_session
+    session = open_session(
+        "host", scenario("beauty-contest"),
+        {{"n_players": {seats}, "n_rounds": {rounds}, "rng": 1}},
+        "classical", {seats}, time_limit_s=60, public=True, groups={groups},
+        stand_in="classical", ranked=True,
+    )
+    Path("code.new").write_text(session.code)
+    Path("code.new").rename("code")
+    while not Path("start").exists():
+        time.sleep(0.01)
+    session.start()
+threading.Timer(3, open_class).start()
+from sabm_mesa.cli.view import view
+view(port={port}, browser=False)
+"""
+Times = dict[str, list[float]]
+
+
+class Person:
+    """One person with a browser."""
+
+    def __init__(self, url: str, code: str, times: Times) -> None:
+        self.url, self.code, self.times = url, code, times
+        self.browser = self.new_browser()
+        self.path = ""
+        self.state: dict[str, Any] = {"version": -1}
+        self.got: dict[int, float] = {}
+        self.sent: dict[int, float] = {}
+
+    def new_browser(self) -> aiohttp.ClientSession:
+        """Return a browser without a past."""
+        return aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))
+
+    async def join(self, **word: str) -> None:
+        """Open the page, and take a seat or get it back."""
+        began = time.perf_counter()
+        async with self.browser.get(f"{self.url}/join/{self.code}") as page:
+            await page.read()
+        async with self.browser.post(f"{self.url}/join", json={"code": self.code, **word}) as got:
+            self.path = (await got.json())["path"]
+        await self.load()
+        self.times["back by the word" if word else "join"].append(time.perf_counter() - began)
+
+    async def load(self) -> None:
+        """Load the page of the seat."""
+        async with self.browser.get(self.url + self.path) as page:
+            await page.read()
+        async with self.browser.post(f"{self.url}{self.path}/take", json={}) as taken:
+            await taken.read()
+        await self.look(-1)
+
+    async def look(self, after: int) -> None:
+        """Hear of the seat."""
+        async with self.browser.get(f"{self.url}{self.path}/state?after={after}") as got:
+            self.state = await got.json()
+
+    async def play(self, *, reload: bool, lost: bool) -> None:
+        """Answer all questions, until the results of the class are there."""
+        while not self.state["debrief"]:
+            question = self.state["question"]
+            if question is None:
+                await self.look(self.state["version"])
+                continue
+            number = question["number"]
+            self.got.setdefault(len(self.got), time.perf_counter())
+            if number == 1 and reload:
+                began = time.perf_counter()
+                await self.load()
+                self.times["reload"].append(time.perf_counter() - began)
+            if number == 2 and lost:
+                word = self.state["word"]
+                await self.browser.close()
+                self.browser = self.new_browser()
+                await self.join(word=word)
+            answer = {"question": number, "values": {"": "30"}}
+            began = self.sent[len(self.sent)] = time.perf_counter()
+            async with self.browser.post(f"{self.url}{self.path}/answer", json=answer) as got:
+                assert (await got.json())["problem"] == ""
+            self.times["send"].append(time.perf_counter() - began)
+            await self.look(self.state["version"])
+            while (left := self.state["question"]) is not None and left["number"] == number:
+                await self.look(self.state["version"])
+        self.ended = time.perf_counter()
+
+
+async def a_class(url: str, folder: Path, times: Times) -> None:
+    """Let a class play, and take the times of its steps.
+
+    Args:
+        url: the server.
+        folder: where its process runs.
+        times: step → seconds.
+    """
+    code = (folder / "code").read_text()
+    people = [Person(url, code, times) for _ in range(PEOPLE)]
+    first = people[: PEOPLE - LATE]
+    for person in first:  # one after another, so that every other one is in the same group
+        await person.join()
+    began = time.perf_counter()
+    (folder / "start").touch()
+    playing = [
+        asyncio.ensure_future(p.play(reload=i < RELOADS, lost=RELOADS <= i < RELOADS + LOST))
+        for i, p in enumerate(first)
+    ]
+    for late in people[PEOPLE - LATE :]:
+        await late.join()
+        playing.append(asyncio.ensure_future(late.play(reload=False, lost=False)))
+    await asyncio.gather(*playing)
+    times["start to first question"] = [p.got[0] - began for p in first]
+    groups = [people[group::GROUPS] for group in range(GROUPS)]
+    for group in groups:
+        whole = [p for p in group if len(p.got) == ROUNDS]
+        for round_ in range(1, ROUNDS):
+            last = max(p.sent[round_ - 1] for p in whole)
+            times["last send to next question"] += [p.got[round_] - last for p in whole]
+        last = max(p.sent[len(p.sent) - 1] for p in group)
+        times["last send to debrief"] += [p.ended - last for p in group]
+    for person in people:
+        await person.browser.close()
+
+
+def listens(port: int) -> bool:
+    """Whether a server listens at a port.
+
+    Args:
+        port: the port.
+    """
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
+def main(port: int = 8791) -> None:
+    """Print the times as percentiles, in milliseconds.
+
+    Args:
+        port: the port of the server.
+    """
+    seats = PEOPLE // GROUPS
+    code = SERVER.format(seats=seats, rounds=ROUNDS, groups=GROUPS, port=port)
+    times: Times = defaultdict(list)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with subprocess.Popen([sys.executable, "-c", code], cwd=folder) as process:
+            try:
+                while not (folder / "code").exists() or not listens(port):
+                    time.sleep(0.1)
+                asyncio.run(a_class(f"http://127.0.0.1:{port}", folder, times))
+            finally:
+                process.terminate()
+    print(f"{'step':30}{'n':>6}{'50 %':>9}{'90 %':>9}{'99 %':>9}{'most':>9}  (ms)")
+    for step, found in times.items():
+        at = [1000 * float(v) for v in np.percentile(found, [50, 90, 99, 100])]
+        print(f"{step:30}{len(found):>6}" + "".join(f"{value:>9.0f}" for value in at))
+
+
+if __name__ == "__main__":
+    main()
