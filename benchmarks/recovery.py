@@ -25,6 +25,10 @@ from sabm_mesa.analysis.matrix_behaviour import (
     QuantalResponse,
     level_k_of_play,
 )
+from sabm_mesa.analysis.repeated_behaviour import EWA, REINFORCEMENT, WEIGHTED_FICTITIOUS_PLAY
+from sabm_mesa.analysis.social_behaviour import InequityAversion
+from sabm_mesa.models.games.behaviour import fairness, in_order
+from sabm_mesa.models.games.rules import load_game
 
 REPLICATIONS = 500
 
@@ -69,14 +73,43 @@ def choices(players: int, games: int, options: int = 3) -> Panel:
     return Panel.of(rows)
 
 
+def repeated(players: int, games: int, options: int = 3) -> Panel:
+    """Choices in one game, again and again, against others whose habits change three times."""
+    rng = np.random.default_rng(1999)
+    own = np.array([[2, 5, 0], [0, 3, 6], [4, 1, 3]], dtype=float)
+    game, rows = np.stack([own, 6 - own], axis=-1), []
+    for i in range(players):
+        habits = rng.dirichlet(np.ones(options), size=4).repeat(games // 4, axis=0)
+        others = [float(rng.choice(options, p=habit)) for habit in habits]
+        for t, seen in enumerate([np.nan, *others[:-1]]):
+            rows.append(Row(Decider(0, i, "x"), t, 0.0, {PAYOFFS: game, LAST: [seen]}))
+    return Panel.of(rows)
+
+
+def sharing(players: int) -> Panel:
+    """Five replies to random ultimatums and five gifts of each player."""
+    rng = np.random.default_rng(1999)
+    ultimatum, dictator = (in_order(load_game(name).form) for name in ("ultimatum", "dictator"))
+    replies = [fairness(ultimatum, 1, (float(offer),), []) for offer in range(11)]
+    gift, rows = fairness(dictator, 0, (), []), []
+    for i in range(players):
+        told = [replies[k] for k in rng.integers(11, size=5)] + [gift] * 5
+        rows += [Row(Decider(0, i, "x"), t, 0.0, each) for t, each in enumerate(told)]
+    return Panel.of(rows)
+
+
 SHARES = {"share_level_0": 0.2, "share_level_1": 0.35, "share_level_2": 0.3, "share_level_3": 0.15}
 OF_NAGEL = "67 players, one pick each (Nagel 1995, p = 2/3)"
+OF_LEARNING = "24 players, 40 games of 3 × 3"
+OF_SHARING = "24 players, five replies to ultimatums and five gifts each"
 OF_STAHL = "48 players, 12 games of 3 × 3 (as in Stahl and Wilson 1995)"
 
 
 def cases() -> dict[str, Case]:
     """Name → case."""
-    picks, games = guesses(67), choices(48, 12)
+    picks, games, again = guesses(67), choices(48, 12), repeated(24, 40)
+    ewa = {"phi": 0.9, "delta": 0.5, "kappa": 0.3, "lambda": 5.0, "n0": 1.0}
+    fair = {"lambda": 8.0, "alpha": 0.8, "beta": 0.7}
     return {
         "guess-level-k": Case(level_k(), {**SHARES, "sigma": 2.0}, picks, OF_NAGEL),
         "guess-level-k-ratio": Case(
@@ -88,12 +121,19 @@ def cases() -> dict[str, Case]:
         "game-level-k": Case(level_k_of_play(), {**SHARES, "epsilon": 0.2}, games, OF_STAHL),
         "game-hierarchy": Case(HierarchyOfPlay(), {"tau": 1.5, "epsilon": 0.2}, games, OF_STAHL),
         "game-noisy-reply": Case(NoisyReply(), {"epsilon": 0.3}, games, OF_STAHL),
+        "learn-ewa": Case(EWA, ewa, again, OF_LEARNING),
+        "learn-beliefs": Case(
+            WEIGHTED_FICTITIOUS_PLAY, {"phi": 0.7, "lambda": 6.0}, again, OF_LEARNING
+        ),
+        "learn-reinforcement": Case(REINFORCEMENT, {"phi": 0.9, "lambda": 1.5}, again, OF_LEARNING),
+        "fairness": Case(InequityAversion(), fair, sharing(24), OF_SHARING),
     }
 
 
 SELECTIONS: Mapping[str, Sequence[str]] = {
     "guess": ("guess-level-k", "guess-hierarchy", "guess-noisy-reply"),
     "game": ("game-quantal", "game-level-k", "game-hierarchy", "game-noisy-reply"),
+    "learn": ("learn-ewa", "learn-beliefs", "learn-reinforcement"),
 }
 """The cases between which a model is selected."""
 

@@ -280,7 +280,7 @@ STRATEGY_ESTIMATES = tuple(
         "strategies",
         {f"share_{name}": share for name, share in zip(STRATEGIES, shares, strict=True)}
         | {"error": error},
-        "Dal Bó & Fréchette 2011, table 7; estimated again from their data",
+        "estimated here from the data of Dal Bó & Fréchette 2011",
     )
     for subjects, continuation, reward, shares, error in (
         (44, "1/2", 32, (0.920, 0.0, 0.0, 0.080, 0.0, 0.0), 0.059),
@@ -291,7 +291,7 @@ STRATEGY_ESTIMATES = tuple(
         (44, "3/4", 48, (0.0, 0.079, 0.116, 0.561, 0.0, 0.244), 0.030),
     )
 )
-"""The estimates of people in the prisoner's dilemma with the payoffs 50, reward, 25 and 12."""
+"""Estimates of people in the prisoner's dilemma with the payoffs 50, reward, 25 and 12."""
 
 
 def strategy_mixture() -> Mixture:
