@@ -312,7 +312,7 @@ def test_players_and_host_see_the_game_as_it_goes(browse) -> None:
     expect(me.get_by_label("Your results so far").locator("td").nth(1)).to_have_text("30")
     assert "A private thought" not in me.content()
     says(host, "1 of 2 rounds done")
-    expect(host.locator('dd[data-name="round"]')).to_have_text("0")
+    expect(host.locator('dd[data-name="round"]')).to_have_text("1")
     expect(host.locator(".sabm-charts")).to_have_attribute("data-round", "0")
     host.get_by_role("button", name="End the game").click()
     says(me, "It ended before its time.")
