@@ -45,7 +45,7 @@ WORK = {
         "for s in range(20))"
     ),
 }
-"""What is played → an expression for the microseconds of CPU that an ask takes."""
+"""Game → an expression for the microseconds of CPU that an ask takes."""
 _TEN_THOUSAND = """
 def ten_thousand():
     model = EmergencyEvacuation(n_people=10_000, width=200, height=200, n_rounds=51, rng=1)

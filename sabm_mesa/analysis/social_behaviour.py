@@ -59,7 +59,7 @@ INEQUITY_ESTIMATES = (
         "Fehr & Schmidt 1999, table III",
     ),
 )
-"""What was published of the weights of people."""
+"""The published weights of people."""
 
 
 class InequityAversion(ChoiceModel):

@@ -124,7 +124,7 @@ def _head(filled: Mapping[str, Any]) -> str:
 
 
 class _Facts:
-    """What a scenario or a recording knows."""
+    """The facts that a scenario or a recording knows."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What kind of player decided in a recording: behavioural models, fitted and compared.
+"""The kinds of players in a recording: behavioural models, fitted and compared.
 
 Every model that applies is fitted to all decisions (pooled), to those of each mind and, when
 wanted, of each agent; the one with the smallest BIC is selected. The estimates of the pooled
@@ -128,7 +128,7 @@ class FitStudy:
 
 @dataclass(frozen=True)
 class FitOptions:
-    """What is fitted.
+    """The choice of decisions and models to fit.
 
     Attributes:
         models: the names of the models; all that apply when empty.

@@ -96,7 +96,7 @@ class Columns(CodebookEntry):
 
 
 class Codebook(CodebookEntry):
-    """What is known of a data set of people.
+    """Facts on a data set of people.
 
     Attributes:
         who: the people and their game, in a few words.

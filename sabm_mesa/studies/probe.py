@@ -169,7 +169,7 @@ class ProbeQuestion(Observation):
 
     @property
     def spec(self) -> AnswerSpec:
-        """What a legal answer is."""
+        """The legal answers."""
         if self.question in {"name", "paper"}:
             return Text(max_words=12)
         if self.game == "guess":
@@ -496,7 +496,7 @@ class Probe(SmartModel):
 
 @dataclass(frozen=True)
 class ProbeFinding:
-    """What a probe found of a mind.
+    """The findings of a probe on a mind.
 
     Attributes:
         mind: the spec of the mind.
@@ -612,7 +612,7 @@ def steps_of(guess: float) -> float:
 
 
 def _places(games: Sequence[ProbeQuestion], given: Floats, published: float) -> Floats:
-    """Where answers lie between a reciter, 0, and a reasoner, 1; NaN where these hardly differ."""
+    """The place of answers between a reciter, 0, and a reasoner, 1; NaN where these hardly differ."""
     steps = math.nan if math.isnan(published) else steps_of(published)
     if math.isnan(steps):
         return np.full(len(games), math.nan)
@@ -624,7 +624,7 @@ def _places(games: Sequence[ProbeQuestion], given: Floats, published: float) -> 
 
 
 def _place(game: ProbeQuestion, answer: float, reasoned: float, recited: Sequence[float]) -> float:
-    """Where an answer lies; NaN unless all that a reciter may say is clearly to one side."""
+    """The place of an answer; NaN unless all that a reciter may say is clearly to one side."""
     apart = [reasoned - each for each in recited]
     nearest = min(apart, key=abs)
     if abs(nearest) < LEAST * game.width or min(apart) * max(apart) < 0:
@@ -633,7 +633,7 @@ def _place(game: ProbeQuestion, answer: float, reasoned: float, recited: Sequenc
 
 
 def _recited(game: ProbeQuestion, published: float) -> list[float]:
-    """What a reciter may say: the published answer, and where the factor is other its place."""
+    """The answers of a reciter: the published answer, and where the factor is other its place."""
     as_it_is = min(max(published, game.low), game.high)
     if Fraction(game.p) == P:
         return [as_it_is]
@@ -664,7 +664,7 @@ def _interval(
 
 
 def _recognition(pairs: Sequence[tuple[ProbeQuestion, str]]) -> tuple[dict[str, bool], list[str]]:
-    """What the mind knew of the games that it was asked about, and names it gave to new ones."""
+    """The games that the mind knew, and the names that it gave to new ones."""
     found: dict[str, bool] = {}
     false_names = []
     for each, answer in pairs:

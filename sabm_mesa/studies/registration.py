@@ -393,7 +393,7 @@ def _any_model(mind: Any) -> Any:
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
-    """What an entry decides: neither labels nor sources, and no value that is as by default."""
+    """The part of an entry that decides: neither labels nor sources, and no value that is as by default."""
     given = entry.model_dump(exclude={"label", "source", "ours", "unit"})
     fields = type(entry).model_fields
     return {
