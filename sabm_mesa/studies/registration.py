@@ -393,7 +393,7 @@ def _any_model(mind: Any) -> Any:
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
-    """The part of an entry that decides: neither labels nor sources, and no value that is as by default."""
+    """The part of an entry that decides: no labels, sources, or values that are as by default."""
     given = entry.model_dump(exclude={"label", "source", "ours", "unit"})
     fields = type(entry).model_fields
     return {
