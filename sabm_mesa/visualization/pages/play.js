@@ -356,6 +356,7 @@
     if (question && (!form || form.number !== question.number)) {
       form = answerForm(state);
       places.form.replaceChildren(form.element);
+      places.card.hidden = false;  // nothing in what is hidden takes the focus
       form.focus();
     } else if (!question && form) {
       form = null;
