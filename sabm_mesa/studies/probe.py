@@ -612,7 +612,7 @@ def steps_of(guess: float) -> float:
 
 
 def _places(games: Sequence[ProbeQuestion], given: Floats, published: float) -> Floats:
-    """The place of answers between a reciter, 0, and a reasoner, 1; NaN where these hardly differ."""
+    """Places of answers between a reciter, 0, and a reasoner, 1; NaN where these hardly differ."""
     steps = math.nan if math.isnan(published) else steps_of(published)
     if math.isnan(steps):
         return np.full(len(games), math.nan)

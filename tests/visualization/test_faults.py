@@ -27,8 +27,8 @@ def contest(**parameters) -> KeynesianBeautyContest:
 
 def a_game(**parameters) -> Game:
     return Game(
-        KeynesianBeautyContest, n_players=2, n_rounds=1, rng=1, recording=False,
-        minds={"human": 1, "classical": 1}, **parameters,
+        KeynesianBeautyContest, n_players=2, rng=1, recording=False,
+        minds={"human": 1, "classical": 1}, **{"n_rounds": 1, **parameters},
     )  # fmt: skip
 
 
@@ -219,7 +219,7 @@ def test_games_that_are_played_end_with_the_server():
 
 
 def test_an_error_that_is_none_of_the_packages_ends_a_game_with_a_line():
-    game = a_game()
+    game = a_game(n_rounds=2)
     game.watch = lambda: 1 // 0
     (seat,) = game.seats.values()
     seat.take("me")
