@@ -19,11 +19,11 @@ def test_a_page_of_the_host_opens_with_the_key(tmp_path: Path, chromium: Browser
             page = context.new_page()
             page.goto(f"{server.url}/scenario/kbc")
             page.get_by_text("This page is for the host").wait_for()
-            assert page.get_by_role("button", name="Play").count() == 0
+            assert page.get_by_role("button", name="Play", exact=True).count() == 0
             page.goto(f"{server.url}/scenario/kbc?key=open+sesame")
-            page.get_by_role("button", name="Play").wait_for()
+            page.get_by_role("button", name="Play", exact=True).wait_for()
             page.goto(f"{server.url}/scenario/bertrand")
-            page.get_by_role("button", name="Play").wait_for()
+            page.get_by_role("button", name="Play", exact=True).wait_for()
             page.get_by_text("Language models", exact=True).click()
             page.get_by_text("its key is sent to no address that is given here").wait_for()
             page.goto(f"{server.url}/recording?file=/etc/hosts")

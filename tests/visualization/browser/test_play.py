@@ -5,12 +5,13 @@ import os
 import re
 import signal
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import TimeoutError as TooLate
 from playwright.sync_api import expect
 
 from sabm_mesa import KeynesianBeautyContest, ScriptedMind
@@ -72,7 +73,13 @@ def put(page, label, value):
 
 
 def start(page):
-    page.get_by_role("button", name="Start the game").click()
+    """Start the game; a click is lost when the button is drawn anew at that moment."""
+    button = page.get_by_role("button", name="Start the game")
+    for _ in range(10):
+        button.click()
+        with suppress(TooLate):
+            button.wait_for(state="hidden", timeout=WAIT_MS / 10)
+            return
 
 
 def answer(page, label, text, *, taken=True):
@@ -275,6 +282,7 @@ def test_what_leads_nowhere(browse) -> None:
     expect(other.get_by_label("Link to the seat")).to_have_count(0)
 
     other.get_by_text("More settings").click()
+    put(other, "Seats for people", "1")
     put(other, "Who decides for the others", "chess")
     other.get_by_role("button", name="Open the game").click()
     says(other, "Cannot read the mind spec 'chess'.")
