@@ -39,6 +39,8 @@ FAST = "not slow"
 SLOW_MODULE = re.compile(r"^pytestmark = .*\bslow\b", re.MULTILINE)
 BROWSER = Path(__file__).parent / "visualization" / "browser"
 """Its modules open pages, and are slow."""
+ONCE = re.compile(r"tests/(analysis|describe|docs|llm_server|studies)/|/test_plots\.py")
+"""Their subjects depend on neither Python nor Mesa: `check_once`."""
 SEEN = pytest.StashKey[Counter[str]]()
 """Test → how many of its cases were collected."""
 MOST_PROCESSES = 5
@@ -101,6 +103,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark as slow what opens pages, and the cases after the first of `fast_cases`."""
     if item.path.is_relative_to(BROWSER):
         item.add_marker("slow")
+    if ONCE.search(item.nodeid.partition("::")[0]):
+        item.add_marker("check_once")
     if first := item.get_closest_marker("fast_cases"):
         seen = item.config.stash.setdefault(SEEN, Counter())
         test = item.nodeid.partition("[")[0]
@@ -128,7 +132,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
     return InGroups(config, log) if config.getoption("dist") == "loadfile" else None
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One process a core, and one more where browsers are waited for."""
-    cores = os.cpu_count() or 1
-    return min(MOST_PROCESSES, cores if is_fast(config) else cores + 1)
+def pytest_xdist_auto_num_workers() -> int:
+    """One process a core, and one more, since tests wait for servers, processes and browsers."""
+    return min(MOST_PROCESSES, (os.cpu_count() or 1) + 1)
