@@ -36,6 +36,48 @@ def test_quantal_response_solves_the_equations_of_asymmetric_pennies(precision: 
     assert second[0] == pytest.approx(other(p), abs=1e-9)
 
 
+GAMBIT = {
+    "pennies": (
+        PENNIES,
+        {1.0: ([0.6077333915168708], [0.494015097438405]),
+         5.0: ([0.845035998022487], [0.405313548943944]),
+         12.0: ([0.893367723433904], [0.259420902430098])},
+    ),
+    "stag hunt": (
+        STAG,
+        {1.0: ([0.417675029581097], [0.417675029581097]),
+         5.0: ([0.026096311246418], [0.026096311246418]),
+         12.0: ([0.000123577674879], [0.000123577674879])},
+    ),
+    "rock, paper, scissors": (
+        np.array([[[0.0, 0.0], [-1.0, 1.0], [2.0, -2.0]],
+                  [[1.0, -1.0], [0.0, 0.0], [-1.0, 1.0]],
+                  [[-2.0, 2.0], [1.0, -1.0], [0.0, 0.0]]]),
+        {1.0: ([0.357364838824886, 0.338550135288241], [0.357364838824886, 0.338550135288241]),
+         5.0: ([0.365072231977161, 0.406353334865086], [0.365072231977161, 0.406353334865086]),
+         12.0: ([0.314352720810369, 0.468985249938837], [0.314352720810369, 0.468985249938837])},
+    ),
+    "three options against two": (
+        np.array([[[3.0, 2.0], [1.0, 1.0]], [[2.0, 0.0], [0.0, 5.0]], [[0.0, 1.0], [4.0, 3.0]]]),
+        {1.0: ([0.341013234814879, 0.279198022549252], [0.410255108840365]),
+         5.0: ([0.099907498477739, 0.036753914707353], [0.140572965273438]),
+         12.0: ([0.000839476084351, 0.000076155552208], [0.008207186199208])},
+    ),
+}  # fmt: skip
+"""Games, and the options but the last, as `logit_solve_lambda` of pygambit 17.0.0b2 solves them.
+
+Its lambda is ours divided by the spread of the payoffs.
+"""
+
+
+@pytest.mark.parametrize("game", GAMBIT)
+def test_quantal_response_is_that_of_gambit(game: str) -> None:
+    payoffs, solved = GAMBIT[game]
+    for precision, strategies in solved.items():
+        for found, expected_ in zip(quantal_response(payoffs, precision), strategies, strict=True):
+            assert found[:-1] == pytest.approx(expected_, abs=1e-8)
+
+
 @pytest.mark.parametrize("shape", [(4, 3, 2), (2, 3, 2, 3)])
 def test_quantal_response_is_a_fixed_point_from_chance_to_an_equilibrium(shape: tuple) -> None:
     game = np.random.default_rng(1).normal(size=shape)
