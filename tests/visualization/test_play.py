@@ -10,7 +10,6 @@ import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.testclient import TestClient
 
 from sabm_mesa import BertrandCompetition
 from sabm_mesa.models.declarations import load_class_game
@@ -19,6 +18,8 @@ from sabm_mesa.runs.game import ClassSession, Game, Games
 from sabm_mesa.visualization.gate import MOST_TRIES, Gate
 from sabm_mesa.visualization.pages.play import PeoplePages, state_of
 from tests.core.support import Tiny
+
+pytestmark = [pytest.mark.slow, pytest.mark.check_once]
 
 
 class Room:
@@ -34,7 +35,9 @@ class Room:
 
     def _new(self, _request: Request, _response: Response) -> None: ...
 
-    def browser(self, holder: str, address: str = "192.0.2.1") -> TestClient:
+    def browser(self, holder: str, address: str = "192.0.2.1") -> Any:
+        from starlette.testclient import TestClient  # of some versions it needs what others do not
+
         return TestClient(
             self.app, "http://localhost", cookies={"id": holder}, client=(address, 50_000)
         )
