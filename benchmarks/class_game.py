@@ -37,7 +37,7 @@ def open_class():
     Path("code.new").write_text(session.code)
     Path("code.new").rename("code")
     while not Path("start").exists():
-        time.sleep(0.01)
+        time.sleep(0.01)  # a file says it, since this process has no other door
     session.start()
 threading.Timer(3, open_class).start()
 from sabm_mesa.cli.view import view
@@ -173,7 +173,7 @@ def main(port: int = 8791) -> None:
         with subprocess.Popen([sys.executable, "-c", code], cwd=folder) as process:
             try:
                 while not (folder / "code").exists() or not listens(port):
-                    time.sleep(0.1)
+                    time.sleep(0.1)  # nothing tells when another process listens
                 asyncio.run(a_class(f"http://127.0.0.1:{port}", folder, times))
             finally:
                 process.terminate()

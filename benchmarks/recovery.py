@@ -190,7 +190,7 @@ def nagel() -> list[str]:
     every = guesses(101).with_decisions(np.arange(101.0))
     lines = []
     for error in ("normal", "ratio"):
-        model: Mixture = level_k(error)  # type: ignore[arg-type]
+        model: Mixture = level_k(error)  # type: ignore[arg-type]  # a tuple of literals is one of texts
         scale = model.parameters[-1]
         best = (-np.inf, 0.0, np.zeros(4))
         for sigma in np.geomspace(scale.low, scale.high, 400):

@@ -323,17 +323,6 @@ def to_bytes(figure: Figure, ending: str) -> bytes:
     return data.getvalue()
 
 
-def close_figure(figure: Figure) -> None:
-    """Close a figure that a library has made with pyplot, which would keep it for ever.
-
-    Args:
-        figure: the figure.
-    """
-    from matplotlib import pyplot as plt  # slow to import, and few need it
-
-    plt.close(figure)
-
-
 @contextmanager
 def repeatable_svg() -> Iterator[None]:
     """A context in which the same figure gives the same SVG: its ids are not random."""

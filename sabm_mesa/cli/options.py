@@ -97,6 +97,14 @@ ScenarioFile = Annotated[
 FirstSeed = Annotated[
     int, typer.Option(min=0, help="Seed S of the first run; run i has the seed S + i.")
 ]
+MindsByCondition = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--minds",
+        metavar="[CONDITION=]SPEC",
+        help="Who decides, in all conditions or in one; may be repeated. classical by default.",
+    ),
+]
 RunsOn = Annotated[
     str,
     typer.Option(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sabm_mesa.cli.app import app, say
-from sabm_mesa.cli.options import AsJson, FirstSeed, LLMOptions, with_options
+from sabm_mesa.cli.options import AsJson, FirstSeed, LLMOptions, MindsByCondition, with_options
 from sabm_mesa.errors import ParameterError
 
 
@@ -24,14 +24,7 @@ def register(
         int | None, typer.Option(help="Number of the primary claim, where there are several.")
     ] = None,
     scale: Annotated[str, typer.Option(help="quick, or paper.")] = "quick",
-    minds: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--minds",
-            metavar="[CONDITION=]SPEC",
-            help="Who decides, in all conditions or in one; may be repeated. classical by default.",
-        ),
-    ] = None,
+    minds: MindsByCondition = None,
     eligible: Annotated[
         list[str] | None,
         typer.Option(

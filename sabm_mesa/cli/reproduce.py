@@ -14,6 +14,7 @@ from sabm_mesa.cli.options import (
     AsJson,
     FileMindOptions,
     LLMOptions,
+    MindsByCondition,
     isolation_of,
     with_options,
 )
@@ -57,14 +58,7 @@ def reproduce(
             "the registration where there is one."
         ),
     ] = None,
-    minds: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--minds",
-            metavar="[CONDITION=]SPEC",
-            help="Who decides, in all conditions or in one; may be repeated. classical by default.",
-        ),
-    ] = None,
+    minds: MindsByCondition = None,
     runs: Annotated[
         int | None, typer.Option(min=1, help="Runs a condition; those of the scale by default.")
     ] = None,

@@ -69,7 +69,8 @@ class Game:
         reference: the agent data of the same game with classical minds in all seats; None before
             its end, and where nothing is compared with it.
         paused: whether the host has stopped the clocks.
-        watch: called on the game's thread when players have been told of a round, and of the end.
+        watch: called on the game's thread after each round, when players have its results, and at
+            the end.
 
     Raises:
         UsageError: for parameters that cannot be used, or a game without a seat.

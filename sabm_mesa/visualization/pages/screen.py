@@ -41,8 +41,8 @@ def Page(code: str = "") -> None:
             return
         asked, answered = _counts(session)
         Wall(
-            code=session.code, open_=open_to_others(), machine=name_in_network(listens_at()),
-            open_now=not over, asked=asked, answered=answered, words=_words(session),
+            code=session.code, reachable=open_to_others(), machine=name_in_network(listens_at()),
+            joinable=not over, asked=asked, answered=answered, words=_words(session),
         )  # fmt: skip
         with inside("div"):
             if over:
@@ -106,9 +106,9 @@ def _state(code: str) -> object:
 @solara.component_vue("wall.vue")
 def Wall(
     code: str,
-    open_: bool,
+    reachable: bool,
     machine: str,
-    open_now: bool,
+    joinable: bool,
     asked: int,
     answered: int,
     words: str,
@@ -117,9 +117,9 @@ def Wall(
 
     Args:
         code: the code.
-        open_: whether others can reach the server.
+        reachable: whether others can reach the server.
         machine: the address of the machine in its network.
-        open_now: whether one can join.
+        joinable: whether one can join.
         asked: how many people are asked.
         answered: how many of them have answered.
         words: the state in words.

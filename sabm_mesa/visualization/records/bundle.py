@@ -135,16 +135,14 @@ def _write_run(pages: Any, place: Path, run: RunData, row: dict[Any, Any]) -> No
         }
         _write(place / home / f"round-{round_ + 1}.html", pages("round.html"), content)
     data = run.model_data.drop(columns=["run"])
-    columns = [str(name) for name in data.columns]
     content = {
         "run": told,
         "home": home,
         "pictures": pictures,
         "rounds": run.rounds,
-        "columns": columns,
-        "rows": [(line[columns.index("round")], line) for line in rounds.rows(data)],
-        "messages": [(round_, said.get(round_, [])) for round_ in run.rounds],
-        "spoke": bool(said),
+        "columns": [str(name) for name in data.columns],
+        "rows": rounds.rows(data),
+        "messages": sorted(said.items()),
     }
     _write(place / f"{home}.html", pages("run.html"), content)
 
