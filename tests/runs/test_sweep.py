@@ -236,7 +236,7 @@ def test_nothing_is_paid_for_twice_and_no_cap_is_passed(
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     vary = {"n_players": [3, 4]}
     given = {"n_rounds": 2}
-    with LLMServer() as server:
+    with LLMServer(latency=0.05) as server:
         vary["minds"] = [f"llm:gpt-4o-mini@{server.url}", "classical"]
 
         def swept(folder: str, caps: Budget | None = None, ceiling: int | None = None):
