@@ -9,7 +9,7 @@ import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import AsJson, LLMOptions, with_options
-from sabm_mesa.errors import ParameterError
+from sabm_mesa.errors import ParameterError, RunError
 
 
 @app.command()
@@ -34,7 +34,7 @@ def anchors(
     The answers are in the recording of the runs, asked once a day; sessions of one model are
     compared with its first one.
     """
-    from sabm_mesa.cli.progress import Progress
+    from sabm_mesa.cli.progress import Progress, stopped_early
     from sabm_mesa.recording.export import readable_json
     from sabm_mesa.studies import anchors as studies
 
@@ -44,7 +44,10 @@ def anchors(
             other = next(mind for mind in minds if mind not in named)
             raise ParameterError(f"Anchors are asked of language models, not of {other!r}.")
         with Progress("anchors", len(named)) as progress:
-            studies.ask(named, recordings[0], llm.connection(), watch=progress.show)
+            try:
+                studies.ask(named, recordings[0], llm.connection(), watch=progress.show)
+            except (RunError, KeyboardInterrupt) as error:
+                raise stopped_early(error, "anchors", recordings[:1], progress.asks) from error
     for path in recordings:
         if not path.exists():
             raise ParameterError(f"There is no recording {path}.")

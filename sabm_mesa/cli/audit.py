@@ -18,14 +18,10 @@ from sabm_mesa.cli.options import (
     isolation_of,
     with_options,
 )
-from sabm_mesa.cli.reproduce import minds_given
+from sabm_mesa.cli.reproduce import minds_given, populations
 from sabm_mesa.core.parsing import parse_list, parse_minds
 from sabm_mesa.errors import (
-    BudgetExceeded,
-    MissingKey,
-    OutputError,
     ParameterError,
-    RecordingError,
     RunError,
 )
 
@@ -107,7 +103,7 @@ def audit(
     done = _audited(planned, folder, connection, quiet=as_json)
     if as_json:
         say(export.readable_json(done.summary()))
-    for line in lost_in([done.path], connection.prices):
+    for line in lost_in(done.paths, connection.prices):
         say(line, err=True)
 
 
@@ -140,13 +136,12 @@ def _factors(given: Sequence[str]) -> dict[str, list[Any] | None] | None:
 
 def _audited(planned: AuditPlan, folder: Path, connection: Any, *, quiet: bool) -> Audited:
     """Run the missing part of an audit, and write its report."""
-    from sabm_mesa.cli.progress import Progress
+    from sabm_mesa.cli.progress import Progress, stopped_early
     from sabm_mesa.studies.audit import report, running
-
-    populations = [cell.parameters["minds"] for each in planned.plans for cell in each.cells]
+    from sabm_mesa.studies.experiments.running import EARLIER, RECORDING
 
     def begin() -> None:
-        if line := isolation_of(list({repr(each): each for each in populations}.values())):
+        if line := isolation_of(populations(planned.plans)):
             say(line, err=True)
         if not quiet:
             say(_before(planned))
@@ -158,7 +153,10 @@ def _audited(planned: AuditPlan, folder: Path, connection: Any, *, quiet: bool) 
             )
             files = report.write(done, folder)
         except (RunError, KeyboardInterrupt) as error:
-            raise _stopped(error, planned, folder, progress.asks) from error
+            recordings = [folder / EARLIER / RECORDING, folder / RECORDING]
+            wider = f"--cells {len(planned.plans)} and a larger budget"
+            name = f"Audit of {planned.experiment.name}"
+            raise stopped_early(error, name, recordings, progress.asks, wider) from error
     if not quiet:
         say(_said(done, files))
     return done
@@ -191,25 +189,6 @@ def _said(done: Audited, files: Sequence[Path]) -> str:
     lines += [f"  {each}" for each in warnings(done)]
     report = next(path for path in files if path.name == "report.html")
     return "\n".join([*lines, f"  Report: {report}"])
-
-
-def _stopped(error: BaseException, planned: AuditPlan, folder: Path, asks: int) -> RunError:
-    """Why an audit ended early, its recording, and how to go on."""
-    from sabm_mesa.cli.progress import answers_are
-    from sabm_mesa.studies.experiments.running import RECORDING
-
-    said = f"Audit of {planned.experiment.name}: {str(error) or 'Stopped.'}"
-    recording = folder / RECORDING
-    early = isinstance(error, RecordingError | MissingKey | OutputError) and not asks
-    if early or not recording.exists():
-        return RunError(said)
-    cells = f"--cells {len(planned.plans)}"
-    over = isinstance(error, BudgetExceeded)
-    wider = f" with {cells} and a larger budget" if over else ""
-    return RunError(
-        f"{said} {answers_are([recording])} in {recording}; the same command{wider} goes on from "
-        "there."
-    )
 
 
 def _say_costs(planned: AuditPlan, folder: Path, llm: LLMOptions, as_json: bool) -> None:

@@ -50,7 +50,7 @@ def probe(
     Answers that an earlier command has got are not asked for again.
     """
     from sabm_mesa.cli.cost import in_words as cost_in_words
-    from sabm_mesa.cli.progress import Progress, answers_are
+    from sabm_mesa.cli.progress import Progress, stopped_early
     from sabm_mesa.recording.export import readable_json
     from sabm_mesa.runs.cost import estimate
     from sabm_mesa.studies import probe as studies
@@ -86,12 +86,7 @@ def probe(
                 minds, path, games=games, seed=seed, connection=connection, watch=progress.show
             )
         except (RunError, KeyboardInterrupt) as error:
-            if not progress.asks and isinstance(error, RunError):
-                raise
-            raise RunError(
-                f"{str(error) or 'Stopped.'} {answers_are([path])} in {path}; the same command "
-                "goes on from there."
-            ) from error
+            raise stopped_early(error, "probe", [path], progress.asks) from error
     files = studies.write(findings, out)
     if as_json:
         summary = [each.summary() for each in findings]

@@ -18,6 +18,7 @@ from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import (
     BudgetExceeded,
     MissingKey,
+    OutputError,
     RecordingError,
     ReplayMismatch,
     RunError,
@@ -124,6 +125,34 @@ def guarded(work: Callable[[], Runs], progress: Progress, recording: Path) -> Ru
         raise RunError(
             f"{said} {answers_are([recording])} in {recording}; go on with: {go_on}"
         ) from error
+
+
+def stopped_early(
+    error: BaseException,
+    name: str,
+    recordings: Iterable[Path],
+    asks: int,
+    wider: str = "a larger budget",
+) -> RunError:
+    """Why a study ended early, its recordings, and how to go on.
+
+    Args:
+        error: why it ended.
+        name: the name of the study.
+        recordings: where its answers are; those that do not exist are not named.
+        asks: the answers of this command.
+        wider: the options that go on after a cap was reached.
+    """
+    said = f"{name}: {str(error) or 'Stopped.'}"
+    there = [path for path in recordings if path.exists()]
+    early = isinstance(error, RecordingError | MissingKey | OutputError) and not asks
+    if early or not there:
+        return RunError(said)
+    more = f" with {wider}" if isinstance(error, BudgetExceeded) else ""
+    where = " and ".join(map(str, there))
+    return RunError(
+        f"{said} {answers_are(there)} in {where}; the same command{more} goes on from there."
+    )
 
 
 def answers_are(recordings: Iterable[Path]) -> str:

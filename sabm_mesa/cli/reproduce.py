@@ -20,11 +20,7 @@ from sabm_mesa.cli.options import (
 )
 from sabm_mesa.core.parsing import parse_minds
 from sabm_mesa.errors import (
-    BudgetExceeded,
-    MissingKey,
-    OutputError,
     ParameterError,
-    RecordingError,
     RunError,
     UnknownName,
 )
@@ -171,8 +167,9 @@ def _reproduced(
     anchors: bool,
 ) -> Results:
     """Run the missing part of an experiment, and write its report."""
-    from sabm_mesa.cli.progress import Progress
+    from sabm_mesa.cli.progress import Progress, stopped_early
     from sabm_mesa.studies.experiments import report, results, running
+    from sabm_mesa.studies.experiments.running import EARLIER, RECORDING
     from sabm_mesa.studies.registration import (
         compare_anchors,
         deviations,
@@ -187,7 +184,7 @@ def _reproduced(
     ahead = [] if registration is None else deviations(registration, planned, connection)
 
     def begin() -> None:
-        if line := isolation_of(_populations(planned)):
+        if line := isolation_of(populations([planned])):
             say(line, err=True)
         if not quiet:
             say(_before(planned))
@@ -209,15 +206,22 @@ def _reproduced(
                 found = replace(found, standing=judge(registration, outcome, connection))
             files = report.write(found, folder)
         except (RunError, KeyboardInterrupt) as error:
-            raise _stopped(error, planned, folder, progress.asks) from error
+            recordings = [folder / EARLIER / RECORDING, folder / RECORDING]
+            name = planned.experiment.name
+            raise stopped_early(error, name, recordings, progress.asks) from error
     if not quiet:
         say(_said(found, files))
     return found
 
 
-def _populations(planned: Plan) -> list[Any]:
-    """The minds of all runs of an experiment, each population once."""
-    cells = [*planned.cells, *(planned.earlier.cells if planned.earlier else ())]
+def populations(plans: Sequence[Plan]) -> list[Any]:
+    """The minds of all runs of plans, each population once.
+
+    Args:
+        plans: the plans; their earlier runs count.
+    """
+    every = [*plans, *(each.earlier for each in plans if each.earlier is not None)]
+    cells = [cell for each in every for cell in each.cells]
     given = [minds for cell in cells for part in (cell.parameters, cell.changes)
              if (minds := part.get("minds")) is not None]  # fmt: skip
     return list({repr(minds): minds for minds in given}.values())
@@ -226,27 +230,6 @@ def _populations(planned: Plan) -> list[Any]:
 def _recordings(found: Results) -> list[Path]:
     earlier = found.outcome.earlier
     return [found.outcome.path, *([] if earlier is None else [earlier.path])]
-
-
-def _stopped(error: BaseException, planned: Plan, folder: Path, asks: int) -> RunError:
-    """Why an experiment ended early, its recording, and how to go on."""
-    from sabm_mesa.cli.progress import answers_are
-    from sabm_mesa.studies.experiments.running import EARLIER, RECORDING
-
-    name, said = planned.experiment.name, str(error) or "Stopped."
-    if isinstance(error, RecordingError | MissingKey | OutputError) and not asks:
-        return RunError(f"{name}: {said}")
-    recordings = [
-        each for each in (folder / EARLIER / RECORDING, folder / RECORDING) if each.exists()
-    ]
-    if not recordings:
-        return RunError(f"{name}: {said}")
-    wider = " with a larger budget" if isinstance(error, BudgetExceeded) else ""
-    where = " and ".join(map(str, recordings))
-    return RunError(
-        f"{name}: {said} {answers_are(recordings)} in {where}; the same command{wider} goes on "
-        "from there."
-    )
 
 
 def _index(done: Sequence[Results], out: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The wordings of the three main scenarios carry the same facts."""
+"""The wordings of scenarios carry the same facts."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ QUESTIONS = {
     "kbc": ("scenario", "communicate", "act"),
     "bertrand": ("scenario", "communicate", "plan", "act"),
     "evacuation": ("scenario", "communicate", "panic", "evaluate", "choose", "act"),
+    "public-goods": ("scenario", "act"),
 }
 FACTS = {
     ("kbc", "scenario"): [
@@ -145,12 +146,34 @@ FACTS = {
         r"lies \{towards\}",
         r"want to leave",
     ],
+    ("public-goods", "scenario"): [
+        r"money",
+        r"\$\{endowment\}",
+        r"private|nobody else sees",
+        r"decides",
+        r"common pot",
+        r"rest",
+        r"multiplied by \{multiplier\}",
+        r"equal",
+        r"whatever|no matter what",
+        r"share of the pot",
+        r"kept",
+    ],
+    ("public-goods", "act"): [
+        r"same time",
+        r"think about",
+        r"into the pot",
+        r"name the amount|name that amount",
+        r"dollars",
+        r"sign",
+    ],
 }
 """Facts that each wording of an entry has in its text, besides its placeholders and numbers."""
 BETRAYING = {
     "kbc": ("cooperat", "beauty", "keynes", "nash", "equilibrium"),
     "bertrand": ("collu", "cartel", "price war", "bertrand", "cooperat", "agree"),
     "evacuation": ("cooperat", "help", "selfish"),
+    "public-goods": ("cooperat", "public good", "free-rid", "fair", "contribut", "dilemma"),
 }
 
 

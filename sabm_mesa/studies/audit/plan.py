@@ -21,10 +21,10 @@ from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.parameters import check_int, parameters_of
 from sabm_mesa.core.prompts import PERSONA_FORMATS, PromptBook
 from sabm_mesa.errors import ParameterError, PromptError, UnknownName
+from sabm_mesa.llm import Connection
 from sabm_mesa.minds.specs import Minds
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.runs.cost import Estimate, Line, StubMind
-from sabm_mesa.runs.planned import find_runs
 from sabm_mesa.studies.experiments.design import Experiment, Scale
 from sabm_mesa.studies.experiments.expecting import expected_cost
 from sabm_mesa.studies.experiments.plan import (
@@ -33,8 +33,9 @@ from sabm_mesa.studies.experiments.plan import (
     asks_language_model,
     described,
     plan,
+    with_pending_run,
 )
-from sabm_mesa.studies.experiments.running import RECORDING
+from sabm_mesa.studies.experiments.running import EARLIER, earlier_plans
 
 MODEL = "model"
 """The factor of the minds."""
@@ -190,11 +191,6 @@ def audit_plan(
 def _check(experiment: Experiment) -> None:
     if not experiment.claims:
         raise ParameterError(f"{experiment.name} makes no claim, and an audit is of claims.")
-    if any(each.builds_on for each in experiment.conditions):
-        raise ParameterError(
-            f"{experiment.name} builds on runs of another experiment, which an audit does not "
-            "vary: audit that one, or an experiment without builds_on."
-        )
 
 
 # Factors.
@@ -299,8 +295,9 @@ def _prompts(base: Plan, changes: Mapping[str, Any]) -> Iterator[list[str]]:
         if cell.fork_of:
             continue
         reader = _Reader()
+        given = with_pending_run(base, cell, Connection(), minds="classical")
         model: SmartModel = base.model_of(condition)(
-            **{**cell.parameters, **changes, "minds": reader}, rng=cell.seed, recording=False
+            **{**given, **changes, "minds": reader}, rng=cell.seed, recording=False
         )
         reader.play_in(model)
         for _ in range(ROUNDS_READ):
@@ -321,20 +318,24 @@ def _affordable(
 ) -> Callable[[int], str]:
     """Why a number of cells is too expensive; ``""`` when it fits or nothing limits it."""
     costs: list[Estimate] = []
+    once: list[Estimate] = []  # earlier runs, the same for all cells of a model
     if budget_usd is not None or max_asks is not None:
         place = next((i for i, each in enumerate(factors) if each.name == MODEL), None)
         n_models = 1 if place is None else len(factors[place].levels)
         for i in range(n_models):
             cell = in_cell([i if j == place else 0 for j in range(len(factors))])
             if any(map(asks_language_model, cell.minds.values())):
-                costs.append(expected_cost(cell, Path("nowhere"), prices))
+                costs.append(expected_cost(cell, Path("nowhere"), prices, earlier=False))
+                if cell.earlier is not None:
+                    once.append(expected_cost(cell.earlier, Path("nowhere"), prices))
 
     def too_much(n_cells: int) -> str:
         if not costs:
             return ""
         share = n_cells / max(1, len(costs))
-        usd = share * sum(each.total.usd.high for each in costs)
-        asks = share * sum(each.total.requests.high for each in costs)
+        parts = [(share, each.total) for each in costs] + [(1.0, each.total) for each in once]
+        usd = sum(times * each.usd.high for times, each in parts)
+        asks = sum(times * each.requests.high for times, each in parts)
         if budget_usd is not None and math.isnan(usd):
             return "the price of a model is not known, so that no budget in dollars can be planned"
         if budget_usd is not None and usd > budget_usd:
@@ -385,21 +386,24 @@ def expected_cost_of_audit(
         batch: whether questions that can wait for one another are sent in batches.
 
     Returns:
-        An estimate with one line a cell.
+        An estimate with one line a cell, after one for the earlier runs of each model.
     """
-    path, nowhere = folder / RECORDING, folder / "nothing of this cell"
-    parts = [
-        expected_cost(
-            each, folder if find_runs(each.specs.values(), path) else nowhere, prices, batch=batch
-        )
-        for each in audit.plans
-    ]
-    lines = [
-        Line(f"cell {number}", ", ".join(dict.fromkeys(line.mind for line in part.lines)),
-             part.total)
-        for number, part in enumerate(parts, 1)
-        if part.lines
+    before = earlier_plans(audit.plans)
+    named = [
+        ("earlier runs",
+         expected_cost(each, folder / EARLIER, prices, batch=batch, among=before))
+        for each in before
+    ] + [
+        (f"cell {number}",
+         expected_cost(each, folder, prices, batch=batch, earlier=False, among=audit.plans))
+        for number, each in enumerate(audit.plans, 1)
     ]  # fmt: skip
+    parts = [part for _, part in named]
+    lines = [
+        Line(name, ", ".join(dict.fromkeys(line.mind for line in part.lines)), part.total)
+        for name, part in named
+        if part.lines
+    ]
     return Estimate(
         scenario=audit.experiment.scenario,
         title=f"audit of {audit.experiment.name}",

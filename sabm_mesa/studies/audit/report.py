@@ -290,8 +290,8 @@ def warnings(audited: Audited) -> list[str]:
         audited: the audit.
     """
     said = list(dict.fromkeys(_sentence(each.why) for each in audited.judged if each.why))
-    if invalid := int(audited.runs["invalid"].sum()):
-        asks = int(audited.runs["asks"].sum())
+    if invalid := int(audited.all_runs["invalid"].sum()):
+        asks = int(audited.all_runs["asks"].sum())
         said.append(f"{invalid:,} of {asks:,} questions got no usable answer.")
     return said
 
@@ -360,18 +360,21 @@ def _claim(audited: Audited, n: int) -> dict[str, Any]:
 
 
 def _facts(audited: Audited) -> list[tuple[str, str]]:
-    plan, runs = audited.plan, audited.runs
-    paid = float(runs["paid_usd"].sum(skipna=False))
+    plan, runs, paid_for = audited.plan, audited.runs, audited.all_runs
+    paid = float(paid_for["paid_usd"].sum(skipna=False))
+    n_earlier = len(paid_for) - len(runs)
+    built_on = [("Earlier runs", f"{n_earlier}, the same for all cells")] if n_earlier else []
     seeds, n_conditions = plan.seeds, len(plan.experiment.conditions)
     parts = f"{len(plan.plans)} cells, {n_conditions} conditions, {plan.runs} seeds"
     return [
         ("Scenario", plan.experiment.scenario),
         ("Scale", plan.scale),
         ("Runs", f"{len(runs)}: {parts}"),
+        *built_on,
         ("Seeds", f"{seeds[0]} to {seeds[-1]}"),
-        ("Questions", f"{int(runs['asks'].sum()):,}"),
+        ("Questions", f"{int(paid_for['asks'].sum()):,}"),
         ("Paid", "price unknown" if math.isnan(paid) else f"{paid:,.2f} dollars"),
-        ("Recording", str(audited.path)),
+        ("Recording", ", ".join(map(str, audited.paths))),
     ]
 
 
@@ -394,7 +397,10 @@ def commands(audited: Audited) -> list[str]:
     if not any(factor.name == MODEL for factor in plan.factors):
         words += _minds(plan)
     words += ["--out", str(audited.path.parent)]
-    return [shlex.join(words), shlex.join(["sabm", "replay", str(audited.path)])]
+    return [
+        shlex.join(words),
+        *(shlex.join(["sabm", "replay", str(path)]) for path in audited.paths),
+    ]
 
 
 def _minds(plan: AuditPlan) -> list[str]:

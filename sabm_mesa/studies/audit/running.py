@@ -1,7 +1,8 @@
 """Running the missing part of an audit, and judging the claims from its runs.
 
 All cells are in one recording. Runs that it holds are not played again, interrupted ones go on, and
-missing ones are played: those of all cells at the same time, within one budget.
+missing ones are played: those of all cells at the same time, within one budget. Earlier runs that
+these build on are the same in all cells, and come first.
 """
 
 from __future__ import annotations
@@ -15,8 +16,6 @@ from typing import Any
 import pandas as pd
 
 from sabm_mesa.llm import Connection
-from sabm_mesa.minds.llm import varied_sampling
-from sabm_mesa.runs.planned import find_runs, run_missing
 from sabm_mesa.runs.run import Watch
 from sabm_mesa.studies.audit.plan import AuditPlan
 from sabm_mesa.studies.audit.verdicts import Judged, judge
@@ -27,12 +26,12 @@ from sabm_mesa.studies.experiments.claims import (
     why_not_judged,
 )
 from sabm_mesa.studies.experiments.design import Claim
-from sabm_mesa.studies.experiments.plan import asks_language_model, name_of
+from sabm_mesa.studies.experiments.plan import asks_language_model
 from sabm_mesa.studies.experiments.running import (
     RECORDING,
-    check,
-    find,
+    Outcome,
     frames,
+    play,
     read,
 )
 
@@ -56,6 +55,8 @@ class Audited:
             ``seed``, ``effect``.
         judged: the verdict on each claim.
         ran: how many runs were played or resumed now.
+        earlier: the earlier runs that those of the cells build on: the same in every cell with
+            the same minds, so that no presentation of theirs is varied.
     """
 
     plan: AuditPlan
@@ -65,6 +66,17 @@ class Audited:
     effects: pd.DataFrame
     judged: Sequence[Judged]
     ran: int
+    earlier: Sequence[Outcome] = ()
+
+    @property
+    def all_runs(self) -> pd.DataFrame:
+        """All runs that were paid for, the earlier ones included."""
+        return pd.concat([*(each.all_runs for each in self.earlier), self.runs], ignore_index=True)
+
+    @property
+    def paths(self) -> list[Path]:
+        """The recordings, that of the cells first."""
+        return [self.path, *dict.fromkeys(each.path for each in self.earlier)]
 
     @property
     def claims(self) -> list[tuple[Claim, Judged]]:
@@ -83,9 +95,9 @@ class Audited:
             "efficiency": plan.design.efficiency,
             "factors": {each.name: each.labels for each in plan.factors},
             "left_out": dict(plan.left_out),
-            "asks": int(self.runs["asks"].sum()),
-            "invalid": int(self.runs["invalid"].sum()),
-            "paid_usd": float(self.runs["paid_usd"].sum(skipna=False)),
+            "asks": int(self.all_runs["asks"].sum()),
+            "invalid": int(self.all_runs["invalid"].sum()),
+            "paid_usd": float(self.all_runs["paid_usd"].sum(skipna=False)),
             "claims": [self._in_json(claim, found) for claim, found in self.claims],
         }
 
@@ -135,34 +147,21 @@ def run(
         UsageError: for parameters or minds that cannot be used.
         RunError: when a run fails; its answers are recorded, and the same call goes on.
     """
-    path = Path(folder) / RECORDING
-    every = [cell for plan in audit.plans for cell in plan.cells]
-    needed = varied_sampling(cell.parameters for cell in every)
-    connection = replace(connection or Connection(), needed=needed)
-    specs = [spec for plan in audit.plans for spec in plan.specs.values()]
-    found = find_runs(specs, path)
-    if not found:
-        find(audit.plans[0], path)  # refuses the recording of something else
-    for plan in audit.plans:
-        done = {
-            name
-            for name, spec in plan.specs.items()
-            if spec.digest in found and found[spec.digest].finished
-        }
-        if todo := [cell for cell in plan.cells if name_of(cell) not in done]:
-            check(plan, todo, connection)
-    begin()
-    ran = run_missing({path: specs}, connection, watch=watch)
-    return read_audit(audit, path, ran)
+    built, earlier, ran = play(audit.plans, folder, connection=connection, watch=watch, begin=begin)
+    before = list({id(each): each for each in earlier if each is not None}.values())
+    return read_audit(replace(audit, plans=built), Path(folder) / RECORDING, ran, before)
 
 
-def read_audit(audit: AuditPlan, path: Path, ran: int = 0) -> Audited:
+def read_audit(
+    audit: AuditPlan, path: Path, ran: int = 0, earlier: Sequence[Outcome] = ()
+) -> Audited:
     """Read the runs of an audit from its recording, and judge the claims.
 
     Args:
-        audit: the plan.
+        audit: the plan, with the earlier runs that its runs build on as parameters.
         path: the recording, which holds all runs.
         ran: how many runs were played now.
+        earlier: the earlier runs.
 
     Raises:
         RecordingError: when it cannot be read.
@@ -187,7 +186,7 @@ def read_audit(audit: AuditPlan, path: Path, ran: int = 0) -> Audited:
     return Audited(
         audit, path,
         _by_cell([each.runs for each in outcomes]), _by_cell(values),
-        pd.DataFrame(rows, columns=["claim", "cell", "seed", "effect"]), judged, ran,
+        pd.DataFrame(rows, columns=["claim", "cell", "seed", "effect"]), judged, ran, earlier,
     )  # fmt: skip
 
 

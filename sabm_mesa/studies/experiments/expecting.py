@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +21,13 @@ from sabm_mesa.studies.experiments.plan import (
     with_earlier_runs,
     with_pending_run,
 )
-from sabm_mesa.studies.experiments.running import EARLIER, RECORDING, find, unfinished
+from sabm_mesa.studies.experiments.running import (
+    EARLIER,
+    RECORDING,
+    earlier_plans,
+    find,
+    unfinished,
+)
 
 FORKED = "Of runs that go on with others, at least the share of their own rounds is counted."
 EARLIER_RUNS = "The tokens do not include what comes from an earlier run that is still missing."
@@ -60,15 +66,23 @@ def _smallest(claims: Iterable[Claim], runs: int, alpha: float) -> list[float]:
 
 
 def expected_cost(
-    plan: Plan, folder: str | Path, prices: str | Path | None = None, *, batch: bool = False
+    plan: Plan,
+    folder: str | Path,
+    prices: str | Path | None = None,
+    *,
+    batch: bool = False,
+    earlier: bool = True,
+    among: Sequence[Plan] = (),
 ) -> Estimate:
-    """Estimate the cost of the missing runs of an experiment, earlier runs included.
+    """Estimate the cost of the missing runs of an experiment.
 
     Args:
         plan: the experiment.
         folder: its folder; finished runs in it cost nothing.
         prices: a price file of the user, or None.
         batch: whether questions that can wait for one another are sent in batches.
+        earlier: whether the earlier runs that it builds on count.
+        among: plans that share the recording, this one included.
 
     Returns:
         An estimate with one line a condition, and all minds in one text; runs that were begun count
@@ -78,25 +92,29 @@ def expected_cost(
         UsageError: for parameters, minds or prices that cannot be used.
         RecordingError: when the folder holds other runs.
     """
-    path, earlier = Path(folder) / RECORDING, plan.earlier
+    path = Path(folder) / RECORDING
     missing: list[tuple[Plan, Path]] = [(plan, path)]
-    if earlier is not None:
+    if plan.earlier is not None:
         played = path.parent / EARLIER / RECORDING
-        if not unfinished(earlier, played):
-            runs = [(name, run.run) for (name, _), run in find(earlier, played).items()]
+        before = earlier_plans(among or [plan])
+        if not unfinished(plan.earlier, played, before):
+            runs = [(name, run.run) for (name, _), run in find(plan.earlier, played).items()]
             frame = pd.DataFrame(runs, columns=["condition", "run"])
-            plan = with_earlier_runs(plan, played, frame)
-            missing = [(plan, path)]
+            built = with_earlier_runs(plan, played, frame)
+            missing = [(built, path)]
+            among = [built, *among]
         else:
-            missing = [(earlier, played), (plan, Path(folder) / "nothing that builds on it")]
+            missing = [(plan, Path(folder) / "nothing that builds on it")]
+            if earlier:
+                missing.insert(0, (plan.earlier, played))
     parts = [
         _estimated(each, cells, prices, batch=batch)
         for each, place in missing
-        for cells in _missing(each, place)
+        for cells in _missing(each, place, among)
     ]
     notes = [note for _, part in parts for note in part.notes]
     notes += [FORKED] if any(cell.fork_of for cell in plan.cells) else []
-    notes += [EARLIER_RUNS] if len(missing) > 1 else []
+    notes += [EARLIER_RUNS] if missing[-1][1] != path else []
     paid = any(part.lines for _, part in parts)
     return Estimate(
         scenario=plan.experiment.scenario,
@@ -109,10 +127,10 @@ def expected_cost(
     )
 
 
-def _missing(plan: Plan, path: Path) -> list[list[ExperimentRun]]:
+def _missing(plan: Plan, path: Path, among: Sequence[Plan]) -> list[list[ExperimentRun]]:
     """The runs of each condition that are not finished."""
     cells: dict[str, list[ExperimentRun]] = {}
-    for cell in unfinished(plan, path):
+    for cell in unfinished(plan, path, among):
         cells.setdefault(cell.condition, []).append(cell)
     return list(cells.values())
 

@@ -46,33 +46,35 @@ from sabm_mesa.studies.judging import message_coder
 RECORDING, EARLIER = "recording.sqlite", "earlier"
 
 
-def find(plan: Plan, path: Path) -> dict[Name, RecordedRun]:
+def find(plan: Plan, path: Path, among: Sequence[Plan] = ()) -> dict[Name, RecordedRun]:
     """The runs of an experiment in a recording, each in the condition it is tagged with.
 
     Args:
         plan: the experiment.
         path: the recording; it need not exist.
+        among: plans that share the recording, this one included.
 
     Raises:
-        RecordingError: when the recording holds runs, and none with these minds and seeds.
+        RecordingError: when the recording holds runs, and none with the minds and seeds of any.
     """
     runs = find_runs(plan.specs.values(), path)
     if not runs:
-        _check_belongs(plan, path)
+        _check_belongs(among or [plan], path)
     return {name: runs[spec.digest] for name, spec in plan.specs.items() if spec.digest in runs}
 
 
-def unfinished(plan: Plan, path: Path) -> list[ExperimentRun]:
+def unfinished(plan: Plan, path: Path, among: Sequence[Plan] = ()) -> list[ExperimentRun]:
     """The runs of an experiment that a recording does not hold to their end.
 
     Args:
         plan: the experiment.
         path: the recording; it need not exist.
+        among: see `find`.
 
     Raises:
-        RecordingError: when the recording holds runs, and none with these minds and seeds.
+        RecordingError: see `find`.
     """
-    found = find(plan, path)
+    found = find(plan, path, among)
     return [
         cell
         for cell in plan.cells
@@ -97,11 +99,13 @@ def alike(plan: Plan) -> list[list[str]]:
     return [names for names in groups.values() if len(names) > 1]
 
 
-def _check_belongs(plan: Plan, path: Path) -> None:
-    """Check that some runs have the minds and a seed of this plan: its scale may be another one."""
+def _check_belongs(plans: Sequence[Plan], path: Path) -> None:
+    """Check that some runs have the minds and a seed of a plan: its scale may be another one."""
+    plan = plans[0]
     runs = [run for run in load_runs(path, missing_ok=True) if run.scenario != anchors.NAME]
-    decide = [json_roundtrip(by_spec(cell.parameters["minds"])) for cell in plan.cells]
-    wanted = [([cell.seed], minds) for cell, minds in zip(plan.cells, decide, strict=True)]
+    cells = [cell for each in plans for cell in each.cells]
+    decide = [json_roundtrip(by_spec(cell.parameters["minds"])) for cell in cells]
+    wanted = [([cell.seed], minds) for cell, minds in zip(cells, decide, strict=True)]
     if not runs or any((list(run.seed), run.parameters["minds"]) in wanted for run in runs):
         return
     minds = list(dict.fromkeys(described(run.parameters["minds"]) for run in runs))
@@ -175,25 +179,60 @@ def run(
         UsageError: for parameters or minds that cannot be used.
         RunError: when a run fails; its answers are recorded, and the same call goes on.
     """
+    (planned,), (earlier,), ran = play(
+        [plan], folder, connection=connection, watch=watch, begin=begin, anchored=anchored
+    )
+    return read(planned, Path(folder) / RECORDING, ran=ran, earlier=earlier)
+
+
+def play(
+    plans: Sequence[Plan],
+    folder: str | Path,
+    *,
+    connection: Connection | None = None,
+    watch: Watch = lambda _: None,
+    begin: Callable[[], None] = lambda: None,
+    anchored: Sequence[str] = (),
+) -> tuple[list[Plan], list[Outcome | None], int]:
+    """Run the missing part of several plans with one recording, earlier runs first.
+
+    Args:
+        plans: the plans; the same earlier runs of several are played once.
+        folder: see `run`.
+        connection: see `run`.
+        watch: see `run`.
+        begin: see `run`.
+        anchored: see `run`.
+
+    Returns:
+        The plans with the earlier runs as parameters; for each its earlier runs, or None; and how
+        many runs were played or resumed now, without earlier ones.
+
+    Raises:
+        UsageError: for parameters or minds that cannot be used.
+        RunError: when a run fails; its answers are recorded, and the same call goes on.
+    """
     path = Path(folder) / RECORDING
-    needed = varied_sampling(cell.parameters for cell in plan.cells)
+    needed = varied_sampling(cell.parameters for plan in plans for cell in plan.cells)
     connection = replace(connection or Connection(), needed=needed)
-    earlier = None
-    if plan.earlier is not None:
-        earlier = _earlier(plan, plan.earlier, path.parent / EARLIER, connection, watch, begin)
-        plan = with_earlier_runs(plan, earlier.path, earlier.runs)
-    todo = unfinished(plan, path)
-    if todo:
+    earlier = _earlier(plans, path.parent / EARLIER, connection, watch, begin)
+    built = [
+        plan if outcome is None else with_earlier_runs(plan, outcome.path, outcome.runs)
+        for plan, outcome in zip(plans, earlier, strict=True)
+    ]
+    left = [(plan, todo) for plan in built if (todo := unfinished(plan, path, among=built))]
+    for plan, todo in left:
         check(plan, todo, connection)
-    if earlier is None or not earlier.ran:
+    before = list({id(each): each for each in earlier if each is not None}.values())
+    played = any(each.ran for each in before)
+    if not played:
         begin()
-    sessions = anchors.planned(anchored) if todo else []
+    sessions = anchors.planned(anchored) if left else []
     asked = len(missing(sessions, path))
-    plans = {path: [*sessions, *plan.specs.values()]}
-    if earlier is not None and not earlier.ran:  # else it counts in the budget already
-        plans[earlier.path] = list(earlier.plan.specs.values())
-    ran = run_missing(plans, connection, watch=watch) - asked
-    return read(plan, path, ran=ran, earlier=earlier)
+    specs = {path: [*sessions, *(spec for plan in built for spec in plan.specs.values())]}
+    for each in before if not played else ():  # else it counts in the budget already
+        specs.setdefault(each.path, []).extend(each.plan.specs.values())
+    return built, earlier, run_missing(specs, connection, watch=watch) - asked
 
 
 def frames(
@@ -255,18 +294,52 @@ def read(
 
 
 def _earlier(
-    plan: Plan,
-    earlier: Plan,
+    plans: Sequence[Plan],
     folder: Path,
     connection: Connection,
     watch: Watch,
     begin: Callable[[], None],
-) -> Outcome:
-    """The earlier runs that the runs of an experiment build on, played now or before."""
-    if unfinished(earlier, folder / RECORDING):
-        check(plan, plan.cells, connection)  # nothing is paid for a run that no other can build on
+) -> list[Outcome | None]:
+    """The earlier runs that each plan builds on, played now or before; the same ones once."""
+    different = earlier_plans(plans)
+    if not different:
+        return [None for _ in plans]
+    left = [len(unfinished(each, folder / RECORDING, among=different)) for each in different]
+    if any(left):
+        for plan in plans:
+            check(plan, plan.cells, connection)  # nothing is paid that no run can build on
         begin()
-    return run(earlier, folder, connection=connection, watch=watch)
+    built, before, _ = play(different, folder, connection=connection, watch=watch)
+    found = [
+        read(plan, folder / RECORDING, ran=ran, earlier=outcome)
+        for plan, outcome, ran in zip(built, before, left, strict=True)
+    ]
+    places = [_place(plan.earlier, different) for plan in plans]
+    return [None if place is None else found[place] for place in places]
+
+
+def earlier_plans(plans: Sequence[Plan]) -> list[Plan]:
+    """The different earlier runs that plans build on.
+
+    Args:
+        plans: the plans.
+    """
+    found: list[Plan] = []
+    for plan in plans:
+        if plan.earlier is not None and _place(plan.earlier, found) is None:
+            found.append(plan.earlier)
+    return found
+
+
+def _place(plan: Plan | None, among: Sequence[Plan]) -> int | None:
+    """The place of a plan with the same runs."""
+    if plan is None:
+        return None
+    wanted = [spec.digest for spec in plan.specs.values()]
+    same = (
+        i for i, each in enumerate(among) if [spec.digest for spec in each.specs.values()] == wanted
+    )
+    return next(same, None)
 
 
 def check(plan: Plan, cells: Sequence[ExperimentRun], connection: Connection) -> None:

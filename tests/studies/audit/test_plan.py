@@ -43,8 +43,18 @@ def test_the_prompts_that_are_compared_are_those_of_a_game_that_goes_on() -> Non
     assert [each.name for each in talk.factors] == [
         "wording", "format", "options", "speakers", "persona",
     ]  # fmt: skip
-    evacuation = audit_plan(load_experiment("evacuation-figure-9"), runs=1)
-    assert evacuation.left_out["persona"] == "its personas have no text in the other formats"
+    small = EXPERIMENT.replace('scenario = "kbc"', 'scenario = "evacuation"')
+    small = small.replace("n_players = 12", "n_people = 4")
+    small = small.replace('condition = "cooperative" }', 'condition = "uncooperative" }')
+    evacuation = audit_plan(parse_experiment("small", small), runs=1, given={"persona": None})
+    assert evacuation.factors[0].labels == ["second_person", "first_person", "list"]
+
+
+def test_personas_of_a_file_of_ones_own_have_no_other_format_by_themselves(tmp_path) -> None:
+    (tmp_path / "own.toml").write_text('[personas]\nhasty = "You are in a hurry."\n', "utf-8")
+    own = experiment('personas = "hasty"', f'prompts = "{tmp_path / "own.toml"}"')
+    found = audit_plan(own, runs=1)
+    assert found.left_out["persona"] == "its personas have no text in the other formats"
 
 
 def test_personas_and_any_parameter_can_be_factors() -> None:
@@ -102,18 +112,17 @@ def test_what_cannot_be_planned_is_one_line(given, says) -> None:
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "says"), [("kbc-agreeableness", "makes no claim"), ("public-goods-norm", "builds on")]
-)
-def test_an_experiment_that_cannot_be_audited(name, says) -> None:
-    with pytest.raises(UsageError, match=says):
-        audit_plan(load_experiment(name))
+def test_an_experiment_without_a_claim_cannot_be_audited() -> None:
+    with pytest.raises(UsageError, match="makes no claim"):
+        audit_plan(load_experiment("kbc-agreeableness"))
 
 
 def test_where_nothing_can_be_varied_it_says_what_can() -> None:
     text = EXPERIMENT.replace('scenario = "kbc"', 'scenario = "public-goods"')
     text = text.replace("n_rounds = 1 }", 'n_rounds = 1, answer_format = "json" }')
-    text = text.replace('condition = "cooperative" }', 'answer_format = "paper" }')
+    text = text.replace(
+        'condition = "cooperative" }', 'answer_format = "paper", variant = "reworded_1" }'
+    )
     text = text.replace('columns = "mean"', 'columns = "contribution"')
     text = text.replace("n_players = 12", "n_players = 4")
 

@@ -14,7 +14,10 @@ from sabm_mesa.runs.rerun import replay
 from sabm_mesa.studies.audit import report
 from sabm_mesa.studies.audit.plan import audit_plan, expected_cost_of_audit
 from sabm_mesa.studies.audit.running import NOT_READ, run
-from sabm_mesa.studies.experiments.running import RECORDING
+from sabm_mesa.studies.experiments.design import parse_experiment
+from sabm_mesa.studies.experiments.running import EARLIER, RECORDING
+from tests.llm_server import LLMServer
+from tests.studies.experiments.test_earlier_runs import GAMES, games
 
 from .support import Reader, experiment
 
@@ -103,3 +106,46 @@ def test_minds_that_read_nothing_say_so(tmp_path) -> None:
     (found,) = run(plan, tmp_path).judged
     assert (found.word, found.why) == ("not told", NOT_READ)
     assert not found.levels["told_for"].any()
+
+
+def test_earlier_runs_are_played_once_a_model_and_are_the_same_in_all_cells(
+    tmp_path, monkeypatch
+) -> None:
+    claim = """
+[[claims]]
+text = "Those who met often give more."
+source = "nobody"
+measure = "given"
+kind = "more"
+condition = "familiar"
+than = "strangers"
+"""
+    own = parse_experiment("games", games(tmp_path, GAMES + claim))
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with LLMServer() as server:
+        minds = [f"llm:{name}@{server.url}" for name in ("gpt-4o-mini", "gpt-4o")]
+        given = {"wording": ["default", "reworded_1"]}
+        plan = audit_plan(own, minds=minds, given=given, cells=4, runs=3)
+        estimate = expected_cost_of_audit(plan, tmp_path / "out")
+        assert [line.question for line in estimate.lines] == [
+            "earlier runs", "earlier runs", *(f"cell {n}" for n in range(1, 5))
+        ]  # fmt: skip
+        done = run(plan, tmp_path / "out")
+        asked = server.stats["requests"]
+
+        parties = load_runs(tmp_path / "out" / EARLIER / RECORDING)
+        assert [each.parameters["minds"] for each in parties] == minds
+        played = [each.parameters for each in load_runs(done.path)]
+        assert len(played) == done.ran == 4 * 3 * 3
+        held = {
+            (each["minds"], json.dumps(each["party"], sort_keys=True))
+            for each in played
+            if each["party"] is not None
+        }
+        assert sorted(mind for mind, _ in held) == sorted(minds)
+        assert done.summary()["asks"] == asked
+        assert f"sabm replay {done.paths[1]}" in report.commands(done)
+        again = run(plan, tmp_path / "out")
+        assert (again.ran, server.stats["requests"]) == (0, asked)
+        assert expected_cost_of_audit(plan, tmp_path / "out").runs == 0
+    replay(done.path, load_runs(done.path)[-1].run)
