@@ -234,9 +234,16 @@ def variance_components(
     times = 1.0
     if resampled:
         chance, times = chance * n_seeds / (n_seeds - 1), 2.0
-    noise = times * chance / n_seeds
+    found = _between(means, times * chance / n_seeds, design)
+    seeds = by_seed.var(axis=-1, ddof=1) * (n_seeds / (n_seeds - 1) if resampled else 1.0)
+    return np.stack([*found, seeds - chance / n_cells, chance], axis=-1)
+
+
+def _between(means: Floats, noise: Floats, design: Design) -> list[Floats]:
+    """The components of the factors and of ``other``, from means of cells and their noise."""
     codes = [_contrasts(k) for k in design.levels]
     matrix = _matrix(design.cells, codes)
+    n_cells = len(matrix)
     fit, found, column = np.linalg.pinv(matrix), [], 1
     for code in codes:
         chosen = slice(column, column + code.shape[1])
@@ -247,8 +254,7 @@ def variance_components(
     left = n_cells - matrix.shape[1]
     beyond = ((means @ (np.eye(n_cells) - matrix @ fit).T) ** 2).sum(axis=-1)
     other = (beyond - noise * left) / n_cells if left else np.full_like(beyond, math.nan)
-    seeds = by_seed.var(axis=-1, ddof=1) * (n_seeds / (n_seeds - 1) if resampled else 1.0)
-    return np.stack([*found, other, seeds - chance / n_cells, chance], axis=-1)
+    return [*found, other]
 
 
 def shares_of(components: Floats) -> Floats:
@@ -269,11 +275,17 @@ def shares_of(components: Floats) -> Floats:
 def share_intervals(
     effects: npt.ArrayLike, design: Design, *, seed: int = 0, n_resamples: int = 2000
 ) -> Floats:
-    """95 % intervals of the shares, from a bootstrap over seeds.
+    """95 % intervals of the shares.
 
-    All cells of a seed are drawn together. The percentiles are those that make the interval of a
-    mean as wide as Student's (Hesterberg 2015, "What Teachers Should Know About the Bootstrap",
-    American Statistician 69, section 4.6): a bootstrap of few seeds is too narrow otherwise.
+    Of the factors and of ``other`` they are from a bootstrap over seeds, all cells of a seed
+    together. The percentiles are those that make the interval of a mean as wide as Student's
+    (Hesterberg 2015, "What Teachers Should Know About the Bootstrap", American Statistician 69,
+    section 4.6): a bootstrap of few seeds is too narrow otherwise.
+
+    Of ``seed`` and ``chance``, of which a bootstrap of few seeds knows too little, they are
+    generalized confidence intervals (Weerahandi 1993, "Generalized Confidence Intervals", JASA 88):
+    both variances are drawn given their sums of squares, as if differences between seeds and chance
+    were normal. Heavy tails make them too narrow.
 
     Args:
         effects: the effect in each cell and run, shape (n_cells, n_seeds).
@@ -297,4 +309,22 @@ def share_intervals(
     n = y.shape[1]
     tail = float(ndtr(-math.sqrt(n / (n - 1)) * stdtrit(n - 1, 0.975)))
     limits: Floats = np.quantile(known, [tail, 1 - tail], axis=0)
+    drawn_shares = shares_of(_generalized(y, design, rng, n_resamples))[:, -2:]
+    limits[:, -2:] = np.quantile(drawn_shares, [0.025, 0.975], axis=0)
     return limits
+
+
+def _generalized(y: Floats, design: Design, rng: np.random.Generator, n_draws: int) -> Floats:
+    """Components drawn given the data: chi-square draws of the sums of squares of seeds and chance.
+
+    The factors get the noise of the means anew, which is taken off twice, as in a bootstrap.
+    """
+    n_cells, n = y.shape
+    means, by_seed = y.mean(axis=1), y.mean(axis=0)
+    rest = y - means[:, np.newaxis] - by_seed + y.mean()
+    chance = (rest**2).sum() / rng.chisquare((n_cells - 1) * (n - 1), n_draws)
+    shared = (n - 1) * by_seed.var(ddof=1) / rng.chisquare(n - 1, n_draws)
+    noise = chance / n
+    again = means + rng.standard_normal((n_draws, n_cells)) * np.sqrt(noise)[:, np.newaxis]
+    found = _between(again, 2 * noise, design)
+    return np.stack([*found, shared - chance / n_cells, chance], axis=-1)

@@ -82,3 +82,19 @@ def test_the_interval_of_a_share_holds_it_and_has_no_room_without_chance() -> No
     low, high = share_intervals(fixed, design, n_resamples=50)
     assert low[0] == high[0] == pytest.approx(1)
     assert np.isnan(share_intervals(np.zeros((4, 5)), design, n_resamples=50)).all()
+
+
+@pytest.mark.slow
+def test_the_intervals_of_seeds_and_chance_hold_in_95_per_cent_of_normal_data() -> None:
+    design, rng, n, audits = fraction((4, 2), 8), np.random.default_rng(4), 12, 400
+    true = np.array([100.0, 9.0, 25.0])  # one level of the first factor is 20 less; seeds; chance
+    effects = -20.0 * (design.cells[:, 0] == 3)
+    true[0] = effects.var()
+    held = np.zeros(2)
+    for number in range(audits):
+        y = effects[:, None] + 3 * rng.standard_normal(n) + 5 * rng.standard_normal((8, n))
+        low, high = share_intervals(y, design, seed=number, n_resamples=150)
+        share = true[1:] / true.sum()
+        held += (low[-2:] <= share) & (share <= high[-2:])
+
+    assert ((held / audits > 0.925) & (held / audits < 0.975)).all()
