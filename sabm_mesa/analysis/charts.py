@@ -26,6 +26,8 @@ COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY_BLUE, 
 GOLDEN = (5**0.5 - 1) / 2
 ASIDE = 0.3
 """Rounds at most between a dot and its round, so that equal values do not hide one another."""
+FAINT = 0.35
+"""Strength of what steps back behind the line of one agent."""
 DIGITS = 6
 """Significant digits of a value that is sent to a browser."""
 
@@ -42,6 +44,8 @@ class Series:
         kind: lines, dots, or bars that are stacked on those of the other series.
         colour: its colour.
         dashed: whether the line is dashed.
+        agents: the agent of each dot, or the one agent of a line; empty: no agent's.
+        look: whether it stands out, or steps back behind one that does.
     """
 
     label: str
@@ -49,6 +53,21 @@ class Series:
     kind: Literal["line", "dots", "bars"] = "line"
     colour: str = style.BLUE
     dashed: bool = False
+    agents: Sequence[int] = ()
+    look: Literal["plain", "strong", "faint"] = "plain"
+
+    def for_browser(self, first: int) -> dict[str, Any]:
+        """The series in values of JSON; dots of agents are followed by the agent.
+
+        Args:
+            first: the number of round 0 on the axis.
+        """
+        points = [[x + first, _sent(y)] for x, y in self.points]
+        if self.kind == "dots" and self.agents:
+            points = [[*at, agent] for at, agent in zip(points, self.agents, strict=True)]
+        agent = self.agents[0] if self.kind != "dots" and self.agents else None
+        names = ("label", "kind", "colour", "dashed", "look")
+        return {**{key: getattr(self, key) for key in names}, "agent": agent, "points": points}
 
 
 @dataclass(frozen=True)
@@ -101,18 +120,43 @@ class Chart:
             "x": self.noun.capitalize(),
             "last": None if self.last is None else self.last + self.first,
             "levels": [[each.at, each.label, each.colour] for each in self.levels],
-            "series": [
-                {
-                    **{key: getattr(each, key) for key in ("label", "kind", "colour", "dashed")},
-                    "points": [[x + self.first, _sent(y)] for x, y in each.points],
-                }
-                for each in self.series
-            ],
+            "series": [each.for_browser(self.first) for each in self.series],
         }
+
+    def with_own(self, agent: int, name: str) -> Chart:
+        """The chart with the line of one agent before those of all others.
+
+        Its dots are joined to a line. A chart without lines or dots of agents stays as it is.
+
+        Args:
+            agent: the agent.
+            name: its name, for the legend.
+        """
+        if not any(agent in each.agents for each in self.series):
+            return self
+        found, own = [], []
+        for each in self.series:
+            mine = [
+                (round(x), y)
+                for (x, y), of in zip(each.points, each.agents, strict=False)
+                if of == agent and each.kind == "dots"
+            ]
+            own += mine
+            strong = each.kind == "line" and agent in each.agents
+            look: Literal["strong", "faint"] = "strong" if strong else "faint"
+            found.append(replace(each, look=look) if each.agents else each)
+        if own:
+            found.append(
+                Series(name, sorted(own), colour="#000000", agents=(agent,), look="strong")
+            )
+        return replace(self, series=found)
 
 
 def lines(
-    data: pd.DataFrame, labels: Mapping[str, str], colours: Sequence[str] = COLOURS
+    data: pd.DataFrame,
+    labels: Mapping[str, str],
+    colours: Sequence[str] = COLOURS,
+    agents: Sequence[int] = (),
 ) -> list[Series]:
     """A line for each column.
 
@@ -120,6 +164,7 @@ def lines(
         data: one row a round, with ``round`` and the columns.
         labels: column → the name of its line.
         colours: their colours, in turn.
+        agents: the agent of each line; empty: they are of no agent.
     """
     rounds = data["round"].tolist() if len(data) else []
     return [
@@ -127,6 +172,7 @@ def lines(
             label,
             list(zip(rounds, data[column].astype(float).tolist(), strict=True)) if rounds else [],
             colour=colours[place % len(colours)],
+            agents=agents[place : place + 1],
         )
         for place, (column, label) in enumerate(labels.items())
     ]
@@ -138,7 +184,7 @@ def dots(
     """A dot for each agent and round, in a series for each group of agents.
 
     Args:
-        data: one row an agent and round, with ``round``, the column and `by`.
+        data: one row an agent and round, with ``round``, ``agent``, the column and `by`.
         column: the values.
         by: the column of the groups.
         colours: their colours, in turn.
@@ -149,7 +195,8 @@ def dots(
         aside = (rows.groupby("round").cumcount() + 1) * GOLDEN % 1 - 0.5
         xs = (rows["round"] + 2 * ASIDE * aside).round(3)
         points = list(zip(xs.tolist(), rows[column].astype(float).tolist(), strict=True))
-        found.append(Series(str(name), points, "dots", colours[place % len(colours)]))
+        colour = colours[place % len(colours)]
+        found.append(Series(str(name), points, "dots", colour, agents=rows["agent"].tolist()))
     return found
 
 
@@ -157,7 +204,7 @@ def agent_lines(data: pd.DataFrame, column: str, by: str = "agent") -> list[Seri
     """A line for each agent.
 
     Args:
-        data: one row an agent and round, with ``round``, the column and `by`.
+        data: one row an agent and round, with ``round``, ``agent``, the column and `by`.
         column: the values.
         by: the column with the numbers or names of the agents.
     """
@@ -167,6 +214,7 @@ def agent_lines(data: pd.DataFrame, column: str, by: str = "agent") -> list[Seri
             name if isinstance(name, str) else f"agent {name!s}",
             list(zip(rows["round"].tolist(), rows[column].astype(float).tolist(), strict=True)),
             colour=COLOURS[place % len(COLOURS)],
+            agents=rows["agent"].tolist()[:1],
         )
         for place, (name, rows) in enumerate(groups)
     ]
@@ -224,16 +272,21 @@ def draw(chart: Chart, subtitle: str = "") -> Figure:
     for each in chart.series:
         xs = [x + chart.first for x, _ in each.points]
         ys = [y for _, y in each.points]
+        strength = FAINT if each.look == "faint" else 1.0
         if each.kind == "bars":
             below = [bottom.get(x, 0.0) for x in xs]
             ax.bar(xs, ys, 0.8, below, color=each.colour, label=each.label, linewidth=0)
             bottom |= {x: low + y for x, low, y in zip(xs, below, ys, strict=True)}
         elif each.kind == "dots":
-            ax.scatter(xs, ys, s=14, color=each.colour, alpha=0.6, linewidths=0, label=each.label)
+            ax.scatter(
+                xs, ys, s=14, color=each.colour, alpha=0.6 * strength, linewidths=0,
+                label=each.label,
+            )  # fmt: skip
         else:
             ax.plot(
-                xs, ys, color=each.colour, linestyle="--" if each.dashed else "-", linewidth=1.8,
-                marker="o" if few else "", markersize=5, label=each.label,
+                xs, ys, color=each.colour, linestyle="--" if each.dashed else "-", alpha=strength,
+                linewidth=3 if each.look == "strong" else 1.8, marker="o" if few else "",
+                markersize=5, label=each.label,
             )  # fmt: skip
     for level in chart.levels:
         ax.axhline(level.at, color=level.colour, linestyle=":", linewidth=1.4, label=level.label)

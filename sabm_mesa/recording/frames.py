@@ -232,6 +232,26 @@ class Recorded:
         with self._moment(run) as tables:
             return tables.chats(run, round)
 
+    def of_agent(self, run: int, agent: int, rounds: range) -> dict[str, pd.DataFrame]:
+        """What one agent was asked and did in some rounds, and what was said in them.
+
+        Args:
+            run: the run.
+            agent: the agent.
+            rounds: the rounds, one after another, from 0.
+
+        Returns:
+            Of these rounds the ``asks`` and ``agent_data`` of the agent, and the ``messages`` of
+            all, each as the method of this name returns it.
+        """
+        with self._moment(run) as tables:
+            data = tables.data("agent", run, rounds)
+            return {
+                "asks": tables.asks(False, run, rounds, agent),
+                "agent_data": data[data["agent"] == agent],
+                "messages": tables.said(run, rounds),
+            }
+
     def frames(self, messages: bool = False) -> dict[str, pd.DataFrame]:
         """All six frames, as they were at one moment.
 
@@ -282,9 +302,16 @@ class _Tables:
         left = runs.pop("session").isin(list(self._ended)) & (runs["status"] == "running")
         return runs.assign(status=runs["status"].mask(left, "interrupted"))
 
-    def asks(self, messages: bool, run: int | None = None) -> pd.DataFrame:
+    def asks(
+        self,
+        messages: bool,
+        run: int | None = None,
+        rounds: range | None = None,
+        agent: int | None = None,
+    ) -> pd.DataFrame:
         """One row an attempt, with the chats as JSON when `messages` are wanted."""
-        asks = self._table(f"SELECT * FROM asks {_where(run)}", run)
+        where, given = _where(run, rounds, agent)
+        asks = self._table(f"SELECT * FROM asks {where}", given)
         known = (None if math.isnan(key) else self._texts[int(key)] for key in asks["provenance"])
         asks["provenance"] = pd.Series(list(known), dtype=str)
         if not messages:
@@ -294,27 +321,30 @@ class _Tables:
 
     def decisions(self, run: int | None = None) -> pd.DataFrame:
         """One row an ask."""
-        decided = self._table(_DECIDED.format(where=_where(run)), run)
+        where, given = _where(run)
+        decided = self._table(_DECIDED.format(where=where), given)
         values = [_loads(value) if isinstance(value, str) else None for value in decided["value"]]
         decided["value"] = pd.Series([_as_text(value) for value in values], dtype=str)
         numbers = pd.Series([_as_number(value) for value in values], dtype=float)
         decided.insert(list(decided.columns).index("value") + 1, "number", numbers)
         return decided
 
-    def data(self, kind: str, run: int | None = None) -> pd.DataFrame:
+    def data(self, kind: str, run: int | None = None, rounds: range | None = None) -> pd.DataFrame:
         """The collected data: one row a round (`kind` ``model``) or an agent and round (``agent``).
 
         The types of the columns are what pandas makes of the values, as in the frames of a model.
         """
-        named = f"SELECT run, {kind}_columns FROM runs {_where(run)} ORDER BY run"
+        where, given = _where(run)
+        named = f"SELECT run, {kind}_columns FROM runs {where} ORDER BY run"
         columns = {
-            number: _loads(names) for number, names in self._connection.execute(named, _given(run))
+            number: _loads(names) for number, names in self._connection.execute(named, given)
         }
         union = dict.fromkeys(name for names in columns.values() for name in names)
         found: dict[str, list[Any]] = {name: [] for name in union}
         places: list[tuple[int, int]] = []
-        stored = f"SELECT run, round, data FROM {kind}_data {_where(run)} ORDER BY run, round"
-        for number, round_, data in self._connection.execute(stored, _given(run)):
+        where, given = _where(run, rounds)
+        stored = f"SELECT run, round, data FROM {kind}_data {where} ORDER BY run, round"
+        for number, round_, data in self._connection.execute(stored, given):
             for row in [_loads(data)] if kind == "model" else _loads(data):
                 cells = dict(zip(columns[number], row, strict=True))
                 places.append((number, round_))
@@ -332,12 +362,13 @@ class _Tables:
         frame.insert(0, "run", pd.Series([number for number, _ in places], dtype=int))
         return frame
 
-    def said(self, run: int | None = None) -> pd.DataFrame:
+    def said(self, run: int | None = None, rounds: range | None = None) -> pd.DataFrame:
         """One row a message, with the hearers as a text."""
-        query = f"SELECT run, round, data FROM message_data {_where(run)} ORDER BY run, round"
+        where, given = _where(run, rounds)
+        query = f"SELECT run, round, data FROM message_data {where} ORDER BY run, round"
         rows = [
             (number, round_, *message)
-            for number, round_, data in self._connection.execute(query, _given(run))
+            for number, round_, data in self._connection.execute(query, given)
             for message in _loads(data)
         ]
         found = pd.DataFrame(rows, columns=["run", "round", *MESSAGE_COLUMNS])
@@ -366,8 +397,8 @@ class _Tables:
         found = self._connection.execute(query, (run, round_))
         return {tuple(key): self._chat(sent) if sent is not None else [] for *key, sent in found}
 
-    def _table(self, query: str, run: int | None = None) -> pd.DataFrame:
-        cursor = self._connection.execute(query, _given(run))
+    def _table(self, query: str, given: Sequence[int] = ()) -> pd.DataFrame:
+        cursor = self._connection.execute(query, given)
         names = [name for name, *_ in cursor.description]
         columns = list(zip(*cursor, strict=True)) or [() for _ in names]
         table = pd.DataFrame(
@@ -403,12 +434,19 @@ class _Texts(dict[int, str]):
         return self[key]
 
 
-def _where(run: int | None) -> str:
-    return "" if run is None else "WHERE run = ?"
-
-
-def _given(run: int | None) -> Sequence[int]:
-    return () if run is None else (run,)
+def _where(
+    run: int | None, rounds: range | None = None, agent: int | None = None
+) -> tuple[str, Sequence[int]]:
+    """The condition of a query, and its values."""
+    found: dict[str, Sequence[int]] = {}
+    if run is not None:
+        found["run = ?"] = (run,)
+    if rounds is not None:
+        found["round BETWEEN ? AND ?"] = (rounds.start, rounds.stop - 1)
+    if agent is not None:
+        found["agent = ?"] = (agent,)
+    where = f"WHERE {' AND '.join(found)}" if found else ""
+    return where, [value for values in found.values() for value in values]
 
 
 def _loads(text: str) -> Any:

@@ -377,6 +377,9 @@ class Recorder(ABC):
     ) -> None:
         """Report the data of one round."""
 
+    def flush(self) -> None:  # noqa: B027 - most write nothing
+        """Have all that was reported on disk, as far as it can be written; it waits for that."""
+
     @abstractmethod
     async def finish(
         self, problem: str = "", measures: Callable[[], Mapping[str, Any]] = dict
@@ -514,6 +517,11 @@ class RunRecorder(Recorder):
             (INSERT_MESSAGE_DATA, [self.run, round_, to_json(message_rows)]),
         )
         self._writer.commit_soon()
+
+    def flush(self) -> None:
+        """Have all that was reported on disk; a recording that cannot be written ends its run."""
+        with contextlib.suppress(RecordingError):
+            self._writer.commit().result()
 
     async def finish(
         self, problem: str = "", measures: Callable[[], Mapping[str, Any]] = dict

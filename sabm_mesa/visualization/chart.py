@@ -32,6 +32,7 @@ def charts(
     at: int | None = None,
     played: int = -1,
     event_go: Any = None,
+    event_choose: Any = None,
 ) -> None:
     """Charts, each in a card of its own.
 
@@ -41,15 +42,20 @@ def charts(
         at: the round that is marked; None: none.
         played: the last round in the charts.
         event_go: called with a round that was chosen in a chart.
+        event_choose: called with an agent whose line or dot was chosen.
     """
     with inside("div", "sabm-charts", data_round=str(played)):
         for each in shown:
-            BrowserChart(each, subtitle, at, event_go).key(each.name)
+            BrowserChart(each, subtitle, at, event_go, event_choose).key(each.name)
 
 
 @solara.component
 def BrowserChart(
-    shown: Chart, subtitle: str = "", at: int | None = None, event_go: Any = None
+    shown: Chart,
+    subtitle: str = "",
+    at: int | None = None,
+    event_go: Any = None,
+    event_choose: Any = None,
 ) -> None:
     """One chart.
 
@@ -58,8 +64,9 @@ def BrowserChart(
         subtitle: which minds and condition were run, for the downloads.
         at: the round that is marked; None: none.
         event_go: called with a round that was chosen in the chart.
+        event_choose: called with an agent whose line or dot was chosen.
     """
-    ChartWidget.element(shown=shown, subtitle=subtitle, at=at, go=event_go)
+    ChartWidget.element(shown=shown, subtitle=subtitle, at=at, go=event_go, choose=event_choose)
 
 
 class ChartWidget(VuetifyTemplate):
@@ -71,12 +78,14 @@ class ChartWidget(VuetifyTemplate):
         at: the round that is marked, from 0; None: none.
         spec: all of the chart for the browser; sent when more has changed than that points came.
         go: called with a round, from 0, that was chosen in the chart.
+        choose: called with an agent whose line or dot was chosen.
     """
 
     template_file = (__file__, "chart.vue")
     shown = traitlets.Any()
     subtitle = traitlets.Unicode("")
     go = traitlets.Any(None, allow_none=True)
+    choose = traitlets.Any(None, allow_none=True)
     at = traitlets.Int(None, allow_none=True).tag(sync=True)
     spec = traitlets.Dict().tag(sync=True)
     _quiet = False
@@ -113,6 +122,11 @@ class ChartWidget(VuetifyTemplate):
         """Go to a round that was chosen in the chart."""
         if self.go is not None:
             self.go(round_)
+
+    def vue_agent(self, agent: int) -> None:
+        """Choose an agent whose line or dot was chosen in the chart."""
+        if self.choose is not None:
+            self.choose(agent)
 
     def vue_download(self, ending: str) -> None:
         """Draw the chart as a file, on a thread, and hand it to the browser."""

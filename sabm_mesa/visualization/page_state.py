@@ -49,6 +49,7 @@ class PageState:
         wrong: the parameter or service that this is about, as far as it names one, or ``""``.
         busy: whether the next model is being made.
         at: the round that is looked at, from 0; None: the latest one.
+        agent: the agent whose story is told; None: none.
         changes: how often something was changed on the page.
     """
 
@@ -61,6 +62,7 @@ class PageState:
         self.values: dict[str, Any] = {}
         self.problem, self.wrong, self.busy = "", "", False
         self.at: int | None = None
+        self.agent: int | None = None
         self.changes, self.interval_s = 0, PACE_S
         self._folder = tempfile.TemporaryDirectory(prefix="sabm-view-", ignore_cleanup_errors=True)
         self._runs, self._closed = 0, False
@@ -149,6 +151,20 @@ class PageState:
         self.at = round_ if 0 <= round_ < played else None
         self.changes += 1
 
+    def choose(self, agent: int | str | None) -> None:
+        """Tell the story of an agent; the one of the same agent is closed.
+
+        Args:
+            agent: its id; None: no story.
+        """
+        chosen = None if agent is None else int(agent)
+        self.agent = None if chosen == self.agent else chosen
+        self.changes += 1
+
+    def leave(self) -> None:
+        """Close the story of an agent."""
+        self.choose(None)
+
     def pause(self) -> None:
         """Pause as soon as the round under way is done."""
         self.controller.pause()
@@ -204,7 +220,7 @@ class PageState:
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
             self.wrong, self.problem = self._about(error)
         else:
-            before, self.controller, self.at = self.controller, controller, None
+            before, self.controller, self.at, self.agent = self.controller, controller, None, None
             before.close()
             controller.play(rounds)
             if self._closed:

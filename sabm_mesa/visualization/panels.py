@@ -23,6 +23,7 @@ from sabm_mesa.visualization.labels import (
     FREE,
     count,
     counting,
+    name_of,
     number,
     round_of,
     titles_of,
@@ -30,9 +31,11 @@ from sabm_mesa.visualization.labels import (
 )
 from sabm_mesa.visualization.page_state import PageState
 from sabm_mesa.visualization.pages.play_parts import table
+from sabm_mesa.visualization.records.parts import table as table_of
 from sabm_mesa.visualization.run_controller import RunController, Shown, rounds_done
 from sabm_mesa.visualization.scenario_view import Said, subtitle_of
 from sabm_mesa.visualization.stage import INVALID, PLANS, TALK, Timeline, ticks_of, worlds
+from sabm_mesa.visualization.story import Source, Story
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -51,6 +54,8 @@ LEAVING = (
 Act = Callable[..., Callable[..., None]]
 MOST_ROUNDS = 10**6
 """A run that is planned for so many rounds has no end in sight."""
+MOST_AGENTS = 100
+"""Rows of the table of agents at most."""
 MOST_SAID = 200
 """Messages on the page at once: the latest of the chosen ones."""
 
@@ -282,7 +287,10 @@ def stage(page_state: PageState, at_once: Act) -> None:
     said = [[each.sender, each.text, each.to] for each in by_round.get(round_, ())]
     pace = page_state.interval_s
     with inside("div", "sabm-worlds"):
-        worlds(controller.scenes(round_), round_, pace, said)
+        worlds(
+            controller.scenes(round_), round_, pace, said, page_state.agent,
+            at_once(page_state.choose),
+        )  # fmt: skip
     played = range(shown.played + 1)
     invalid = shown.model_data["invalid"] if len(shown.model_data) else ()
     kinds = {
@@ -329,26 +337,66 @@ def _Facts(facts: list[list[str]]) -> None:
     """Titles, values and names: one widget, since a page with many is slow to draw again."""
 
 
-def charts(
-    model: SmartModel,
-    shown: Shown,
-    at: int | None = None,
-    event_go: Callable[[int], None] | None = None,
-) -> None:
+def charts(page_state: PageState, at_once: Act) -> None:
     """The charts, which the browser paints.
 
     Args:
-        model: the model.
-        shown: the content to show.
-        at: the round that is marked; None: none.
-        event_go: called with a round that was chosen in a chart.
+        page_state: the page's model.
+        at_once: makes an action draw the page again.
     """
+    shown, model, agent = page_state.controller.shown, page_state.controller.model, page_state.agent
     with inside("div"):
         if shown.problem:
             problem(f"The charts could not be made: {shown.problem}")
+    found = shown.charts
+    if agent is not None:
+        found = tuple(each.with_own(agent, name_of(model, agent)) for each in found)
     chart.charts(
-        shown.charts, subtitle=subtitle_of(model), at=at, played=shown.played, event_go=event_go
-    )
+        found, subtitle=subtitle_of(model), at=page_state.at, played=shown.played,
+        event_go=at_once(page_state.go), event_choose=at_once(page_state.choose),
+    )  # fmt: skip
+
+
+def agents(page_state: PageState, at_once: Act) -> None:
+    """The agents after the round that is looked at; one is chosen for its story.
+
+    Args:
+        page_state: the page's model.
+        at_once: makes an action draw the page again.
+    """
+    shown, model = page_state.controller.shown, page_state.controller.model
+    round_ = shown.played if page_state.at is None else page_state.at
+    data = shown.agent_data
+    people = data[data["round"] == round_] if len(data) else data
+    left_out = [name for name in ("run", "round") if name in people]
+    people = people.drop(columns=left_out)
+    if people.empty:
+        html("p", "There are no data of agents before the first round.", "sabm-empty")
+        return
+    who = count(len(people), "agent")
+    told = f"{who} after {round_of(model, round_)}; choose one for its story."
+    if len(people) > MOST_AGENTS:
+        told += f" The first {MOST_AGENTS} are shown."
+    table_of(
+        told, people[:MOST_AGENTS], list(people.columns).index("agent"),
+        "" if page_state.agent is None else str(page_state.agent), at_once(page_state.choose),
+    )  # fmt: skip
+
+
+def story(page_state: PageState, at_once: Act) -> None:
+    """The story of the agent that is chosen, if one is.
+
+    Args:
+        page_state: the page's model.
+        at_once: makes an action draw the page again.
+    """
+    controller, agent = page_state.controller, page_state.agent
+    path, recorder = controller.model.recording_path, controller.model.recorder
+    if agent is not None and path is not None:
+        Story(
+            source=Source(path, recorder.run, controller.model, recorder.flush), agent=agent,
+            round_=page_state.looked_at, moment=page_state.state(), close=at_once(page_state.leave),
+        ).key("story")  # fmt: skip
 
 
 @solara.component

@@ -18,7 +18,12 @@ Tick = tuple[int, str, str]
 
 
 def worlds(
-    scenes: Sequence[Scene], round_: int, pace: float, said: Sequence[Sequence[Any]] = ()
+    scenes: Sequence[Scene],
+    round_: int,
+    pace: float,
+    said: Sequence[Sequence[Any]] = (),
+    chosen: int | None = None,
+    choose: Callable[[int], None] | None = None,
 ) -> None:
     """The world of a round, one canvas for each scene.
 
@@ -27,16 +32,25 @@ def worlds(
         round_: the round; −1 at the start.
         pace: seconds between two rounds, of which the marks glide a part.
         said: the messages of the round: id of the speaker, words, ids of the hearers.
+        chosen: the agent that is marked; None: none.
+        choose: called with an agent whose mark was clicked.
     """
     for each in scenes:
-        _World(stage=each.stage(), frame=each.frame(), at=round_, pace=pace, said=list(said)).key(
-            f"world-{each.name}"
-        )
+        _World(
+            stage=each.stage(), frame=each.frame(), at=round_, pace=pace, said=list(said),
+            chosen=chosen, event_choose=choose,
+        ).key(f"world-{each.name}")  # fmt: skip
 
 
 @solara.component_vue("world.vue")
 def _World(
-    stage: dict[str, Any], frame: dict[str, Any], at: int, pace: float, said: list[Any]
+    stage: dict[str, Any],
+    frame: dict[str, Any],
+    at: int,
+    pace: float,
+    said: list[Any],
+    chosen: int | None = None,
+    event_choose: Callable[[int], None] | None = None,
 ) -> None:
     """A scene on a canvas; marks glide from where they were, and speakers have bubbles."""
 

@@ -41,6 +41,22 @@ def test_agents_have_dots_by_mind_and_lines_of_their_own():
     assert dots(AGENTS.iloc[:0], "pick") == agent_lines(AGENTS.iloc[:0], "pick") == []
 
 
+def test_the_line_of_one_agent_stands_out():
+    first, last = Series("of nobody", [(0, 1.0)]), dots(AGENTS, "pick")
+    chart = Chart("c", "C", [first, *agent_lines(AGENTS, "pick"), *last])
+    own = chart.with_own(2, "Ann")
+    assert [each.look for each in own.series] == [
+        "plain", "faint", "strong", "faint", "faint", "strong",
+    ]  # fmt: skip
+    assert own.series[-1].label == "Ann"
+    assert own.series[-1].points == [(0, 6.0), (1, 8.0)]
+    sent = own.for_browser()["series"]
+    assert [each["agent"] for each in sent] == [None, 1, 2, None, None, 2]
+    assert [point[2] for point in sent[3]["points"]] == [1, 1]
+    assert len(draw(own).axes) == 1
+    assert chart.with_own(3, "nobody") is chart
+
+
 def test_columns_without_numbers_have_no_chart():
     charts = column_charts(MODEL, {"price": "Price", "word": "Word"})
     assert [each.title for each in charts] == ["Price by round"]

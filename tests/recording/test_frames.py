@@ -279,6 +279,22 @@ def test_the_frames_of_one_run(played) -> None:
             getattr(recorded, name)(run=2)
 
 
+def test_what_one_agent_was_asked_in_some_rounds(played) -> None:
+    path, _ = played
+    tiny(n=3, n_rounds=4, minds=Priced(answer), rng=6, recording=path).run_model()
+    recorded = Recorded(path)
+
+    found = recorded.of_agent(1, 2, range(1, 3))
+
+    assert len(found["asks"]) > 0
+    for name, all_ in (("asks", recorded.asks(run=1)), ("agent_data", recorded.agent_data(1))):
+        expected = all_[(all_["agent"] == 2) & all_["round"].isin([1, 2])]
+        pd.testing.assert_frame_equal(
+            found[name].reset_index(drop=True), expected.reset_index(drop=True)
+        )
+    assert found["messages"].empty
+
+
 # Messages.
 
 

@@ -41,8 +41,8 @@ def charts(
             Level(getattr(model.benchmarks, f"bertrand_{column}"), "Bertrand", style.GREY),
             Level(getattr(model.benchmarks, f"cartel_{column}"), "Cartel", style.VERMILLION),
         )
-        chart = Chart(f"{column}s", f"{title} by round", lines(model_data, names), unit, levels)
-        found.append(chart)
+        firms = lines(model_data, names, agents=range(1, model.n_firms + 1))
+        found.append(Chart(f"{column}s", f"{title} by round", firms, unit, levels))
     index = lines(model_data, {"collusion_index": "index Δ"})
     levels = (Level(0, "Bertrand"), Level(1, "Cartel", style.VERMILLION))
     return [*found, Chart("collusion", "Collusion index by round", index, "Δ", levels)]

@@ -16,6 +16,7 @@ from sabm_mesa.visualization.html import card, html, inside, problem
 from sabm_mesa.visualization.labels import counting, error_line
 from sabm_mesa.visualization.page_state import PageState
 from sabm_mesa.visualization.panels import run_card
+from sabm_mesa.visualization.records.parts import STYLE as RECORDS_STYLE
 from sabm_mesa.visualization.scenario_view import one_sentence
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def ScenarioPage(scenario: type[SmartModel], **fixed: Any) -> None:
         lambda: page_state.close if isinstance(page_state, PageState) else None, [page_state]
     )
     Head(scenario.title)
+    solara.Style(RECORDS_STYLE)
     if isinstance(page_state, str):
         with inside("main", "sabm-home"):
             html("h1", scenario.title)
@@ -74,8 +76,10 @@ def _Live(page_state: PageState) -> None:
             run_card(page_state, at_once)
         with inside("section", "sabm-main", aria_label="The world and the charts"):
             panels.stage(page_state, at_once)
-            panels.charts(controller.model, controller.shown, page_state.at, at_once(page_state.go))
+            panels.charts(page_state, at_once)
             panels.beside(controller)
+            with card("Agents"):
+                panels.agents(page_state, at_once)
             panels.figures(controller)
         with inside("aside", "sabm-side"):
             with card("Conversation"):
@@ -86,6 +90,7 @@ def _Live(page_state: PageState) -> None:
                 panels.usage(controller.model)
             with card("Downloads"):
                 panels.downloads(controller)
+        panels.story(page_state, at_once)
 
 
 def _at_once(redraw: Callable[..., None]) -> Callable[..., Callable[..., None]]:

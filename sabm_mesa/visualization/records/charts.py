@@ -14,9 +14,11 @@ from sabm_mesa.errors import SabmError
 from sabm_mesa.minds.specs import describe_deciders
 from sabm_mesa.models.declarations import load_page
 from sabm_mesa.models.registry import scenario
+from sabm_mesa.visualization.labels import name_of
 from sabm_mesa.visualization.records import comparing
 from sabm_mesa.visualization.records.store import RunData
 from sabm_mesa.visualization.scenario_view import ScenarioView
+from sabm_mesa.visualization.story import Source
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -132,6 +134,31 @@ def subtitle_of(run: RunData) -> str:
     seed = "-".join(map(str, recorded.seed))
     condition = recorded.parameters.get("condition")
     return " · ".join([*([str(condition)] if condition else []), minds, f"seed {seed}"])
+
+
+@lru_cache(maxsize=8)
+def source_of(run: RunData) -> Source | None:
+    """The place where stories of a run's agents are read; None when its model cannot be made.
+
+    Args:
+        run: the run.
+    """
+    model, recorded = model_of(run), run.recorded
+    if model is None:
+        return None
+    same = not any("personas" in each["set"] for each in recorded.forks)
+    return Source(recorded.path, recorded.run, model, personas=same)
+
+
+def name_in(run: RunData, agent: int) -> str:
+    """The name of an agent of a run.
+
+    Args:
+        run: the run.
+        agent: the agent.
+    """
+    model = model_of(run)
+    return f"Agent {agent}" if model is None else name_of(model, agent)
 
 
 @lru_cache(maxsize=8)

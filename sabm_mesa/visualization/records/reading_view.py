@@ -24,6 +24,7 @@ from sabm_mesa.visualization.records.parts import (
 from sabm_mesa.visualization.records.store import RunData
 from sabm_mesa.visualization.run_controller import PACE_S, PLAN
 from sabm_mesa.visualization.stage import INVALID, PLANS, TALK, Timeline, ticks_of, worlds
+from sabm_mesa.visualization.story import Story
 
 MOST = 300
 """Rows of a table, and messages, on the page at once."""
@@ -39,6 +40,8 @@ def RoundByRound(run: RunData) -> None:
     place, set_place = solara.use_state(0)
     agent, set_agent = solara.use_state("")
     ask, set_ask = solara.use_state(("", -1, 0))
+    nobody: int | None = None
+    told, tell = solara.use_state(nobody)
     if not run.rounds:
         html("p", "No round of this run is recorded yet.", "sabm-empty sabm-card")
         return
@@ -52,8 +55,17 @@ def RoundByRound(run: RunData) -> None:
         if chosen in places:
             set_place(places[chosen])
 
+    def choose(chosen: int | str) -> None:
+        """Tell the story of an agent, or end that of the same one."""
+        tell(None if told == int(chosen) else int(chosen))
+
+    def pick(chosen: str) -> None:
+        """Show the asks of the agent of a row too."""
+        set_agent("" if chosen == agent else chosen)
+        tell(None if chosen == agent else int(chosen))
+
     with inside("div", "rec-round"):
-        World(run, round_)
+        World(run, round_, told, choose)
         with inside("div", "sabm-card sabm-clock"):
             Timeline(
                 rounds=[each + first for each in run.rounds], at=place, noun=noun,
@@ -67,14 +79,16 @@ def RoundByRound(run: RunData) -> None:
                     AskList(run, round_, agent, ask, set_agent, set_ask)
             with inside("section", "sabm-card rec-reader", aria_live="polite", tabindex="0"):
                 Reader(run, (round_, *ask)).key(f"{round_}/{ask}")
-        Charts(run, round_, go)
+        Charts(run, round_, go, told, choose)
         with card("What was said"):
             _, said = rounds.said_in(run, MOST, round_)
             if said:
                 Said(messages=called_rounds(run, said))
             else:
                 html("p", "Nothing was said.", "sabm-empty")
-        _agents(run, round_, agent, set_agent)
+        _agents(run, round_, agent, pick)
+        if told is not None and (source := charts.source_of(run)) is not None:
+            Story(source, told, round_, None, lambda: tell(None)).key("story")
 
 
 @solara.component
@@ -156,12 +170,14 @@ def Reader(run: RunData, place: rounds.Place) -> None:
 
 
 @solara.component
-def World(run: RunData, round_: int) -> None:
+def World(run: RunData, round_: int, chosen: int | None, choose: Callable[[int], None]) -> None:
     """The world after a round, for scenarios whose data hold it.
 
     Args:
         run: the run.
         round_: the round.
+        chosen: the agent that is marked; None: none.
+        choose: called with an agent whose mark was clicked.
     """
     found, _, _ = use_read(lambda: charts.scenes_of(run, round_), [run, round_])
     kept = solara.use_ref((round_, found))
@@ -174,19 +190,29 @@ def World(run: RunData, round_: int) -> None:
         for speaker, words, to in zip(said["speaker"], said["text"], said["to"], strict=True)
     ]
     with inside("div", "sabm-worlds"):
-        worlds(scenes or (), now, PACE_S, spoken)
+        worlds(scenes or (), now, PACE_S, spoken, chosen, choose)
 
 
 @solara.component
-def Charts(run: RunData, round_: int, go: Callable[[int], None]) -> None:
+def Charts(
+    run: RunData,
+    round_: int,
+    go: Callable[[int], None],
+    chosen: int | None,
+    choose: Callable[[int], None],
+) -> None:
     """The charts of the whole run, with a mark at the round.
 
     Args:
         run: the run.
         round_: the round.
         go: called with a round that was chosen in a chart.
+        chosen: the agent whose line stands out; None: none.
+        choose: called with an agent whose line or dot was chosen.
     """
     found, wrong, busy = use_read(lambda: charts.charts_of(run), [run])
+    if found and chosen is not None:
+        found = tuple(each.with_own(chosen, charts.name_in(run, chosen)) for each in found)
     if wrong:
         problem(wrong)
     if busy:
@@ -194,7 +220,10 @@ def Charts(run: RunData, round_: int, go: Callable[[int], None]) -> None:
     if found:
         html("h2", f"The whole run; {charts.called(run, round_)} is marked")
         played = int(run.model_data["round"].max()) if len(run.model_data) else -1
-        chart.charts(found, subtitle=charts.subtitle_of(run), at=round_, played=played, event_go=go)
+        chart.charts(
+            found, subtitle=charts.subtitle_of(run), at=round_, played=played, event_go=go,
+            event_choose=choose,
+        )  # fmt: skip
         Figures(lambda: charts.figures_of(run), run.recorded.uid)
 
 
@@ -256,7 +285,7 @@ def _numbers(run: RunData, round_: int) -> None:
                     html("dd", rounds.cell(value), data_name=str(name))
 
 
-def _agents(run: RunData, round_: int, agent: str, set_agent: Callable[[str], None]) -> None:
+def _agents(run: RunData, round_: int, agent: str, pick: Callable[[str], None]) -> None:
     with card("Agents"):
         people = rounds.with_honesty(run, round_, run.agents_of(round_))
         if people.empty:
@@ -264,13 +293,13 @@ def _agents(run: RunData, round_: int, agent: str, set_agent: Callable[[str], No
         else:
             mine = people[people["agent"].astype(str) == agent] if agent else people
             told = (
-                f"{len(people)} agents after {charts.called(run, round_)}; choose one for its asks."
+                f"{len(people)} agents after {charts.called(run, round_)}; choose one for its "
+                "story and its asks."
             )
             if len(mine) > MOST:
                 told += f" The first {MOST} are shown."
             names = [str(name) for name in people.columns]
-            table(told, mine[:MOST], names.index("agent"), agent,
-                  lambda cell: set_agent("" if cell == agent else cell))  # fmt: skip
+            table(told, mine[:MOST], names.index("agent"), agent, pick)
 
 
 def _place(ask: dict[str, Any]) -> tuple[str, int, int]:

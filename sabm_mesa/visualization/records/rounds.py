@@ -33,7 +33,7 @@ def asks_of(run: RunData, round_: int) -> list[dict[str, Any]]:
     """
     phases = phases_of(run)
     tried: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
-    for row in _records(run.asks_of(round_)):
+    for row in records(run.asks_of(round_)):
         tried.setdefault((row["phase"], row["agent"], row["call"]), []).append(row)
     found = [_ask(place, rows) for place, rows in tried.items()]
     return sorted(found, key=lambda ask: phases.index(ask["phase"]))
@@ -73,7 +73,7 @@ def attempts_at(run: RunData, place: Place) -> list[dict[str, Any]]:
     number = run.recorded.run
     return [
         attempt(row, recording.chat(number, round_, phase, agent, call, row["attempt"]))
-        for row in _records(tried.sort_values("attempt"))
+        for row in records(tried.sort_values("attempt"))
     ]
 
 
@@ -108,7 +108,7 @@ def exchanges_in(run: RunData, round_: int) -> list[dict[str, Any]]:
     """
     chats = Recorded(run.recorded.path).chats(run.recorded.run, round_)
     found: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
-    for row in _records(run.asks_of(round_).sort_values("attempt")):
+    for row in records(run.asks_of(round_).sort_values("attempt")):
         place = (row["phase"], row["agent"], row["call"])
         found.setdefault(place, []).append(attempt(row, chats[*place, row["attempt"]]))
     return [
@@ -259,7 +259,8 @@ def _ask(place: tuple[str, int, int], tried: list[dict[str, Any]]) -> dict[str, 
     }
 
 
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame by the names of its columns."""
     return [{str(k): v for k, v in row.items()} for row in frame.to_dict("records")]
 
 

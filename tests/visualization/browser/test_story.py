@@ -1,0 +1,107 @@
+"""The story of an agent in a real browser: live and in the recording of the same run."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.llm_server import LLMServer, Reply
+
+pytestmark = pytest.mark.check_once
+Browse = Callable[..., Page]
+OWN = """() => [...document.querySelectorAll(".sabm-canvas")].map(
+  (canvas) => canvas.sabmChosen()).flat()"""
+SPOT = """() => {
+  const canvas = document.querySelector(".sabm-world-canvas"), box = canvas.getBoundingClientRect();
+  const [id, x, y] = canvas.sabmSpots().find(([id]) => id > 0);
+  return [id, box.left + x, box.top + y];
+}"""
+
+
+def brain(messages: list[dict[str, str]], body: dict[str, object]) -> Reply:
+    """Thinks, announces 20 in the talk, and picks 40."""
+    del body
+    if "it is your turn to speak" in messages[-1]["content"]:
+        thoughts = {"reasoning_content": "They will believe it."}
+        return Reply("I will pick 20. <b>All</b> of us should.", message=thoughts)
+    return Reply("40", message={"reasoning_content": "Nobody sees this."})
+
+
+@pytest.fixture(scope="module")
+def llm() -> Iterator[LLMServer]:
+    with LLMServer(brain=brain) as server:
+        yield server
+
+
+def read_story(page: Page) -> list[str]:
+    """The kinds and texts of a story."""
+    story = page.locator(".sabm-story")
+    expect(story.locator("section").last.locator(".sabm-outcome")).to_be_visible()
+    return [
+        f"{each.get_attribute('data-kind')}: {each.inner_text()}"
+        for each in story.locator("li").all()
+    ]
+
+
+def test_a_live_run_and_its_recording_tell_the_same_story_of_an_agent(
+    browse: Browse, llm: LLMServer
+) -> None:
+    page = browse("/scenario/kbc")
+    minds = page.get_by_label("Minds: who decides", exact=True)
+    minds.fill(f"llm:gpt-4o-mini@{llm.url}=2,fixed:7=1")
+    minds.press("Enter")
+    for label, number in (("Number of players", "3"), ("Number of rounds", "3")):
+        page.get_by_label(label, exact=True).fill(number)
+        page.get_by_label(label, exact=True).press("Enter")
+    page.get_by_role("button", name="Play", exact=True).click()
+    expect(page.locator(".sabm-progress")).to_contain_text("The run has ended")
+
+    row = page.locator(".sabm-main table tbody tr", has_text="gpt-4o-mini").first
+    row.get_by_role("button").press("Enter")
+    panel = page.locator(".sabm-agent")
+    expect(panel.get_by_role("heading", level=2)).to_be_focused()
+    told = read_story(page)
+    assert "thought: thought · private: nobody else was shown it" in told[0]
+    assert any(re.match(r"heard: heard from Player \d", each) for each in told)
+    said = next(each for each in told if each.startswith("said"))
+    assert "said to all" in said
+    assert "<b>All</b>" in said
+    assert "announced 20 · did 40 · not honest" in said
+    assert any(each.startswith("did") and "40" in each for each in told)
+    assert page.evaluate(OWN) == [[40, 40, 40]]
+
+    panel.get_by_role("button", name=re.compile("Show the prompt: act")).last.press("Enter")
+    expect(panel.locator("[data-role=user]")).to_contain_text("I will pick 20")
+    expect(panel.locator("[data-role=answer]")).to_have_text("40")
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("output")).to_contain_text("Round 2 of 3")
+    expect(panel.get_by_role("heading", level=3).last).to_have_text("Round 2")
+    page.keyboard.press("ArrowRight")
+    expect(panel.get_by_role("heading", level=3).last).to_have_text("Round 3")
+
+    page = browse(str(page.locator("a", has_text="Read the recording").get_attribute("href")))
+    panel = page.locator(".sabm-agent")
+    table = page.locator(".rec-table", has_text="agents after")
+    table.locator("tbody tr", has_text="gpt-4o-mini").first.get_by_role("button").click()
+    page.locator("input[type=range]").focus()
+    page.keyboard.press("End")
+    expect(panel.get_by_role("heading", level=3).last).to_have_text("Round 3")
+    assert read_story(page) == told
+    page.wait_for_function("document.querySelector('.sabm-canvas')?.sabmChosen?.().length === 1")
+    page.keyboard.press("Escape")
+    expect(panel).to_have_count(0)
+
+
+def test_a_person_of_the_world_is_chosen_by_a_click(browse: Browse) -> None:
+    page = browse("/scenario/evacuation", viewport={"width": 390, "height": 844})
+    page.get_by_role("button", name="Step", exact=True).click()
+    expect(page.locator(".sabm-charts")).to_have_attribute("data-round", "0")
+    page.locator(".sabm-world-canvas").scroll_into_view_if_needed()
+    agent, x, y = page.evaluate(SPOT)
+    page.mouse.click(x, y)
+    panel = page.locator(".sabm-agent")
+    expect(panel.get_by_role("heading", level=2)).to_have_text(re.compile(rf"\D{agent}$"))
+    expect(panel.locator("[data-kind=did]").first).to_be_visible()
+    expect(panel).to_be_in_viewport()
