@@ -41,6 +41,8 @@ BROWSER = Path(__file__).parent / "visualization" / "browser"
 """Its modules open pages, and are slow."""
 ONCE = re.compile(r"tests/(analysis|describe|docs|llm_server|studies)/|/test_plots\.py")
 """Their subjects depend on neither Python nor Mesa: `check_once`."""
+SLOW_ONCE = re.compile(r"tests/(cli|llm|visualization)/|tests/runs/test_(cost|rerun_properties)")
+"""Their slow tests repeat on the whole what other tests state of its parts: `check_once` too."""
 SEEN = pytest.StashKey[Counter[str]]()
 """Test → how many of its cases were collected."""
 MOST_PROCESSES = 5
@@ -48,6 +50,8 @@ LONG = [
     "tests/visualization/browser/test_scenario_page.py",
     "browser",
     "tests/chaos/test_chaos.py",
+    "tests/runs/test_rerun_properties.py",
+    "tests/cli/test_reproduce.py",
     "tests/docs/test_tutorials.py",
     "tests/studies/experiments/test_report.py",
     "tests/cli/test_scenarios.py",
@@ -103,14 +107,16 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark as slow what opens pages, and the cases after the first of `fast_cases`."""
     if item.path.is_relative_to(BROWSER):
         item.add_marker("slow")
-    if ONCE.search(item.nodeid.partition("::")[0]):
-        item.add_marker("check_once")
     if first := item.get_closest_marker("fast_cases"):
         seen = item.config.stash.setdefault(SEEN, Counter())
         test = item.nodeid.partition("[")[0]
         seen[test] += 1
         if seen[test] > first.args[0]:
             item.add_marker("slow")
+    file = item.nodeid.partition("::")[0]
+    is_slow = item.get_closest_marker("slow") is not None
+    if ONCE.search(file) or (is_slow and SLOW_ONCE.search(file)):
+        item.add_marker("check_once")
 
 
 @pytest.hookimpl(trylast=True)
