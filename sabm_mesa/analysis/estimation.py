@@ -33,17 +33,19 @@ from sabm_mesa.analysis.behaviour import (
 
 GRID = 13
 """Points at which a single parameter is tried before the best one is improved."""
-STARTS, BEST_STARTS = 6, 2
+STARTS, BEST_STARTS = 6, 4
 """Points for each of several parameters that are tried, spread evenly over their limits, and the
-best ones that are improved."""
+best ones that are improved (as many as parameters where these are fewer)."""
 CHI_SQUARE = 3.841458820694124
 """The 95 % quantile of the chi-square distribution with one degree of freedom."""
 FOLDS = 5
 """Parts in which runs are held out."""
 EM_STEPS = 5
 NEWTON_STEPS = 60
-NEAR_STEPS = 3
-"""Steps to each side of a start that are tried of a parameter with steps."""
+NEAR = 0.05
+"""The distance from a start at which a parameter with steps is tried, as a share of its limits."""
+SOME = 10
+"""Of a parameter with steps each value of so many is tried first, then so many of the others."""
 HALF = 0.5
 CLOSE = 1e-9
 """The log-likelihood per player that one more step of the shares may gain at most."""
@@ -317,21 +319,37 @@ class _Problem:
         return self._several(start)
 
     def _by_steps(self, scale: FreeParameter, start: Floats | None) -> tuple[Floats, float]:
-        """Try all values of one parameter; near the start alone where one is given."""
+        """Try the values of one parameter; near the start alone where one is given.
+
+        Some of them are tried first, spread evenly; then all are compared with the other parameters
+        of the nearest of these, and the best ones tried, too.
+        """
         n = round((scale.high - scale.low) / scale.step)
-        tried = scale.low + scale.step * np.arange(n + 1)
+        values = scale.low + scale.step * np.arange(n + 1)
+        place = [each.name for each in self.model.parameters].index(scale.name)
         if start is not None:
-            place = [each.name for each in self.model.parameters].index(scale.name)
-            tried = tried[np.abs(tried - start[place]) < (NEAR_STEPS + HALF) * scale.step]
-        best: tuple[Floats, float] | None = None
-        for at in tried.tolist():
+            reach = NEAR * (scale.high - scale.low) + HALF * scale.step
+            values = values[np.abs(values - start[place]) < reach]
+
+        def solved(at: float, near: Floats | None) -> tuple[Floats, float]:
             fixed = self.fixed | {scale.name: at}
-            near = start if best is None else best[0]
-            each = _Problem(self.model, self.panel, self.weights, fixed).solve(near)
-            if best is None or each[1] > best[1]:
-                best = each
-        assert best is not None
-        return best
+            return _Problem(self.model, self.panel, self.weights, fixed).solve(near)
+
+        found: dict[float, tuple[Floats, float]] = {}
+        near = start
+        for at in values[::SOME].tolist():
+            found[at] = solved(at, near)
+            near = found[at][0]
+        scores = []
+        for at in values.tolist():
+            vector = found[min(found, key=lambda other: abs(other - at))][0].copy()
+            vector[place] = at
+            each = self.panel.totals(self.model.log_likelihood(vector, self.panel))
+            scores.append((float(self.weights @ each), at, vector))
+        for _, at, vector in sorted(scores, key=lambda each: -each[0])[:SOME]:
+            if at not in found:
+                found[at] = solved(at, vector)
+        return max(found.values(), key=lambda each: each[1])
 
     def value(self, unit: Floats) -> tuple[Floats, float]:
         """All parameters and the log-likelihood, the free ones being given as shares of limits."""
@@ -395,7 +413,7 @@ class _Problem:
         if start is None:
             starts = [*_spread(STARTS * n, n)]
             starts.sort(key=loss)
-            starts = starts[:BEST_STARTS]
+            starts = starts[: min(BEST_STARTS, n)]
         else:
             pairs = zip(self.free, self.scales, strict=True)
             starts = [np.array([_to_unit(scale, float(start[i])) for i, scale in pairs])]

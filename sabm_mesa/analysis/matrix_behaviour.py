@@ -17,6 +17,7 @@ Sources:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -32,6 +33,7 @@ from sabm_mesa.analysis.behaviour import (
     TypesModel,
     drawn_options,
     floored,
+    once_a_panel,
 )
 from sabm_mesa.analysis.guessing import poisson_frequencies
 
@@ -47,6 +49,8 @@ LONGEST_STEP, SHORTEST_STEP = 0.5, 1e-6
 """Limits of the steps along the branch of logit equilibria."""
 MOST_STEPS = 4_000
 ACCURACY = 1e-10
+FASTER = 0.1
+"""The share of a gap that is left after one correction, above which slopes are computed anew."""
 
 
 class QuantalResponse(ChoiceModel):
@@ -120,7 +124,8 @@ class HierarchyOfPlay(TypesModel):
     """The Poisson cognitive hierarchy: steps are Poisson distributed with mean tau.
 
     A player of k steps replies best to the players of fewer steps, in their true relative shares,
-    with lapses; one of no step chooses by chance. The steps of a player stay.
+    with lapses; one of no step chooses by chance. The steps of a player stay. The likelihood jumps
+    where another option becomes the best: tau is tried in steps of 0.02.
 
     Source: Camerer, Ho & Chong 2004, section II.
 
@@ -130,7 +135,7 @@ class HierarchyOfPlay(TypesModel):
 
     name, title = "cognitive_hierarchy", "Poisson cognitive hierarchy with lapses"
     source = "Camerer, Ho & Chong 2004, QJE 119(3), section II"
-    parameters = (FreeParameter("tau", "mean steps of reasoning", 0.0, 6.0), LAPSES)
+    parameters = (FreeParameter("tau", "mean steps of reasoning", 0.0, 6.0, step=0.02), LAPSES)
     needs = (PAYOFFS,)
 
     def __init__(self, k_max: int = 8) -> None:
@@ -144,24 +149,42 @@ class HierarchyOfPlay(TypesModel):
 
     def by_type(self, parameters: Floats, panel: Panel) -> Floats:
         """The log-likelihoods of the strategies of each number of steps."""
-        rows, chosen = np.arange(len(panel)), panel.decisions.astype(np.int64)
-        return floored(self._strategies(parameters, panel)[:, rows, chosen])
+        chosen, lapses = _chosen_by_steps(panel, float(parameters[0]), self.k_max), parameters[1]
+        return floored((1 - lapses) * chosen + lapses * chosen[0])  # without a step: by chance
 
     def draw_type(
         self, kind: int, parameters: Floats, panel: Panel, rng: np.random.Generator
     ) -> Floats:
         """Draw a choice of a player with so many steps."""
-        return drawn_options(self._strategies(parameters, panel)[kind], rng)
+        each = _strategies_by_steps(panel, float(parameters[0]), self.k_max)
+        return drawn_options((1 - parameters[1]) * each[kind] + parameters[1] * each[0], rng)
 
-    def _strategies(self, parameters: Floats, panel: Panel) -> Floats:
-        """Shape (steps, n, options)."""
-        shares, lapses = self.shares(parameters) + 1e-300, float(parameters[1])
-        different, index = panel.distinct(PAYOFFS)
-        found = []
-        for each in different:
-            own = hierarchy(without_padding(each[PAYOFFS]), shares, self.k_max)
-            found.append([_lapsing(all_[0], lapses if k else 0.0) for k, all_ in enumerate(own)])
-        return np.array([_padded(rows, panel)[index] for rows in zip(*found, strict=True)])
+
+@once_a_panel
+def _chosen_by_steps(panel: Panel, tau: float, k_max: int) -> Floats:
+    """How likely a player of each number of steps chooses as in each row; shape (steps, n)."""
+    chosen = panel.decisions.astype(np.int64)
+    return _strategies_by_steps(panel, tau, k_max)[:, np.arange(len(panel)), chosen]
+
+
+def _strategies_by_steps(panel: Panel, tau: float, k_max: int) -> Floats:
+    """The strategies of each number of steps in each row, shape (steps, n, options)."""
+    different, index = panel.distinct(PAYOFFS)
+    found = []
+    for each in different:
+        game = without_padding(each[PAYOFFS])
+        found.append(_own_hierarchy(game.tobytes(), game.shape, tau, k_max))
+    return np.array([_padded(rows, panel) for rows in zip(*found, strict=True)])[:, index]
+
+
+@lru_cache(maxsize=2**15)
+def _own_hierarchy(
+    data: bytes, shape: tuple[int, ...], tau: float, k_max: int
+) -> tuple[Floats, ...]:
+    """The strategies of the first player, of 0 to `k_max` steps."""
+    shares = poisson_frequencies(tau, k_max) + 1e-300
+    game = np.frombuffer(data).reshape(shape)
+    return tuple(each[0] for each in hierarchy(game, shares, k_max))
 
 
 def level_k_of_play(k_max: int = 3) -> Mixture:
@@ -274,13 +297,19 @@ def quantal_response(game: Floats, precision: float) -> list[Floats]:
     Returns:
         The strategy of each player.
     """
-    at, logs = _branch(game.tobytes(), game.shape)
+    return list(_quantal_response(game.tobytes(), game.shape, precision))
+
+
+@lru_cache(maxsize=4096)
+def _quantal_response(data: bytes, shape: tuple[int, ...], precision: float) -> tuple[Floats, ...]:
+    at, logs = _branch(data, shape)
     after = min(int(np.searchsorted(at, precision)), len(at) - 1)
     before = max(after - 1, 0)
     gap = at[after] - at[before]
     share = min((precision - at[before]) / gap, 1.0) if gap > 0 else 0.0
     start = logs[before] + share * (logs[after] - logs[before])
-    return _strategies(_corrected(game, start, precision), game.shape)
+    game = np.frombuffer(data).reshape(shape)
+    return tuple(_strategies(_corrected(game, start, precision), shape))
 
 
 @lru_cache(maxsize=256)
@@ -350,14 +379,17 @@ def _back_to_branch(game: Floats, point: Floats, tangent: Floats) -> Floats | No
 
 def _corrected(game: Floats, logs: Floats, precision: float) -> Floats:
     """Log-odds in equilibrium at a precision, from such that are close to it."""
-    near = logs
+    near, last = logs, math.inf
+    turned: Floats = np.zeros((0, 0))
     for _ in range(20):
         point = np.append(near, precision)
         gap = _system(game, point)
-        if np.abs(gap).max() < ACCURACY:
+        size = float(np.abs(gap).max())
+        if size < ACCURACY:
             return near
-        slopes = _slopes(game, point)[:, :-1]
-        near = near - np.linalg.lstsq(slopes, gap)[0]
+        if size > FASTER * last or not turned.size:  # else the slopes of before still do
+            turned = np.linalg.pinv(_slopes(game, point)[:, :-1])
+        near, last = near - turned @ gap, size
     return logs
 
 

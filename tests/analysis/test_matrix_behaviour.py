@@ -110,6 +110,7 @@ def test_levels_of_a_dominance_solvable_game_climb_to_its_equilibrium() -> None:
     [
         (QuantalResponse(), {"lambda": 4.0}),
         (NoisyReply(), {"epsilon": 0.3}),
+        (HierarchyOfPlay(), {"tau": 1.5, "epsilon": 0.1}),
         (
             level_k_of_play(2),
             {"share_level_0": 0.2, "share_level_1": 0.5, "share_level_2": 0.3, "epsilon": 0.1},

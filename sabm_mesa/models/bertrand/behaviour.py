@@ -289,7 +289,7 @@ def _learn(panel: Panel, alpha: float, lots: Ints | None) -> Ints:
             if earned is not None:
                 profit = earned[i]
             else:
-                prices = _money(market, _point(choice), rivals[i])
+                prices = money(market, _point(choice), rivals[i])
                 profit = market.profits(prices)[0]
             row = rows.setdefault(before, list(start))
             target = profit + DISCOUNT * max(rows.setdefault(state, list(start)))
@@ -311,7 +311,7 @@ def _profits(panel: Panel) -> list[float]:
     rivals = panel.known["rivals"][:, 0]
     for i in np.flatnonzero(panel.position > 0):
         market = market_of(tuple(panel.known["market"][i].tolist()))
-        found[i] = market.profits(_money(market, panel.decisions[i - 1], rivals[i]))[0]
+        found[i] = market.profits(money(market, panel.decisions[i - 1], rivals[i]))[0]
     return found
 
 
@@ -352,14 +352,24 @@ def _marks(market: Market) -> Benchmarks:
     return Benchmarks.of(market)
 
 
-def _units(market: Market, price: float) -> float:
-    """A price in units of the market."""
+def units(market: Market, price: float) -> float:
+    """A price in units of the market.
+
+    Args:
+        market: the demand system.
+        price: the price in money.
+    """
     marks = _marks(market)
     return (price - marks.bertrand_price) / marks.distance
 
 
-def _money(market: Market, *units: float) -> list[float]:
-    """Prices in money."""
+def money(market: Market, *units: float) -> list[float]:
+    """Prices in money.
+
+    Args:
+        market: the demand system.
+        units: the prices in units of the market.
+    """
     marks = _marks(market)
     return [marks.bertrand_price + float(each) * marks.distance for each in units]
 
@@ -416,9 +426,9 @@ def rows(run: PlayedRun) -> Iterator[Row]:
         last = by_round[time - 1]["price"].to_numpy(dtype=np.float64)
         for i, each in enumerate(by_round[time].to_dict("records")):
             player = Decider(run.run, int(each["agent"]), str(each["mind"]), run.condition)
-            facts = _known(market, first[i], np.delete(last, i).tolist())
-            price = None if each["kept"] else _units(market, float(each["price"]))
-            yield Row(player, int(time), price, facts)
+            told = facts(market, first[i], np.delete(last, i).tolist())
+            price = None if each["kept"] else units(market, float(each["price"]))
+            yield Row(player, int(time), price, told)
 
 
 def known(ask: Ask) -> Mapping[str, Any] | None:
@@ -432,7 +442,7 @@ def known(ask: Ask) -> Mapping[str, Any] | None:
         return None
     assert view.market is not None  # the minds are informed of it
     last = view.recent[-1]
-    return _known(view.market, last.price, last.rivals)
+    return facts(view.market, last.price, last.rivals)
 
 
 def answer(ask: Ask, price: float | None) -> object:
@@ -448,10 +458,10 @@ def answer(ask: Ask, price: float | None) -> object:
         entry = "classical_plans" if ask.name == "plan" else "fitted_says"
         return ask.book.render(entry, {})
     assert view.market is not None
-    return min(max(_money(view.market, price)[0], view.low), view.high)
+    return min(max(money(view.market, price)[0], view.low), view.high)
 
 
-def _known(market: Market, first: float, rivals: Any) -> dict[str, Any]:
+def facts(market: Market, first: float, rivals: Any) -> dict[str, Any]:
     """The facts of a firm.
 
     Args:
@@ -459,14 +469,14 @@ def _known(market: Market, first: float, rivals: Any) -> dict[str, Any]:
         first: its own price before its first decision.
         rivals: the last prices of the others.
     """
-    facts = {
-        "rivals": [_units(market, price) for price in rivals],
-        "first": _units(market, first),
-        "reply": _units(market, market.best_response(rivals)),
-        "low": _units(market, market.cost),
-        "high": _units(market, _marks(market).highest_price(market)),
+    found = {
+        "rivals": [units(market, price) for price in rivals],
+        "first": units(market, first),
+        "reply": units(market, market.best_response(rivals)),
+        "low": units(market, market.cost),
+        "high": units(market, _marks(market).highest_price(market)),
     }
-    return facts | ({"market": _code(market)} if market.n == DUOPOLY else {})
+    return found | ({"market": _code(market)} if market.n == DUOPOLY else {})
 
 
 def _markets(run: PlayedRun) -> dict[int, Market]:
