@@ -198,7 +198,7 @@ def in_two_roles(players: int, games: int) -> Panel:
 
 def public_goods(players: int, games: int) -> Panel:
     """Contributions; before the first game a belief of 10 of 20 units."""
-    facts = {"others": 0.5}
+    facts = {"others": 0.5, "steps": float(UNITS)}
     return Panel.of(
         Row(Decider(0, i, "x"), t, 0.0, facts) for i in range(players) for t in range(games)
     )

@@ -380,14 +380,14 @@ def _back_to_branch(game: Floats, point: Floats, tangent: Floats) -> Floats | No
 def _corrected(game: Floats, logs: Floats, precision: float) -> Floats:
     """Log-odds in equilibrium at a precision, from such that are close to it."""
     near, last = logs, math.inf
-    turned: Floats = np.zeros((0, 0))
+    turned = np.linalg.pinv(_slopes(game, np.append(near, precision))[:, :-1])
     for _ in range(20):
         point = np.append(near, precision)
         gap = _system(game, point)
         size = float(np.abs(gap).max())
         if size < ACCURACY:
             return near
-        if size > FASTER * last or not turned.size:  # else the slopes of before still do
+        if size > FASTER * last:
             turned = np.linalg.pinv(_slopes(game, point)[:, :-1])
         near, last = near - turned @ gap, size
     return logs

@@ -5,7 +5,8 @@ Facts that they read of `Panel.known`:
     others of what these have more (``behind``) and less (``ahead``); each of shape (n, options), in
     shares of the spread of the own payoffs, NaN for options that a row does not have.
     Types of cooperation: ``others`` (shape (n,): the cooperation that the player expects of the
-    others, from 0 to 1). A decision is the number of twentieths of full cooperation, 0 to 20.
+    others, from 0 to 1), and ``steps`` (shape (n,): the distances between possible amounts from
+    none to full cooperation). A decision is the number of twentieths of full cooperation, 0 to 20.
 
 Sources:
     Fehr and Schmidt 1999, "A Theory of Fairness, Competition, and Cooperation", Quarterly Journal
@@ -22,6 +23,7 @@ from abc import abstractmethod
 import numpy as np
 
 from sabm_mesa.analysis.behaviour import (
+    BehaviouralModel,
     ChoiceModel,
     Floats,
     FreeParameter,
@@ -32,7 +34,7 @@ from sabm_mesa.analysis.behaviour import (
 )
 
 UNITS = 20
-"""Units of full cooperation; there is one option more."""
+"""Units of full cooperation."""
 LAMBDA = FreeParameter(
     "lambda", "weight of utility, in spreads of the payoffs", 0.01, 200.0, log=True
 )
@@ -97,35 +99,34 @@ class InequityAversion(ChoiceModel):
         return found
 
 
-class CooperationType(ChoiceModel):
+class CooperationType(BehaviouralModel):
     """A type of cooperation with a normal error, cut off at none and at full cooperation.
 
-    The probability of the lowest and of the highest unit is that of all beyond it (a censored
-    regression: Tobin 1958, Econometrica 26(1), 24-36), and of a unit between them that of the
+    The probability of the lowest and of the highest amount is that of all beyond it (a censored
+    regression: Tobin 1958, Econometrica 26(1), 24-36), and of an amount between them that of the
     interval that is rounded to it.
     """
 
     source = "Fischbacher, Gächter & Fehr 2001; Fischbacher & Gächter 2010"
-    needs = ("others",)
-
-    def probabilities(self, parameters: Floats, panel: Panel) -> Floats:
-        """The probabilities of 0 to `UNITS` units."""
-        from scipy.special import ndtr
-
-        mean = self.mean(parameters, panel.known["others"])
-        cuts = (np.arange(UNITS) + 0.5) / UNITS
-        below = ndtr((cuts - mean[:, None]) / parameters[-1])
-        return np.diff(below, axis=1, prepend=0.0, append=1.0)
+    needs = ("others", "steps")
 
     def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
-        """The logarithm of the probability of the chosen units alone, exact in both tails."""
+        """The logarithm of the probability of each amount, exact in both tails."""
         from scipy.special import ndtr
 
-        mean, units = self.mean(parameters, panel.known["others"]), panel.decisions
-        below = np.where(units <= 0, -np.inf, ((units - 0.5) / UNITS - mean) / parameters[-1])
-        above = np.where(units >= UNITS, np.inf, ((units + 0.5) / UNITS - mean) / parameters[-1])
+        mean, share = self.mean(parameters, panel.known["others"]), panel.decisions / UNITS
+        half, sigma = 0.5 / panel.known["steps"], parameters[-1]
+        below = np.where(share <= 0, -np.inf, (share - half - mean) / sigma)
+        above = np.where(share >= 1, np.inf, (share + half - mean) / sigma)
         flip = below > 0
         return floored(ndtr(np.where(flip, -below, above)) - ndtr(np.where(flip, -above, below)))
+
+    def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
+        """Draw an amount around the line of the type."""
+        steps, mean = panel.known["steps"], self.mean(parameters, panel.known["others"])
+        drawn = np.clip(mean + parameters[-1] * rng.standard_normal(len(panel)), 0, 1)
+        found: Floats = UNITS * np.rint(steps * drawn) / steps
+        return found
 
     @abstractmethod
     def mean(self, parameters: Floats, others: Floats) -> Floats:
@@ -180,22 +181,28 @@ class UnconditionalCooperator(CooperationType):
         return np.full(len(others), parameters[0])
 
 
-class FreeRider(ChoiceModel):
+class FreeRider(BehaviouralModel):
     """A free rider: does not cooperate, but for slips that are spread evenly."""
 
     name, title = "free_rider", "free rider"
     source = CooperationType.source
     parameters = (SLIP,)
-    needs = ("others",)
+    needs = CooperationType.needs
 
-    def probabilities(self, parameters: Floats, panel: Panel) -> Floats:
-        """The probabilities of 0 to `UNITS` units."""
-        found = np.full((len(panel), UNITS + 1), parameters[0] / UNITS)
-        found[:, 0] = 1 - parameters[0]
+    def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
+        """The logarithm of the probability of each amount."""
+        slipped = parameters[0] / panel.known["steps"]
+        return floored(np.where(panel.decisions > 0, slipped, 1 - parameters[0]))
+
+    def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
+        """Draw nothing, or any other amount."""
+        steps, (slips, lots) = panel.known["steps"], rng.random((2, len(panel)))
+        amount = np.floor(steps * lots) + 1
+        found: Floats = UNITS * np.where(slips < parameters[0], amount, 0.0) / steps
         return found
 
 
-def cooperation_types() -> tuple[ChoiceModel, ...]:
+def cooperation_types() -> tuple[BehaviouralModel, ...]:
     """The types of cooperation, each of which is a model by itself."""
     return ConditionalCooperator(), FreeRider(), UnconditionalCooperator(), HumpShapedCooperator()
 

@@ -1,6 +1,7 @@
 """Likelihoods of social preferences and of types of cooperation, by hand."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ A = Decider(0, 1, "x")
 
 def giving(units: list[float], others: list[float]) -> Panel:
     pairs = enumerate(zip(units, others, strict=True))
-    return Panel.of(Row(A, t, given, {"others": seen}) for t, (given, seen) in pairs)
+    return Panel.of(Row(A, t, given, {"others": seen, "steps": 20.0}) for t, (given, seen) in pairs)
 
 
 def test_the_error_of_a_conditional_cooperator_is_rounded_and_cut_off() -> None:
@@ -30,9 +31,21 @@ def test_the_error_of_a_conditional_cooperator_is_rounded_and_cut_off() -> None:
 
     # Means 0.5, 0.1 and 0.9: within 0.025 of the mean; below 0.025; above 0.975.
     assert np.exp(found) == pytest.approx([0.19741, 0.22663, 0.22663], abs=1e-5)
-    assert ConditionalCooperator().probabilities(np.array([-0.1, 1.0, 0.1]), panel)[
-        range(3), [10, 0, 20]
-    ] == pytest.approx(np.exp(found))
+
+
+@pytest.mark.parametrize(
+    ("model", "vector"),
+    [(ConditionalCooperator(), [0.1, 0.6, 0.3]), (FreeRider(), [0.4])],
+    ids=lambda each: getattr(each, "name", ""),
+)
+def test_amounts_are_drawn_as_often_as_they_are_likely(model, vector: list[float]) -> None:
+    rows = [Row(A, t, 0.0, {"others": 0.5, "steps": 4.0}) for t in range(40_000)]
+    drawn = model.draw(np.array(vector), Panel.of(rows), np.random.default_rng(0))
+    each = Panel.of([replace(rows[k], decision=5.0 * k) for k in range(5)])
+
+    shares = [float((drawn == 5 * k).mean()) for k in range(5)]
+    assert np.exp(model.log_likelihood(np.array(vector), each)) == pytest.approx(shares, abs=0.01)
+    assert sum(shares) == pytest.approx(1)
 
 
 def test_a_hump_shaped_cooperator_is_a_conditional_one_up_to_half() -> None:
@@ -69,7 +82,7 @@ def test_shares_of_types_are_recovered() -> None:
     rng, mixture = np.random.default_rng(0), cooperation_mixture(hump=True)
     seen = rng.uniform(0, 1, (60, 10))
     panel = Panel.of(
-        Row(Decider(0, i, "x"), t, 0.0, {"others": seen[i, t]})
+        Row(Decider(0, i, "x"), t, 0.0, {"others": seen[i, t], "steps": 20.0})
         for i in range(60) for t in range(10)
     )  # fmt: skip
     true = np.array([0.5, 0.2, 0.15, 0.15, 0.0, 0.8, 0.15, 0.05, 0.5])

@@ -14,6 +14,7 @@ from sabm_mesa.minds.base import ClassicalMind, Mind
 from sabm_mesa.minds.fitted import FittedMind
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.bertrand.model import BertrandCompetition
+from sabm_mesa.models.commons.model import Fishery
 from sabm_mesa.models.games.model import FiniteGame
 from sabm_mesa.models.public_goods.model import PublicGoods
 from sabm_mesa.recording.decisions import played_runs
@@ -24,6 +25,7 @@ GROUPS = {"n_players": 8, "group_size": 4, "matching": "stranger", "endowment": 
 MIXED = {"classical:logit": 1, "classical:tit_for_tat": 1}
 SETTINGS: dict[Any, dict[str, Any]] = {
     PublicGoods: GROUPS, BertrandCompetition: {"communication": True}, FiniteGame: {"n_players": 8},
+    Fishery: {"collapse_below": 1},
 }  # fmt: skip
 
 
@@ -60,10 +62,13 @@ def played(model: SmartModel) -> tuple[Behaviour, Panel]:
         lambda to: FiniteGame(rng=1, recording=to, minds=MIXED, n_rounds=5),
         lambda to: FiniteGame(rng=1, recording=to, game="three_player_dilemma", n_rounds=3,
                               matching="stranger", n_players=6, minds="classical:logit"),
+        lambda to: Fishery(rng=1, recording=to, n_rounds=6, newcomer_month=3),
+        lambda to: Fishery(rng=1, recording=to, n_rounds=4, communication=False),
         lambda to: FiniteGame(rng=1, recording=to, game="ultimatum", n_rounds=3, n_players=4,
                               matching="stranger", option_order="reversed"),
     ],
-    ids=["public-goods", "bertrand", "three firms", "dilemma", "strangers", "ultimatum"],
+    ids=["public-goods", "bertrand", "three firms", "dilemma", "strangers", "fishery",
+         "silent fishery", "ultimatum"],
 )  # fmt: skip
 def test_a_question_tells_the_facts_that_its_recording_tells(make, tmp_path: Path) -> None:
     model = make(tmp_path / "recording.sqlite")
@@ -95,13 +100,23 @@ def _inside(fact: np.ndarray) -> tuple[slice, ...]:
     [
         (PublicGoods, "conditional", [0.0, 0.8, 0.1]),
         (PublicGoods, "inequity_aversion", [5.0, 0.5, 0.6]),
+        (Fishery, "conditional", [0.3, 0.6, 0.15]),
         (FiniteGame, "ewa", [0.9, 0.6, 0.3, 6.0, 1.0]),
         (FiniteGame, "strategies", [0.2, 0.0, 0.0, 0.8, 0.0, 0.0, 0.05]),
         (FiniteGame, "inequity_aversion", [5.0, 0.5, 0.6]),
         (BertrandCompetition, "reaction", [0.2, 0.6, 0.1]),
         (BertrandCompetition, "q_learning", [0.3, 0.5, 0.01]),
     ],
-    ids=["types", "fairness", "ewa", "strategies", "fairness in games", "reaction", "q_learning"],
+    ids=[
+        "types",
+        "fairness",
+        "harvests",
+        "ewa",
+        "strategies",
+        "fairness in games",
+        "reaction",
+        "q_learning",
+    ],
 )
 def test_a_fitted_model_plays_and_its_play_is_likely_under_it(
     model, name: str, parameters: list[float], tmp_path: Path

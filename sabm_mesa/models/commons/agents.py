@@ -64,6 +64,18 @@ class Catch(NamedTuple):
     harvest: int
 
 
+class LastMonth(NamedTuple):
+    """A month that is over.
+
+    Attributes:
+        stock: units before its harvest.
+        catches: the reported harvests; empty when they were not made known.
+    """
+
+    stock: int
+    catches: tuple[Catch, ...]
+
+
 class Words:
     """The prompts of a run with the words of its wording filled in.
 
@@ -163,6 +175,8 @@ class CommonsView(Observation):
         agreed_limit: the last agreed amount a person and month (units), while it is remembered.
         item: the memory to be rated; None in other questions.
         minutes: whether the question is to the keeper of the minutes, outside the talk.
+        last_month: the month before, for minds that are declared `informed`, since prompts tell of
+            it by memories alone; else None.
     """
 
     wording: str
@@ -179,6 +193,7 @@ class CommonsView(Observation):
     agreed_limit: int | None = None
     item: Memory | None = None
     minutes: bool = False
+    last_month: LastMonth | None = None
 
     def placeholders(self, book: PromptBook) -> dict[str, object]:
         """Placeholder → value.
@@ -449,6 +464,7 @@ class Harvester(SmartAgent):
             reported=model.reported,
             agreed_limit=self.agreed_limit,
             persona=self.persona,
+            last_month=model.last_month if "last_month" in self.mind.informed else None,
             **more,
         )
 

@@ -14,8 +14,8 @@ from sabm_mesa.analysis.messages import stated_numbers
 from sabm_mesa.core.answers import Number
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.minds.base import ClassicalMind
-from sabm_mesa.models.commons.agents import Catch, CommonsView
-from sabm_mesa.models.commons.theory import regrown, threshold
+from sabm_mesa.models.commons.agents import CommonsView
+from sabm_mesa.models.commons.theory import cooperation, regrown, threshold
 
 FREE_RIDER = "free_rider"
 SELFISH = "newcomer"
@@ -122,9 +122,9 @@ class ConditionalHarvester(ClassicalHarvester):
         """The amount by its type (units)."""
         self.type = self.type or _drawn_type(ask, view)
         expected = whole_amount(self.belief)
-        cooperation = scheduled(type_names().index(self.type), expected) / _endowment()
+        given = scheduled(type_names().index(self.type), expected) / _endowment()
         low, high = _span(view.stock, len(view.names))
-        amount = round(float(high - cooperation * (high - low)))
+        amount = round(float(high - given * (high - low)))
         if self.type != FREE_RIDER and view.agreed_limit is not None:
             amount = min(amount, view.agreed_limit)
         return amount
@@ -133,8 +133,8 @@ class ConditionalHarvester(ClassicalHarvester):
         """Revise the belief by the cooperation of the others."""
         others = [each for each in view.catches if each.name != view.name]
         if others:
-            span = _span(self.stock, len(view.names))
-            degrees = [_cooperation(each, span) for each in others]
+            n = len(view.names)
+            degrees = [cooperation(each.harvest, self.stock, n) for each in others]
             self.belief = _endowment() * sum(degrees) / len(degrees)
 
 
@@ -182,14 +182,6 @@ def _endowment() -> int:
 def _span(stock: int, n: int) -> tuple[int, int]:
     """The amounts of full and of no cooperation, of `n` harvesters."""
     return threshold(stock, n), stock // n
-
-
-def _cooperation(catch: Catch, span: tuple[int, int]) -> float:
-    """The degree of cooperation of a harvest, from 0 to 1."""
-    low, high = span
-    if high == low:
-        return float(catch.harvest <= low)
-    return min(1.0, max(0.0, (high - catch.harvest) / (high - low)))
 
 
 def _agreed(view: CommonsView) -> int | None:

@@ -94,7 +94,15 @@ from sabm_mesa.minds.base import Mind
 from sabm_mesa.minds.embedding import embedder
 from sabm_mesa.minds.specs import Minds
 from sabm_mesa.models.base import Personas, Score, SmartModel
-from sabm_mesa.models.commons.agents import SENTENCE, THOUGHTS, UTTERANCE, Catch, Harvester, Words
+from sabm_mesa.models.commons.agents import (
+    SENTENCE,
+    THOUGHTS,
+    UTTERANCE,
+    Catch,
+    Harvester,
+    LastMonth,
+    Words,
+)
 from sabm_mesa.models.commons.measures import ANNOUNCEMENT, run_measures
 from sabm_mesa.models.commons.minds import ConditionalHarvester, OpenAccess, Sustainable
 from sabm_mesa.models.commons.theory import allocate, has_collapsed, regrown, threshold
@@ -161,6 +169,7 @@ class CommonsGovernance(SmartModel):
         threshold: the most units that each can take if the stock is to grow back.
         present: the harvesters that take part this month, in order.
         catches: the harvests of this month that were reported.
+        last_month: the month before; None in the first one.
         summary: the last talk in a sentence; `agreed_limit`: the agreed amount, or None.
         collapsed: whether the commons has collapsed.
 
@@ -173,6 +182,7 @@ class CommonsGovernance(SmartModel):
     plots = "sabm_mesa.models.commons.plots"
     page = "sabm_mesa.models.commons.page"
     class_game = "sabm_mesa.models.commons.class_game"
+    behaviour = "sabm_mesa.models.commons.behaviour"
     phases: ClassVar[tuple[Phase, ...]] = (
         action(
             who=_present,
@@ -268,6 +278,7 @@ class CommonsGovernance(SmartModel):
         self.harvest = self.utterances = self._decided = 0
         self.over_usage, self.collapsed = math.nan, False
         self.catches: list[Catch] = []
+        self.last_month: LastMonth | None = None
         self.summary = ""
         self.agreed_limit: int | None = None
         self.embedder: Mind | None = None
@@ -312,6 +323,8 @@ class CommonsGovernance(SmartModel):
 
     def begin_round(self) -> None:
         """Let the commons grow back, and tell all how much there is."""
+        if self.round > 0:
+            self.last_month = LastMonth(self.stock, tuple(self.catches))
         self.catches, self._decided = [], 0
         self.summary, self.agreed_limit = "", None
         if self.round > 0:

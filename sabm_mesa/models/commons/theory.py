@@ -60,6 +60,23 @@ def threshold(stock: int, n: int) -> int:
     return sustainable_harvest(stock) // n
 
 
+def cooperation(harvest: float, stock: int, n: int) -> float:
+    """The degree of cooperation of a harvest, from 0 to 1.
+
+    Full cooperation is to take the threshold or less, none to take an equal share of the whole
+    stock or more (our choice).
+
+    Args:
+        harvest: units of one agent.
+        stock: units before the harvest.
+        n: number of agents.
+    """
+    low, high = threshold(stock, n), stock // n
+    if high == low:
+        return float(harvest <= low)
+    return min(1.0, max(0.0, (high - harvest) / (high - low)))
+
+
 def allocate(requests: Sequence[int], stock: int, rng: np.random.Generator) -> list[int]:
     """Divide the stock.
 

@@ -94,6 +94,7 @@ def _known(expected: float | None, n: int, multiplier: float) -> dict[str, Any]:
     spread = 1 + multiplier * abs(n - 2) / n
     return {
         "others": others,
+        "steps": float(UNITS),
         "own": paid / spread,
         "behind": np.maximum(own - others, 0) / spread,
         "ahead": np.maximum(others - own, 0) / spread,

@@ -1,0 +1,118 @@
+"""Behavioural models of the harvests of a commons: types of cooperation.
+
+A decision is a degree of cooperation in twentieths: all 20 are a request of the threshold or less,
+none a request of an equal share of the whole stock or more
+(`sabm_mesa.models.commons.theory.cooperation`). A harvester expects of the others the mean degree
+of last month's harvests, as far as they were reported, and before it knows any, the first belief of
+the subjects of Fischbacher and Gächter 2010. A month in which the two amounts are the same tells
+nothing and is left out. Neither what is said nor an agreed limit is among the facts.
+
+That people follow the others in a commons is known from field experiments, in which conformity with
+rising best replies describes the mean harvests, and altruism, reciprocity and inequity aversion do
+not (Velez, Stranlund and Murphy 2005, University of Massachusetts Amherst, working paper 2005-4);
+that the types of public goods games are found in a commons, by linear profiles, from laboratory
+experiments (van Klingeren 2022, PLoS ONE 17(5), e0268616).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sabm_mesa.analysis.behaviour import Behaviour, Decider, PlayedRun, Row
+from sabm_mesa.analysis.contributions import first_belief
+from sabm_mesa.analysis.social_behaviour import UNITS, cooperation_mixture, cooperation_types
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.models.commons.agents import CommonsView
+from sabm_mesa.models.commons.minds import ORDINARY
+from sabm_mesa.models.commons.theory import cooperation, threshold
+
+
+def rows(run: PlayedRun) -> Iterator[Row]:
+    """The requests of a run.
+
+    Args:
+        run: the run.
+    """
+    stocks = dict(zip(run.rounds["round"], run.rounds["stock"], strict=True))
+    report = run.parameters.get("report")
+    reported = bool(run.parameters["communication"] if report is None else report)
+    last: Mapping[int, float] = {}
+    present = run.agents[run.agents["harvest"].notna()]
+    for _, month in present.groupby("round"):
+        time, n = int(month["round"].iloc[0]), len(month)
+        stock = int(stocks[time])
+        steps = stock // n - threshold(stock, n)
+        for each in month.to_dict("records"):
+            agent, wanted = int(each["agent"]), each["wanted"]
+            if steps:
+                valid = wanted is not None and not math.isnan(wanted)
+                units = UNITS * cooperation(wanted, stock, n) if valid else None
+                player = Decider(run.run, agent, str(each["mind"]), run.condition)
+                seen = [degree for other, degree in last.items() if other != agent]
+                yield Row(player, time, units, _known(seen if agent in last else [], steps))
+        harvests = zip(month["agent"], month["harvest"], strict=True)
+        last = {int(i): cooperation(got, stock, n) for i, got in harvests} if reported else {}
+
+
+def known(ask: Ask) -> Mapping[str, Any] | None:
+    """The facts of a harvester that asks for units; None when it speaks or thinks.
+
+    Args:
+        ask: the question.
+    """
+    view = ask.observation
+    if ask.name != "act" or not isinstance(view, CommonsView):
+        return None
+    n, last, seen = len(view.names), view.last_month, []
+    if last is not None and any(each.name == view.name for each in last.catches):
+        others = [each for each in last.catches if each.name != view.name]
+        seen = [cooperation(each.harvest, last.stock, len(last.catches)) for each in others]
+    return _known(seen, view.stock // n - threshold(view.stock, n))
+
+
+def answer(ask: Ask, units: float | None) -> object:
+    """Ask for units; else keep silent, and agree to nothing.
+
+    Args:
+        ask: the question.
+        units: twentieths of full cooperation; None when the harvester speaks or thinks.
+    """
+    view = ask.observation
+    assert isinstance(view, CommonsView)
+    if units is not None:
+        n = len(view.names)
+        low, high = threshold(view.stock, n), view.stock // n
+        return round(high - units / UNITS * (high - low))
+    match ask.name:
+        case "communicate":
+            return ask.book.render("classical_silent", {})
+        case "next_speaker":
+            return ask.book.render("nobody", {})
+        case "agreed":
+            return ask.book.render("no", {})
+        case "importance":
+            return ORDINARY
+    return ask.book.render(f"classical_{ask.name}", {})
+
+
+def _known(others: Sequence[float], steps: int) -> dict[str, float]:
+    """The cooperation that is expected of the others, and the number of amounts.
+
+    Args:
+        others: their degrees last month, as far as they are known.
+        steps: units between full and no cooperation; 0 where the month tells nothing.
+    """
+    expected = sum(others) / len(others) if others else first_belief() / UNITS
+    return {"others": expected, "steps": float(max(steps, 1))}
+
+
+BEHAVIOUR = Behaviour(
+    what="a request",
+    models=(cooperation_mixture(), cooperation_mixture(hump=True), *cooperation_types()),
+    rows=rows,
+    known=known,
+    answer=answer,
+    informed=("last_month",),
+)
