@@ -125,7 +125,8 @@ def reproduce(
         plans.append(planned)
         registrations.append(frozen)
     if cost:
-        _say_costs(plans, out, llm, as_json)
+        asked = [_anchored(*each, anchors) for each in zip(plans, registrations, strict=True)]
+        _say_costs(plans, asked, out, llm, as_json)
         return
     connection = llm.connection()
     done: list[Results] = []
@@ -174,13 +175,10 @@ def _reproduced(
         compare_anchors,
         deviations,
         judge,
-        language_models_of,
     )
 
     folder = out / planned.experiment.name
 
-    if registration is not None and registration.content["anchors"]:
-        anchors = True
     ahead = [] if registration is None else deviations(registration, planned, connection)
 
     def begin() -> None:
@@ -197,7 +195,7 @@ def _reproduced(
         try:
             outcome = running.run(
                 planned, folder, connection=connection, watch=progress.show, begin=begin,
-                anchored=language_models_of(planned) if anchors else (),
+                anchored=_anchored(planned, registration, anchors),
             )  # fmt: skip
             found = results.results(outcome)
             lines = [str(each) for each in compare_anchors(registration, outcome.path)]
@@ -212,6 +210,14 @@ def _reproduced(
     if not quiet:
         say(_said(found, files))
     return found
+
+
+def _anchored(planned: Plan, registration: Registration | None, anchors: bool) -> Sequence[str]:
+    """The language models that are asked the anchors: if it is said here or in the registration."""
+    from sabm_mesa.studies.registration import language_models_of
+
+    registered = registration is not None and registration.content["anchors"]
+    return language_models_of(planned) if anchors or registered else ()
 
 
 def populations(plans: Sequence[Plan]) -> list[Any]:
@@ -338,11 +344,18 @@ def _before(planned: Plan) -> str:
     return "\n".join(lines)
 
 
-def _say_costs(plans: Sequence[Plan], out: Path, llm: LLMOptions, as_json: bool) -> None:
+def _say_costs(
+    plans: Sequence[Plan],
+    anchored: Sequence[Sequence[str]],
+    out: Path,
+    llm: LLMOptions,
+    as_json: bool,
+) -> None:
     """Say what the missing runs of experiments cost.
 
     Args:
         plans: the experiments.
+        anchored: for each the minds that are asked the anchors.
         out: the folder with a folder of each.
         llm: the options for language models: a price file of the user, and whether in batches.
         as_json: whether to say it as JSON.
@@ -352,9 +365,9 @@ def _say_costs(plans: Sequence[Plan], out: Path, llm: LLMOptions, as_json: bool)
     from sabm_mesa.studies.experiments.expecting import expected_cost, too_few_runs
 
     found = []
-    for each in plans:
+    for each, minds in zip(plans, anchored, strict=True):
         folder = out / each.experiment.name
-        found.append(expected_cost(each, folder, llm.prices, batch=bool(llm.batch)))
+        found.append(expected_cost(each, folder, llm.prices, batch=bool(llm.batch), anchored=minds))
         if not as_json:
             few = too_few_runs(each)
             say("\n".join([in_words(found[-1]), *([few] if few else [])]))

@@ -98,6 +98,9 @@ def resume(
             what these runs have spent already.
         watch: called with the models every tenth of a second.
 
+    Returns:
+        The runs; where they are of several scenarios, those of the one with the most runs.
+
     Raises:
         RecordingError: when the recording cannot be read or written, when a run is in use, or
             when anything differs from what was recorded.
@@ -105,8 +108,16 @@ def resume(
         RunError: when a run fails again; its answers are recorded.
     """
     found = to_resume(recording) if runs is None else load_runs(recording, runs)
+    _check_same_server(found)
+    kinds: dict[str, list[RecordedRun]] = {}
+    for run in found:
+        kinds.setdefault(run.model, []).append(run)
     with Recording(recording) as opened:
-        return _continue(opened, found, minds, scenario, connection, watch)
+        done = [
+            _continue(opened, each, minds, scenario, connection, watch)
+            for each in sorted(kinds.values(), key=len)
+        ]
+    return done[-1]
 
 
 def fork(
@@ -374,7 +385,6 @@ def _continue(
     *,
     from_now_on: bool = False,
 ) -> Runs:
-    _check_same_kind(found)
     if connection is None:
         connection = Connection.of_recorded(found[0].connection)
     if connection.budget is not None and not from_now_on:
@@ -384,11 +394,20 @@ def _continue(
     return run_models(models, watch=watch)
 
 
-def _check_same_kind(found: Sequence[RecordedRun]) -> None:
-    if len({(run.model, run.connection.get("base_url")) for run in found}) > 1:
+def _check_same_server(found: Sequence[RecordedRun]) -> None:
+    if len({run.connection.get("base_url") for run in found}) > 1:
         raise RecordingError(
-            f"The runs of {found[0].path} that are named are of different scenarios, or asked "
-            "different servers: go on with those of one command at a time."
+            f"The runs of {found[0].path} that are named asked different servers: go on with those "
+            "of one command at a time."
+        )
+
+
+def _check_same_kind(found: Sequence[RecordedRun]) -> None:
+    _check_same_server(found)
+    if len({run.model for run in found}) > 1:
+        raise RecordingError(
+            f"The runs of {found[0].path} that are named are of different scenarios: fork those of "
+            "one scenario at a time (--run)."
         )
 
 

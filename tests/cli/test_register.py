@@ -88,3 +88,33 @@ def test_what_cannot_be_registered_leaves_nothing_behind(
     ):
         assert line in one_line(sabm("register", "small.toml", *options))
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
+@pytest.mark.slow
+def test_anchors_are_in_the_estimate_and_go_on_with_the_runs(
+    sabm: Sabm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("small.toml").write_text(SMALL.replace("runs = 2", "runs = 6"), "utf-8")
+    recording = "out/reproduce/small/recording.sqlite"
+    with LLMServer(brain=lambda *_: "20") as server:
+        minds = ("--minds", f"llm:gpt-4o-mini@{server.url}")
+        command = ("reproduce", "small.toml", *minds, "--anchors")
+        whole, bare = (
+            json.loads(sabm(*command[: 4 + i], "--cost", "--json").out)[0] for i in (1, 0)
+        )
+        assert [line["question"] for line in whole["lines"]][-1] == "anchors"
+        more = whole["total"]["requests"]["likely"] - bare["total"]["requests"]["likely"]
+        assert more == 100
+
+        stopped = sabm(*command, "--max-asks", 150)
+        assert "150 answers are in" in stopped.err
+        resumed = sabm("resume", recording, "--max-asks", 1000)
+        assert (resumed.status, resumed.err) == (0, "")
+        asked = len(server.requests)
+        assert asked == 100 + 12 * 9
+        again = sabm(*command)
+        assert (again.status, len(server.requests)) == (0, asked)
+        empty = json.loads(sabm(*command, "--cost", "--json").out)[0]
+        assert (empty["runs"], empty["lines"]) == (0, [])
+    close_all()

@@ -12,6 +12,8 @@ import pandas as pd
 from sabm_mesa.analysis.inference import holm
 from sabm_mesa.llm import Connection
 from sabm_mesa.runs.cost import Cost, Estimate, Line, Range, estimate
+from sabm_mesa.runs.planned import missing as lacking
+from sabm_mesa.studies import anchors
 from sabm_mesa.studies.experiments.claims import MOST_RUNS, enough_pairs, judged
 from sabm_mesa.studies.experiments.design import COMPARED, Claim
 from sabm_mesa.studies.experiments.plan import (
@@ -73,6 +75,7 @@ def expected_cost(
     batch: bool = False,
     earlier: bool = True,
     among: Sequence[Plan] = (),
+    anchored: Sequence[str] = (),
 ) -> Estimate:
     """Estimate the cost of the missing runs of an experiment.
 
@@ -83,10 +86,11 @@ def expected_cost(
         batch: whether questions that can wait for one another are sent in batches.
         earlier: whether the earlier runs that it builds on count.
         among: plans that share the recording, this one included.
+        anchored: the specs of minds that are asked the anchors today, if any run is missing.
 
     Returns:
-        An estimate with one line a condition, and all minds in one text; runs that were begun count
-        whole.
+        An estimate with one line a condition and one for anchors, and all minds in one text; runs
+        that were begun count whole.
 
     Raises:
         UsageError: for parameters, minds or prices that cannot be used.
@@ -112,6 +116,11 @@ def expected_cost(
         for each, place in missing
         for cells in _missing(each, place, among)
     ]
+    if parts:
+        parts += [
+            (anchors.NAME, estimate(spec.scenario, {**spec.parameters, "rng": 1}, prices=prices))
+            for spec in lacking(anchors.planned(anchored), path)
+        ]
     notes = [note for _, part in parts for note in part.notes]
     notes += [FORKED] if any(cell.fork_of for cell in plan.cells) else []
     notes += [EARLIER_RUNS] if missing[-1][1] != path else []
