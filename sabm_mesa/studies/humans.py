@@ -3,17 +3,17 @@
 Same inference
     The test that the effect of the people was tested with, on the runs, one number a run
     (`sabm_mesa.analysis.inference`). ``same`` when it comes to the same conclusion at `ALPHA`;
-    ``not judged`` when the runs are too few for their test to find anything.
+    ``not judged`` when runs or sessions are too few for their test to find anything.
 Same effect
-    The effect of the runs divided by that of people, with a bootstrap interval over runs and
-    sessions. ``different`` when the interval excludes 1; ``same`` when it includes 1 and lies
+    The effect of the runs divided by that of people, with an interval over runs and sessions
+    (Fieller 1954). ``different`` when the interval excludes 1; ``same`` when it includes 1 and lies
     between 1/`FACTOR` and `FACTOR`; else ``undecided``, since the data are too few.
 Same distribution
     Decisions of a period: energy test by permutation, Wasserstein distance, ratio of variances,
     entropy, and the rank among halves of the people (`sabm_mesa.analysis.likeness`). ``different``
     when the energy test rejects at `ALPHA`, adjusted for the number of periods (Holm 1979); else
     ``not told apart``, which is no proof of equality: ``by_chance`` says which distance the data
-    could not have told from chance.
+    could not have told from chance, and the remark which shift of all decisions they would have.
 
 Besides, the parts of the variance between and within persons. A model that plays the average person
 again and again can have the right mean and even the right variance, and no persons in it; this is
@@ -231,7 +231,7 @@ def compare(people: PeopleData, played: Played, *, seed: int = 0) -> Comparison:
     rows: list[HumanLikeness] = []
     for effect in people.book.effects:
         rows += _effect(people, played, effect, seed)
-    rows += _mean(people, played, seed)
+    rows += _mean(people, played)
     if not people.book.effects:
         rows.insert(0, HumanLikeness(
             INFERENCE, "effects", verdict=NOT_JUDGED,
@@ -282,11 +282,20 @@ def _effect(people: PeopleData, played: Played, effect: Effect, seed: int) -> li
             INFERENCE, effect.says, runs=runs_for, p=runs_for, n_runs=n_runs, verdict=NOT_JUDGED,
             why=f"{people.name} has neither sessions nor a published conclusion for it.",
         )  # fmt: skip
-    elif of_people != result == NOT_FOUND and (least := _least_p(mine, apart=apart)) > ALPHA:
+    elif few := next(
+        (
+            f"{len(each[0])} {name} are too few: the test cannot come below p = {least:.2g}."
+            for name, each, found_ in (
+                ("runs", mine, result),
+                ("sessions of people", [] if effect.published else theirs, of_people),
+            )
+            if each and found_ == NOT_FOUND and (least := _least_p(each, apart=apart)) > ALPHA
+        ),
+        "",
+    ):
         first = HumanLikeness(
             INFERENCE, effect.says, people=people_for, runs=runs_for, p=runs_for,
-            n_people=n_people, n_runs=n_runs, verdict=NOT_JUDGED,
-            why=f"{n_runs} runs are too few: the test cannot come below p = {least:.2g}.",
+            n_people=n_people, n_runs=n_runs, verdict=NOT_JUDGED, why=few,
         )  # fmt: skip
     else:
         same = result == of_people
@@ -304,10 +313,10 @@ def _effect(people: PeopleData, played: Played, effect: Effect, seed: int) -> li
     if pair or effect.value is not None:
         less = effect.value or 0.0
         samples = [each[0] - (each[1] if pair else less) for each in (mine, theirs)]
-        ratio = likeness.effect_ratio(samples[0], samples[1], seed=seed)
+        ratio = likeness.effect_ratio(samples[0], samples[1])
     else:
         ratio = likeness.effect_ratio(
-            mine[0], theirs[0], runs_other=mine[1], people_other=theirs[1], seed=seed
+            mine[0], theirs[0], runs_other=mine[1], people_other=theirs[1]
         )
     return [first, _ratio_row(effect.says, people_effect, runs_effect, ratio, n_people, n_runs)]
 
@@ -325,14 +334,17 @@ def _ratio_row(
         why = f"{size} than of people" if size != "opposite" else "opposite to people's"
     else:
         verdict = SAME if ratio.low >= 1 / FACTOR and ratio.high <= FACTOR else UNDECIDED
-        why = why or ("" if verdict == SAME else "the interval is too wide")
+        wide = "the interval is too wide"
+        if math.isinf(ratio.high):
+            wide = "people's own effect is not told from 0"
+        why = why or ("" if verdict == SAME else wide)
     return HumanLikeness(
         EFFECT, says, of_people, of_runs, ratio.value, ratio.low, ratio.high, n_people=n_people,
         n_runs=n_runs, verdict=verdict, why=why,
     )  # fmt: skip
 
 
-def _mean(people: PeopleData, played: Played, seed: int) -> list[HumanLikeness]:
+def _mean(people: PeopleData, played: Played) -> list[HumanLikeness]:
     """The mean of the first period, as an effect of its own."""
     book = people.book
     period = book.first_round if book.mean is None else book.round
@@ -348,7 +360,7 @@ def _mean(people: PeopleData, played: Played, seed: int) -> list[HumanLikeness]:
         why = ""
     if theirs is None:
         return []
-    ratio = likeness.effect_ratio(of_runs, theirs, seed=seed)
+    ratio = likeness.effect_ratio(of_runs, theirs)
     n_people = 0 if why else theirs.size
     row = _ratio_row(says, theirs.mean(), of_runs.mean(), ratio, n_people, of_runs.size, why)
     return [row]
@@ -437,12 +449,17 @@ def _distributions(
             )
             rows.append(HumanLikeness(DISTRIBUTION, name, verdict=NOT_JUDGED, why=why))
             continue
-        rows += _cell(people, name, theirs, runs, seed)
+        rows += _cell(people, name, theirs, runs, ALPHA / len(places), seed)
     return rows, cells
 
 
 def _cell(
-    people: PeopleData, name: str, theirs: DecisionSample, runs: DecisionSample, seed: int
+    people: PeopleData,
+    name: str,
+    theirs: DecisionSample,
+    runs: DecisionSample,
+    alpha: float,
+    seed: int,
 ) -> list[HumanLikeness]:
     n_people, n_runs = theirs.n_units, runs.n_units
     of_people, of_runs = (float(each.decisions.mean()) for each in (theirs, runs))
@@ -452,6 +469,8 @@ def _cell(
         verdict, p = NOT_JUDGED, math.nan
     else:
         why, verdict, p = "", "", test.p
+        if p > alpha:
+            why = _power(likeness.least_shift(theirs, n_runs, alpha, rng=seed))
     rows = [HumanLikeness(
         DISTRIBUTION, name, of_people, of_runs, test.wasserstein, high=test.by_chance, p=p,
         n_people=n_people, n_runs=n_runs, verdict=verdict, why=why,
@@ -472,6 +491,13 @@ def _cell(
     return rows
 
 
+def _power(shift: float) -> str:
+    power = f"in {100 * likeness.POWER:g} % of samples of this size"
+    if math.isnan(shift):
+        return f"no shift within the range of the decisions would be told {power}"
+    return f"a shift of all decisions by about {shift:.2g} would be told {power}"
+
+
 def _variance(values: Floats) -> float:
     return float(values.var(ddof=1)) if values.size > 1 else math.nan
 
@@ -490,7 +516,11 @@ def _adjusted(rows: Sequence[HumanLikeness]) -> list[HumanLikeness]:
     adjusted = dict(zip(tests, holm([rows[n].p for n in tests]).tolist(), strict=True))
     done = list(rows)
     for n, p in adjusted.items():
-        done[n] = replace(rows[n], p=p, verdict=DIFFERENT if p <= ALPHA else NOT_TOLD)
+        done[n] = (
+            replace(rows[n], p=p, verdict=DIFFERENT, why="")
+            if p <= ALPHA
+            else replace(rows[n], p=p, verdict=NOT_TOLD)
+        )
     return done
 
 
@@ -777,15 +807,16 @@ def as_markdown(comparison: Comparison, files: Sequence[str] = ()) -> str:
 
 _TERMS = f"""\
 *Same inference*: the test of the effect, on one number a run, comes to the conclusion of the people
-at {ALPHA:g}. *Same effect*: the ratio of the two effects; "same" when its bootstrap interval
+at {ALPHA:g}. *Same effect*: the ratio of the two effects; "same" when its interval (Fieller 1954)
 includes 1 and lies between 1/{FACTOR:g} and {FACTOR:g}, "different" when it excludes 1. *Same
 distribution*: energy test by permutation of persons (first period) or sessions, adjusted for the
 number of periods (Holm 1979); the result is the Wasserstein distance. "Not told apart" is no proof
-of equality. *Rank among people*: the share of random halves of the people that are farther from the
-other half than as many of the runs are; 0.5 is the ceiling. *Ratio of variances*: runs by people.
-*Entropy*: in bits, with Miller's correction; the result is the difference. *Between persons*: the
-share of the variance that lies between persons, sessions and periods taken out; the result is the
-variance between agents by that between people."""
+of equality: the remark says which shift of all decisions would have been told. *Rank among people*:
+the share of random halves of the people that are farther from the other half than as many of the
+runs are; 0.5 is the ceiling. *Ratio of variances*: runs by people. *Entropy*: in bits, with
+Miller's correction; the result is the difference. *Between persons*: the share of the variance that
+lies between persons, sessions and periods taken out; the result is the variance between agents by
+that between people."""
 
 
 def _table(rows: Sequence[HumanLikeness]) -> list[str]:
@@ -808,6 +839,7 @@ def _table(rows: Sequence[HumanLikeness]) -> list[str]:
             f"{_number(row.value):>8} {_number(row.high):>9} {_p(row.p):>7}  {rank.value:>4.2f}  "
             f"{ratio:<20} {bits.people:.1f}, {bits.runs:.1f}  {row.verdict}"
         )
+    table += [f"    {row.of}: {row.why}" for row in judged if row.verdict == NOT_TOLD]
     table.append(
         "    distance: Wasserstein, and up to which chance alone goes; rank among halves of people "
         "(0.50: ceiling);"

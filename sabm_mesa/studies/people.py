@@ -238,6 +238,8 @@ def load_people(against: str, codebook: str | Path | None = None) -> PeopleData:
             raise UnknownName("data set of people", against, published_people(), hint)
         return published_people()[against]
     path = Path(against)
+    if not path.exists():
+        raise ParameterError(f"There is no file {path}.")
     book_path = Path(codebook) if codebook is not None else path.with_suffix(".toml")
     try:
         table = tomllib.loads(_text(book_path))

@@ -14,6 +14,7 @@ from sabm_mesa.analysis.likeness import (
     effect_ratio,
     energy_test,
     entropy,
+    least_shift,
     rank_among_people,
     variance_ratio,
 )
@@ -83,6 +84,41 @@ def test_ratios_have_their_truth_in_their_intervals() -> None:
     assert math.isnan(variance_ratio(people, nothing).value)
     effect = effect_ratio(rng.normal(-5, 1, 50), rng.normal(-10, 1, 50))
     assert effect.low < 0.5 < effect.high < 0.6
+
+
+def test_the_ratio_of_few_sessions_and_runs_holds_the_truth_in_95_per_cent() -> None:
+    rng = np.random.default_rng(6)
+    held = 0
+    for _ in range(1000):
+        people, other = rng.normal(14, 1.5, 6), rng.normal(8, 1.5, 6)
+        found = effect_ratio(
+            rng.normal(8, 1.5, 5), people, runs_other=rng.normal(5, 1.5, 5), people_other=other
+        )
+        held += found.low <= 0.5 <= found.high
+    assert 930 < held < 970
+
+
+def test_the_ratio_to_an_effect_that_is_not_told_from_0_has_no_limits() -> None:
+    found = effect_ratio(np.array([4.0, 5, 6]), np.array([-1.0, 2, 0.5]))
+    assert (found.low, found.high) == (-math.inf, math.inf)
+    assert math.isnan(effect_ratio(np.array([4.0]), np.array([1.0, 2])).low)
+
+
+@pytest.mark.slow
+def test_the_least_shift_is_told_in_about_80_per_cent_of_samples() -> None:
+    rng = np.random.default_rng(7)
+    shift = least_shift(DecisionSample.of(rng.normal(50, 20, 100)), 30, 0.05)
+    told = [
+        energy_test(
+            DecisionSample.of(rng.normal(50, 20, 100)),
+            DecisionSample.of(rng.normal(50 + shift, 20, 30)),
+            rng=i,
+        ).p
+        <= 0.05
+        for i in range(100)
+    ]
+    assert 0.65 < np.mean(told) < 0.95
+    assert math.isnan(least_shift(DecisionSample.of(np.full(9, 4.0)), 9, 0.05))
 
 
 def test_entropy_of_equal_shares_is_the_logarithm_and_is_corrected_for_few_decisions() -> None:

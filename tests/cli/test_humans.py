@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sabm_mesa import BertrandCompetition, KeynesianBeautyContest
+from sabm_mesa import BertrandCompetition, KeynesianBeautyContest, PublicGoods
 
 from .support import Sabm, one_line
 
@@ -64,3 +64,64 @@ def test_personas_that_were_drawn_are_known(sabm: Sabm, tmp_path: Path) -> None:
     ).run_model()
     done = sabm("humans", path, "--against", "nagel-1995")
     assert "    2 personas: " in done.out, done.err
+
+
+CODEBOOK = """
+who = "students in 12 sessions"
+source = "made up"
+scenarios = ["public-goods"]
+decision = "contribution"
+low = 0
+high = 20
+[treatments]
+rich = { multiplier = 1.6 }
+poor = { multiplier = 1.2 }
+[columns]
+decision = "gave"
+session = "session"
+treatment = "treatment"
+[[effects]]
+says = "They give more where the pot grows more"
+treatment = "rich"
+than_treatment = "poor"
+direction = "more"
+"""
+
+
+def test_two_treatments_are_compared_by_the_ratio_of_their_difference(
+    sabm: Sabm, tmp_path: Path
+) -> None:
+    """People give 4 more, the runs 8 more: six sessions and six runs of each treatment."""
+    book, data = tmp_path / "class.toml", tmp_path / "class.csv"
+    book.write_text(CODEBOOK, "utf-8")
+    rows = ["session,treatment,gave"]
+    path = tmp_path / "runs.sqlite"
+    for treatment, multiplier, people, runs in (("rich", 1.6, 10, 13), ("poor", 1.2, 6, 5)):
+        for i in range(6):
+            level = (-1, 0, 1, 0, -1, 1)[i]
+            rows += [f"{treatment}{i},{treatment},{people + level + d}" for d in (-2, 0, 0, 2)]
+            PublicGoods(
+                n_players=4, group_size=4, endowment=20, multiplier=multiplier, n_rounds=1,
+                minds=f"fixed:{runs - level}", rng=i, recording=path,
+            ).run_model()  # fmt: skip
+    data.write_text("\n".join(rows), "utf-8")
+
+    done = sabm("humans", path, "--against", data)
+    assert done.status == 0, done.err
+    assert "1 Same inference: same" in done.out
+    assert "2 Same effect: different" in done.out
+    said = json.loads((tmp_path / "humans" / "humans.json").read_text("utf-8"))
+    effect = next(each for each in said["comparisons"] if each["level"] == "same effect")
+    assert (effect["people"], effect["runs"], effect["value"]) == (4, 8, 2)
+    assert 1 < effect["low"] < 2 < effect["high"] < 4
+    assert (effect["n_people"], effect["n_runs"]) == (6, 6)
+
+
+def test_the_file_that_is_missing_is_the_one_that_is_named(
+    sabm: Sabm, tmp_path: Path, contest: Path
+) -> None:
+    nothing = tmp_path / "nothing.csv"
+    assert one_line(sabm("humans", contest, "--against", nothing)) == f"There is no file {nothing}."
+    nothing.write_text("choice\n3\n", "utf-8")
+    said = one_line(sabm("humans", contest, "--against", nothing))
+    assert said.startswith(f"Cannot read {tmp_path / 'nothing.toml'}")

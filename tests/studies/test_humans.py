@@ -141,6 +141,34 @@ def test_runs_that_are_too_few_to_find_anything_are_not_judged() -> None:
     assert first.why == "3 runs are too few: the test cannot come below p = 0.12."
 
 
+@pytest.mark.slow
+def test_nothing_found_by_tests_that_can_find_nothing_is_no_same_inference() -> None:
+    rows = groups(np.random.default_rng(3), 12)
+    session = rows["session"].astype(int)
+    level = rows.assign(value=rows["value"].where(rows["round"] == 1, 45.0))
+    level.loc[level["round"] == 3, "value"] = level.loc[level["round"] == 1, "value"].to_numpy()
+
+    def first(people: pd.DataFrame, of_runs: pd.DataFrame) -> tuple[str, str]:
+        row = compare(data(people), runs(of_runs)).rows[0]
+        return row.verdict, row.why
+
+    whole, few = level[session >= 4], level[session < 4]
+    said = "4 {} are too few: the test cannot come below p = 0.062."
+    assert first(whole, few) == (NOT_JUDGED, said.format("runs"))
+    assert first(few, whole) == (NOT_JUDGED, said.format("sessions of people"))
+    assert first(whole, whole)[0] == SAME
+
+
+def test_not_told_apart_says_which_shift_would_have_been_told() -> None:
+    rows = groups(np.random.default_rng(4), 10)
+    found = compare(data(rows), runs(rows))
+    row = next(row for row in found.rows if row.level == DISTRIBUTION)
+    assert row.verdict == NOT_TOLD
+    assert row.why.startswith("a shift of all decisions by about ")
+    assert row.why.endswith(" would be told in 80 % of samples of this size")
+    assert f"    {row.of}: {row.why}" in lines_of(found)
+
+
 def test_published_summaries_are_judged_as_far_as_they_go() -> None:
     """Nagel's 67 students: bins of the first period, means of four sessions."""
     people = published_people()["nagel-1995"]
