@@ -65,6 +65,7 @@ def clients(folder: str) -> list[Result]:
         ("CPU", cpu, "mesa-llm", "sabm-recorded", ">= 2"),
         ("time", wall, "mesa-llm", "sabm-recorded", ""),
         ("CPU", cpu, "openai", "sabm", ""),
+        ("CPU", cpu, "sabm-recorded", "aiohttp", "<= 2.5"),
         ("time", wall, "sabm-recorded", "openai", "<= 1.5"),
     ):
         said = f"{measured}: {KINDS[one]} / {KINDS[two]}"

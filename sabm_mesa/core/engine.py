@@ -28,7 +28,7 @@ WIND_UP_S = 15.0
 
 LOOK_S = 1.0
 """Seconds after which a waiting thread checks for an interrupt that came just before the wait."""
-MANY_AGENTS = 10_000
+MANY_AGENTS = 100
 """The number of agents from which on the GC threshold is raised."""
 _OBJECTS = 10
 """Objects an agent has while it waits for an answer, roughly."""

@@ -12,6 +12,7 @@ from sabm_mesa.core.asks import SentNotes
 
 _SENDING = {"n", "place", "question", "needed", "sent", "room"}
 """Fields of a request that say how it is sent, and nothing of its content."""
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 _OPTIONAL = ("seed", "reasoning_effort", "max_thought_tokens", "extra_body")
 """Fields that a digest has only where they are set."""
 
@@ -75,12 +76,14 @@ class Request:
         It is the same whether or not the request is sent together with others, so that a
         recording does not depend on that.
         """
-        parts = {name: getattr(self, name) for name in self.__slots__ if name not in _SENDING}
+        parts = {name: getattr(self, name) for name in _CONTENT}
         for name in _OPTIONAL:
             if parts[name] is None:
                 del parts[name]
-        text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return hashlib.sha256(_canonical(parts).encode()).hexdigest()
+
+
+_CONTENT = tuple(name for name in Request.__slots__ if name not in _SENDING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ _NO_DIALECT = re.compile(
 )
 """Words of a refusal that is about a value: it is for the user to change."""
 _BOTH = re.compile(r"\bboth\b|only one|together|at the same time|mutually exclusive", re.IGNORECASE)
+_to_json = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
 _log = logging.getLogger(__name__)
 
 
@@ -167,8 +168,7 @@ def recorded(asked: Mapping[str, Any], sent: Mapping[str, Any]) -> str:
         sent: the same as they were sent.
     """
     told, found = _plain(asked), _plain(sent)
-    both = {"sent": found} if found == told else {"asked": told, "sent": found}
-    return json.dumps(both, sort_keys=True, ensure_ascii=False)
+    return _to_json({"sent": found} if found == told else {"asked": told, "sent": found})
 
 
 def dropped(asked: Mapping[str, Any], sent: Mapping[str, Any], needed: Collection[str]) -> str:

@@ -124,7 +124,10 @@ def most_of_each(request: Request, prices: PriceTable) -> list[Usage]:
     price = prices.of(request.model)
     limit = longest_answer(request)
     found = [most_of(some, limit, price) for some in [contents, *([[]] * (request.n - 1))]]
-    return found if price else [replace(each, cost_usd=math.nan) for each in found]
+    if price is None:
+        for each in found:
+            each.cost_usd = math.nan
+    return found
 
 
 def _say(grace_s: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -12,6 +13,7 @@ import aiohttp
 import httpx2
 import openai
 from openai import AsyncOpenAI, HttpxBinaryResponseContent
+from openai._models import FinalRequestOptions
 
 from sabm_mesa import errors
 from sabm_mesa.core.answers import BY_FILTER
@@ -19,16 +21,19 @@ from sabm_mesa.errors import KEY_VARIABLE, BadRequest, LLMError
 from sabm_mesa.llm.client import Completion, EmbeddingRequest, Request
 from sabm_mesa.llm.dialect import Dialect, dropped, recorded
 from sabm_mesa.llm.endpoints import Endpoint
-from sabm_mesa.llm.reading import is_filtered, read_completion, read_embeddings, read_models
+from sabm_mesa.llm.reading import Origin, is_filtered, read_completion, read_embeddings, read_models
 from sabm_mesa.llm.translation import Translator, without_key
-from sabm_mesa.llm.transport import MAX_BYTES, BoundedHTTPClient, ResponseTooLarge
+from sabm_mesa.llm.transport import MAX_BYTES, BoundedHTTPClient, RequestHead, ResponseTooLarge
 
 T = TypeVar("T")
 
 CONNECT_S = 30.0
 """Seconds after which a server that does not even take the connection is given up."""
+_TIMEOUT = openai.Timeout(None, connect=CONNECT_S)
+"""Only the connection has a time limit here: that of the whole answer is `complete`'s."""
 _NO_KEY = "none"
 _CHAT, _EMBEDDINGS, _MODELS = "chat completion", "embedding", "list of models"
+_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _FAILURES = (
     openai.APIStatusError,
     openai.APIConnectionError,
@@ -42,11 +47,12 @@ _FAILURES = (
 
 
 class OpenAIClient:
-    """Asks one OpenAI-compatible endpoint through the `openai` library over aiohttp.
+    """Asks one OpenAI-compatible endpoint over aiohttp, with the `openai` library.
 
     The key comes from the environment and is kept nowhere else. The library's own retries are
-    off: `RetryClient` does them. Its typed method for chat completions is passed by, since it costs
-    more than the rest of a request together: it walks through the body once more for its types.
+    off: `RetryClient` does them. It says the address and headers of a request, and what the status
+    of an error means; bodies go to aiohttp and back without it, since its layers and types cost
+    more than the rest of a request together.
 
     What a model does not take is mended by what the server says of it (`sabm_mesa.llm.dialect`). A
     request with a parameter that a study depends on is sent alone until it is known to be taken.
@@ -61,6 +67,8 @@ class OpenAIClient:
         endpoint: the endpoint.
     """
 
+    _http: BoundedHTTPClient
+
     def __init__(
         self,
         endpoint: Endpoint | str | None = None,
@@ -73,6 +81,7 @@ class OpenAIClient:
         self._timeout_s = timeout_s
         self._max_bytes = max_bytes
         self._client: AsyncOpenAI | None = None
+        self._heads: dict[str, tuple[str, RequestHead]] = {}
         self._translate = Translator(endpoint, timeout_s)
         self._dialects: dict[str, Dialect] = {}
         self._first: dict[tuple[str, frozenset[str]], asyncio.Lock] = {}
@@ -107,7 +116,9 @@ class OpenAIClient:
         Args:
             model: its name.
         """
-        return self._dialects.setdefault(model, Dialect(self.endpoint.where, model))
+        if model not in self._dialects:
+            self._dialects[model] = Dialect(self.endpoint.where, model)
+        return self._dialects[model]
 
     async def _complete(self, request: Request) -> Completion:
         dialect, asked = self.dialect(request.model), self._asked(request)
@@ -118,13 +129,13 @@ class OpenAIClient:
         try:
             async with asyncio.timeout(self._timeout_s):
                 body = await self._send(request, params)
-            done = read(body, request, time.perf_counter() - started)
-            return without_key(self._with_origin(done, request, params))
+            latency_s = time.perf_counter() - started
+            return without_key(read(body, request, latency_s, self._origin(request, asked, params)))
         except _FAILURES as error:
             if isinstance(error, openai.APIStatusError) and not embeds:
                 if is_filtered(error.body):
-                    refused = _refused(request, time.perf_counter() - started)
-                    return without_key(self._with_origin(refused, request, params))
+                    origin = self._origin(request, asked, params)
+                    return without_key(_refused(request, time.perf_counter() - started, origin))
                 if dialect.version != version or dialect.learn(
                     asked, error.status_code, error.body
                 ):
@@ -135,13 +146,27 @@ class OpenAIClient:
     async def _send(self, request: Request, parameters: Mapping[str, Any]) -> Any:
         """Send a request, and return the body of the answer, from JSON."""
         embeds = isinstance(request, EmbeddingRequest)
-        response = await self._open().post(
-            "/embeddings" if embeds else "/chat/completions",
-            cast_to=HttpxBinaryResponseContent,
-            body=_texts(request) if embeds else self._body(request, parameters),
-            options={"security": {"bearer_auth": True}},
-        )
-        return response.json()
+        body = _texts(request) if embeds else self._body(request, parameters)
+        return await self._exchange("/embeddings" if embeds else "/chat/completions", body)
+
+    async def _exchange(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Post a body, and return that of the answer, from JSON.
+
+        The library says the address and headers of the first request, which all others share.
+
+        Raises:
+            openai.APIStatusError: for the status of an error.
+        """
+        client = self._open()
+        key, head = self._heads.get(path, ("", None))
+        if head is None or key != client.api_key:
+            head = RequestHead.of(await _first(client, path))
+            self._heads[path] = client.api_key, head
+        received = await self._http.exchange(head, _to_json(body).encode())
+        if not 200 <= received.status < 300:
+            response = received.for_library(head.method)
+            raise client._make_status_error_from_response(response)  # noqa: SLF001
+        return json.loads(received.body)
 
     def line(self, request: Request) -> tuple[dict[str, Any], int]:
         """The body of a request for a chat completion that is sent in a batch.
@@ -179,15 +204,14 @@ class OpenAIClient:
             LLMError: translated from what the server says.
         """
         dialect, asked = self.dialect(request.model), self._asked(request)
+        origin = self._origin(request, asked, dialect.mend(asked))
         if status == 200:
             try:
-                done = read_completion(body, request, latency_s)
+                return without_key(read_completion(body, request, latency_s, origin))
             except _FAILURES as error:
                 raise self._translated(error, request.model, _CHAT) from None
-            return without_key(self._with_origin(done, request, dialect.mend(asked)))
         if is_filtered(body):
-            refused = _refused(request, latency_s)
-            return without_key(self._with_origin(refused, request, dialect.mend(asked)))
+            return without_key(_refused(request, latency_s, origin))
         if dialect.version != version or dialect.learn(asked, status, body):
             return None
         told = body.get("error", body) if isinstance(body, dict) else body
@@ -250,12 +274,12 @@ class OpenAIClient:
         match error:
             case openai.APIStatusError():
                 return self._translate.refusal(error, model)
+            case openai.APIConnectionError() | aiohttp.ClientError():
+                return self._translate.no_connection(error)
             case TimeoutError():
                 return self._translate.timeout()
             case ResponseTooLarge():
                 return self._translate.too_large(self._max_bytes)
-            case openai.APIConnectionError() | aiohttp.ClientError():
-                return self._translate.no_connection(error)
             case _:
                 return self._translate.no_completion(error, wanted)
 
@@ -267,8 +291,8 @@ class OpenAIClient:
 
     def _open(self) -> AsyncOpenAI:
         if self._client is None:
-            # Only the connection has a time limit here: that of the whole answer is `complete`'s.
-            timeout = openai.Timeout(None, connect=CONNECT_S)
+            self._http = BoundedHTTPClient(self._max_bytes, _TIMEOUT)
+            self._heads.clear()
             kind = KeyInHeader if self.endpoint.key_header else AsyncOpenAI
             self._client = kind(
                 api_key=_NO_KEY,
@@ -276,8 +300,8 @@ class OpenAIClient:
                 default_query=self.endpoint.query,
                 default_headers=self.endpoint.headers,
                 max_retries=0,
-                timeout=timeout,
-                http_client=BoundedHTTPClient(self._max_bytes, timeout),
+                timeout=_TIMEOUT,
+                http_client=self._http,
             )
             if isinstance(self._client, KeyInHeader):
                 self._client.key_header = self.endpoint.key_header
@@ -306,21 +330,25 @@ class OpenAIClient:
         extra = {**self.endpoint.extra_body, **(request.extra_body or {})}
         return {"model": request.model, "messages": messages, **parameters, **extra}
 
-    def _with_origin(
-        self, done: Completion, request: Request, parameters: Mapping[str, Any]
-    ) -> Completion:
-        """A completion, and its parts, with where it comes from."""
+    def _origin(
+        self, request: Request, asked: Mapping[str, Any], parameters: Mapping[str, Any]
+    ) -> Origin:
+        """Where an answer comes from: the endpoint, and the parameters of its request."""
         extra = {**self.endpoint.extra_body, **(request.extra_body or {})}
-        asked = self._asked(request)
-        limits = {self._limit: request.max_tokens, "max_thought_tokens": request.max_thought_tokens}
-        asked |= {name: value for name, value in limits.items() if value is not None}
-        parts = tuple(self._with_origin(part, request, parameters) for part in done.parts)
-        return replace(
-            done,
-            provider=done.provider or self.endpoint.where,
-            parameters=recorded({**asked, **extra}, {**parameters, **extra}),
-            parts=parts,
-        )
+        told = {**asked}
+        if request.max_tokens is not None:
+            told[self._limit] = request.max_tokens
+        if request.max_thought_tokens is not None:
+            told["max_thought_tokens"] = request.max_thought_tokens
+        return Origin(self.endpoint.where, recorded(told | extra, {**parameters, **extra}))
+
+
+async def _first(client: AsyncOpenAI, path: str) -> httpx2.Request:
+    """A request as the library makes it, which has no method for that alone."""
+    options = FinalRequestOptions.construct(
+        method="post", url=path, json_data={}, security={"bearer_auth": True}
+    )
+    return client._build_request(await client._prepare_options(options))  # noqa: SLF001
 
 
 class KeyInHeader(AsyncOpenAI):
@@ -341,11 +369,11 @@ class KeyInHeader(AsyncOpenAI):
         return options.model_copy(update={"headers": {**given, **own}})
 
 
-def _refused(request: Request, latency_s: float) -> Completion:
+def _refused(request: Request, latency_s: float, origin: Origin) -> Completion:
     """A prompt that a content filter refused is a refused answer, and nothing is billed."""
     one = Completion(
         "", request.model, BY_FILTER,
-        latency_s=latency_s, cost_usd=0.0, asked_model=request.model,
+        latency_s=latency_s, cost_usd=0.0, asked_model=request.model, **origin._asdict(),
     )  # fmt: skip
     return one if request.n == 1 else replace(one, parts=(one,) * request.n)
 

@@ -37,6 +37,21 @@ _FILTER_WORDS = ("content management policy", "Content Exists Risk")
 _PARTS_OF_THOUGHT = {"thinking", "redacted_thinking", "reasoning", "thought"}
 
 
+class Origin(NamedTuple):
+    """Where an answer comes from.
+
+    Attributes:
+        provider: the server, where a gateway does not say which one answered.
+        parameters: those of the request, as `Completion.parameters` has them.
+    """
+
+    provider: str = ""
+    parameters: str = ""
+
+
+_UNKNOWN = Origin()
+
+
 class _Answer(NamedTuple):
     """One choice of a server."""
 
@@ -45,13 +60,16 @@ class _Answer(NamedTuple):
     reason: str
 
 
-def read_completion(body: Any, request: Request, latency_s: float) -> Completion:
+def read_completion(
+    body: Any, request: Request, latency_s: float, origin: Origin = _UNKNOWN
+) -> Completion:
     """Read the body of an answer.
 
     Args:
         body: the body, from JSON.
         request: the request.
         latency_s: seconds from sending to the whole answer.
+        origin: where it comes from.
 
     Returns:
         The completion; counts that the server does not report are 0. Of a request for several
@@ -82,7 +100,8 @@ def read_completion(body: Any, request: Request, latency_s: float) -> Completion
         asked_model=request.model,
         response_id=_word(body.get("id")),
         system_fingerprint=_word(body.get("system_fingerprint")),
-        provider=_word(body.get("provider")),
+        provider=_word(body.get("provider")) or origin.provider,
+        parameters=origin.parameters,
     )
     return whole if request.n == 1 else replace(whole, parts=_parts(whole, answers))
 
@@ -234,13 +253,16 @@ def _even(count: int, n: int, i: int) -> int:
     return count // n + (i < count % n)
 
 
-def read_embeddings(body: Any, request: Request, latency_s: float) -> Completion:
+def read_embeddings(
+    body: Any, request: Request, latency_s: float, origin: Origin = _UNKNOWN
+) -> Completion:
     """Read the body of an answer with embeddings.
 
     Args:
         body: the body, from JSON.
         request: the request.
         latency_s: seconds from sending to the whole answer.
+        origin: where it comes from.
 
     Returns:
         A completion whose text has a line for each vector that was sent, in the order of the
@@ -260,6 +282,8 @@ def read_embeddings(body: Any, request: Request, latency_s: float) -> Completion
         latency_s=latency_s,
         cost_usd=_dollars(usage),
         asked_model=request.model,
+        provider=origin.provider,
+        parameters=origin.parameters,
     )
 
 

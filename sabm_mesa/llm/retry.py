@@ -51,13 +51,17 @@ class RetryClient:
         """
         for retries in range(self._max_retries):
             try:
-                return replace(await self._client.complete(request), retries=retries)
+                return _after(retries, await self._client.complete(request))
             except (RateLimited, ServerUnavailable) as error:
                 await asyncio.sleep(self._wait(retries, error.retry_after))
-        return replace(await self._client.complete(request), retries=self._max_retries)
+        return _after(self._max_retries, await self._client.complete(request))
 
     def _wait(self, retries: int, asked: float | None) -> float:
         return pause_s(retries, asked, self._first_wait_s)
+
+
+def _after(retries: int, done: Completion) -> Completion:
+    return done if done.retries == retries else replace(done, retries=retries)
 
 
 def pause_s(retries: int, asked: float | None, first_wait_s: float = FIRST_WAIT_S) -> float:

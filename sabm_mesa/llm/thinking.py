@@ -176,7 +176,9 @@ class MakeRoomClient:
         """
         while True:
             try:
-                done = await self._client.complete(replace(request, room=given))
+                if given != request.room:
+                    request = replace(request, room=given)
+                done = await self._client.complete(request)
             except BadRequest as error:
                 if not given or not _TOO_LARGE.search(str(error)):
                     raise

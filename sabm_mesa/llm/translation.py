@@ -50,6 +50,9 @@ _FROM_SERVER = (
 
 def without_key(done: Completion) -> Completion:
     """The completion without the key, which a server may send back."""
+    said = "\0".join(getattr(done, name) for name in _FROM_SERVER)
+    if errors.without_key(said) == said and not done.parts:
+        return done
     hidden: dict[str, Any] = {n: errors.without_key(getattr(done, n)) for n in _FROM_SERVER}
     return replace(
         done,
@@ -120,11 +123,11 @@ class Translator:
 
     def no_connection(self, error: Exception) -> LLMError:
         """For a connection that could not be made or was lost."""
-        cause = error.__cause__ or error
+        cause = error if isinstance(error, aiohttp.ClientError) else error.__cause__ or error
         return ServerUnavailable(
             f"Cannot reach {self._where} ({_clean(str(cause) or type(cause).__name__)}). "
             "Is the server running, and is the address right?",
-            billed=not isinstance(cause.__cause__, _UNCONNECTED),
+            billed=not isinstance(cause, _UNCONNECTED),
         )
 
     def too_large(self, max_bytes: int) -> LLMError:

@@ -1,25 +1,111 @@
-"""The limits of what comes over the wire: the size of a body, and redirects to other servers."""
+"""The wire: connections, the size of what comes over it, and redirects to other servers."""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import ssl
+from functools import cache
+from io import BytesIO
+from typing import Any, NamedTuple
 
+import aiohttp
 import httpx2
+from aiohttp import hdrs
+from multidict import CIMultiDict, CIMultiDictProxy
 from openai import DefaultAioHttpClient
+from yarl import URL
 
 MAX_BYTES = 4_000_000
 """Bytes of a response that are read at most."""
 MAX_REDIRECTS = 5
-_OF_THE_WIRE = {b"content-encoding", b"content-length", b"transfer-encoding"}
+_SAME_AGAIN = {"GET": {301, 302, 303, 307, 308}}
+_SAME_BODY_AGAIN = {307, 308}
+"""Statuses that ask for the same request at another address."""
+_OF_THE_WIRE = {"content-encoding", "content-length", "transfer-encoding"}
 """Headers that say how a body was sent, which do not hold once it is read."""
+_BY_AIOHTTP = {"connection", "content-length", "host", "transfer-encoding"}
+_OF_THIS_COMPUTER = "x-stainless-"
+"""Headers in which the libraries describe system and Python, which no server needs."""
+_NAMED = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+_ENCODINGS = "gzip, deflate"
+_LARGE = 2**20
+"""Bytes of a body from which on aiohttp wants a file."""
 
 
 class ResponseTooLarge(Exception):
     """A response is larger than the limit; its connection is closed."""
 
 
+class RequestHead(NamedTuple):
+    """The common part of many requests: all but the body.
+
+    Attributes:
+        method: the method.
+        url: the address.
+        headers: the headers.
+    """
+
+    method: str
+    url: URL
+    headers: CIMultiDict[str]
+
+    @classmethod
+    def of(cls, request: httpx2.Request) -> RequestHead:
+        """The head of a request.
+
+        Args:
+            request: the request.
+        """
+        headers = CIMultiDict(
+            (name, value)
+            for name, value in request.headers.multi_items()
+            if name.lower() not in _BY_AIOHTTP and not name.lower().startswith(_OF_THIS_COMPUTER)
+        )
+        headers[hdrs.ACCEPT_ENCODING] = _ENCODINGS
+        return cls(request.method, URL(str(request.url), encoded=True), headers)
+
+
+_Way = tuple[aiohttp.ClientSession, dict[str, Any]]
+
+
+class Received(NamedTuple):
+    """A response.
+
+    Attributes:
+        status: its status.
+        reason: the words of the status.
+        url: the address that sent it.
+        headers: its headers.
+        body: its body, unpacked.
+    """
+
+    status: int
+    reason: str
+    url: URL
+    headers: CIMultiDictProxy[str]
+    body: bytes
+
+    def for_library(self, method: str, headers: httpx2.Headers | None = None) -> httpx2.Response:
+        """The response as the libraries read it.
+
+        Args:
+            method: the method of its request.
+            headers: the headers of its request, in which libraries note how they read it.
+        """
+        return httpx2.Response(
+            self.status,
+            headers=[each for each in self.headers.items() if each[0].lower() not in _OF_THE_WIRE],
+            content=self.body,
+            request=httpx2.Request(method, str(self.url), headers=headers),
+            extensions={"reason_phrase": self.reason.encode()},
+        )
+
+
 class BoundedHTTPClient(DefaultAioHttpClient):
-    """The HTTP client under the `openai` library, for servers that nobody here knows.
+    """The HTTP client under the libraries, for servers that nobody here knows.
+
+    Requests go to aiohttp directly, since the layers of httpx2 cost several times as much. What is
+    left to it are the proxies and certificates of the environment, and the types of the libraries.
 
     A body is read up to a limit, whatever its status, and measured as it is unpacked. A redirect is
     followed within one origin only: elsewhere prompt and key would go to a server that nobody has
@@ -27,57 +113,102 @@ class BoundedHTTPClient(DefaultAioHttpClient):
 
     Args:
         max_bytes: bytes of a body at most.
-        timeout: the time limits of a request.
+        timeout: the time limits of a request, of which that of the connection is kept.
     """
 
     def __init__(self, max_bytes: int, timeout: httpx2.Timeout) -> None:
-        super().__init__(timeout=timeout)
+        super().__init__(timeout=timeout, verify=_certificates(*map(os.environ.get, _NAMED)))
         self._max_bytes = max_bytes
+        self._timeouts = aiohttp.ClientTimeout(sock_connect=timeout.connect)
+        self._ways: dict[URL, _Way] = {}
 
-    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send a request and read its response.
+    async def send(self, request: httpx2.Request, **_options: Any) -> httpx2.Response:
+        """Send a request of a library and read its response.
 
         Args:
             request: the request.
-            options: as httpx2 takes them; all responses are read here, and redirects as well.
+            _options: as httpx2 takes them; every response is read here, and redirects as well.
 
         Raises:
             ResponseTooLarge: when the body is larger than the limit.
+            aiohttp.ClientError: when there is no connection, or it is lost.
         """
-        options |= {"stream": True, "follow_redirects": False}
-        response = await self._read(await super().send(request, **options))
+        received = await self.exchange(RequestHead.of(request), await request.aread())
+        return received.for_library(request.method, request.headers)
+
+    async def exchange(self, head: RequestHead, body: bytes) -> Received:
+        """Send a request and read its response.
+
+        Args:
+            head: the request without its body.
+            body: its body.
+
+        Raises:
+            ResponseTooLarge: when the body of the response is larger than the limit.
+            aiohttp.ClientError: when there is no connection, or it is lost.
+        """
+        received = await self._exchange(head, body)
         for _ in range(MAX_REDIRECTS):
-            following = response.next_request
-            if following is None or _origin(following.url) != _origin(request.url):
+            again = received.status in _SAME_AGAIN.get(head.method, _SAME_BODY_AGAIN)
+            if not again or not (to := received.headers.get(hdrs.LOCATION)):
                 break
-            response = await self._read(await super().send(following, **options))
-        return response
+            url = head.url.join(URL(to))
+            if url.origin() != head.url.origin():
+                break
+            head = head._replace(url=url)
+            received = await self._exchange(head, body)
+        return received
 
-    async def _read(self, response: httpx2.Response) -> httpx2.Response:
-        """The response with its body; closing one that is not read to its end ends the connection.
+    async def _exchange(self, head: RequestHead, body: bytes) -> Received:
+        session, proxy = self._way(head.url.origin())
+        async with session.request(
+            head.method,
+            head.url,
+            headers=head.headers,
+            data=(body if len(body) < _LARGE else BytesIO(body)) or None,
+            allow_redirects=False,
+            timeout=self._timeouts,
+            **proxy,
+        ) as response:
+            body = await self._read(response.content)
+            reason = response.reason or ""
+            return Received(response.status, reason, head.url, response.headers, body)
 
-        httpx2 unpacks a body in pieces of at most 1 MiB, so a small one cannot fill the memory.
+    def _way(self, origin: URL) -> _Way:
+        """The session and the proxy for a server: httpx2 chooses both by the environment."""
+        if origin not in self._ways:
+            transport: Any = self._transport_for_url(httpx2.URL(str(origin)))
+            if not isinstance(transport.client, aiohttp.ClientSession):
+                transport.client = transport.get_client()
+            self._ways[origin] = transport.client, _proxy(transport.proxy)
+        return self._ways[origin]
+
+    async def _read(self, content: aiohttp.StreamReader) -> bytes:
+        """The body of a response; one that is not read to its end ends the connection.
+
+        aiohttp unpacks a body in pieces as it is read, so a small one cannot fill the memory.
         """
         parts, size = [], 0
-        try:
-            async for part in response.aiter_bytes():
-                size += len(part)
-                if size > self._max_bytes:
-                    raise ResponseTooLarge
-                parts.append(part)
-        finally:
-            await response.aclose()
-        read = httpx2.Response(
-            response.status_code,
-            headers=[each for each in response.headers.raw if each[0].lower() not in _OF_THE_WIRE],
-            content=b"".join(parts),
-            request=response.request,
-            extensions=response.extensions,
-        )
-        read.next_request = response.next_request
-        return read
+        while part := await content.readany():
+            size += len(part)
+            if size > self._max_bytes:
+                raise ResponseTooLarge
+            parts.append(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
-    """Scheme, host and port of an address; httpx2 leaves out the port that a scheme has anyway."""
-    return url.scheme, url.host, url.port
+@cache
+def _certificates(_file: str | None, _folder: str | None) -> ssl.SSLContext:
+    """The certificates that the environment names; it takes a tenth of a second to read them."""
+    return httpx2.create_ssl_context()
+
+
+def _proxy(proxy: httpx2.Proxy | None) -> dict[str, Any]:
+    """A proxy as aiohttp takes it: user and password in its address."""
+    if proxy is None:
+        return {}
+    url = URL(str(proxy.url))
+    if proxy.auth is not None:
+        user, password = proxy.auth
+        url = url.with_user(user).with_password(password)
+    return {"proxy": url, "proxy_headers": dict(proxy.headers)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 from annotated_types import Ge, Le
@@ -119,8 +119,10 @@ class LLMMind(Mind):
             LLMError: when the model could not be asked.
             BudgetExceeded: when the ask could pass a cap.
         """
-        request = replace(self._request(ask), sent=ask.sent)
-        return as_reply(await self.client.complete(request), ask)
+        request = self._request(ask)
+        reply = as_reply(await self.client.complete(request), ask)
+        reply.request = request.digest()
+        return reply
 
     def digest(self, ask: Ask) -> str:
         """The hash of the exact request for a question.
@@ -148,6 +150,7 @@ class LLMMind(Mind):
             place=(key.round, key.phase, ask.position) if at_once else None,
             question=(*key, len(ask.rejected)) if together else None,
             needed=self._needed,
+            sent=ask.sent,
         )
 
 

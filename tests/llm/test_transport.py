@@ -90,3 +90,34 @@ def test_errors_of_a_status_are_read_as_before() -> None:
     with LLMServer(faults=["429"] * 3 + ["500"] * 3) as server, Chain(server.url) as client:
         kinds = [type(outcomes(client, [ask()])[0]) for _ in range(2)]
     assert kinds == [RateLimited, ServerUnavailable]
+
+
+@pytest.mark.parametrize("status", [301, 302, 303])
+def test_a_redirect_that_drops_the_question_is_not_followed(status: int) -> None:
+    fault = Fault("redirect", status=status, to="/v1/chat/completions?again")
+    with LLMServer(faults=[fault]) as server:
+        error = asked(server)
+        assert server.stats["requests"] == 1
+    assert f"answered {status}: it redirects to {server.url}/chat/completions, where" in str(error)
+
+
+def test_a_request_goes_through_the_proxy_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with LLMServer(brain=lambda _m, _b: "42") as proxy:
+        address = proxy.url.removesuffix("/v1").replace("//", "//ann:word@")
+        monkeypatch.setenv("HTTP_PROXY", address)
+        endpoint = OpenAIClient("http://server.invalid/v1")
+        (done,) = outcomes(endpoint, [ask()])
+        engine.run(endpoint.close())
+        (seen,) = proxy.requests
+    assert done.text == "42"
+    assert seen.headers["Host"] == "server.invalid"
+    assert seen.headers["Proxy-Authorization"] == "Basic YW5uOndvcmQ="
+
+
+def test_a_request_says_nothing_of_this_computer() -> None:
+    with LLMServer(brain=lambda _m, _b: "42") as server:
+        asked(server)
+        (seen,) = server.requests
+    assert not any(name.lower().startswith("x-stainless") for name in seen.headers)
