@@ -100,6 +100,8 @@ class ScenarioPage:
             has the number 0 in the data).
         card_run: parameters of the run whose picture is on the home page.
         card_chart: the name of that picture among the charts; ``""`` for the first one.
+        home_run: parameters of a run with classical minds that moves on the home page: its world,
+            or its first chart; None: none.
         charts: the charts of one run, as data that the browser paints, from the model, the model
             data and the agent data (both may be empty). None: a line for each model column.
         scene: the world of one round as the browser paints it, from the model and the agent data of
@@ -116,6 +118,7 @@ class ScenarioPage:
     round_name: tuple[str, int] = ("round", 1)
     card_run: Mapping[str, Any] = field(default_factory=dict)
     card_chart: str = ""
+    home_run: Mapping[str, Any] | None = None
     charts: Callable[[Any, pd.DataFrame, pd.DataFrame], Sequence[Chart]] | None = None
     scene: Callable[[Any, pd.DataFrame | None], Scene] | None = None
     hearers: Callable[[Any, Message], str] | None = None

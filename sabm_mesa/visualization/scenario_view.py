@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
 
+HOME_SEED = 4
+"""The seed of the runs on the home page: they are the same on every visit."""
 CARD_ROUNDS = 60
 """Rounds of the run whose chart is on the home page, at most."""
 MOST_AHEAD = 100
@@ -74,6 +76,19 @@ class Picture:
     title: str
     png: bytes
     lines: bool = True
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A whole run that the browser plays by itself.
+
+    Attributes:
+        scenes: its world at the start and after each round; empty where it has none.
+        chart: its chart otherwise.
+    """
+
+    scenes: tuple[Scene, ...] = ()
+    chart: Chart | None = None
 
 
 class ScenarioView:
@@ -175,6 +190,22 @@ class ScenarioView:
         """
         choose = self._page.public_columns
         return list(model.columns() if choose is None else choose(model))
+
+    @property
+    def is_on_home(self) -> bool:
+        """Whether a run of the scenario moves on the home page."""
+        return self._page.home_run is not None
+
+    def home(self) -> Motion:
+        """The run of the scenario that moves on the home page, played now."""
+        model = self.scenario(**dict(self._page.home_run or {}), rng=HOME_SEED, recording=False)
+        start = self.scenes(model, None)
+        model.run_model()
+        data, people = model.model_frame(), model.agent_frame()
+        if not start:
+            return Motion(chart=self.charts(model, data, people)[0])
+        rounds = [people[people["round"] == each] for each in data["round"]]
+        return Motion((start[0], *(self.scenes(model, each)[0] for each in rounds)))
 
     def card(self) -> Picture:
         """The picture of the scenario on the home page: a run with classical minds."""

@@ -42,6 +42,22 @@ def worlds(
         ).key(f"world-{each.name}")  # fmt: skip
 
 
+def film(scenes: Sequence[Scene], pace: float) -> None:
+    """A world that moves by itself, over and over; it is sent once.
+
+    Args:
+        scenes: the world at the start and after each round.
+        pace: seconds between two of them.
+    """
+    frames = [
+        {**frame, "marks": [mark[:7] for mark in frame["marks"]]}
+        for frame in (each.frame() for each in scenes)
+    ]
+    _World(
+        stage=scenes[0].stage(), frame=frames[0], at=-1, pace=pace, said=[], film=frames
+    )  # fmt: skip
+
+
 @solara.component_vue("world.vue")
 def _World(
     stage: dict[str, Any],
@@ -50,6 +66,7 @@ def _World(
     pace: float,
     said: list[Any],
     chosen: int | None = None,
+    film: Sequence[dict[str, Any]] = (),
     event_choose: Callable[[int], None] | None = None,
 ) -> None:
     """A scene on a canvas; marks glide from where they were, and speakers have bubbles."""

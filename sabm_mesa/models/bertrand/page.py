@@ -51,6 +51,7 @@ def charts(
 PAGE = ScenarioPage(
     card_run={"minds": "classical:win_continue_lose_reverse", "n_rounds": 120},
     card_chart="prices",
+    home_run={"minds": "classical:win_continue_lose_reverse", "n_rounds": 100},
     titles={
         "price_{}": "Price of {}",
         "demand_{}": "Demand for {}",

@@ -198,6 +198,7 @@ def table(model: EmergencyEvacuation, model_data: pd.DataFrame) -> tuple[str, pd
 PAGE = ScenarioPage(
     card_run={"n_rounds": 6},
     card_chart="occupancy",
+    home_run={"n_people": 70, "n_rounds": 45},
     titles={
         "escaped": "Escaped (people)",
         "escaped_{}": "Escaped, {} (people)",

@@ -1,17 +1,40 @@
-"""The home page: a card for every scenario of the registry."""
+"""The home page: runs that move, three doors, and a card for every scenario of the registry."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from functools import cache
+from typing import Any, TypeVar
 
 import solara
 import solara.lab
 
 from sabm_mesa.models.registry import find_all, scenario
 from sabm_mesa.visualization.frame import Head
-from sabm_mesa.visualization.html import html, inside, picture, problem
-from sabm_mesa.visualization.scenario_view import Picture, ScenarioView, one_sentence
+from sabm_mesa.visualization.html import html, inside, picture, problem, root_path
+from sabm_mesa.visualization.scenario_view import Motion, Picture, ScenarioView, one_sentence
+from sabm_mesa.visualization.stage import film
+
+T = TypeVar("T")
+LIST = "scenarios"
+DOORS = (
+    {
+        "title": "Watch", "path": "/", "here": LIST,
+        "words": "Choose a scenario, press Play, and click an agent for its story.",
+    },
+    {
+        "title": "Play in class", "path": "/host",
+        "words": "Open a game: people join by a code, on their own devices.",
+    },
+    {
+        "title": "Read a recording", "path": "/recording",
+        "words": "Every prompt, thought and answer of a run, round by round.",
+    },
+)  # fmt: skip
+"""The ways into the viewer; that to the list of this page has its id as ``here``."""
+PACE_S = 0.45
+"""Seconds between two rounds of a world on the home page."""
 
 _painter = ThreadPoolExecutor(1, thread_name_prefix="sabm-cards")
 """Draws one picture after another, in the order of the cards."""
@@ -22,18 +45,58 @@ def Page() -> None:
     """The scenarios to choose from, and the problems of unusable ones."""
     Head()
     found = find_all()
+    router = solara.use_router()
+    moving = [name for name in found.models if ScenarioView(scenario(name)).is_on_home]
     with inside("main", "sabm-home"):
         html("h1", "Smart agent-based models")
         html(
             "p",
-            "Agents that talk and reason: choose a scenario, press Play and watch.",
+            "Agents that talk and reason, decided by rules, language models and people.",
             "sabm-lead",
         )
+        Doors(doors=[{**door, "path": root_path() + door["path"]} for door in DOORS],
+              event_go=lambda path: router.push(path.removeprefix(root_path())))  # fmt: skip
+        with inside("div", "sabm-films"):
+            for name in moving:
+                Film(name).key(f"film {name}")
+        html("h2", "Scenarios", "sabm-list", id=LIST, tabindex="-1")
         with inside("div", "sabm-cards"):
             for name in found.models:
                 Card(name).key(name)
         for line in found.problems:
             problem(line)
+
+
+@solara.component
+def Film(name: str) -> None:
+    """A run of a scenario that moves; it is played once in the life of the server.
+
+    Args:
+        name: the name of the scenario in the registry.
+    """
+    coming = _film(name)
+    played = solara.lab.use_task(lambda: _result(coming), dependencies=[name], raise_error=False)
+    motion = played.value
+    with inside("div"):
+        with inside("div", "sabm-film"):
+            if motion is not None and motion.chart is not None:
+                MovingChart(chart=motion.chart.for_browser())
+            elif motion is not None:
+                film(motion.scenes, PACE_S)
+        with solara.Link(f"/scenario/{name}"):
+            html("span", f"{scenario(name).title}: play it yourself")
+
+
+@solara.component_vue("moving_chart.vue")
+def MovingChart(chart: dict[str, Any]) -> None:
+    """Lines that are drawn over and over by the style sheet alone."""
+
+
+@solara.component_vue("doors.vue")
+def Doors(
+    doors: Sequence[Mapping[str, str]], event_go: Callable[[str], None] | None = None
+) -> None:
+    """The ways into the viewer."""
 
 
 @solara.component
@@ -46,13 +109,7 @@ def Card(name: str) -> None:
     model = scenario(name)
     coming = _picture(name)
 
-    def wait() -> Picture | None:
-        try:
-            return coming.result()
-        except CancelledError:  # the server ends (`stop_drawing`)
-            return None
-
-    drawn = solara.lab.use_task(wait, dependencies=[name], raise_error=False)
+    drawn = solara.lab.use_task(lambda: _result(coming), dependencies=[name], raise_error=False)
     with solara.Link(f"/scenario/{name}"), inside("article", "sabm-card sabm-teaser"):
         with inside("div", "sabm-teaser-picture"):
             with inside("div", "sabm-teaser-drawn"):  # both stay: a widget keeps its tag
@@ -70,12 +127,28 @@ def Card(name: str) -> None:
 def draw_all() -> None:
     """Have the pictures of all cards drawn, once in the life of the server."""
     for name in find_all().models:
+        if ScenarioView(scenario(name)).is_on_home:
+            _film(name)
+    for name in find_all().models:
         _picture(name)
 
 
 def stop_drawing() -> None:
     """Draw no further pictures: the server ends."""
     _painter.shutdown(wait=False, cancel_futures=True)
+
+
+def _result(coming: Future[T]) -> T | None:
+    """The result, waited for off the page's thread; None when the server ends."""
+    try:
+        return coming.result()
+    except CancelledError:  # `stop_drawing`
+        return None
+
+
+@cache
+def _film(name: str) -> Future[Motion]:
+    return _painter.submit(lambda: ScenarioView(scenario(name)).home())
 
 
 @cache
