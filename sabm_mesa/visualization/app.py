@@ -20,6 +20,7 @@ from sabm_mesa.visualization.pages import home, host, recording, screen
 from sabm_mesa.visualization.pages.scenario import ScenarioPage
 
 settings.theme.show_banner = False  # also when the app is run by Solara itself
+settings.theme.loader = "plain"
 atexit.register(close_all)
 solara.lab.on_kernel_start(end_with_the_server)
 

@@ -17,6 +17,7 @@ from ipyvuetify import VuetifyTemplate  # type: ignore[attr-defined]  # of no ty
 
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.charts import Chart, draw
+from sabm_mesa.visualization.assets import address_of_asset
 from sabm_mesa.visualization.html import inside
 from sabm_mesa.visualization.labels import error_line
 from sabm_mesa.visualization.scenario_view import painting
@@ -76,6 +77,7 @@ class ChartWidget(VuetifyTemplate):
         shown: the chart.
         subtitle: which minds and condition were run.
         at: the round that is marked, from 0; None: none.
+        script: the path of ECharts among the files of all pages.
         spec: all of the chart for the browser; sent when more has changed than that points came.
         go: called with a round, from 0, that was chosen in the chart.
         choose: called with an agent whose line or dot was chosen.
@@ -87,12 +89,14 @@ class ChartWidget(VuetifyTemplate):
     go = traitlets.Any(None, allow_none=True)
     choose = traitlets.Any(None, allow_none=True)
     at = traitlets.Int(None, allow_none=True).tag(sync=True)
+    script = traitlets.Unicode().tag(sync=True)
     spec = traitlets.Dict().tag(sync=True)
     _quiet = False
     _behind = False
 
     def __init__(self, **given: Any) -> None:
         given["spec"] = given["shown"].for_browser()
+        given["script"] = address_of_asset("echarts", "dist/echarts.esm.min.js")
         super().__init__(**given)
 
     @traitlets.observe("shown")

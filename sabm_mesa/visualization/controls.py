@@ -23,7 +23,7 @@ from sabm_mesa.errors import ParameterError, about
 from sabm_mesa.minds.llm import SAMPLING
 from sabm_mesa.visualization.access import open_to_others
 from sabm_mesa.visualization.connections import use_poll
-from sabm_mesa.visualization.html import html, inside
+from sabm_mesa.visualization.html import choice, html, inside
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -266,7 +266,7 @@ def Input(control: Control, on_set: Set, wrong: bool = False) -> None:
                     event_change=changed,
                 )  # fmt: skip
         elif control.kind == "select":
-            solara.Select(control.label, list(control.options), value, on_value=changed)
+            choice(control.label, control.options, value, changed)
         elif control.kind == "suggest":
             solara.v.Combobox(
                 label=control.label, items=list(control.options), v_model=value,

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import solara
 from solara.server import settings
 
 if TYPE_CHECKING:
     from sabm_mesa.visualization.scenario_view import Picture
+
+T = TypeVar("T")
 
 
 def html(tag: str, text: str = "", classes: str = "", **attributes: str) -> None:
@@ -49,6 +51,31 @@ def card(title: str) -> Iterator[None]:
     with inside("section", "sabm-card"):
         html("h2", title)
         yield
+
+
+def choice(
+    label: str, options: Sequence[T], value: T | None, on_value: Callable[[T], object]
+) -> None:
+    """One of several things: a control of the browser itself, for keyboards and phones.
+
+    Args:
+        label: its label.
+        options: the things, shown by their words.
+        value: the chosen one; None: none yet.
+        on_value: called with the one that somebody chose.
+    """
+    known = list(options)
+    _Choice(
+        label=label, options=[str(each) for each in known],
+        chosen=known.index(value) if value in known else -1,
+        event_choose=lambda place: on_value(known[place]),
+    )  # fmt: skip
+
+
+@solara.component_vue("choice.vue")
+def _Choice(
+    label: str, options: list[str], chosen: int, event_choose: Callable[[int], object]
+) -> None: ...
 
 
 def picture(shown: Picture) -> None:

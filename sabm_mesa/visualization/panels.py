@@ -18,7 +18,7 @@ from sabm_mesa.core.scheduler import SIMULTANEOUS, taking_part
 from sabm_mesa.visualization import chart
 from sabm_mesa.visualization.figures import Figures
 from sabm_mesa.visualization.game_view import GameView
-from sabm_mesa.visualization.html import html, inside, problem
+from sabm_mesa.visualization.html import choice, html, inside, problem
 from sabm_mesa.visualization.labels import (
     FREE,
     count,
@@ -129,7 +129,7 @@ def Transport(
         )
         pace = next(words for words, s in PACES.items() if s == interval_s)
         choose = at_once(lambda words: page_state.pace(PACES[words]))
-        solara.Select("Pace", list(PACES), value=pace, on_value=choose)
+        choice("Pace", list(PACES), pace, choose)
 
 
 def upcoming(page_state: PageState) -> tuple[str, str]:

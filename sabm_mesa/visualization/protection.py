@@ -18,12 +18,12 @@ import os
 import re
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import files
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from ipyvue import VueWidget  # type: ignore[import-untyped]
+from ipyvue import VueTemplateWidget, VueWidget  # type: ignore[import-untyped]
 from solara.server import kernel_context, settings
 from solara.server import server as solara_server
 from solara.server import starlette as solara_starlette
@@ -40,6 +40,7 @@ from sabm_mesa.visualization.access import (
     host_key,
     may_host,
 )
+from sabm_mesa.visualization.assets import assets
 from sabm_mesa.visualization.connections import KEEP_S, Connections, fire_event, raise_file_limit
 from sabm_mesa.visualization.gate import Gate, limit_logs
 from sabm_mesa.visualization.html import root_path
@@ -53,10 +54,6 @@ if TYPE_CHECKING:
     from sabm_mesa.minds.human import Seat
     from sabm_mesa.runs.game import Game
 
-SCRIPTS = "solara-assets"
-"""The package that holds the scripts, styles and fonts of all pages."""
-SERVED = {".js", ".mjs", ".css", ".map", ".json", ".woff", ".woff2", ".ttf", ".eot", ".png"}
-"""Endings of its files that are served. Pages and drawings, which can hold scripts, are not."""
 KEY_STANDS_HERE = "Key of the viewer, for language models, files, recordings and games"
 LONGEST_KEY = 1000
 """Bytes of it that are read."""
@@ -65,8 +62,20 @@ SESSION_S = 365 * 24 * 3600
 NOT_FOUND = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not found · sabm</title>
 <meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
 <body style="font: 1.1rem sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem">
-<h1>Not found</h1><p>There is no page at this address.</p><p><a href="/">All scenarios</a></p>"""
-_CALL_HOME = re.compile(r'<iframe src="https://solara\.dev/[^>]*></iframe>')
+<main><h1>Not found</h1><p>There is no page at this address.</p>
+<p><a href="/" style="color: inherit">All scenarios</a></p></main>"""
+_TAKEN = {
+    re.compile(r'<iframe src="https://solara\.dev/[^>]*></iframe>'): "",
+    re.compile(r"<html>"): '<html lang="en">',
+    re.compile(r'width=device-width, initial-scale=1, maximum-scale[^"]*'): "width=device-width",
+    re.compile(
+        r"<v-progress-circular[^>]*>\s*Server\s+disconnected\.\s*</v-progress-circular>"
+    ): '<p role="alert" style="max-width: 34rem; margin: 0 16px; padding: 16px; border-radius: 8px;'
+    ' background: #fff; color: #1b1f24">The viewer does not answer: it was ended, or the network'
+    " is gone. This page goes on by itself when it answers again.</p>",
+}
+"""What is taken out of Solara's page, and what is put there: calls home, a page without a language
+that forbids zooming, and words on top of the page's own."""
 _log = logging.getLogger(__name__)
 _connections = Connections()
 
@@ -86,10 +95,27 @@ def protect() -> None:
         app.router.routes[:] = _routes()
         app.exception_handlers[404] = _not_found
         VueWidget._fire_event = fire_event  # noqa: SLF001
+        VueTemplateWidget.get_template = _template
         # Solara imports its app when the server has started: too late to add a middleware.
         app.middleware_stack = Gate(app.build_middleware_stack())
         if LISTENS not in os.environ:  # else sabm view says it
             _log.warning("%s: %s", KEY_STANDS_HERE, host_key())  # shown wherever logs are shown
+
+
+def _template(path: str) -> Any:
+    """The widget of a template; there is one for each page."""
+    module = import_module("ipyvue.Template")  # where the class of this name hides it
+    file, known = os.path.normpath(path), module.template_registry
+    if file not in known:
+        known[file] = module.Template(template=_source(file))
+    return known[file]
+
+
+@cache
+def _source(file: str) -> str:
+    # Solara's script of addresses misnames its exports, of which browsers warn.
+    text = Path(file).read_text(encoding="utf-8")
+    return text.replace("modules.export = {", "module.exports = {")
 
 
 def _find_seat(token: str) -> tuple[Game, Seat] | None:
@@ -119,10 +145,10 @@ def _routes() -> list[BaseRoute]:
 
 
 class _Scripts(solara_starlette.StaticFilesOptionalAuth):
-    """The installed files of `SCRIPTS`; nothing is fetched, written or removed."""
+    """The installed files (`assets`); nothing is fetched, written or removed."""
 
     def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
-        file = _scripts().get(Path(path).as_posix())
+        file = assets().get(Path(path).as_posix())
         return (str(file), file.stat()) if file is not None and file.is_file() else ("", None)
 
     async def get_response(self, path: str, scope: Scope) -> Response:
@@ -130,17 +156,6 @@ class _Scripts(solara_starlette.StaticFilesOptionalAuth):
         # The version is part of the address.
         response.headers["Cache-Control"] = solara_starlette.immutable_cache_control()
         return response
-
-
-@cache
-def _scripts() -> dict[str, Path]:
-    """The path in an address → the file. A file that was put beside them is not among them."""
-    found = {}
-    for file in files(SCRIPTS) or ():
-        _, _, name = file.as_posix().partition("share/solara/cdn/")
-        if name and file.suffix in SERVED:
-            found[name] = Path(str(file.locate()))
-    return found
 
 
 async def _page(request: Request) -> Response:
@@ -158,7 +173,8 @@ async def _page(request: Request) -> Response:
     content = solara_server.read_root(request.url.path, root_path())
     if content is None:
         raise HTTPException(404)
-    content = _CALL_HOME.sub("", content)
+    for taken, put in _TAKEN.items():
+        content = taken.sub(put, content)
     response = HTMLResponse(content.replace("<script", f'<script nonce="{request.state.nonce}"'))
     _new_session(request, response)
     return response

@@ -2,7 +2,11 @@
 
 from dataclasses import replace
 
+import pytest
+
 from sabm_mesa.analysis.charts import Chart, Series
+from sabm_mesa.errors import RunError
+from sabm_mesa.visualization.assets import address_of_asset, assets
 from sabm_mesa.visualization.chart import ChartWidget, new_points
 from sabm_mesa.visualization.stage import INVALID, MOST_TICKS, TALK, ticks_of
 
@@ -31,6 +35,13 @@ def test_a_widget_sends_the_new_row_and_not_the_whole(monkeypatch):
     widget.vue_shown_again(None)  # a view that is made anew knows the first point alone
     widget.vue_shown_again(None)
     assert states == ["spec"]
+
+
+def test_a_widget_names_the_script_that_is_installed():
+    name = ChartWidget(shown=CHART).script
+    assert assets()[name].is_file()
+    with pytest.raises(RunError, match="solara-assets has no echarts"):
+        address_of_asset("echarts", "nothing.js")
 
 
 def test_a_timeline_of_many_rounds_has_few_ticks():

@@ -39,7 +39,7 @@ from sabm_mesa.visualization.access import (
 )
 from sabm_mesa.visualization.connections import use_poll
 from sabm_mesa.visualization.game_view import VIEWS, Charts, GameView
-from sabm_mesa.visualization.html import inside, problem, root_path
+from sabm_mesa.visualization.html import choice, inside, problem, root_path
 from sabm_mesa.visualization.labels import count, counting, error_line, name_of, titles_of
 from sabm_mesa.visualization.pages.debrief import bundle
 from sabm_mesa.visualization.pages.play_parts import (
@@ -259,7 +259,7 @@ def _Settings(host: str, name: str) -> None:
     for parameter, options in declared.choices.items():
         values, first = list(options()), parameters_of(model)[parameter].default
         label = parameter.replace("_", " ").capitalize()
-        solara.Select(label, values, value=own.get(parameter, first), on_value=resize(parameter))
+        choice(label, values, own.get(parameter, first), resize(parameter))
     with solara.v.Html(tag="details", class_="sabm-details"):
         solara.v.Html(tag="summary", children=["More settings"])
         solara.InputText(
@@ -271,10 +271,7 @@ def _Settings(host: str, name: str) -> None:
             "abstains, and people answer all questions."
         )
         if len(classes) > 1:
-            solara.Select(
-                "Seats are of the class", classes, value=seats_of or classes[0],
-                on_value=set_seats_of,
-            )  # fmt: skip
+            choice("Seats are of the class", classes, seats_of or classes[0], set_seats_of)
         solara.InputText("Who decides for the others", value=others, on_value=set_others)
         Line(
             "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL or llm:MODEL@NAME; "
@@ -284,7 +281,7 @@ def _Settings(host: str, name: str) -> None:
         for size, value in sizes.items():
             if size != ROUNDS_SIZE:
                 solara.InputInt(_size_label(size), value=value, on_value=resize(size))
-        solara.Select("Condition", conditions, value=condition, on_value=set_condition)
+        choice("Condition", conditions, condition, set_condition)
         solara.InputText("Seed (drawn when empty)", value=seed, on_value=set_seed)
         solara.InputFloat("Seconds for an answer", value=limit, on_value=set_limit)
         solara.Checkbox(
@@ -481,7 +478,9 @@ def _link(words: str, path: str) -> None:
 
 def _progress(game: Game) -> None:
     model, done = game.model, len(game.model_data())
-    solara.ProgressLinear(100 * done / model.n_rounds, color="primary")
+    label = {"aria-label": "Rounds played"}
+    done_percent = 100 * done / model.n_rounds
+    solara.v.ProgressLinear(value=done_percent, color="primary", attributes=label)
     answers = count(model.spent().asks, "answer")
     Line(f"{done} of {count(model.n_rounds, 'round')} done, {answers}")
     if game.status == "playing":

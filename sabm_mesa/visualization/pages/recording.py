@@ -20,7 +20,7 @@ from sabm_mesa.minds.specs import describe_deciders
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.visualization.access import open_to_others
 from sabm_mesa.visualization.frame import Head
-from sabm_mesa.visualization.html import card, html, inside, problem
+from sabm_mesa.visualization.html import card, choice, html, inside, problem
 from sabm_mesa.visualization.labels import count, error_line, whole_in
 from sabm_mesa.visualization.pages.host import take_up
 from sabm_mesa.visualization.records.compare_view import Compare
@@ -232,9 +232,7 @@ def _choose_run(runs: pd.DataFrame, number: int, path: str, choose: Callable[[in
     }
     now = next((label for label, row in labels.items() if row["run"] == number), None)
     with inside("div", "rec-bar"):
-        solara.Select(
-            "Run", list(labels), value=now, on_value=lambda label: choose(int(labels[label]["run"]))
-        )
+        choice("Run", list(labels), now, lambda label: choose(int(labels[label]["run"])))
         if now is not None:
             row = labels[now]
             told = f"{row['asks']:,} asks · {row['invalid']:,} invalid · {_deciders(row)} · "

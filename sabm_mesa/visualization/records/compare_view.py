@@ -9,7 +9,7 @@ import pandas as pd
 import solara
 
 from sabm_mesa.visualization import chart
-from sabm_mesa.visualization.html import card, html, inside, problem
+from sabm_mesa.visualization.html import card, choice, html, inside, problem
 from sabm_mesa.visualization.records import charts, comparing
 from sabm_mesa.visualization.records.parts import Said, table, use_read, waiting
 from sabm_mesa.visualization.records.reading_view import MOST, AskList, Reader, called_rounds
@@ -55,18 +55,15 @@ def Compare(run: RunData, recordings: Sequence[Listed]) -> None:
         with inside("div", "rec-bar"):
             label = names.get(path, path)
             by_name = {name: place for place, name in names.items()} | {label: path}
-            solara.Select(
-                "Recording", list(by_name), value=label,
-                on_value=lambda name: set_chosen((by_name[name], 0)),
-            )  # fmt: skip
+            choice("Recording", list(by_name), label, lambda name: set_chosen((by_name[name], 0)))
             solara.InputText(
                 "Or the path of a recording", path,
                 on_value=lambda typed: set_chosen((typed.strip(), 0)),
             )  # fmt: skip
             if numbers:
-                solara.Select(
-                    "Run", numbers, value=number if number in numbers else numbers[0],
-                    on_value=lambda chosen: set_chosen((path, chosen)),
+                choice(
+                    "Run", numbers, number if number in numbers else numbers[0],
+                    lambda chosen: set_chosen((path, chosen)),
                 )  # fmt: skip
         if wrong:
             problem(wrong)

@@ -51,7 +51,8 @@ def waiting(text: str) -> None:
     """
     with inside("div", role="status"):
         html("p", text, "sabm-empty")
-        solara.v.ProgressLinear(indeterminate=True, color="primary", height=4)
+        label = {"aria-label": text}
+        solara.v.ProgressLinear(indeterminate=True, color="primary", height=4, attributes=label)
 
 
 def table(

@@ -81,8 +81,7 @@ def _scenario(
             page.get_by_role("button", name="Step", exact=True).click()
             expect(progress).to_contain_text(f"{done} of 50 rounds", timeout=WAIT_MS)
     else:
-        page.get_by_label("Pace").click(force=True)
-        page.get_by_role("option", name="as fast as it goes").click()
+        page.get_by_label("Pace").select_option("as fast as it goes")
         page.get_by_role("button", name="Play", exact=True).click()
         expect(progress).to_contain_text("The run has ended", timeout=WAIT_MS)
     latest = page.locator('dd[data-name="round"]')

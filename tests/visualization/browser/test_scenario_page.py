@@ -161,8 +161,7 @@ def charts_of(model: SmartModel) -> list[dict[str, Any]]:
 
 
 def as_fast_as_it_goes(page: Page) -> None:
-    page.get_by_label("Pace").click(force=True)
-    page.get_by_role("option", name="as fast as it goes").click()
+    page.get_by_label("Pace").select_option("as fast as it goes")
 
 
 def test_one_clock_is_followed_by_map_numbers_talk_and_charts(browse):

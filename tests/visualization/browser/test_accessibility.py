@@ -1,0 +1,129 @@
+"""Every page by the rules of axe-core, at three widths, light and dark; a game by the keyboard."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from sabm_mesa import KeynesianBeautyContest
+from sabm_mesa.visualization.records.bundle import write_bundle
+from tests.visualization.browser.test_play import known, says
+
+pytestmark = pytest.mark.check_once
+
+LOOKS = (("light", 1440), ("light", 1024), ("dark", 390))
+NUMBER = "Number from 0 to 100"
+DARK = "!!document.querySelector('#app.theme--dark, html.theme--dark')"
+MOST_TABS = 120
+axe = Axe()
+
+
+def look(page: Page) -> None:
+    """Check a page in each of `LOOKS`: the rules, and that nothing is beside the screen."""
+    page.locator("main h1").first.wait_for()
+    for scheme, width in LOOKS:
+        page.set_viewport_size({"width": width, "height": 844})
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        button = page.get_by_role("button", name="Dark or light page")
+        if button.count() and page.evaluate(DARK) != (scheme == "dark"):
+            button.click()
+            page.wait_for_function(f"{DARK} === {str(scheme == 'dark').lower()}")
+        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+        if width != 1024:  # whose rules are those of 1440
+            found: list[dict[str, Any]] = axe.run(page).response["violations"]
+            assert [(page.url, scheme, rule["id"], node["html"]) for rule in found
+                    for node in rule["nodes"]] == []  # fmt: skip
+
+
+def reach(page: Page, words: str) -> None:
+    """Come to a control by the Tab key alone."""
+    here = "(document.activeElement.labels?.[0] ?? document.activeElement).textContent.trim()"
+    named = f"(document.activeElement.getAttribute('aria-label') || {here})"
+    for _ in range(MOST_TABS):
+        page.keyboard.press("Tab")
+        if str(page.evaluate(named)).startswith(words):
+            return
+    raise AssertionError(f"No control says {words!r}.")
+
+
+def test_pages_to_watch_and_to_read(server, browse, tmp_path: Path) -> None:
+    page = browse("/")
+    expect(page.locator("article h2").first).to_be_visible()
+    look(page)
+    page.goto(f"{server.url}/scenario/evacuation")
+    expect(page.locator(".sabm-canvas canvas").first).to_be_visible()
+    reach(page, "Step")
+    page.keyboard.press("Enter")
+    expect(page.locator(".sabm-charts")).to_have_attribute("data-round", "0")
+    look(page)
+
+    path = server.folder / "looked-at.sqlite"
+    minds = {"fixed:99": 1, "fixed:7": 3}
+    KeynesianBeautyContest(n_players=4, n_rounds=2, minds=minds, rng=1, recording=path).run_model()
+    page.goto(f"{server.url}/recording")
+    expect(page.get_by_text(path.name)).to_be_visible()
+    look(page)
+    page.goto(f"{server.url}/recording?file={path}")
+    expect(page.locator(".sabm-canvas canvas").first).to_be_visible()
+    tabs = page.get_by_role("tab").all_inner_texts()
+    for tab in tabs:
+        page.get_by_role("tab", name=tab).click()
+        expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
+        look(page)
+    folder = write_bundle(path, tmp_path / "bundle")
+    for name in sorted(folder.rglob("*.html"))[:4]:
+        page.goto(name.as_uri())
+        look(page)
+
+
+def test_a_whole_game_by_the_keyboard_alone(server, browse) -> None:
+    host = browse("/host")
+    look(host)
+    reach(host, "Repeated beauty contest")
+    host.keyboard.press("Enter")
+    known(host, "Scenario", "beauty-contest")
+    for label, number in (("Seats for people", 1), ("Number of rounds", 2)):
+        reach(host, label)
+        host.keyboard.press("ControlOrMeta+a")
+        host.keyboard.type(str(number))
+        host.keyboard.press("Enter")
+        known(host, label, number)
+    reach(host, "More settings")
+    host.keyboard.press("Enter")
+    look(host)
+    reach(host, "Open the game")
+    host.keyboard.press("Enter")
+    code = host.locator(".sabm-code").first.inner_text()
+    wall = browse(f"/screen/{code}")
+    says(wall, "0 of 1 joined")
+    look(wall)
+
+    person = browse(f"{server.url}/join")
+    look(person)
+    person.reload()
+    person.keyboard.type(code)  # the field has the focus
+    person.keyboard.press("Enter")
+    says(person, "You have your seat.")
+    look(person)
+    reach(host, "Start the game")
+    host.keyboard.press("Enter")
+    for number in ("20", "10"):
+        field = person.get_by_label(NUMBER, exact=True)
+        expect(field).to_be_focused()
+        if number == "20":
+            for page in (person, wall, host):
+                look(page)
+            person.reload()
+            expect(field).to_be_focused()
+        asked = person.locator("form[data-question]").get_attribute("data-question")
+        person.keyboard.type(number)
+        person.keyboard.press("Enter")
+        expect(person.locator(f'form[data-question="{asked}"]')).to_have_count(0)
+    says(person, "The game is over")
+    reach(wall, "Present the results")
+    wall.keyboard.press("Enter")
+    says(wall, "1 of 4")
+    for page in (person, wall, host):
+        look(page)
