@@ -20,13 +20,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sabm_mesa.analysis.behaviour import BehaviouralModel, Decider, Floats, Panel, Row
-from sabm_mesa.analysis.estimation import CHI_SQUARE, fit
-from sabm_mesa.analysis.guessing_behaviour import HierarchySteps, NoisyBestReply, level_k
+from sabm_mesa.analysis.estimation import CHI_SQUARE, by_rank, fit
+from sabm_mesa.analysis.guessing_behaviour import (
+    HierarchySteps,
+    NoisyBestReply,
+    guessing_models,
+    level_k,
+)
 from sabm_mesa.analysis.matrix_behaviour import (
     LAST,
     PAYOFFS,
@@ -34,12 +39,14 @@ from sabm_mesa.analysis.matrix_behaviour import (
     NoisyReply,
     QuantalResponse,
     level_k_of_play,
+    matrix_models,
 )
 from sabm_mesa.analysis.repeated_behaviour import (
     EWA,
     FICTITIOUS_PLAY,
     REINFORCEMENT,
     WEIGHTED_FICTITIOUS_PLAY,
+    learning_models,
     strategy_mixture,
 )
 from sabm_mesa.analysis.social_behaviour import (
@@ -49,6 +56,7 @@ from sabm_mesa.analysis.social_behaviour import (
     InequityAversion,
     UnconditionalCooperator,
     cooperation_mixture,
+    cooperation_types,
 )
 from sabm_mesa.models.bertrand import behaviour as prices
 from sabm_mesa.models.bertrand.minds import QLearner
@@ -205,7 +213,7 @@ def public_goods(players: int, games: int) -> Panel:
 
 
 def given_by_others(panel: Panel, time: int, rng: np.random.Generator) -> Mapping[str, Floats]:
-    """What the three others of a group gave on average; groups of four are drawn anew."""
+    """The mean gift of the three others of a group; groups of four are drawn anew."""
     given = panel.decisions.reshape(len(panel.players), -1)
     others = panel.known["others"].reshape(given.shape).copy()
     if time + 1 < given.shape[1]:
@@ -348,16 +356,44 @@ def cases() -> Mapping[str, Case]:
     }  # fmt: skip
 
 
-SELECTIONS: Mapping[str, Sequence[str]] = {
-    "guess": ("guess-level-k", "guess-hierarchy", "guess-noisy-reply"),
-    "game": ("game-quantal", "game-level-k", "game-hierarchy", "game-noisy-reply"),
-    "learn": ("learn-ewa", "learn-beliefs", "learn-reinforcement", "learn-fictitious"),
-    "together": ("together-ewa", "together-beliefs", "together-reinforcement"),
-    "dilemma": ("dilemma-strategies", "dilemma-reinforcement", "dilemma-noisy-reply"),
-    "goods": ("goods-types", "goods-conditional", "goods-free-riders", "goods-unconditional"),
-    "prices": ("prices-reaction", "prices-best-reply", "prices-matching"),
+class Selection(NamedTuple):
+    """Models between which one is selected, and the cases in which one of them is true.
+
+    Attributes:
+        cases: the names of the cases.
+        models: all models that are compared, in the order in which their scenario declares them.
+    """
+
+    cases: Sequence[str]
+    models: Sequence[BehaviouralModel]
+
+
+LEARNING = (*matrix_models(), *learning_models())
+SELECTIONS = {
+    "guess": Selection(
+        ("guess-level-k", "guess-level-k-ratio", "guess-hierarchy", "guess-noisy-reply"),
+        guessing_models(),
+    ),
+    "game": Selection(
+        ("game-quantal", "game-level-k", "game-hierarchy", "game-noisy-reply"), matrix_models()
+    ),
+    "learn": Selection(
+        ("learn-ewa", "learn-beliefs", "learn-reinforcement", "learn-fictitious"), LEARNING
+    ),
+    "together": Selection(("together-ewa", "together-beliefs", "together-reinforcement"), LEARNING),
+    "dilemma": Selection(
+        ("dilemma-strategies", "dilemma-reinforcement", "dilemma-noisy-reply"),
+        (*LEARNING, strategy_mixture()),
+    ),
+    "goods": Selection(
+        ("goods-types", "goods-conditional", "goods-free-riders", "goods-unconditional"),
+        (cooperation_mixture(), cooperation_mixture(hump=True), *cooperation_types()),
+    ),
+    "prices": Selection(
+        ("prices-reaction", "prices-best-reply", "prices-matching"),
+        prices.BEHAVIOUR.models[:-1],  # without Q-learning, which is slow
+    ),
 }
-"""The cases between which a model is selected."""
 
 
 def generator(name: str, number: int) -> np.random.Generator:
@@ -395,7 +431,7 @@ def recover(name: str, number: int) -> Mapping[str, Any]:
 
 
 def select(selection: str, name: str, number: int) -> Mapping[str, Any]:
-    """The case whose model is selected when that of a case is true.
+    """The model that is selected when that of a case is true.
 
     Args:
         selection: a key of `SELECTIONS`.
@@ -403,8 +439,8 @@ def select(selection: str, name: str, number: int) -> Mapping[str, Any]:
         number: the number of the replication.
     """
     data = cases()[name].draw(generator(name, number))
-    scores = {other: fit(cases()[other].model, data).bic for other in SELECTIONS[selection]}
-    return {"selected": min(scores, key=scores.__getitem__), "bic": scores}
+    ranked = by_rank([fit(model, data) for model in SELECTIONS[selection].models])
+    return {"selected": ranked[0].model.name, "bic": {one.model.name: one.bic for one in ranked}}
 
 
 def table(name: str, found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -429,17 +465,18 @@ def table(name: str, found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"The fit missed the top in {missed} of {len(found)} data sets."
 
 
-def table_of_selection(selection: str, found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """One line a true model.
+def table_of_selection(name: str, found: Sequence[Mapping[str, Any]]) -> str:
+    """How often each model was selected, the true one first.
 
     Args:
-        selection: a key of `SELECTIONS`.
-        found: its replications.
+        name: the true case.
+        found: the replications.
     """
-    for name in SELECTIONS[selection]:
-        own = Counter(each["selected"] for each in found if each["true"] == name)
-        shares = (f"{own[other] / max(own.total(), 1):.0%}" for other in SELECTIONS[selection])
-        yield f"| {name} | {' | '.join(shares)} | {own.total()} |"
+    true = cases()[name].model.name
+    counts = Counter(each["selected"] for each in found)
+    wrong = [f"{other} {n / len(found):.0%}" for other, n in counts.most_common() if other != true]
+    said = ", ".join(wrong) or "–"
+    return f"| {name} | {true} | {counts[true] / len(found):.0%} | {said} | {len(found)} |"
 
 
 def nagel() -> list[str]:
@@ -502,13 +539,15 @@ def main() -> None:
         if name == "nagel":
             lines = nagel()
         elif name in SELECTIONS:
-            print(f"Selected by BIC among {', '.join(SELECTIONS[name])}:", flush=True)
+            models = ", ".join(model.name for model in SELECTIONS[name].models)
+            print(f"Selected by BIC among {models}:", flush=True)
             lines = selected(name, given.out, given.replications)
         else:
             print(f"{name}: {cases()[name].size}", flush=True)
             one = partial(recover, name)
             lines = table(name, replicate(given.out, name, given.replications, one))
-        print("\n".join(lines), flush=True)
+        for line in lines:
+            print(line, flush=True)
 
 
 def selected(selection: str, path: Path, replications: int) -> Iterator[str]:
@@ -519,12 +558,9 @@ def selected(selection: str, path: Path, replications: int) -> Iterator[str]:
         path: the file of replications.
         replications: the number of them for each true model.
     """
-    found = []
-    for name in SELECTIONS[selection]:
+    for name in SELECTIONS[selection].cases:
         one = partial(select, selection, name)
-        every = replicate(path, f"{selection}: {name}", replications, one)
-        found += [{**each, "true": name} for each in every]
-    return table_of_selection(selection, found)
+        yield table_of_selection(name, replicate(path, f"{selection}: {name}", replications, one))
 
 
 if __name__ == "__main__":

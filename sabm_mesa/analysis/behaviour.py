@@ -328,6 +328,28 @@ class FreeParameter:
     log: bool = False
     step: float = 0.0
 
+    def share(self, value: float) -> float:
+        """The place of a value between the limits, from 0 to 1; by its logarithm where `log`.
+
+        Args:
+            value: the value.
+        """
+        if self.log:
+            found = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
+        else:
+            found = (value - self.low) / (self.high - self.low)
+        return min(max(found, 0.0), 1.0)
+
+    def at(self, share: float) -> float:
+        """The value at a place between the limits: the inverse of `share`.
+
+        Args:
+            share: the place, from 0 to 1.
+        """
+        if self.log:
+            return float(self.low * (self.high / self.low) ** share)
+        return self.low + (self.high - self.low) * share
+
 
 class BehaviouralModel(ABC):
     """A theory of behaviour with parameters.

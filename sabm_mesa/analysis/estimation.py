@@ -11,7 +11,8 @@ Sources:
     Intervals by the profile likelihood: Venzon and Moolgavkar 1988, Applied Statistics 37(1),
     87-94.
     Criteria: Akaike 1974, IEEE Transactions on Automatic Control 19(6), 716-723; Schwarz 1978,
-    Annals of Statistics 6(2), 461-464.
+    Annals of Statistics 6(2), 461-464; Kass and Raftery 1995, Journal of the American Statistical
+    Association 90(430), 773-795.
 """
 
 from __future__ import annotations
@@ -33,11 +34,14 @@ from sabm_mesa.analysis.behaviour import (
 
 GRID = 13
 """Points at which a single parameter is tried before the best one is improved."""
-STARTS, BEST_STARTS = 6, 4
+STARTS, BEST_STARTS = 40, 4
 """Points for each of several parameters that are tried, spread evenly over their limits, and the
 best ones that are improved (as many as parameters where these are fewer)."""
 CHI_SQUARE = 3.841458820694124
 """The 95 % quantile of the chi-square distribution with one degree of freedom."""
+MENTIONED = 2.0
+"""Differences of Schwarz' criterion below this are not worth more than a bare mention (Kass and
+Raftery 1995, section 3.2)."""
 FOLDS = 5
 """Parts in which runs are held out."""
 EM_STEPS = 5
@@ -116,6 +120,23 @@ def fit(
     return Fit(model, found, value, len(panel))
 
 
+def by_rank(fits: Sequence[Fit]) -> list[Fit]:
+    """The fits with the selected one first, and then by Schwarz' criterion.
+
+    Selected is the smallest value; where others are less than `MENTIONED` above it, the one of them
+    with the fewest free parameters, and then the first given one.
+
+    Args:
+        fits: the fits of several models to the same decisions, the most common model first.
+    """
+    ranked = sorted(fits, key=lambda each: each.bic)
+    if ranked:
+        close = [each for each in fits if each.bic < ranked[0].bic + MENTIONED]
+        best = min(close, key=lambda each: n_free(each.model))
+        ranked = [best, *(each for each in ranked if each is not best)]
+    return ranked
+
+
 def profile_interval(found: Fit, panel: Panel, name: str) -> tuple[float, float]:
     """The 95 % interval of a parameter: where the profile likelihood is not too far below the top.
 
@@ -130,13 +151,13 @@ def profile_interval(found: Fit, panel: Panel, name: str) -> tuple[float, float]
 
     place = [each.name for each in found.model.parameters].index(name)
     scale = found.model.parameters[place]
-    top, best = found.log_likelihood, _to_unit(scale, found.parameters[place])
+    top, best = found.log_likelihood, scale.share(found.parameters[place])
     known: dict[float, tuple[float, Floats]] = {best: (-CHI_SQUARE, found.parameters)}
 
     def excess(at: float) -> float:
         if at not in known:
             near = known[min(known, key=lambda other: abs(other - at))][1]
-            fixed = {name: _from_unit(scale, at)}
+            fixed = {name: scale.at(at)}
             other = fit(found.model, panel, fixed=fixed, start=near)
             known[at] = 2 * (top - other.log_likelihood) - CHI_SQUARE, other.parameters
         return known[at][0]
@@ -150,7 +171,7 @@ def profile_interval(found: Fit, panel: Panel, name: str) -> tuple[float, float]
                 outer = float(brentq(excess, inner, outer, xtol=1e-5, rtol=1e-6))
                 break
             inner, step = outer, step * 2
-        ends.append(_from_unit(scale, outer))
+        ends.append(scale.at(outer))
     return ends[0], ends[1]
 
 
@@ -220,13 +241,13 @@ def confusion(
     rng: np.random.Generator,
     watch: Callable[[], None] = lambda: None,
 ) -> Floats:
-    """How often each model is selected by Schwarz' criterion when a model is true.
+    """How often each model is selected (`by_rank`) when a model is true.
 
     Data are drawn from each estimated model for the same players and the same facts, and all models
     are estimated from them.
 
     Args:
-        fits: the estimated models.
+        fits: the estimated models, the most common one first.
         panel: the decisions.
         n: data sets of each model.
         rng: the generator to draw from.
@@ -241,7 +262,7 @@ def confusion(
         for _ in range(n):
             drawn = true.model.simulate(true.parameters, panel, rng)
             again = [fit(each.model, drawn) for each in fits]
-            counts[row, int(np.argmin([each.bic for each in again]))] += 1
+            counts[row, again.index(by_rank(again)[0])] += 1
             watch()
     return counts / n
 
@@ -355,7 +376,7 @@ class _Problem:
         """All parameters and the log-likelihood, the free ones being given as shares of limits."""
         vector = self.vector.copy()
         for i, scale, at in zip(self.free, self.scales, unit, strict=True):
-            vector[i] = _from_unit(scale, float(at))
+            vector[i] = scale.at(float(at))
         if not isinstance(self.model, Mixture):
             each = self.panel.totals(self.model.log_likelihood(vector, self.panel))
             return vector, float(self.weights @ each)
@@ -394,7 +415,7 @@ class _Problem:
             best = int(np.argmin([loss(at) for at in tried]))
             low, high = tried[max(best - 1, 0)], tried[min(best + 1, GRID - 1)]
         else:
-            at = _to_unit(self.scales[0], float(start[self.free[0]]))
+            at = self.scales[0].share(float(start[self.free[0]]))
             low, high = max(at - 0.15, 0.0), min(at + 0.15, 1.0)
         found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-5})
         edge = min(found.x - low, high - found.x) < 1e-3
@@ -416,7 +437,7 @@ class _Problem:
             starts = starts[: min(BEST_STARTS, n)]
         else:
             pairs = zip(self.free, self.scales, strict=True)
-            starts = [np.array([_to_unit(scale, float(start[i])) for i, scale in pairs])]
+            starts = [np.array([scale.share(float(start[i])) for i, scale in pairs])]
         best: tuple[Floats, float] | None = None
         for unit in starts:
             found = minimize(
@@ -438,17 +459,3 @@ def _spread(n: int, dimensions: int) -> Floats:
     steps = (1 / root) ** np.arange(1, dimensions + 1)
     found: Floats = (0.5 + np.outer(np.arange(1, n + 1), steps)) % 1
     return found
-
-
-def _to_unit(scale: FreeParameter, value: float) -> float:
-    if scale.log:
-        share = math.log(max(value, scale.low) / scale.low) / math.log(scale.high / scale.low)
-    else:
-        share = (value - scale.low) / (scale.high - scale.low)
-    return min(max(share, 0.0), 1.0)
-
-
-def _from_unit(scale: FreeParameter, share: float) -> float:
-    if scale.log:
-        return float(scale.low * (scale.high / scale.low) ** share)
-    return scale.low + (scale.high - scale.low) * share

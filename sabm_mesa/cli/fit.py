@@ -115,6 +115,8 @@ def _in_words(study: FitStudy, found: dict[str, Any]) -> list[str]:
 
 
 def _of_group(group: FitGroup) -> list[str]:
+    from sabm_mesa.analysis.estimation import MENTIONED
+
     panel = group.panel
     invalid = f" ({panel.invalid:,} invalid left out)" if panel.invalid else ""
     players = f"{len(panel.players):,} player{'' if len(panel.players) == 1 else 's'}"
@@ -136,5 +138,12 @@ def _of_group(group: FitGroup) -> list[str]:
         if name in best.resampled:
             least, most = best.resampled[name]
             line += f"  bootstrap [{least:.3f}, {most:.3f}]"
+        if name in best.unidentified:
+            line += "  not identified"
         lines.append(line)
+    if group.undecided:
+        lines.append(
+            f"  These decisions hardly tell it from {', '.join(group.undecided)}: BIC differs by "
+            f"less than {MENTIONED:g}."
+        )
     return lines

@@ -1,7 +1,7 @@
 """The kinds of players in a recording: behavioural models, fitted and compared.
 
 Every model that applies is fitted to all decisions (pooled), to those of each mind and, when
-wanted, of each agent; the one with the smallest BIC is selected. The estimates of the pooled
+wanted, of each agent; one is selected by BIC. The estimates of the pooled
 decisions under the selected model are the *fingerprint*: a table, a picture, and a file that
 ``--minds fitted:FILE`` plays.
 """
@@ -29,8 +29,10 @@ from sabm_mesa.analysis.behaviour import (
     load_behaviour,
 )
 from sabm_mesa.analysis.estimation import (
+    MENTIONED,
     Fit,
     bootstrap_intervals,
+    by_rank,
     confusion,
     fit,
     held_out,
@@ -49,6 +51,8 @@ DRAWS = 200
 DATA_SETS = 10
 """Data sets that are drawn from each model for the confusion matrix."""
 MOST_DRAWS = 10_000
+WIDE = 0.5
+"""The share of its limits from which on an interval says that a parameter is not identified."""
 _UNKNOWN = (math.nan, math.nan)
 
 
@@ -67,6 +71,19 @@ class Fitted:
     intervals: dict[str, tuple[float, float]]
     resampled: dict[str, tuple[float, float]]
     held_out: float
+
+    @property
+    def unidentified(self) -> list[str]:
+        """The parameters that the decisions do not tell: the interval spans half of the limits.
+
+        A parameter that is tried by its logarithm is measured by it.
+        """
+        return [
+            each.name
+            for each in self.fit.model.parameters
+            if each.name in self.intervals
+            and np.diff([each.share(end) for end in self.intervals[each.name]])[0] >= WIDE
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +104,14 @@ class FitGroup:
 
     @property
     def selected(self) -> Fitted:
-        """The model with the smallest BIC."""
+        """The model that is selected by BIC (`by_rank`)."""
         return self.fitted[0]
+
+    @property
+    def undecided(self) -> list[str]:
+        """The models that these decisions do not tell from the selected one: BIC is as good."""
+        bic = self.selected.fit.bic
+        return [each.fit.model.name for each in self.fitted[1:] if each.fit.bic < bic + MENTIONED]
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,8 +205,10 @@ def fit_recording(
     pooled = groups[0]
     if wanted.confusion and len(models) > 1:
         watch("the confusion matrix")
-        fits = [each.fit for each in pooled.fitted]
+        ranked = [models.index(each.fit.model) for each in pooled.fitted]
+        fits = [pooled.fitted[ranked.index(i)].fit for i in range(len(models))]
         table = confusion(fits, pooled.panel, wanted.confusion, rng)
+        table = table[np.ix_(ranked, ranked)]
     runs = {each.run for each in panel.players}
     unit = "run" if len(runs) > 1 else "agent"
     return FitStudy(path, scenario, behaviour, unit, groups, left_out, table)
@@ -197,7 +222,8 @@ def table_of_fits(study: FitStudy) -> pd.DataFrame:
 
     Returns:
         ``group``, its ``kind``, ``model``, ``selected``, ``parameter``, ``estimate``; ``low`` and
-        ``high`` (profile likelihood), ``bootstrap_low`` and ``bootstrap_high``; ``players``,
+        ``high`` (profile likelihood), ``identified`` (`Fitted.unidentified`; None without an
+        interval), ``bootstrap_low`` and ``bootstrap_high``; ``players``,
         ``decisions``, ``log_likelihood``, ``free`` (parameters), ``aic``, ``bic``, ``held_out``.
         A model without parameters has one row without one.
     """
@@ -227,6 +253,7 @@ def table_of_fits(study: FitStudy) -> pd.DataFrame:
                         "estimate": value,
                         "low": low,
                         "high": high,
+                        "identified": name not in each.unidentified if each.intervals else None,
                         "bootstrap_low": least,
                         "bootstrap_high": most,
                         **scores,
@@ -369,7 +396,7 @@ def _fitted(
     rng: np.random.Generator,
 ) -> FitGroup:
     """Fit all models to one group."""
-    fits = sorted((fit(model, panel) for model in models), key=lambda each: each.bic)
+    fits = by_rank([fit(model, panel) for model in models])
     units = units_of(panel)
     fitted = []
     for each in fits:

@@ -8,6 +8,7 @@ import pytest
 from sabm_mesa.analysis.behaviour import Decider, Panel, Row
 from sabm_mesa.analysis.estimation import (
     bootstrap_intervals,
+    by_rank,
     confusion,
     fit,
     held_out,
@@ -16,6 +17,11 @@ from sabm_mesa.analysis.estimation import (
     units_of,
 )
 from sabm_mesa.analysis.guessing_behaviour import HierarchySteps, NoisyBestReply, level_k
+from sabm_mesa.analysis.social_behaviour import (
+    ConditionalCooperator,
+    HumpShapedCooperator,
+    UnconditionalCooperator,
+)
 
 FACTS = {"reference": 50.0, "p": 2 / 3, "low": 0.0, "high": 100.0, "whole": 1.0}
 LEVELS = np.array([0.25, 0.35, 0.25, 0.15, 3.0])
@@ -72,6 +78,24 @@ def test_data_that_are_held_out_and_drawn_again_prefer_the_true_model(picks: Pan
     few = picks.of_players(lambda each: each.agent < 80)
     some = [fit(model, few) for model in models]
     assert np.diag(confusion(some, few, 2, np.random.default_rng(3))).min() > 0.4
+
+
+def test_of_models_that_the_data_do_not_tell_apart_the_first_is_selected() -> None:
+    models = [ConditionalCooperator(), HumpShapedCooperator(), UnconditionalCooperator()]
+    rng = np.random.default_rng(6)
+    rows = [
+        Row(Decider(0, i, "x"), t, 0.0, {"others": others, "steps": 20.0})
+        for i in range(20)
+        for t, others in enumerate((0.1, 0.3, 0.5))  # the hump only shows beyond half
+    ]
+    panel = models[0].simulate(np.array([0.1, 0.8, 0.1]), Panel.of(rows), rng)
+    fits = [fit(model, panel) for model in models]
+
+    for given in (fits, fits[::-1]):
+        first, second, last = by_rank(given)
+        assert first is next(each for each in given if each.model is not models[2])
+        assert second.bic == pytest.approx(first.bic, abs=1e-3)
+        assert last.model is models[2]
 
 
 def test_a_single_unit_cannot_be_held_out() -> None:

@@ -1,6 +1,7 @@
 """Fits to recordings: who decided is found again, and a fingerprint plays as it was fitted."""
 
 import json
+import math
 import sqlite3
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import numpy as np
 import pytest
 
 from sabm_mesa.analysis.behaviour import load_behaviour
+from sabm_mesa.analysis.estimation import Fit
+from sabm_mesa.analysis.repeated_behaviour import EWA
 from sabm_mesa.errors import (
     MindError,
     MindSpecError,
@@ -22,6 +25,7 @@ from sabm_mesa.models import registry
 from sabm_mesa.recording.decisions import played_runs
 from sabm_mesa.studies.fit import (
     FitOptions,
+    Fitted,
     fit_recording,
     table_of_fits,
     table_of_types,
@@ -195,3 +199,10 @@ def test_a_model_without_its_facts_cannot_decide(tmp_path: Path) -> None:
     model = registry.scenario("games")(game="trust", minds=spec, rng=1)
     with pytest.raises(MindError, match="needs payoffs, which players of this run do not know"):
         model.step()
+
+
+def test_a_parameter_whose_interval_spans_half_of_its_limits_is_not_identified() -> None:
+    found = Fit(EWA, np.array([0.9, 0.5, 0.4, 5.0, 1.0]), -400.0, 960)
+    intervals = {"phi": (0.85, 0.93), "kappa": (0.15, 1.0), "lambda": (2.0, 9.0)}
+
+    assert Fitted(found, intervals, {}, math.nan).unidentified == ["kappa"]
