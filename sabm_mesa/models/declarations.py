@@ -158,7 +158,8 @@ class ClassGame:
     Attributes:
         rule: the rules in one sentence for people. ``""``: the first sentence of the spec sheet.
         people: the least and the most people for whom one group works well.
-        minutes: how long four rounds take, roughly.
+        minutes: how long a game takes, roughly.
+        parameters: parameter → its value in a new game, where it is another than the scenario's.
         choices: parameter → its values, which a host chooses from.
         people_answer: the names of the questions that people answer where a mind stands in, which
             answers the others. None: people answer all of them.
@@ -166,15 +167,19 @@ class ClassGame:
             a mapping whose ``kind`` is ``"line"`` (``low``, ``high``, ``step``, and ``marks`` with
             a ``label`` and ``at``), ``"prices"`` (as a line, and ``tags`` with a ``name`` and
             ``at``), ``"lake"`` (``stock``, ``capacity``, ``unit``), ``"pot"`` (``endowment``,
-            ``multiplier``, ``unit``) or ``"map"`` (``width``, ``height``, ``me``, and lists of
-            cells: ``exits``, ``walls``, ``people``, and ``options`` with an ``option`` and ``at``).
-            None, or None from it: a line where the answer is a number between two others.
+            ``multiplier``, ``unit``), ``"matrix"`` (``rows``: the own options, ``columns``, and
+            ``cells`` of own and other payoff) or ``"map"`` (``width``, ``height``, ``me``,
+            ``target``, and lists of cells: ``exits``, ``walls``, ``people``, and ``options`` with
+            an ``option`` and ``at``). A ``text`` stands for that of the question, which is folded
+            below then. None, or None from it: a line where the answer is a number between two
+            others.
         debrief: what a class compares its decisions with; None: nothing.
     """
 
     rule: str = ""
     people: tuple[int, int] | None = None
     minutes: int = 0
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     choices: Mapping[str, Callable[[], Sequence[str]]] = field(default_factory=dict)
     people_answer: Collection[str] | None = None
     board: Callable[[Any], Mapping[str, Any] | None] | None = None

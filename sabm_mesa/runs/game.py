@@ -109,6 +109,8 @@ class Game:
         people.seats = self.seats
         if stand_in:
             people.stand_ins = {a.unique_id: model.make_mind(a, stand_in) for a in persons}
+            read = (name for mind in people.stand_ins.values() for name in mind.informed)
+            people.informed = tuple(dict.fromkeys(read))
             people.for_people = load_class_game(model.class_game).people_answer
         self.problem = ""
         self.public: tuple[str, ...] = ()

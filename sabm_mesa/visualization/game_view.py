@@ -1,4 +1,4 @@
-"""A host's view of a game as it goes: its numbers, its charts and its conversation."""
+"""A host's view of a game as it goes: its numbers, its world, its charts and its conversation."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-import solara
-
-from sabm_mesa.visualization import chart
 from sabm_mesa.visualization.connections import look_now
-from sabm_mesa.visualization.html import problem
 from sabm_mesa.visualization.labels import error_line
 from sabm_mesa.visualization.run_controller import Shown
-from sabm_mesa.visualization.scenario_view import Heard, Said, ScenarioView, subtitle_of
+from sabm_mesa.visualization.scenario_view import Heard, Said, ScenarioView, Worlds
 
 if TYPE_CHECKING:
+    from sabm_mesa.analysis.pictures import Scene
     from sabm_mesa.runs.game import Game
 
 
@@ -35,12 +32,22 @@ class GameView:
         self.scenario_view = ScenarioView(type(game.model))
         self.shown = Shown(self.model.model_frame(), self.model.agent_frame())
         self.version = 0
+        self._worlds = Worlds(self.scenario_view, self.model)
+        self._worlds.keep(-1, self.shown.agent_data)
         self._heard = Heard(self.scenario_view, self.model)
         game.watch = self._watch
 
     def said(self) -> dict[int, list[Said]]:
         """Round → its messages, also those of the round under way."""
         return self._heard.by_round()
+
+    def scenes(self, round_: int) -> tuple[Scene, ...]:
+        """The world after a round; empty where the scenario has none.
+
+        Args:
+            round_: the round; −1 for the start.
+        """
+        return self._worlds.after(round_, self.shown.agent_data)
 
     def _watch(self) -> None:
         model = self.model
@@ -49,6 +56,7 @@ class GameView:
             frames = model.model_frame(), model.agent_frame()
             self.shown = replace(self.shown, model_data=frames[0], agent_data=frames[1])
             charts = self.scenario_view.charts(model, *frames)
+            self._worlds.keep(len(frames[0]) - 1, frames[1])
             self.shown = Shown(*frames, charts, len(frames[0]) - 1)
         except Exception as error:  # noqa: BLE001 - no chart may end a game that people play
             self.shown = replace(self.shown, problem=error_line(error))
@@ -58,20 +66,3 @@ class GameView:
 
 VIEWS: WeakKeyDictionary[Game, GameView] = WeakKeyDictionary()
 """How each game of this server is watched."""
-
-
-@solara.component
-def Charts(view: GameView, version: int) -> None:
-    """The charts of one game: in a component of its own, as several games have charts of one name.
-
-    Args:
-        view: how the game is watched.
-        version: that of the view; the charts are drawn again with each.
-    """
-    del version
-    with solara.v.Html(tag="div"):
-        with solara.v.Html(tag="div"):
-            if view.shown.problem:
-                problem(f"The charts could not be made: {view.shown.problem}")
-        subtitle = subtitle_of(view.model)
-        chart.charts(view.shown.charts, subtitle=subtitle, at=None, played=view.shown.played)

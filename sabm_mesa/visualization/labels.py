@@ -15,6 +15,8 @@ from sabm_mesa.minds.specs import describe_given, is_by_class, named_in
 from sabm_mesa.models.declarations import load_page
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sabm_mesa.models.base import SmartModel
 
 
@@ -82,6 +84,20 @@ def round_of(model: SmartModel, number_: int) -> str:
     """
     noun, first = counting(model)
     return f"{noun} {number_ + first}"
+
+
+def in_words(model: SmartModel, frame: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Data by round as people read them: titles of the columns, and rows with rounds as called.
+
+    Args:
+        model: the model.
+        frame: the data, with a column ``round``.
+    """
+    titles, (noun, first) = titles_of(model), counting(model)
+    called = frame.assign(round=frame["round"] + first)
+    names = map(str, called.columns)
+    columns = [noun.capitalize() if name == "round" else titles[name] for name in names]
+    return columns, [[number(v) for v in row] for row in called.itertuples(index=False)]
 
 
 def number(value: Any) -> str:

@@ -7,7 +7,7 @@ given other arguments, and a model stays the same object while it changes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -18,9 +18,10 @@ from sabm_mesa.core.scheduler import SIMULTANEOUS, taking_part
 from sabm_mesa.visualization import chart
 from sabm_mesa.visualization.figures import Figures
 from sabm_mesa.visualization.game_view import GameView
-from sabm_mesa.visualization.html import choice, html, inside, problem
+from sabm_mesa.visualization.html import card, choice, html, inside, problem
 from sabm_mesa.visualization.labels import (
     FREE,
+    Titles,
     count,
     counting,
     name_of,
@@ -32,7 +33,7 @@ from sabm_mesa.visualization.labels import (
 from sabm_mesa.visualization.page_state import PageState
 from sabm_mesa.visualization.pages.play_parts import table
 from sabm_mesa.visualization.records.parts import table as table_of
-from sabm_mesa.visualization.run_controller import RunController, Shown, rounds_done
+from sabm_mesa.visualization.run_controller import PACE_S, RunController, Shown, rounds_done
 from sabm_mesa.visualization.scenario_view import Said, subtitle_of
 from sabm_mesa.visualization.stage import INVALID, PLANS, TALK, Timeline, ticks_of, worlds
 from sabm_mesa.visualization.story import Source, Story
@@ -280,21 +281,63 @@ def stage(page_state: PageState, at_once: Act) -> None:
         at_once: makes an action draw the page again.
     """
     controller = page_state.controller
-    shown, model = controller.shown, controller.model
-    round_ = shown.played if page_state.at is None else page_state.at
-    noun, first = counting(model)
-    by_round = controller.said()
-    said = [[each.sender, each.text, each.to] for each in by_round.get(round_, ())]
-    pace = page_state.interval_s
+    round_ = controller.shown.played if page_state.at is None else page_state.at
+    world(controller, round_, page_state.interval_s, page_state.agent, at_once(page_state.choose))
+    clock(
+        controller, round_, page_state.interval_s, at_once(page_state.go),
+        planned=controller.planned, event_run=at_once(page_state.turn),
+        live="over" if controller.ended else controller.status,
+    )  # fmt: skip
+
+
+def world(
+    controller: RunController | GameView,
+    round_: int,
+    pace: float = PACE_S,
+    chosen: int | None = None,
+    event_choose: Callable[[int], None] | None = None,
+) -> None:
+    """The world after a round, in which speakers have bubbles.
+
+    Args:
+        controller: the model on show, or the game.
+        round_: the round; −1 for the start.
+        pace: seconds between two rounds.
+        chosen: the agent that is looked at.
+        event_choose: called with the agent that was clicked.
+    """
+    said = [[each.sender, each.text, each.to] for each in controller.said().get(round_, ())]
     with inside("div", "sabm-worlds"):
-        worlds(
-            controller.scenes(round_), round_, pace, said, page_state.agent,
-            at_once(page_state.choose),
-        )  # fmt: skip
+        worlds(controller.scenes(round_), round_, pace, said, chosen, event_choose)
+
+
+def clock(
+    controller: RunController | GameView,
+    round_: int,
+    pace: float,
+    event_go: Callable[[int], None],
+    *,
+    planned: Collection[int] = (),
+    live: str = "over",
+    event_run: Callable[..., None] | None = None,
+) -> None:
+    """The timeline.
+
+    Args:
+        controller: the model on show, or the game.
+        round_: the round that is looked at.
+        pace: seconds between two rounds.
+        event_go: called with the round to show.
+        planned: the rounds with plans.
+        live: the status of a run that may go on.
+        event_run: called when the run itself is to go on, or to pause.
+    """
+    shown, model = controller.shown, controller.model
+    noun, first = counting(model)
     played = range(shown.played + 1)
     invalid = shown.model_data["invalid"] if len(shown.model_data) else ()
     kinds = {
-        TALK: sorted(by_round), PLANS: sorted(controller.planned),
+        TALK: sorted(controller.said()), PLANS: sorted(planned),
         INVALID: [each for each, n in enumerate(invalid) if n > 0],
     }  # fmt: skip
     with inside("div", "sabm-card sabm-clock"):
@@ -302,9 +345,43 @@ def stage(page_state: PageState, at_once: Act) -> None:
             rounds=[each + first for each in played], at=round_, noun=noun,
             until=model.n_rounds - 1 + first if model.n_rounds < MOST_ROUNDS else None,
             ticks=ticks_of(kinds, {each: each for each in played}, lambda n: round_of(model, n)),
-            live="over" if controller.ended else controller.status, pace=pace,
-            event_go=at_once(page_state.go), event_run=at_once(page_state.turn),
+            live=live, pace=pace, event_go=event_go, event_run=event_run,
         ).key("timeline")  # fmt: skip
+
+
+@solara.component
+def Watched(view: GameView, version: int, *, details: bool) -> None:
+    """A game as it goes: its world, the timeline and its charts.
+
+    A component of its own, as several games have charts of one name, and each its own clock.
+
+    Args:
+        view: how the game is watched.
+        version: that of the view; all is drawn again with each.
+        details: whether the numbers of the round and what was said are shown too, with the
+            timeline; without them the latest round is shown, and the timeline after the end.
+    """
+    del version
+    chosen, go = solara.use_state(-1)
+    shown = view.shown
+    at = chosen if 0 <= chosen < shown.played else None
+    round_ = shown.played if at is None else at
+    with inside("div", "sabm-watched"):
+        world(view, round_)
+        with inside("div"):
+            if details or view.game.status == "over":
+                clock(view, round_, PACE_S, go)
+        with inside("div"):
+            if details:
+                with card(f"This {counting(view.model)[0]}"):
+                    latest(view.model, shown, round_)
+                with card("Conversation"):
+                    Talk(view, view.said(), at)
+        with inside("div"):
+            if shown.problem:
+                problem(f"The charts could not be made: {shown.problem}")
+        subtitle = subtitle_of(view.model)
+        chart.charts(shown.charts, subtitle=subtitle, at=at, played=shown.played)
 
 
 def latest(model: SmartModel, shown: Shown, at: int | None = None) -> None:
@@ -446,7 +523,9 @@ def beside(controller: RunController) -> None:
     found = controller.shown.table
     if found is not None:
         with inside("div", "sabm-card sabm-wide"):
-            table(*found)
+            caption, frame = found
+            rows = [[number(value) for value in row] for row in frame.itertuples(index=False)]
+            table(caption, [Titles()[str(column)] for column in frame.columns], rows)
 
 
 def figures(controller: RunController) -> None:

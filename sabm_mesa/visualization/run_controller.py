@@ -22,7 +22,7 @@ from weakref import WeakSet
 from sabm_mesa.core.engine import WIND_UP_S
 from sabm_mesa.visualization.connections import look_now
 from sabm_mesa.visualization.labels import error_line
-from sabm_mesa.visualization.scenario_view import Heard, Said, ScenarioView
+from sabm_mesa.visualization.scenario_view import Heard, Said, ScenarioView, Worlds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,8 +40,6 @@ PACE_S = 0.5
 """Seconds that a round takes at least, unless the page says something else."""
 PLAN = "plan"
 """The name of the phase in which agents make plans."""
-KEPT_WORLDS = 400
-"""Rounds whose world is kept, where the data do not hold it."""
 Status = Literal["ready", "playing", "pausing", "paused", "over", "failed"]
 _log = logging.getLogger(__name__)
 
@@ -100,7 +98,7 @@ class RunController:
         self.interval_s = PACE_S
         self.version = 0
         self._heard = Heard(scenario_view, model)
-        self._worlds: dict[int, tuple[Scene, ...]] = {}
+        self._worlds = Worlds(scenario_view, model)
         self._wanted = 0.0
         self._playing = self._pausing = False
         self._ended = self._closed = False
@@ -190,22 +188,7 @@ class RunController:
         Args:
             round_: the round; −1 for the start.
         """
-        known = self._worlds
-        if round_ not in known and round_ >= 0:
-            data = self.shown.agent_data
-            people = data[data["round"] == round_]
-            if found := self.scenario_view.scenes(self.model, people):
-                return found
-        # Rounds that follow one another quickly have no picture of their own.
-        before = [each for each in list(known) if each <= round_]
-        return known[max(before)] if before else ()
-
-    def _keep_world(self, played: int, agent_data: pd.DataFrame) -> None:
-        now = agent_data[agent_data["round"] == played] if played >= 0 else None
-        view = self.scenario_view
-        self._worlds[played] = view.scenes(self.model, now) + view.scenes_now(self.model)
-        while len(self._worlds) > KEPT_WORLDS:
-            del self._worlds[next(iter(self._worlds))]
+        return self._worlds.after(round_, self.shown.agent_data)
 
     def _work(self) -> None:
         looked_at, look_s = time.monotonic(), self._look()
@@ -276,7 +259,7 @@ class RunController:
             before = replace(before, model_data=frames[0], agent_data=frames[1], played=played)
             table = self.scenario_view.table(self.model, frames[0])
             charts = self.scenario_view.charts(self.model, *frames)
-            self._keep_world(played, frames[1])
+            self._worlds.keep(played, frames[1])
         except Exception as error:  # noqa: BLE001 - no chart may end a run that is paid for
             if not self._closed:  # then the folder of the run may be gone
                 self._publish(replace(before, problem=error_line(error)))

@@ -36,6 +36,8 @@ HOME_SEED = 4
 """The seed of the runs on the home page: they are the same on every visit."""
 CARD_ROUNDS = 60
 """Rounds of the run whose chart is on the home page, at most."""
+KEPT_WORLDS = 400
+"""Rounds whose world is kept, where the data do not hold it."""
 MOST_AHEAD = 100
 """Up to so many rounds the axis of a chart has room for all of them from the start."""
 
@@ -260,6 +262,48 @@ class Heard:
         with self._lock:
             done = dict(self._done)
         return done | {now: said} if said and now not in done else done
+
+
+class Worlds:
+    """The worlds of a model after its rounds.
+
+    Args:
+        scenario_view: how the scenario is shown.
+        model: the model.
+    """
+
+    def __init__(self, scenario_view: ScenarioView, model: SmartModel) -> None:
+        self.scenario_view, self.model = scenario_view, model
+        self._kept: dict[int, tuple[Scene, ...]] = {}
+
+    def keep(self, played: int, agent_data: pd.DataFrame) -> None:
+        """Keep the world of now, between two rounds.
+
+        Args:
+            played: the last round; −1 before the first.
+            agent_data: the agent data of all rounds.
+        """
+        now = agent_data[agent_data["round"] == played] if played >= 0 else None
+        view = self.scenario_view
+        self._kept[played] = view.scenes(self.model, now) + view.scenes_now(self.model)
+        while len(self._kept) > KEPT_WORLDS:
+            del self._kept[next(iter(self._kept))]
+
+    def after(self, round_: int, agent_data: pd.DataFrame) -> tuple[Scene, ...]:
+        """The world after a round; empty where the scenario has none.
+
+        Args:
+            round_: the round; −1 for the start.
+            agent_data: the agent data of all rounds.
+        """
+        known = self._kept
+        if round_ not in known and round_ >= 0:
+            people = agent_data[agent_data["round"] == round_]
+            if found := self.scenario_view.scenes(self.model, people):
+                return found
+        # Rounds that follow one another quickly have no picture of their own.
+        before = [each for each in list(known) if each <= round_]
+        return known[max(before)] if before else ()
 
 
 def subtitle_of(model: SmartModel) -> str:

@@ -2,8 +2,10 @@
 
 import pytest
 
+from sabm_mesa import EmergencyEvacuation
 from sabm_mesa.llm import Connection
 from sabm_mesa.models.commons.model import Pollution
+from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.recording import load_runs
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.game import ClassSession, ContinuedGame, Game, Games
@@ -141,11 +143,22 @@ def test_a_host_stops_the_clock_gives_time_and_skips_a_sleeper() -> None:
     assert game.problem == ""
 
 
-def test_questions_that_are_not_for_people_go_to_the_mind_that_stands_in() -> None:
-    game = Game(
-        Pollution, minds={"human": 1, "classical": 2}, n_agents=3, n_rounds=1, rng=1,
-        recording=False, stand_in="classical",
-    )  # fmt: skip
+@pytest.mark.parametrize(
+    ("scenario", "sizes"),
+    [
+        (Pollution, {"minds": {"human": 1, "classical": 2}, "n_agents": 3, "n_rounds": 1}),
+        (
+            # The third seat is empty, and its mind reads what no prompt tells.
+            EmergencyEvacuation,
+            {
+                "minds": {"human": 2, "classical": 4}, "n_people": 6, "n_rounds": 3, "width": 9,
+                "height": 9, "movement": "simultaneous",
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_questions_that_are_not_for_people_go_to_the_mind_that_stands_in(scenario, sizes) -> None:
+    game = Game(scenario, **sizes, rng=1, recording=False, stand_in="classical")
     seat = game.seats[1]
     seat.take(ANN)
     game.start()
@@ -160,5 +173,5 @@ def test_questions_that_are_not_for_people_go_to_the_mind_that_stands_in() -> No
 
     assert game.problem == ""
     assert "act" in names
-    assert set(names) <= {"act", "communicate", "next_speaker"}
-    assert game.standing(seat).of == 3
+    assert set(names) <= set(load_class_game(scenario.class_game).people_answer)
+    assert game.standing(seat).of == len(game.model.population)

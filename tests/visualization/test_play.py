@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import segno
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,6 +17,7 @@ from sabm_mesa import BertrandCompetition
 from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.runs.game import ClassSession, Game, Games
+from sabm_mesa.visualization.access import LISTENS
 from sabm_mesa.visualization.gate import MOST_TRIES, Gate
 from sabm_mesa.visualization.pages.play import PeoplePages, state_of
 from tests.core.support import Tiny
@@ -73,6 +76,21 @@ def test_a_code_gives_a_seat_and_a_stranger_neither_takes_nor_reads_it(room: Roo
     own = room.browser("ann")
     assert own.get(f"{path}/state").json()["word"] == seat.word
     assert own.post(f"{path}/answer", json=given).json() == {"problem": ""}
+
+
+def test_the_qr_code_holds_the_address_that_others_reach(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = io.BytesIO()
+    address = f"http://192.0.2.7/join/{room.session.code}"
+    segno.make(address, error="m").save(drawn, kind="svg", scale=8, border=2)
+    ben = room.browser("ben")
+    path = f"/join/{room.session.code}/qr.svg"
+
+    monkeypatch.setenv(LISTENS, "192.0.2.7")
+    assert ben.get(path, headers={"host": "192.0.2.7"}).content == drawn.getvalue()
+    assert ben.get(path).content == drawn.getvalue()  # by localhost, which leads others nowhere
+    assert ben.get("/join/AAAAAA/qr.svg").status_code == 404
 
 
 def test_a_word_moves_a_seat_and_codes_cannot_be_guessed(room: Room) -> None:

@@ -26,6 +26,7 @@ SMALL: dict[str, dict[str, Any]] = {
 BOARDS = {
     "kbc": "line", "beauty-contest": "line", "bertrand": "prices", "evacuation": "map",
     "fishery": "lake", "pasture": "lake", "pollution": "lake", "public-goods": "pot",
+    "games": "matrix",
 }  # fmt: skip
 ROUNDS = 3
 
@@ -77,6 +78,8 @@ def test_the_parts_of_a_scenario_fit_its_run(
     boards = {board["kind"] for ask in asks if (board := board_of(ask, model)) is not None}
     if name in BOARDS:
         assert BOARDS[name] in boards
+    if game.parameters:
+        scenario(name)(**game.parameters, recording=False)
     if game.debrief is not None:
         low, high = game.debrief.low(model), game.debrief.high(model)
         assert low < high

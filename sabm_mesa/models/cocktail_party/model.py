@@ -118,6 +118,7 @@ class CocktailParty(PairModel):
     title = "Cocktail party"
     source = "Lai et al. 2024, arXiv 2402.12590, section 2"
     prompt_file = Path(__file__).with_name("prompts.toml")
+    class_game = "sabm_mesa.models.cocktail_party.class_game"
     plots = "sabm_mesa.models.cocktail_party.plots"
     page = "sabm_mesa.models.cocktail_party.page"
     phases: ClassVar[tuple[Phase, ...]] = (*invitation_phases(), talk_phase())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import dist
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,11 @@ def board(ask: Ask) -> dict[str, Any] | None:
     # Obstacles inside are not told to anybody.
     last = room.height - 1, room.width - 1
     walls = [cell for cell in solid if 0 in cell or cell[0] == last[0] or cell[1] == last[1]]
+    free = {tuple(map(int, cell)) for cell in (seen.cell, *seen.options)}
+    row, column = map(int, seen.cell)
+    beside = [(row + i, column + j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
+    cells = room.exit_cells[seen.target]
+    nearest = min(cells, key=lambda cell: dist(cell, seen.cell))
     return {
         "kind": "map",
         "width": room.width,
@@ -32,7 +38,14 @@ def board(ask: Ask) -> dict[str, Any] | None:
         "me": _place(seen.cell),
         "exits": [_place(cell) for cells in room.exit_cells.values() for cell in cells],
         "walls": [_place(cell) for cell in walls if tuple(map(int, cell)) not in room.exit_at],
-        "people": [],
+        "people": [
+            _place(cell)
+            for cell in beside
+            if cell not in free and not room.solid[cell] and cell not in room.exit_at
+        ],
+        "target": _place(nearest),
+        "text": f"You want to leave by the {seen.target} exit. Tap the cell that you step to; your "
+        "own one means that you wait.",
         "options": [{"option": name, "at": _place(cell)} for name, cell in options],
     }
 
@@ -45,6 +58,11 @@ def _place(cell: Any) -> list[int]:
 GAME = ClassGame(
     rule="Find your way out of the room, by the exit that you choose, before the time is over.",
     people=(2, 30),
-    minutes=15,
+    minutes=10,
+    # A smaller room, in which nobody waits for the steps of others.
+    parameters={
+        "n_people": 30, "n_rounds": 20, "width": 15, "height": 15, "movement": "simultaneous",
+    },
+    people_answer=("choose", "act"),
     board=board,
-)
+)  # fmt: skip

@@ -158,6 +158,7 @@ class SentenceMaking(PairModel):
     title = "Joint sentence making"
     source = "Lai et al. 2024, arXiv 2402.12590, section 3"
     prompt_file = Path(__file__).with_name("prompts.toml")
+    class_game = "sabm_mesa.models.sentence_making.class_game"
     plots = "sabm_mesa.models.sentence_making.plots"
     builds_on = PARTY
     page = "sabm_mesa.models.sentence_making.page"

@@ -17,15 +17,17 @@ from sabm_mesa.models.declarations import Debrief, load_class_game
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.game import ClassSession, Game
 from sabm_mesa.studies.people import human_distributions
-from sabm_mesa.visualization.labels import count, number, round_of
+from sabm_mesa.visualization.labels import count, in_words, number, round_of, titles_of
 from sabm_mesa.visualization.scenario_view import one_sentence
 
 if TYPE_CHECKING:
-    from sabm_mesa.models.base import SmartModel
+    pass
 
 BINS = 20
 WIDTH, HEIGHT = 440, 260
 LEFT, RIGHT, TOP, BOTTOM = 40, 12, 24, 46
+HALO = ' paint-order="stroke" stroke="var(--sabm-card)" stroke-width="4" stroke-linejoin="round"'
+"""Attributes of words over a picture."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 FRAMES = ("runs", "asks", "decisions", "model_data", "agent_data")
 Step = tuple[float, float, float]
@@ -151,10 +153,11 @@ def report(session: ClassSession) -> str:
         words = "".join(f"<p>{escape(line)}</p>" for line in slide.words)
         parts.append(f"<section><h2>{escape(slide.title)}</h2>{words}{slide.drawing}</section>")
     for place, game in enumerate(session.games, 1):
-        table = game.model_data().to_html(index=False, border=0, float_format=number)
+        columns, rows = in_words(game.model, game.model_data())
+        table = pd.DataFrame(rows, columns=columns).to_html(index=False, border=0)
         parts.append(f"<section><h2>Group {place} by round</h2>{table}</section>")
     style = (
-        ":root { --sabm-free: #0072b2; --sabm-soft: #57606a; color-scheme: light }"
+        ":root { --sabm-free: #0072b2; --sabm-soft: #57606a; --sabm-card: #fff }"
         "body { font: 1rem/1.5 sans-serif; max-width: 760px; margin: 2rem auto; padding: 0 1rem }"
         "svg { width: 100% } td, th { padding: 2px 10px; text-align: right }"
     )
@@ -170,15 +173,17 @@ def _course(games: Sequence[Game], declared: Debrief | None) -> Slide:
     model = games[0].model
     lines: dict[str, pd.Series[float]] = {}
     column = declared.column if declared else next(iter(model.columns()))
+    label = declared.label if declared else titles_of(model)[column]
     for place, game in enumerate(games, 1):
         data = game.agent_data() if declared else game.model_data()
         values = pd.to_numeric(data[column], errors="coerce").groupby(data["round"]).mean()
-        lines[f"Group {place}" if len(games) > 1 else "Mean"] = values.dropna()
+        name = f"Group {place}" if len(games) > 1 else "Mean" if declared else label
+        lines[name] = values.dropna()
     theory = declared.theory(model) if declared else {}
-    label = declared.label if declared else column
     last = max(len(game.model_data()) for game in games)
-    words = [f"{label}: mean by round, {count(last, 'round')}."]
-    return Slide("What happened", words, _lines_svg(lines, theory, label, model))
+    mean = ": mean" if declared else ""
+    words = [f"{label}{mean} by round, {count(last, 'round')}."]
+    return Slide("What happened", words, _lines_svg(lines, theory, label))
 
 
 def _shape(games: Sequence[Game], declared: Debrief) -> Slide:
@@ -309,9 +314,8 @@ def _histogram(
 
 
 def _lines_svg(
-    lines: Mapping[str, pd.Series[float]], theory: Mapping[str, float], label: str,
-    model: SmartModel,
-) -> str:  # fmt: skip
+    lines: Mapping[str, pd.Series[float]], theory: Mapping[str, float], label: str
+) -> str:
     values = [float(v) for each in lines.values() for v in each] + [
         float(v) for v in theory.values()
     ]
@@ -336,9 +340,8 @@ def _lines_svg(
         parts.append(
             f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="currentColor" '
             f'stroke-dasharray="6 5"/><text x="{WIDTH - RIGHT}" y="{y - 4:.1f}" '
-            f'text-anchor="end">{escape(name)}</text>'
+            f'text-anchor="end"{HALO}>{escape(name)}</text>'
         )
-    del model
     return _svg(parts, [(name, False) for name in lines], label, first_colour=0)
 
 
@@ -350,17 +353,21 @@ def _theory(theory: Mapping[str, float], low: float, high: float) -> list[str]:
         parts.append(
             f'<path d="M{x:.1f} {TOP}V{HEIGHT - BOTTOM}" stroke="currentColor" '
             f'stroke-dasharray="5 4"/><text x="{x + (-4 if anchor == "end" else 4):.1f}" '
-            f'y="{TOP + 14 + 16 * place}" text-anchor="{anchor}">{escape(name)}</text>'
+            f'y="{TOP + 14 + 18 * place}" text-anchor="{anchor}"{HALO}>{escape(name)}</text>'
         )
     return parts
 
 
 def _axes(low: float, high: float, bottom: float, top: float, x: str, y: str) -> str:
     base = HEIGHT - BOTTOM
+    middle = (low + high) / 2
+    at = {low: "start", middle: "middle", high: "end"}
+    if all(isinstance(end, int) for end in (low, high)) and not middle.is_integer():
+        del at[middle]  # no round is between two rounds
     ticks = "".join(
-        f'<text x="{_x(v, low, high):.1f}" y="{base + 16}" text-anchor="middle" '
+        f'<text x="{_x(v, low, high):.1f}" y="{base + 16}" text-anchor="{anchor}" '
         f'fill="var(--sabm-soft)">{number(float(v))}</text>'
-        for v in (low, (low + high) / 2, high)
+        for v, anchor in at.items()
     )
     up = "".join(
         f'<text x="{LEFT - 6}" y="{_y(v, bottom, top) + 4:.1f}" text-anchor="end" '

@@ -17,7 +17,7 @@ from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.llm import Connection
 from sabm_mesa.llm.endpoints import endpoints_of_server
 from sabm_mesa.minds.human import HUMAN, Seat
-from sabm_mesa.minds.specs import CLASSICAL
+from sabm_mesa.minds.specs import CLASSICAL, named_in
 from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.models.registry import find_all, scenario
 from sabm_mesa.recording import Recording, load_runs
@@ -38,9 +38,9 @@ from sabm_mesa.visualization.access import (
     open_to_others,
 )
 from sabm_mesa.visualization.connections import use_poll
-from sabm_mesa.visualization.game_view import VIEWS, Charts, GameView
+from sabm_mesa.visualization.game_view import VIEWS, GameView
 from sabm_mesa.visualization.html import choice, inside, problem, root_path
-from sabm_mesa.visualization.labels import count, counting, error_line, name_of, titles_of
+from sabm_mesa.visualization.labels import count, error_line, in_words, name_of
 from sabm_mesa.visualization.pages.debrief import bundle
 from sabm_mesa.visualization.pages.play_parts import (
     GAMES,
@@ -89,11 +89,13 @@ def Page() -> None:
             "People, language models and classical minds in one game. People join by a code, each "
             "in a browser of their own. Open this page by an address that the others can reach."
         )
-        for session in _sessions(GAMES.of(host)):
+        own = _sessions(GAMES.of(host))
+        for session in own:
             _hosted(session, at_once, closing == session.code, ask)
         for session in _sessions(GAMES.of_others(host)):
             _elsewhere(host, session, at_once)
-        _NewGame(host).key("new")
+        # One game at a time is what a host looks after: the form for another one is folded.
+        _NewGame(host, folded=any(each.status != "over" for each in own)).key("new")
 
 
 def open_session(
@@ -146,6 +148,8 @@ def open_session(
         game.public = tuple(view.scenario_view.public_columns(game.model)) if public else ()
         game.ranked = ranked
         games.append(game)
+        for spec in named_in(others) if group == 0 else ():  # also where no agent is left for it
+            game.model.make_mind(game.model.population[0], spec)
     return _keep(host, ClassSession(games))
 
 
@@ -196,11 +200,12 @@ def _keep(host: str, session: ClassSession) -> ClassSession:
 
 
 @solara.component
-def _NewGame(host: str) -> None:
+def _NewGame(host: str, *, folded: bool) -> None:
     known = find_all().models
     name, set_name = solara.use_state(min(known))
-    with card():
-        Line("New game", tag="h2")
+    unfolded = {} if folded else {"open": ""}
+    with card(), solara.v.Html(tag="details", class_="sabm-details", attributes=unfolded):
+        solara.v.Html(tag="summary", children=[solara.v.Html(tag="h2", children=["New game"])])
         cards = solara.use_memo(lambda: [_card(each) for each in known], [])
         GameCards(games=cards, chosen=name, event_choose=set_name)
         _Settings(host, name).key(name)
@@ -210,7 +215,7 @@ def _NewGame(host: str) -> None:
 def _Settings(host: str, name: str) -> None:
     model = scenario(name)
     declared = load_class_game(model.class_game)
-    default = solara.use_memo(lambda: _sizes(model), [name])
+    default = solara.use_memo(lambda: _sizes(model, declared.parameters), [name])
     classes = solara.use_memo(lambda: list(agents_by_class(model, {})), [name])
     size_of_people = _size_of_people(model, default)
     own, set_own = solara.use_state(dict[str, Any]())
@@ -235,7 +240,13 @@ def _Settings(host: str, name: str) -> None:
     def open_new() -> str:
         """Open the games, off the page's thread; return the problem."""
         try:
-            given = {**sizes, **chosen, "condition": condition, "rng": parse_value(seed or "none")}
+            given = {
+                **declared.parameters,
+                **sizes,
+                **chosen,
+                "condition": condition,
+                "rng": parse_value(seed or "none"),
+            }
             rest = parse_minds(others.strip())
             plays = stand_in.strip()
             open_session(
@@ -325,7 +336,10 @@ def _hosted(
         _links(session)
     for number, game in enumerate(games, 1):
         if game.status != "open":
-            _watched(VIEWS[game], f"{code} {number}")
+            if len(games) > 1:
+                Line(f"Group {number}", tag="h2").key(f"{code} {number}")
+            view = VIEWS[game]
+            panels.Watched(view, view.version, details=True).key(f"{code} {number} game")
 
 
 def _groups(session: ClassSession, at_once: AtOnce) -> None:
@@ -347,7 +361,7 @@ def _ended(session: ClassSession) -> None:
     over = session.status == "over"
     for game in session.games if over else ():
         Line(game.problem or "The game is over.")
-        table("The game by round", game.model_data(), titles_of(game.model))
+        table("The game by round", *in_words(game.model, game.model_data()))
     paths = [game.model.recording_path for game in session.games]
     for path in dict.fromkeys(filter(None, paths)):
         Line(f"Recorded in {path}")
@@ -488,16 +502,6 @@ def _progress(game: Game) -> None:
         Line(f"Waiting for {', '.join(asked)}." if asked else "Nobody at a seat is asked just now.")
 
 
-def _watched(view: GameView, key: str) -> None:
-    with card().key(f"{key} latest"):
-        Line(f"Latest {counting(view.model)[0]}", tag="h2")
-        panels.latest(view.model, view.shown)
-    with card().key(f"{key} talk"):
-        Line("Conversation", tag="h2")
-        panels.Talk(view, view.said())
-    Charts(view, view.version).key(f"{key} charts")
-
-
 def _elsewhere(host: str, session: ClassSession, at_once: AtOnce) -> None:
     def share() -> None:
         for game in session.games:
@@ -554,14 +558,20 @@ def _name(game: Game) -> str:
     return f"{game.model.title}, {_minds(game)}, seed {game.model.entropy[0]}"
 
 
-def _sizes(model: type[Any]) -> dict[str, int]:
-    """The numbers of a scenario: of its rounds, and of its players, firms or people."""
+def _sizes(model: type[Any], usual: Mapping[str, Any]) -> dict[str, int]:
+    """The numbers of a scenario: of its rounds, and of its players, firms or people.
+
+    Args:
+        model: the model class.
+        usual: the parameters of its class game.
+    """
     found = parameters_of(model)
     sizes = {n: p.default for n, p in found.items() if n.startswith("n_")}
     if None in sizes.values():  # they follow from other parameters
         made = model(recording=False)
         sizes = {n: getattr(made, n) if size is None else size for n, size in sizes.items()}
-    return {**sizes, "n_rounds": min(ROUNDS, sizes["n_rounds"])}
+    sizes["n_rounds"] = min(ROUNDS, sizes["n_rounds"])
+    return {name: usual.get(name, size) for name, size in sizes.items()}
 
 
 def _minds(game: Game) -> str:

@@ -74,121 +74,140 @@
   }
 
   // Boards: each is beside the inputs of the form, which stay, and sets them. A board returns its
-  // element, and what is to be done when the input has changed.
+  // elements, and what is to be done when the input has changed. It is as wide as the page, so that
+  // its words are as large as those around it.
+  const width = () => Math.max(250, Math.min(680, app.clientWidth - 66));
   const BOARDS = {
     line(board, field) {
-      const low = board.low, span = board.high - board.low || 1;
-      const at = (value) => 20 + 560 * Math.min(1, Math.max(0, (value - low) / span));
+      const wide = width(), low = board.low, span = board.high - board.low || 1;
+      const at = (value) => 10 + (wide - 20) * Math.min(1, Math.max(0, (value - low) / span));
       const pin = s("path", { d: "M0 0l-9-16h18z", fill: "#0072b2", visibility: "hidden" });
       const said = s("text", { y: 14, "text-anchor": "middle", "font-weight": "700" });
-      const marks = (board.marks || []).map((mark, i) => s("g", { transform: `translate(${at(mark.at)} 0)` },
-        s("path", { d: "M0 34v12", stroke: "currentColor", "stroke-width": 3 }),
-        s("text", { y: 64 + 18 * (i % 2), class: "soft", "text-anchor": anchor(at(mark.at)) }, `${mark.label} ${round(mark.at)}`)));
-      const svg = s("svg", { viewBox: "0 0 600 90", role: "img", "aria-label": told(board.marks || [], low, board.high) },
-        s("path", { d: "M20 40h560", stroke: "currentColor", "stroke-width": 3, "stroke-linecap": "round" }),
-        s("text", { x: 20, y: 62, class: "soft" }, round(low)),
-        s("text", { x: 580, y: 62, class: "soft", "text-anchor": "end" }, round(board.high)), marks, pin, said);
+      // Labels stand on the side on which no line of another mark crosses them.
+      const known = [...(board.marks || [])].sort((a, b) => b.at - a.at), ends = known.length > 0 && at(known[0].at) > wide * .6;
+      if (ends) known.reverse();
+      const marks = known.map((mark, i) => s("g", { transform: `translate(${at(mark.at)} 0)` },
+        s("path", { d: `M0 34v${46 + 18 * i}`, stroke: "currentColor", "stroke-width": 2 }),
+        s("text", { x: ends ? -6 : 6, y: 80 + 18 * i, "text-anchor": ends ? "end" : "start" }, `${mark.label} ${round(mark.at)}`)));
+      const svg = s("svg", { viewBox: `0 0 ${wide} ${known.length ? 70 + 18 * known.length : 66}`, role: "img",
+        "aria-label": told(known, low, board.high) },
+        s("path", { d: `M10 40h${wide - 20}`, stroke: "currentColor", "stroke-width": 3, "stroke-linecap": "round" }),
+        s("text", { x: 10, y: 60, class: "soft" }, round(low)),
+        s("text", { x: wide - 10, y: 60, class: "soft", "text-anchor": "end" }, round(board.high)), marks, pin, said);
       const slide = slider(board, field);
       return [[svg, slide.element], (value) => {
         slide.follow(value);
         pin.setAttribute("visibility", value === "" ? "hidden" : "visible");
         pin.setAttribute("transform", `translate(${at(Number(value))} 36)`);
-        said.setAttribute("x", at(Number(value)));
+        said.setAttribute("x", Math.min(wide - 24, Math.max(24, at(Number(value)))));
         said.textContent = value;
       }];
     },
     prices(board, field) {
+      const wide = width(), beside = Math.max(1, Math.floor(wide / 145));
       const tag = (name, price, own) => {
         const text = s("text", { x: 70, y: 52, "text-anchor": "middle", style: "font-size:22px;font-weight:700" }, price);
         return [s("g", {}, s("path", { d: "M8 40L30 18h100v52H30z", fill: own ? "#0072b233" : "none",
           stroke: own ? "#0072b2" : "currentColor", "stroke-width": 2 }), s("circle", { cx: 26, cy: 44, r: 4, fill: "currentColor" }),
-          text, s("text", { x: 70, y: 92, "text-anchor": "middle", class: "soft" }, name)), text];
+          text, s("text", { x: 70, y: 90, "text-anchor": "middle", class: "soft" }, name)), text];
       };
-      const [own, price] = tag("You", "?", true);
-      const others = board.tags.map((each) => tag(each.name, each.at === null ? "–" : round(each.at))[0]);
-      const all = [own, ...others].slice(0, 6);
-      all.forEach((each, i) => each.setAttribute("transform", `translate(${i * 145} 0)`));
-      const svg = s("svg", { viewBox: `0 0 ${Math.max(2, all.length) * 145} 100`, style: "max-height:110px", role: "img", "aria-label":
+      const [own, price] = tag("You, now", "?", true);
+      const others = board.tags.map((each) => tag(`${each.name}, last`, each.at === null ? "–" : round(each.at))[0]);
+      const all = [own, ...others];
+      all.forEach((each, i) => each.setAttribute("transform", `translate(${(i % beside) * 145} ${Math.floor(i / beside) * 100})`));
+      const svg = s("svg", { viewBox: `0 0 ${wide} ${Math.ceil(all.length / beside) * 100}`, role: "img", "aria-label":
         "Prices of the last round: " + board.tags.map((t) => `${t.name} ${t.at === null ? "none yet" : round(t.at)}`).join(", ") }, all);
       const slide = slider(board, field);
       return [[svg, slide.element], (value) => { slide.follow(value); price.textContent = value === "" ? "?" : value; }];
     },
     lake(board, field) {
-      const left = s("text", { x: 300, y: 122, "text-anchor": "middle", style: "font-size:18px;font-weight:700" });
-      const level = s("rect", { x: 20, width: 560, rx: 14, fill: "#0072b2", opacity: .35 });
-      const taken = s("rect", { x: 20, width: 560, fill: "#d55e00", opacity: .55 });
-      const height = (units) => 130 * Math.max(0, units) / board.capacity;
-      level.setAttribute("y", 150 - height(board.stock));
-      level.setAttribute("height", height(board.stock));
-      const svg = s("svg", { viewBox: "0 0 600 160", role: "img",
-        "aria-label": `${board.stock} of at most ${board.capacity} ${board.unit}` },
-        s("path", { d: "M20 16v120q0 14 14 14h532q14 0 14-14V16", fill: "none", stroke: "currentColor", "stroke-width": 3 }),
-        level, taken, left);
+      const wide = width(), height = (units) => 130 * Math.max(0, units) / board.capacity;
+      const words = h("figcaption", {}), surface = 150 - height(board.stock);
+      const level = s("rect", { x: 2, y: surface, width: wide - 4, height: height(board.stock), rx: 12, fill: "#0072b2", opacity: .35 });
+      const taken = s("rect", { x: 2, y: surface, width: wide - 4, fill: "#d55e00", opacity: .6 });
+      const svg = s("svg", { viewBox: `0 0 ${wide} 156`, role: "img", "aria-label": `${board.stock} of at most ${board.capacity} ${board.unit}` },
+        s("path", { d: `M2 16v122q0 14 14 14h${wide - 32}q14 0 14-14V16`, fill: "none", stroke: "currentColor", "stroke-width": 3 }), level, taken);
       const slide = slider({ low: 0, high: board.stock, step: 1 }, field);
-      return [[svg, slide.element], (value) => {
+      return [[svg, words, slide.element], (value) => {
         slide.follow(value);
         const units = Math.min(board.stock, Math.max(0, Number(value) || 0));
-        taken.setAttribute("y", 150 - height(board.stock));
         taken.setAttribute("height", height(units));
-        left.textContent = value === "" ? `${board.stock} ${board.unit}`
-          : `you take ${units}, and leave ${board.stock - units} ${board.unit} to the others`;
+        words.textContent = value === "" ? `There are ${board.stock} ${board.unit}, of at most ${board.capacity}.`
+          : `You take ${units}, and leave ${board.stock - units} of ${board.stock} ${board.unit} to the others.`;
       }];
     },
     pot(board, field) {
-      const hand = s("text", { x: 150, y: 74, "text-anchor": "middle", style: "font-size:26px;font-weight:700" });
-      const pot = s("text", { x: 450, y: 74, "text-anchor": "middle", style: "font-size:26px;font-weight:700" });
-      const svg = s("svg", { viewBox: "0 0 600 130", role: "img", "aria-label": `You have ${board.endowment} ${board.unit}` },
-        s("rect", { x: 50, y: 30, width: 200, height: 70, rx: 14, fill: "none", stroke: "currentColor", "stroke-width": 2 }),
-        s("path", { d: "M350 30h200l-20 80H370z", fill: "#0072b233", stroke: "#0072b2", "stroke-width": 2 }),
-        s("path", { d: "M265 65h60m-12-10 12 10-12 10", fill: "none", stroke: "currentColor", "stroke-width": 3 }), hand, pot,
-        s("text", { x: 150, y: 124, "text-anchor": "middle", class: "soft" }, "you keep"),
-        s("text", { x: 450, y: 22, "text-anchor": "middle", class: "soft" }, `into the pot, × ${board.multiplier}`));
+      const wide = width(), side = wide * .36, left = side / 2 + 2, right = wide - left;
+      const amount = (x) => s("text", { x, y: 74, "text-anchor": "middle", style: "font-size:26px;font-weight:700" });
+      const hand = amount(left), pot = amount(right);
+      const word = (x, text) => s("text", { x, y: 130, "text-anchor": "middle", class: "soft" }, text);
+      const svg = s("svg", { viewBox: `0 0 ${wide} 136`, role: "img",
+        "aria-label": `You have ${board.endowment} ${board.unit}; the pot is multiplied by ${board.multiplier}` },
+        s("rect", { x: 2, y: 30, width: side, height: 76, rx: 14, fill: "none", stroke: "currentColor", "stroke-width": 2 }),
+        s("path", { d: `M${wide - side - 2} 30h${side}l-16 76H${wide - side + 14}z`, fill: "#0072b233", stroke: "#0072b2", "stroke-width": 2 }),
+        s("path", { d: `M${wide / 2 - 24} 68h46m-12-10 12 10-12 10`, fill: "none", stroke: "currentColor", "stroke-width": 3 }),
+        hand, pot, word(left, "you keep"), word(right, `in the pot, × ${board.multiplier}`));
       const slide = slider({ low: 0, high: board.endowment, step: board.step || "any" }, field);
       return [[svg, slide.element], (value) => {
         slide.follow(value);
         const given = Math.min(board.endowment, Math.max(0, Number(value) || 0));
-        hand.textContent = round(board.endowment - given);
+        hand.textContent = value === "" ? round(board.endowment) : round(board.endowment - given);
         pot.textContent = value === "" ? "?" : round(given);
       }];
     },
     map(board, field) {
-      const size = 20, cells = [];
-      const square = (x, y, extra) => s("rect", { x: x * size, y: y * size, width: size, height: size, ...extra });
-      const around = board.options.map((each) => each.at);
-      const view = windowOf(board, around);
-      const svg = s("svg", { viewBox: view.map((n) => n * size).join(" "), style: "max-height:46vh",
-        role: "img", "aria-label": "Map: you, the exits, and the cells that you can go to" },
-        square(0, 0, { width: board.width * size, height: board.height * size, fill: "none", stroke: "currentColor", "stroke-width": 2 }),
-        board.walls.map(([x, y]) => square(x, y, { fill: "currentColor" })),
-        board.exits.map(([x, y]) => square(x, y, { fill: "#009e73" })),
-        board.people.map(([x, y]) => s("circle", { cx: (x + .5) * size, cy: (y + .5) * size, r: 6, fill: "var(--sabm-soft)" })),
+      // A cell is large enough for a finger, so a phone shows the neighbourhood of a large room.
+      const least = 36, odd = (n) => (n % 2 ? n : n - 1);
+      const wide = Math.min(board.width, odd(Math.floor(width() / least))), high = Math.min(board.height, Math.max(7, odd(Math.round(wide * .7))));
+      const from = (at, most, n) => Math.max(0, Math.min(most - n, at - Math.floor(n / 2)));
+      const left = from(board.me[0], board.width, wide), top = from(board.me[1], board.height, high), cells = [];
+      const inside = ([x, y]) => x >= left && x < left + wide && y >= top && y < top + high;
+      const square = ([x, y], extra) => s("rect", { x, y, width: 1, height: 1, ...extra });
+      const dot = ([x, y], extra) => s("circle", { cx: x + .5, cy: y + .5, ...extra });
+      const to = board.target;
+      const svg = s("svg", { viewBox: `${left} ${top} ${wide} ${high}`, style: `max-width:${wide * 48}px;overflow:hidden`, role: "img",
+        "aria-label": "Map: you, the exits, the people beside you, and the cells that you can go to" },
+        board.walls.filter(inside).map((cell) => square(cell, { fill: "currentColor", opacity: .75 })),
+        board.exits.filter(inside).map((cell) => square(cell, { fill: "#009e73" })),
+        board.people.filter(inside).map((cell) => dot(cell, { r: .32, fill: "var(--sabm-soft)" })),
         board.options.map((each) => {
-          const cell = s("g", { class: "cell", onclick: () => field.set(each.option) },
-            square(each.at[0], each.at[1], {}), s("text", { x: (each.at[0] + .5) * size, y: (each.at[1] + .72) * size,
-              "text-anchor": "middle", style: "font-size:11px" }, each.option));
+          const [x, y] = each.at;
+          const cell = s("g", { class: "cell", onclick: () => field.set(each.option) }, square(each.at, { "stroke-width": .05 }),
+            s("text", { x: x + .5, y: y + .68, "text-anchor": "middle", style: "font-size:.5px" }, each.option));
           cells.push([each.option, cell]);
           return cell;
         }),
-        s("circle", { cx: (board.me[0] + .5) * size, cy: (board.me[1] + .5) * size, r: 8, fill: "none", stroke: "#d55e00", "stroke-width": 3 }));
+        dot(board.me, { r: .44, fill: "none", stroke: "#d55e00", "stroke-width": .1, "pointer-events": "none" }),
+        to && !inside(to) ? pointer(to, left, top, wide, high) : null);
       return [[svg], (value) => cells.forEach(([option, cell]) => cell.classList.toggle("chosen", option === value))];
     },
+    matrix(board, field) {
+      const rows = board.rows.map((name, i) => h("tr", { class: "choice", onclick: () => field.set(name) },
+        h("th", { scope: "row" }, name), board.cells[i].map(([own, other]) => h("td", {}, h("b", {}, round(own)), ` / ${round(other)}`))));
+      const table = h("table", { class: "matrix" }, h("caption", {}, "You earn the first number, the other the second"),
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "You ↓  other →"), board.columns.map((name) => h("th", { scope: "col" }, name)))),
+        h("tbody", {}, rows));
+      return [[h("div", { class: "sabm-table" }, table)], (value) => rows.forEach((row, i) => row.classList.toggle("chosen", board.rows[i] === value))];
+    },
   };
-  function windowOf(board, around) {
-    // A phone shows the neighbourhood of a large room.
-    const [x, y] = board.me, wide = Math.min(board.width, 15), high = Math.min(board.height, 11);
-    const from = (at, most, n) => Math.max(0, Math.min(most - n, at - Math.floor(n / 2)));
-    void around;
-    return [from(x, board.width, wide), from(y, board.height, high), wide, high];
+  function pointer([x, y], left, top, wide, high) {
+    // An arrow at the edge of the map, towards what lies beyond it.
+    const clamp = (value, low, most) => Math.max(low + .5, Math.min(low + most - .5, value + .5));
+    const px = clamp(x, left, wide), py = clamp(y, top, high);
+    const angle = Math.atan2(y + .5 - top - high / 2, x + .5 - left - wide / 2) * 180 / Math.PI;
+    return s("path", { d: "M.45 0L-.25-.4v.8z", fill: "#009e73", transform: `translate(${px} ${py}) rotate(${angle})` });
   }
   function slider(board, field) {
     const element = h("input", { type: "range", min: board.low, max: board.high, "aria-label": "Slider",
       step: board.step && board.step !== "any" ? board.step : nice(board.high - board.low), tabindex: -1,
       oninput: () => field.set(element.value) });
-    return { element, follow(value) { if (value !== "" && element.value !== value) element.value = value; } };
+    return { element, follow(value) {
+      element.classList.toggle("unset", value === "");  // no thumb: its place would be a hint
+      if (value !== "" && element.value !== value) element.value = value;
+    } };
   }
   const nice = (span) => 10 ** Math.floor(Math.log10((span || 1) / 50));
   const round = (value) => String(Number(Number(value).toPrecision(4)));
-  const anchor = (x) => (x > 480 ? "end" : x < 120 ? "start" : "middle");
   const told = (marks, low, high) => [`From ${low} to ${high}`, ...marks.map((m) => `${m.label}: ${round(m.at)}`)].join("; ");
 
   // The form of a question: made once, and then left in peace.
@@ -307,7 +326,7 @@
   }
 
   // The page of a seat. Each part is drawn again only when what it shows has changed.
-  const PARTS = ["offline", "head", "now", "form", "debrief", "results", "turns"];
+  const PARTS = ["offline", "head", "now", "form", "rules", "debrief", "results", "turns"];
   const places = {};
   const drawn = {};
   let form = null;
@@ -340,10 +359,7 @@
   }
   function now(state) {
     const elements = state.lines.map((each, i) => h(i === 0 && state.heading ? "h2" : "p", {}, each));
-    if (state.system) {
-      elements.push(h("details", { open: !state.known }, h("summary", {}, "Who you are, and the rules"), prose(state.system)));
-      elements.push(prose(state.text));
-    }
+    if (state.text) elements.push(prose(state.text));
     if (state.waiting) elements.push(h("div", { class: "waiting", "aria-hidden": "true" }, h("i"), h("i"), h("i")));
     return elements;
   }
@@ -352,7 +368,7 @@
     part("head", { title: state.title, who: state.who, word: state.word, rule: state.rule, rounds: state.rounds, score: state.score }, head);
     const question = state.question;
     part("now", { lines: state.lines, heading: state.heading, waiting: state.waiting,
-      system: question ? question.system : "", text: question ? question.text : "", known: question ? question.known : false }, now);
+      text: question ? question.text : "" }, now);
     if (question && (!form || form.number !== question.number)) {
       form = answerForm(state);
       places.form.replaceChildren(form.element);
@@ -363,6 +379,8 @@
       places.form.replaceChildren();
     }
     if (form) form.update(state);
+    part("rules", question ? question.rules : null, (rules) =>
+      h("details", {}, h("summary", {}, "Who you are, and the rules"), prose(rules)));
     places.card.hidden = places.now.matches(":empty") && !form;
     part("debrief", state.debrief || null, (debrief) => {
       const section = h("section", { class: "sabm-card debrief" }, h("h2", {}, debrief.title));
@@ -379,8 +397,8 @@
   }
   async function follow() {
     for (const name of PARTS) places[name] = h("div", name === "now" ? { "aria-live": "polite" } : {});
-    places.card = h("section", { class: "sabm-card", hidden: true }, places.now, places.form);
-    app.replaceChildren(...PARTS.filter((n) => n !== "form").map((n) => (n === "now" ? places.card : places[n])));
+    places.card = h("section", { class: "sabm-card", hidden: true }, places.now, places.form, places.rules);
+    app.replaceChildren(...PARTS.filter((n) => n !== "form" && n !== "rules").map((n) => (n === "now" ? places.card : places[n])));
     setInterval(() => { if (form) form.tick(); }, 250);
     let version = -1, take = true;
     for (;;) {

@@ -30,11 +30,11 @@ from sabm_mesa.visualization.access import LOOPBACK, listens_at, name_in_network
 from sabm_mesa.visualization.gate import WrongTries
 from sabm_mesa.visualization.labels import (
     count,
+    in_words,
     name_of,
     noun_of,
     number,
     round_of,
-    titles_of,
 )
 from sabm_mesa.visualization.pages.debrief import debrief_of
 from sabm_mesa.visualization.scenario_view import one_sentence
@@ -108,8 +108,9 @@ class PeoplePages:
         import segno
 
         at = request.url
-        local = at.hostname in LOOPBACK and open_to_others()
-        host = f"{name_in_network(listens_at())}:{at.port}" if local and at.port else at.netloc
+        host = at.netloc
+        if at.hostname in LOOPBACK and open_to_others():
+            host = name_in_network(listens_at()) + (f":{at.port}" if at.port else "")
         drawn = io.BytesIO()
         address = f"{at.scheme}://{host}{self.root()}/join/{session.code}"
         segno.make(address, error="m").save(drawn, kind="svg", scale=8, border=2)
@@ -252,19 +253,18 @@ def state_of(game: Game, seat: Seat, holder: str) -> dict[str, Any]:
         "paused": game.paused,
         **_now(game, seat),
     }
-    titles = titles_of(model)
     if over:
         own, all_ = game.own_data(seat), game.model_data()
         state["tables"] = [
-            _table("Your results by round", own, titles),
-            _table("The game by round", all_, titles),
+            _table("Your results by round", own, model),
+            _table("The game by round", all_, model),
         ]
         state["debrief"] = debrief_of(game, seat)
     elif game.public and done:
         state["results"] = f"After {round_of(model, done - 1)}"
         state["tables"] = [
-            _table("Your results so far", game.own_data(seat), titles),
-            _table("The game so far", game.so_far(), titles),
+            _table("Your results so far", game.own_data(seat), model),
+            _table("The game so far", game.so_far(), model),
         ]
     state["turns"] = [_turn(game, turn) for turn in reversed(seat.turns)]
     return state
@@ -278,8 +278,7 @@ def _now(game: Game, seat: Seat) -> dict[str, Any]:
         return {"lines": lines, "heading": True}
     lines = ["The host has stopped the clock."] if game.paused else []
     if question is not None:
-        known = bool(seat.turns) and seat.turns[-1].text[0] == question.text[0]
-        asked = _question(question, model) | {"known": known}
+        asked = _question(question, model)
         lines = [_round(question.ask.key.round, model), *lines]
         return {"lines": lines, "heading": True, "question": asked}
     if game.status == "open":
@@ -293,16 +292,18 @@ def _now(game: Game, seat: Seat) -> dict[str, Any]:
 
 
 def _question(question: Question, model: SmartModel) -> dict[str, Any]:
-    ask = question.ask
-    system, text = question.text
+    ask, board = question.ask, board_of(question.ask, model)
+    rules, text = question.text
+    if board is not None and (instead := board.pop("text", "")):
+        rules, text = f"{rules}\n\n{text}", instead
     return {
         "number": question.number,
-        "system": system,
+        "rules": rules,
         "text": text,
         "inputs": [each.as_dict() for each in inputs_of(ask.spec)],
         "reasoning": ask.spec.reasoning is not None,
         "remaining_s": question.remaining_s,
-        "board": board_of(ask, model),
+        "board": board,
     }
 
 
@@ -343,9 +344,8 @@ def _turn(game: Game, turn: Turn) -> dict[str, str]:
     return {"title": title, "text": f"{system}\n\n{asked}"}
 
 
-def _table(caption: str, frame: pd.DataFrame, titles: Any) -> dict[str, Any]:
-    rows = [[number(value) for value in row] for row in frame.itertuples(index=False)]
-    columns = [titles[str(column)] for column in frame.columns]
+def _table(caption: str, frame: pd.DataFrame, model: SmartModel) -> dict[str, Any]:
+    columns, rows = in_words(model, frame)
     return {"caption": caption, "columns": columns, "rows": rows}
 
 

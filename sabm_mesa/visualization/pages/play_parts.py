@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import solara
 
 from sabm_mesa.runs.game import Games
-from sabm_mesa.visualization.labels import Titles, number
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 GAMES = Games()
 """The games of this server: every browser is served by the one process that plays them."""
@@ -40,17 +36,14 @@ def Line(text: str, tag: str = "p") -> None:
     solara.v.Html(tag=tag, children=[text], style_=style).key(tag)  # a widget keeps its tag
 
 
-def table(caption: str, frame: pd.DataFrame, titles: Titles | None = None) -> None:
+def table(caption: str, columns: list[str], rows: list[list[str]]) -> None:
     """A table of data.
 
     Args:
         caption: a description of its content.
-        frame: the data.
-        titles: the titles of its columns.
+        columns: the titles of its columns.
+        rows: its rows.
     """
-    called = titles or Titles()
-    rows = [[number(value) for value in row] for row in frame.itertuples(index=False)]
-    columns = [called[str(column)] for column in frame.columns]
     _DataTable(caption=caption, columns=columns, rows=rows)
 
 

@@ -4,17 +4,20 @@ It shows neither a key nor a link to a seat. Solara calls the annotation of `Pag
 the path, so annotations are no texts here.
 """
 
+from collections.abc import Callable
+
 import solara
 
 from sabm_mesa.runs.game import ClassSession
 from sabm_mesa.visualization.access import listens_at, name_in_network, open_to_others
 from sabm_mesa.visualization.connections import use_poll
 from sabm_mesa.visualization.frame import Head
-from sabm_mesa.visualization.game_view import VIEWS, Charts
+from sabm_mesa.visualization.game_view import VIEWS
 from sabm_mesa.visualization.html import html, inside
 from sabm_mesa.visualization.labels import count, counting
 from sabm_mesa.visualization.pages.debrief import slides
 from sabm_mesa.visualization.pages.play_parts import GAMES
+from sabm_mesa.visualization.panels import Watched
 
 
 @solara.component
@@ -52,24 +55,20 @@ def Page(code: str = "") -> None:
                 with inside("section"):
                     if len(session.games) > 1:
                         html("h2", f"Group {number}")
-                    Charts(VIEWS[each], VIEWS[each].version).key(f"charts {number}")
+                    Watched(VIEWS[each], VIEWS[each].version, details=False).key(f"game {number}")
 
 
-def _present(session: ClassSession, slide: int, show: "solara.Callable[[int], None]") -> None:
+def _present(session: ClassSession, slide: int, show: Callable[[int], None]) -> None:
     known = slides(session)
     title, words, drawing = known[slide - 1]
     with inside("section", "sabm-slide", aria_label=f"Slide {slide} of {len(known)}"):
         html("h2", title)
-        for line in words:
-            html("p", line)
+        with inside("div"):
+            for line in words:
+                html("p", line)
         if drawing:
             solara.HTML(tag="div", unsafe_innerHTML=drawing, classes=["sabm-drawing"])
-    with inside("div", "sabm-bar"):
-        back = solara.Button("Back", on_click=lambda: show(slide - 1))
-        back.key("back")
-        html("span", f"{slide} of {len(known)}", "sabm-hint")
-        if slide < len(known):
-            solara.Button("Next", color="primary", on_click=lambda: show(slide + 1)).key("next")
+    SlideBar(at=slide, of=len(known), event_go=show)
 
 
 def _counts(session: ClassSession) -> tuple[int, int]:
@@ -101,6 +100,17 @@ def _state(code: str) -> object:
         return None
     views = [VIEWS[game].version for game in session.games]
     return session.status, views, _counts(session), _words(session)
+
+
+@solara.component_vue("slide_bar.vue")
+def SlideBar(at: int, of: int, event_go: Callable[[int], object]) -> None:
+    """Buttons to the slides before and after, and the keys of a presenter.
+
+    Args:
+        at: the number of the slide, from 1.
+        of: the number of slides.
+        event_go: called with the number of a slide; 0 is the wall itself.
+    """
 
 
 @solara.component_vue("wall.vue")
