@@ -368,6 +368,21 @@ def how_to_pin(url: str, model: str, extra: Mapping[str, Any]) -> str:
     return ""
 
 
+def pinned_to(url: str, model: str, extra: Mapping[str, Any]) -> str:
+    """The provider that a model is pinned to by the fields of a request; ``""`` without one.
+
+    Args:
+        url: the address; one that chooses no provider by itself pins none.
+        model: the name of the model.
+        extra: more fields of a request, as ``extra_body`` has them.
+    """
+    if not how_to_pin(url, model, {}) or how_to_pin(url, model, extra):
+        return ""
+    gateway = extra.get("providerOptions", {}).get("gateway")
+    chosen = extra["provider"] if gateway is None else gateway
+    return str((chosen.get("only") or chosen.get("order"))[0])
+
+
 def _is_single(names: Any) -> bool:
     return isinstance(names, Sequence) and not isinstance(names, str) and len(names) == 1
 

@@ -35,9 +35,15 @@ from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.parameters import check_int
 from sabm_mesa.errors import ParameterError, RecordingError, UsageError
 from sabm_mesa.llm import Connection
-from sabm_mesa.llm.endpoints import how_to_pin
+from sabm_mesa.llm.endpoints import how_to_pin, pinned_to
 from sabm_mesa.llm.prices import provider_at
-from sabm_mesa.minds.specs import by_spec, language_model, map_minds, model_and_endpoint
+from sabm_mesa.minds.specs import (
+    by_spec,
+    files_of,
+    language_model,
+    map_minds,
+    model_and_endpoint,
+)
 from sabm_mesa.recording import RecordedRun, load_runs
 from sabm_mesa.recording.export import make_folder, readable_json, write_text_file
 from sabm_mesa.recording.statistics import origins
@@ -51,7 +57,7 @@ from sabm_mesa.studies.experiments.claims import (
 )
 from sabm_mesa.studies.experiments.design import Claim, Entry, Experiment, published_models
 from sabm_mesa.studies.experiments.plan import Plan, specs_of, with_pending_run
-from sabm_mesa.studies.experiments.running import RECORDING, Outcome
+from sabm_mesa.studies.experiments.running import EARLIER, RECORDING, Outcome
 from sabm_mesa.studies.page import Verbatim, markdown, p_in_words
 
 FILE, TEXT = "registration.json", "registration.md"
@@ -79,7 +85,8 @@ class Eligible:
     Attributes:
         model: a pattern of the model's name, with ``*`` for any characters.
         provider: the name of the provider of its endpoint in the table of prices, else the host
-            of the address; ``""``: any.
+            of the address; of one that is pinned ``NAME/PINNED``, of which ``NAME`` is enough;
+            ``""``: any.
         since: the first day of the model's version, as ``YYYY-MM-DD``; ``""``: any.
         until: the last one.
     """
@@ -125,7 +132,7 @@ class Eligible:
         """
         if not fnmatchcase(model, self.model):
             return f"its name is not {self.model}"
-        if self.provider and provider != self.provider:
+        if self.provider and not f"{provider}/".startswith(f"{self.provider}/"):
             return f"its provider is {provider or 'not known'}, not {self.provider}"
         if self.since or self.until:
             day = version_day(model)
@@ -159,12 +166,13 @@ def _is_day(text: str) -> bool:
         return False
 
 
-def provider_of(spec: str, connection: Connection) -> str:
-    """The provider of a language model: by the address that it is asked at.
+def provider_of(spec: str, connection: Connection, extra: Mapping[str, Any]) -> str:
+    """The provider of a language model: by the address that it is asked at, and its pin.
 
     Args:
         spec: the spec of the mind.
         connection: how language models are reached.
+        extra: the fields that its runs add to a request.
 
     Raises:
         UsageError: for an endpoint that is not known.
@@ -172,8 +180,18 @@ def provider_of(spec: str, connection: Connection) -> str:
     kind, _, rest = spec.partition(":")
     if kind == "gguf":
         return "local"
-    endpoint = connection.endpoint(model_and_endpoint(rest)[1] or None)
-    return provider_at(endpoint.base_url)
+    model, named = model_and_endpoint(rest)
+    endpoint = connection.endpoint(named or None)
+    found = provider_at(endpoint.base_url)
+    pinned = pinned_to(endpoint.base_url, model, {**endpoint.extra_body, **extra})
+    return f"{found}/{pinned}" if pinned else found
+
+
+def _extra_of(plan: Plan, spec: str) -> Mapping[str, Any]:
+    """The fields that the runs of a language model add to its requests."""
+    given = ({**cell.parameters, **cell.changes} for cell in plan.cells)
+    mine = (each for each in given if spec in specs_of(each["minds"]))
+    return next((each["extra_body"] for each in mine if each.get("extra_body")), {})
 
 
 def check_pinned(plan: Plan, connection: Connection) -> None:
@@ -279,10 +297,11 @@ def register(
         raise ParameterError(f"max_invalid is a share from 0 to below 1 (got {max_invalid:g}).")
     check_pinned(plan, connection)
     rules = [Eligible.read(each) for each in eligible] or [
-        _as_rule(spec, connection) for spec in language_models_of(plan)
+        _as_rule(spec, provider_of(spec, connection, _extra_of(plan, spec)))
+        for spec in language_models_of(plan)
     ]
     for spec in language_models_of(plan):
-        if why := _not_eligible(spec, rules, connection):
+        if why := _not_eligible(spec, rules, plan, connection):
             raise ParameterError(f"{spec} could not decide by its own registration: {why}.")
     content = {
         "what": KIND,
@@ -373,7 +392,11 @@ def frozen(plan: Plan) -> dict[str, Any]:
             **({"continues": cell.fork_of, "from_round": cell.at} if cell.fork_of else {}),
             **({"changes": changes} if changes else {}),
             **({"builds_on": each.builds_on} if each.builds_on else {}),
+            **({"files": digests} if (digests := _digests(plan.minds[each.name])) else {}),
         }
+    if plan.earlier is not None:
+        before = frozen(plan.earlier)["condition"]
+        conditions |= {f"{EARLIER}/{name}": each for name, each in before.items()}
     found: dict[str, Any] = json_roundtrip(
         {
             "runs": plan.runs,
@@ -386,6 +409,11 @@ def frozen(plan: Plan) -> dict[str, Any]:
         }
     )
     return found
+
+
+def _digests(minds: Any) -> dict[str, str]:
+    """Spec → the first digits of the SHA-256 of its file, for minds from files."""
+    return {spec: digest[:HASH] for spec, digest in files_of(minds).items()}
 
 
 def _any_model(mind: Any) -> Any:
@@ -421,7 +449,7 @@ def prompts_of(plan: Plan, connection: Connection) -> Prompts:
         plan: the experiment.
         connection: how language models are reached; nothing is sent.
     """
-    found = {}
+    found: dict[str, Mapping[str, tuple[str, str]]] = {}
     for each in plan.experiment.conditions:
         cell = next(cell for cell in plan.cells if cell.condition == each.name)
         given = with_pending_run(plan, cell, connection, minds="classical")
@@ -431,6 +459,9 @@ def prompts_of(plan: Plan, connection: Connection) -> Prompts:
         personas = {agent.persona for agent in model.population}
         found[each.name] = model.book.with_hashes(personas)
         model.close()
+    if plan.earlier is not None:
+        before = prompts_of(plan.earlier, connection)
+        found |= {f"{EARLIER}/{name}": book for name, book in before.items()}
     return found
 
 
@@ -443,10 +474,10 @@ def _as_json(prompts: Prompts) -> dict[str, Any]:
     return {"condition": hashes, "texts": texts}
 
 
-def _as_rule(spec: str, connection: Connection) -> Eligible:
+def _as_rule(spec: str, provider: str) -> Eligible:
     """The rule that one language model at its provider meets, and no other."""
     name = re.sub(r"\s", "?", glob.escape(language_model(spec)))
-    return Eligible(model=name, provider=provider_of(spec, connection))
+    return Eligible(model=name, provider=provider)
 
 
 def language_models_of(plan: Plan) -> list[str]:
@@ -459,10 +490,10 @@ def language_models_of(plan: Plan) -> list[str]:
     return list(dict.fromkeys(spec for spec in specs if language_model(spec)))
 
 
-def _not_eligible(spec: str, rules: Sequence[Eligible], connection: Connection) -> str:
+def _not_eligible(spec: str, rules: Sequence[Eligible], plan: Plan, connection: Connection) -> str:
     """Why a language model meets none of the rules; ``""`` when it meets one."""
-    model, provider = language_model(spec), provider_of(spec, connection)
-    why = [each.why_not(model, provider) for each in rules]
+    provider = provider_of(spec, connection, _extra_of(plan, spec))
+    why = [each.why_not(language_model(spec), provider) for each in rules]
     return "" if "" in why else "; ".join(dict.fromkeys(why)) or "no language model is registered"
 
 
@@ -577,7 +608,7 @@ def deviations(
     lines = (line for each in used for line in _of_prompts(said["prompts"], each))
     found += dict.fromkeys(lines)
     for spec in language_models_of(plan):
-        if why := _not_eligible(spec, registration.eligible, connection):
+        if why := _not_eligible(spec, registration.eligible, plan, connection):
             found.append(f"model {spec}: not eligible, since {why}")
     return found
 
@@ -708,12 +739,25 @@ def judge(registration: Registration, outcome: Outcome, connection: Connection) 
         UsageError: as by `deviations`.
         RecordingError: when the recording cannot be read.
     """
-    recorded = load_runs(outcome.path, sorted({int(run) for run in outcome.runs["run"]}))
-    found = deviations(registration, outcome.plan, connection, _recorded_prompts(outcome, recorded))
+    every = load_runs(outcome.path)
+    mine = set(outcome.runs["run"].astype(int))
+    recorded = [run for run in every if run.run in mine]
+    used = _recorded_prompts(outcome, recorded)
+    before = outcome.earlier
+    if before is not None:
+        of_earlier = load_runs(before.path, sorted(set(before.runs["run"].astype(int))))
+        used[0] = {**used[0], **_recorded_prompts(before, of_earlier, f"{EARLIER}/")[0]}
+    found = deviations(registration, outcome.plan, connection, used)
     early = [run for run in recorded if run.started[:19] < registration.registered[:19]]
     if early:
         runs = "1 run" if len(early) == 1 else f"{len(early)} runs"
         found.append(f"{runs} began before the registration, the first on {early[0].started[:10]}")
+    others = [run for run in every if run.run not in mine and run.scenario != anchors.NAME]
+    if others:
+        runs = "1 run" if len(others) == 1 else f"{len(others)} runs"
+        seeds = sorted({seed for run in others for seed in run.seed})
+        place = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+        found.append(f"{runs} more in the recording, with the seeds {place}, that do not count")
     found += _several_served(outcome.path, [run.run for run in recorded])
     compared = compare_anchors(registration, outcome.path)
     found += [f"model {each.other.mind}: its answers to the anchors changed ("
@@ -747,12 +791,15 @@ def compare_anchors(
     return anchors.compare(anchors.first_and_later([*first, *later]))
 
 
-def _recorded_prompts(outcome: Outcome, recorded: Sequence[RecordedRun]) -> list[Prompts]:
+def _recorded_prompts(
+    outcome: Outcome, recorded: Sequence[RecordedRun], prefix: str = ""
+) -> list[Prompts]:
     """The prompts of the runs: one set where all runs of each condition had the same."""
     by_run = {run.run: run for run in recorded}
     sets: dict[tuple[tuple[str, str], ...], str] = {}
     found: list[dict[str, dict[str, tuple[str, str]]]] = []
-    for condition, number in zip(outcome.runs["condition"], outcome.runs["run"], strict=True):
+    for name, number in zip(outcome.runs["condition"], outcome.runs["run"], strict=True):
+        condition = f"{prefix}{name}"
         run = by_run[int(number)]
         hashes = run.prompts_at(len(run.forks))
         key = (("condition", str(condition)), *sorted(hashes.items()))

@@ -27,6 +27,7 @@ from sabm_mesa.studies.registration import (
 )
 
 from .experiments.support import SMALL
+from .experiments.test_earlier_runs import GAMES, HELD, games
 
 LLM = Connection(base_url="http://127.0.0.1:9/v1")
 """Nobody listens there: a registration sends nothing."""
@@ -225,3 +226,55 @@ def test_what_cannot_be_registered_is_said_in_a_line() -> None:
     frozen, large = register(planned(), LLM), plan(parse_experiment("large", SMALL), runs=6)
     with pytest.raises(ParameterError, match="is of small, not of large"):
         deviations(frozen, large, LLM)
+
+
+def test_another_pin_of_the_same_router_is_a_deviation() -> None:
+    url = "https://openrouter.ai/api/v1"
+
+    def pinned(name: str) -> Connection:
+        extra = {"provider": {"only": [name]}}
+        return Connection(endpoints={"there": Endpoint(url, "there", extra_body=extra)})
+
+    there = planned(minds="llm:a@there")
+    frozen = register(there, pinned("one"))
+    assert deviations(frozen, there, pinned("one")) == []
+    assert deviations(frozen, there, pinned("two")) == [
+        "model llm:a@there: not eligible, since its provider is openrouter/two, not openrouter/one"
+    ]
+    any_pin = register(there, pinned("one"), eligible=["provider=openrouter"])
+    assert deviations(any_pin, there, pinned("two")) == []
+
+
+def test_a_mind_from_a_file_and_earlier_runs_are_frozen_with_the_rest(tmp_path: Path) -> None:
+    mind = tmp_path / "mind.py"
+    mind.write_text("def decide(ask):\n    return 3\n", "utf-8")
+    own = planned(minds=f"py:{mind}")
+    frozen = register(own, LLM)
+    assert deviations(frozen, own, LLM) == []
+    mind.write_text("def decide(ask):\n    return 4\n", "utf-8")
+    lines = deviations(frozen, planned(minds=f"py:{mind}"), LLM)
+    assert lines
+    assert all(line.startswith("condition ") and f" files py:{mind}: " in line for line in lines)
+
+    text = games(tmp_path, GAMES + """
+[[claims]]
+text = "Those who met often give more."
+source = "nobody"
+measure = "given"
+kind = "more"
+condition = "familiar"
+than = "strangers"
+""")  # fmt: skip
+    frozen = register(plan(parse_experiment("games", text), runs=6), LLM)
+    (tmp_path / "held.toml").write_text(HELD.replace("n_agents = 4", "n_agents = 5"), "utf-8")
+    changed = plan(parse_experiment("games", text), runs=6)
+    assert deviations(frozen, changed, LLM) == ["condition earlier/warm n_agents: 5, registered 4"]
+
+
+def test_runs_that_were_played_besides_are_named(tmp_path: Path) -> None:
+    frozen = register(planned(minds="classical"), LLM)
+    run(planned(minds="classical", runs=8), tmp_path)
+    outcome = run(planned(minds="classical"), tmp_path)
+    (line,) = judge(frozen, outcome, LLM).deviations
+    n = len(outcome.plan.experiment.conditions) * 2
+    assert line == f"{n} runs more in the recording, with the seeds 7 to 8, that do not count"
