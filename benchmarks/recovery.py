@@ -29,6 +29,7 @@ from sabm_mesa.analysis.estimation import CHI_SQUARE, by_rank, fit
 from sabm_mesa.analysis.guessing_behaviour import (
     HierarchySteps,
     NoisyBestReply,
+    QuantalPicks,
     guessing_models,
     level_k,
 )
@@ -310,6 +311,7 @@ def cases() -> Mapping[str, Case]:
         ),
         "guess-hierarchy": Case(HierarchySteps(), {"tau": 1.5, "sigma": 2.0}, picks, OF_NAGEL),
         "guess-noisy-reply": Case(NoisyBestReply(), {"sigma": 10.0}, picks, OF_NAGEL),
+        "guess-quantal": Case(QuantalPicks(), {"lambda": 20.0}, picks, OF_NAGEL),
         "game-quantal": Case(QuantalResponse(), {"lambda": 5.0}, games, OF_STAHL),
         "game-level-k": Case(level_k_of_play(), {**SHARES, "epsilon": 0.2}, games, OF_STAHL),
         "game-hierarchy": Case(HierarchyOfPlay(), {"tau": 1.5, "epsilon": 0.2}, games, OF_STAHL),
@@ -371,7 +373,13 @@ class Selection(NamedTuple):
 LEARNING = (*matrix_models(), *learning_models())
 SELECTIONS = {
     "guess": Selection(
-        ("guess-level-k", "guess-level-k-ratio", "guess-hierarchy", "guess-noisy-reply"),
+        (
+            "guess-level-k",
+            "guess-level-k-ratio",
+            "guess-hierarchy",
+            "guess-noisy-reply",
+            "guess-quantal",
+        ),
         guessing_models(),
     ),
     "game": Selection(

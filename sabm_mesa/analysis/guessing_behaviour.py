@@ -8,6 +8,7 @@ Sources:
     Nagel (1995), American Economic Review 85(5), 1313-1326: levels, from a reference.
     Camerer, Ho and Chong (2004), Quarterly Journal of Economics 119(3), 861-898: the Poisson
     cognitive hierarchy.
+    McKelvey and Palfrey (1995), Games and Economic Behavior 10(1), 6-38: logit equilibrium.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ NEEDS = ("reference", "p", "low", "high", "whole")
 Error = Literal["normal", "ratio"]
 HALF = 0.5
 """Half of the distance between two whole numbers: a whole pick is an interval of this reach."""
+REPLIES, ACCURACY = 1_000, 1e-9
+"""Replies to one another on the way to an equilibrium at most, and the change that ends it."""
 SMALLEST = 1e-3
 """Errors in proportion to the pick treat a real pick below this share of the range as this one."""
 SIGMA = {
@@ -183,6 +186,67 @@ class NoisyBestReply(StepWithError):
         self.name = "noisy_best_reply"
 
 
+class QuantalPicks(BehaviouralModel):
+    """A logit equilibrium: picks near the target are more likely, and all know this of all.
+
+    The likelihood of a pick grows with the exponential of minus lambda times its squared distance
+    from the target, in shares of the range; the target is p times the mean of such picks. Where
+    that has several solutions it is the one that repeated replies reach from the middle. A loss
+    by the distance is our choice: the prize itself goes to the nearest pick alone. It is the same
+    in all rounds.
+
+    Source: McKelvey and Palfrey 1995, section 3 (of finite games).
+    """
+
+    name, title = "quantal_response", "logit equilibrium with a loss by squared distance"
+    source = "McKelvey & Palfrey 1995, GEB 10(1), section 3; the loss is our choice"
+    parameters = (
+        FreeParameter("lambda", "weight of the squared distance from the target", 0.01, 1e5,
+                      "1 / squared range", log=True),
+    )  # fmt: skip
+    needs = NEEDS
+
+    def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
+        """The log-likelihood of each pick."""
+        target, spread = self.target(parameters, panel)
+        return error_log_likelihood(target, spread, panel, "normal")
+
+    def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
+        """Draw a pick around the target."""
+        target, spread = self.target(parameters, panel)
+        return with_error(target, spread, panel, "normal", rng)
+
+    def target(self, parameters: Floats, panel: Panel) -> tuple[Floats, Floats]:
+        """The target in equilibrium, and the standard deviation before picks are cut off.
+
+        Args:
+            parameters: the vector of parameters.
+            panel: the decisions.
+
+        Returns:
+            Two arrays of shape (n,).
+        """
+        from scipy.special import ndtr
+
+        games, index = panel.distinct("p", "low", "high", "whole")
+        p, low, high, whole = (
+            np.array([float(game[name]) for game in games])
+            for name in ("p", "low", "high", "whole")
+        )
+        spread = (high - low) / np.sqrt(2 * parameters[0])
+        least, most = low - HALF * whole, high + HALF * whole
+        mean = (low + high) / 2
+        for _ in range(REPLIES):
+            target = np.minimum(p * mean, high)
+            ends = (least - target) / spread, (most - target) / spread
+            tails = (np.exp(-end * end / 2) / np.sqrt(2 * np.pi) for end in ends)
+            inside = np.maximum(ndtr(ends[1]) - ndtr(ends[0]), 1e-300)
+            last, mean = mean, target + spread * np.subtract(*tails) / inside
+            if np.abs(mean - last).max() < ACCURACY:
+                break
+        return np.minimum(p * mean, high)[index], spread[index]
+
+
 def level_k(error: Error = "normal", k_max: int = 3) -> Mixture:
     """The mixture of levels: uniform picks, levels 1 to `k_max`, with one size of errors.
 
@@ -240,15 +304,18 @@ def guessing_models() -> tuple[BehaviouralModel, ...]:
         HierarchySteps(),
         HierarchySteps("ratio"),
         NoisyBestReply(),
+        QuantalPicks(),
     )
 
 
-def error_log_likelihood(centre: Floats, sigma: float, panel: Panel, error: Error) -> Floats:
+def error_log_likelihood(
+    centre: Floats, sigma: float | Floats, panel: Panel, error: Error
+) -> Floats:
     """The log-likelihood of picks around a centre, with errors that stay within the range.
 
     Args:
         centre: shape (…, n): the picks without error.
-        sigma: the standard deviation of the error.
+        sigma: the standard deviation of the error, one or of shape (n,).
         panel: the decisions.
         error: its scale.
 
@@ -277,13 +344,13 @@ def error_log_likelihood(centre: Floats, sigma: float, panel: Panel, error: Erro
 
 
 def with_error(
-    centre: Floats, sigma: float, panel: Panel, error: Error, rng: np.random.Generator
+    centre: Floats, sigma: float | Floats, panel: Panel, error: Error, rng: np.random.Generator
 ) -> Floats:
     """Draw picks around a centre, with errors that stay within the range.
 
     Args:
         centre: shape (n,): the picks without error.
-        sigma: the standard deviation of the error.
+        sigma: the standard deviation of the error, one or of shape (n,).
         panel: the decisions.
         error: its scale.
         rng: the generator; one number is drawn for each row.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sabm_mesa.analysis.behaviour import Decider, Panel, Row, load_behaviour
-from sabm_mesa.analysis.guessing_behaviour import guessing_models, level_k
+from sabm_mesa.analysis.guessing_behaviour import QuantalPicks, guessing_models, level_k
 from sabm_mesa.errors import UsageError
 
 A, B = Decider(0, 1, "x"), Decider(0, 2, "y")
@@ -50,6 +50,22 @@ def test_the_probabilities_of_all_picks_add_up_to_one_and_draws_follow_them(mode
     assert shares.sum() == pytest.approx(1, abs=1e-6)
     assert drawn.mean() == pytest.approx(shares @ np.arange(101), abs=1.5)
     assert np.mean(drawn <= 30) == pytest.approx(shares[:31].sum(), abs=0.03)
+
+
+@pytest.mark.parametrize("precision", [0.5, 20.0, 5_000.0])
+def test_the_target_of_a_logit_equilibrium_is_p_times_the_mean_of_its_picks(precision) -> None:
+    facts = {"reference": 10.0, "p": 2 / 3, "low": 0.0, "high": 100.0, "whole": 0.0}
+    panel = Panel.of(Row(Decider(0, i, "x"), 0, float(i) / 10, facts) for i in range(1001))
+    model, vector = QuantalPicks(), np.array([precision])
+    density = np.exp(model.log_likelihood(vector, panel))
+    weights = np.where(panel.decisions % 100 == 0, 0.05, 0.1)  # by the rule of trapezoids
+    mean = weights @ (density * panel.decisions)
+
+    target, _ = model.target(vector, panel)
+    assert weights @ density == pytest.approx(1, abs=1e-3)
+    assert target[0] == pytest.approx(2 / 3 * mean, rel=1e-3)
+    loss = ((panel.decisions - target) / 100) ** 2
+    assert np.log(density[30] / density[0]) == pytest.approx(precision * (loss[0] - loss[30]))
 
 
 def test_a_type_stays_so_that_earlier_decisions_say_what_follows() -> None:
