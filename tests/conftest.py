@@ -28,6 +28,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # A sandbox of minds from files shows one folder, and each test has its own, so that each would wait
 # for another supervisor. tests/minds/test_isolation.py has sandboxes, and the command line.
 os.environ["SABM_ISOLATE"] = "0"
+# Commands remember nothing of the tests: no file can be written there.
+os.environ["XDG_STATE_HOME"] = os.devnull
 
 # No example is judged by how long it takes: machines are slow at times.
 UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -240,6 +240,7 @@ class LLMOptions:
             ParameterError: for an option that cannot be used.
         """
         from sabm_mesa.llm import Connection, read_endpoints
+        from sabm_mesa.llm.limit import limits_file
 
         options = {
             "max_concurrency": self.max_concurrency,
@@ -260,6 +261,7 @@ class LLMOptions:
             endpoints=endpoints,
             prices=self.prices or connection.prices,
             agreed=None if recorded is None else connection.agreed,
+            limits=limits_file(),
         )
 
 

@@ -45,7 +45,7 @@ from sabm_mesa.llm.endpoints import (
     read_endpoints,
 )
 from sabm_mesa.llm.in_flight import FinishInFlightClient, NoteSentClient
-from sabm_mesa.llm.limit import CEILING, LimitClient, Limiter
+from sabm_mesa.llm.limit import CEILING, LimitClient, Limiter, remember_limit, remembered_limit
 from sabm_mesa.llm.prices import PriceClient, PriceTable
 from sabm_mesa.llm.retry import MAX_RETRIES, RetryClient
 from sabm_mesa.llm.scripted import ScriptedClient
@@ -99,6 +99,8 @@ class Connection:
             come from no recording, and may name any.
         needed: parameters of language models that a study depends on: it fails when a model does
             not take one of them.
+        limits: the file that remembers how many requests at once endpoints bear, or None. It is
+            read for the first run of this process that asks an endpoint.
 
     Raises:
         ParameterError: for an illegal value.
@@ -118,6 +120,7 @@ class Connection:
     recorded_url: str | None = None
     agreed: frozenset[str] | None = None
     needed: frozenset[str] = frozenset()
+    limits: Path | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse what would wait for ever or reach nothing."""
@@ -248,6 +251,7 @@ _clients: dict[tuple[str, float], OpenAIClient] = {}
 _files: dict[Path, GGUFClient] = {}
 _interfaces: dict[tuple[str, float], BatchInterface] = {}
 _limiters: dict[str | Path, Limiter] = {}
+_limits: dict[str, Path] = {}
 _supports_n: dict[tuple[str, str], SupportsN] = {}
 _rooms: dict[tuple[str, str], ThoughtRoom] = {}
 _of_parents: list[object] = []
@@ -289,7 +293,11 @@ def connect(
             _clients[place] = _client(endpoint, how.timeout_s)
             _interfaces[place] = BatchInterface(endpoint, how.timeout_s)
         sender, interface = _clients[place], _interfaces[place]
-        limiter = _limiters.setdefault(endpoint.identity, Limiter())
+        if endpoint.identity not in _limiters:
+            _limiters[endpoint.identity] = Limiter(remembered_limit(how.limits, endpoint.identity))
+            if how.limits is not None:
+                _limits[endpoint.identity] = how.limits
+        limiter = _limiters[endpoint.identity]
         supports_n = _supports_n.setdefault((endpoint.identity, model), SupportsN())
         room = _rooms.setdefault((endpoint.identity, model), ThoughtRoom(endpoint.where, model))
     endpoint.check_key()
@@ -372,10 +380,13 @@ def close_all() -> None:
             *(interface for interface in _interfaces.values() if interface.is_open),
             *_files.values(),
         ]
+        for identity, file in _limits.items():
+            remember_limit(file, identity, int(_limiters[identity].limit))
         _clients.clear()
         _interfaces.clear()
         _files.clear()
         _limiters.clear()
+        _limits.clear()
         _supports_n.clear()
         _rooms.clear()
 
@@ -396,6 +407,7 @@ def _leave_to_parent() -> None:
     _interfaces.clear()
     _files.clear()
     _limiters.clear()
+    _limits.clear()
     _supports_n.clear()
     _rooms.clear()
 

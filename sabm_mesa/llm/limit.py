@@ -4,17 +4,26 @@ Slow start, then probing: the limit begins at `START` and grows by one with ever
 doubles each round trip) until the endpoint answers 429; then it is cut to 0.8 of what was under
 way, once for all requests of that time, and from there grows by one each time a whole limit's
 worth of requests (at least `FEWEST`) has been answered. It grows only while it is made use of.
-``Retry-After`` pauses every request to the endpoint. The scheme is that of TCP congestion control
+``Retry-After`` pauses every request to the endpoint. A command begins with the limit that the
+endpoint had in a command of the last day, which a file of the user's holds (`limits_file`). The
+scheme is that of TCP congestion control
 (Jacobson 1988; RFC 7661 for limits that are not used), as Inspect AI applies it to model endpoints.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
+import os
+import time
 from collections import Counter, deque
+from contextlib import suppress
+from pathlib import Path
 
-from sabm_mesa.errors import RateLimited, ServerUnavailable
+from sabm_mesa.errors import OutputError, RateLimited, ServerUnavailable
 from sabm_mesa.llm.client import Client, Completion, Request
+from sabm_mesa.recording.export import write_text_file
 
 START = 32
 CEILING = 1000
@@ -22,6 +31,8 @@ CUT = 0.8
 FEWEST = 10
 """Answers between two probes of a higher limit at least."""
 LONGEST_PAUSE_S = 60.0
+REMEMBERED_S = 86_400
+"""Seconds for which the limit of an endpoint is remembered after it changed."""
 
 
 class Limiter:
@@ -161,3 +172,59 @@ class LimitClient:
             return completion
         finally:
             self._limiter.release(self._ceiling)
+
+
+def limits_file() -> Path | None:
+    """The file in which commands remember the limits of endpoints; None where there is no home."""
+    with suppress(RuntimeError):
+        state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        return Path(state, "sabm-mesa", "limits.json")
+    return None
+
+
+def remembered_limit(file: Path | None, endpoint: str) -> int:
+    """The limit that an endpoint had within the last day; `START` when it is not known.
+
+    Args:
+        file: the file in which it is remembered, or None.
+        endpoint: the identity of the endpoint.
+    """
+    limit, _ = _remembered(file).get(_hash(endpoint), (START, 0.0))
+    return min(limit, CEILING)
+
+
+def remember_limit(file: Path, endpoint: str, limit: int) -> None:
+    """Remember the limit of an endpoint when it is higher than the start, and forget a lower one.
+
+    A file that cannot be written is left: nothing depends on it but the first seconds of a run.
+
+    Args:
+        file: the file; the endpoint stands in it as a hash, without its address and key.
+        endpoint: the identity of the endpoint.
+        limit: its limit.
+    """
+    before, name = _remembered(file), _hash(endpoint)
+    if limit == before.get(name, (START, 0.0))[0]:
+        return
+    after = {**before, name: (limit, time.time())}
+    text = json.dumps({each: found for each, found in after.items() if found[0] > START})
+    with suppress(OSError, OutputError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_text_file(file, text)
+
+
+def _remembered(file: Path | None) -> dict[str, tuple[int, float]]:
+    """Hash of an endpoint → its limit, and when it changed; nothing that is older than a day."""
+    if file is None:
+        return {}
+    try:
+        told = json.loads(file.read_text("utf-8"))
+        found = {str(each): (int(limit), float(when)) for each, (limit, when) in told.items()}
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return {}
+    first = time.time() - REMEMBERED_S
+    return {each: (n, when) for each, (n, when) in found.items() if n > START and when > first}
+
+
+def _hash(endpoint: str) -> str:
+    return hashlib.sha256(endpoint.encode()).hexdigest()[:16]

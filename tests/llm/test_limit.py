@@ -2,13 +2,29 @@
 
 import asyncio
 import random
+import time
+from pathlib import Path
 
 import pytest
 
+from sabm_mesa import llm
 from sabm_mesa.errors import RateLimited, ServerUnavailable
+from sabm_mesa.llm import Connection, close_all, connect
 from sabm_mesa.llm.client import Completion, Request
-from sabm_mesa.llm.limit import CEILING, CUT, FEWEST, LONGEST_PAUSE_S, START, LimitClient, Limiter
-from tests.llm.support import ask, on_virtual_time, turn
+from sabm_mesa.llm.limit import (
+    CEILING,
+    CUT,
+    FEWEST,
+    LONGEST_PAUSE_S,
+    REMEMBERED_S,
+    START,
+    LimitClient,
+    Limiter,
+    remember_limit,
+    remembered_limit,
+)
+from tests.llm.support import ask, complete, on_virtual_time, turn
+from tests.llm_server import LLMServer
 
 
 class Endpoint:
@@ -273,3 +289,43 @@ def test_other_errors_leave_the_limit_alone() -> None:
     assert isinstance(error, ServerUnavailable)
     assert limiter.limit == START
     assert limiter.in_flight == 0
+
+
+def test_a_file_remembers_limits_for_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "state" / "limits.json"
+    assert remembered_limit(file, "one") == remembered_limit(None, "one") == START
+    for endpoint, limit in {"one": 200, "few": START, "less": 5, "many": 10**6}.items():
+        remember_limit(file, endpoint, limit)
+    found = [remembered_limit(file, each) for each in ("one", "few", "less", "many")]
+    assert found == [200, START, START, CEILING]
+    assert "one" not in file.read_text("utf-8")
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + REMEMBERED_S / 2)
+    remember_limit(file, "one", 50)
+    remember_limit(file, "many", 10**6)
+    monkeypatch.setattr(time, "time", lambda: now + REMEMBERED_S + 1)
+    assert [remembered_limit(file, each) for each in ("one", "many")] == [50, START]
+    remember_limit(file, "one", 7)
+    assert remembered_limit(file, "one") == START
+
+
+@pytest.mark.parametrize("content", [b"", b"[1]", b'{"a": 3}', b'{"a": ["x", 1]}', b"\xff"])
+def test_a_file_that_is_none_is_as_no_file(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "limits.json"
+    file.write_bytes(content)
+    assert remembered_limit(file, "one") == START
+    remember_limit(file, "one", 200)
+    assert remembered_limit(file, "one") == 200
+    remember_limit(file / "in a file", "one", 200)
+
+
+def test_the_next_command_begins_with_the_limit_of_the_last_one(tmp_path: Path) -> None:
+    with LLMServer(brain=lambda _m, _b: "42", latency=0.05) as server:
+        how = Connection(server.url, limits=tmp_path / "limits.json")
+        complete(connect(None, how), *(ask(str(i)) for i in range(100)))
+        assert server.stats["max_in_flight"] < 100
+        close_all()
+        limit = remembered_limit(how.limits, how.endpoint().identity)
+        assert limit > 2 * START
+        connect(None, how)
+        assert llm._limiters[how.endpoint().identity].places == limit  # noqa: SLF001
