@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from benchmarks import (
     bertrand,
+    class_game,
     evacuation,
     growth,
     history,
@@ -47,6 +48,7 @@ BENCHMARKS: dict[str, Callable[[str], list[Result]]] = {
     "recording-overhead": history.recording_overhead,
     "replay": history.replays,
     "note-sent": llm.notes,
+    "class": class_game.class_of_40,
     "import-time": imports.import_time,
     "commands": instant.commands,
 }

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import pandas as pd
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     pass
 
 BINS = 20
+YOU = "<!-- you -->"
 WIDTH, HEIGHT = 440, 260
 LEFT, RIGHT, TOP, BOTTOM = 40, 12, 24, 46
 HALO = ' paint-order="stroke" stroke="var(--sabm-card)" stroke-width="4" stroke-linejoin="round"'
@@ -77,19 +79,67 @@ def debrief_of(game: Game, seat: Seat) -> dict[str, Any] | None:
     games = game.session.games if game.session is not None else (game,)
     if declared is None or game.model_data().empty:
         return None
-    data = _decisions(games, declared)
-    own = game.own_data(seat).set_index("round")[declared.column]
     charts = []
-    for round_ in _first_and_last(data):
-        mine = own.get(round_)
-        mine = None if mine is None or pd.isna(mine) else float(mine)
-        values = _of_people(data, round_)
-        words = f"{round_of(game.model, round_).capitalize()}: "
+    for each in _comparisons(games, declared):
+        mine = each.own[games.index(game)].get(seat.agent)
+        words = f"{round_of(game.model, each.round).capitalize()}: "
         words += f"you {number(mine)}, " if mine is not None else "you without an answer, "
-        words += f"the mean of {count(len(values), 'person').replace('persons', 'people')} "
-        words += number(float(values.mean())) if len(values) else "–"
-        charts.append({"words": words + ".", "svg": _compared(games, declared, round_, mine)})
+        charts.append({"words": words + each.words, "svg": each.drawn(mine)})
     return {"title": "You and the others", "charts": charts} if charts else None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The decisions of a class in a round: the same for all of its people but for their own one.
+
+    Attributes:
+        round: the round.
+        words: the mean in words.
+        svg: the picture, with `YOU` where the own decision is marked.
+        low: the left end of the picture.
+        high: the right end.
+        own: for each game agent → its decision.
+    """
+
+    round: int
+    words: str
+    svg: str
+    low: float
+    high: float
+    own: Sequence[Mapping[int, float]]
+
+    def drawn(self, mine: float | None) -> str:
+        """The picture with the own decision.
+
+        Args:
+            mine: the own decision; None without one.
+        """
+        return self.svg.replace(YOU, "" if mine is None else _you(mine, self.low, self.high))
+
+
+_KEPT: WeakKeyDictionary[Game, tuple[list[Any], list[Comparison]]] = WeakKeyDictionary()
+
+
+def _comparisons(games: Sequence[Game], declared: Debrief) -> list[Comparison]:
+    # A class that hears of the end at once waits for one drawing, not for one each.
+    of = [frame for game in games for frame in (game.agent_data(), game.reference)]
+    known, kept = _KEPT.get(games[0], ([], []))
+    if len(known) == len(of) and all(a is b for a, b in zip(known, of, strict=True)):
+        return kept
+    data, model = _decisions(games, declared), games[0].model
+    each_game = [_decisions((game,), declared).dropna() for game in games]
+    found = []
+    for round_ in _first_and_last(data):
+        values = _of_people(data, round_)
+        words = f"the mean of {count(len(values), 'person').replace('persons', 'people')} "
+        words += number(float(values.mean())) if len(values) else "–"
+        rounds = [own[own["round"] == round_] for own in each_game]
+        decided = [dict(zip(own["agent"], own[declared.column], strict=True)) for own in rounds]
+        svg = _compared(games, declared, round_)
+        low, high = float(declared.low(model)), float(declared.high(model))
+        found.append(Comparison(round_, words + ".", svg, low, high, decided))
+    _KEPT[games[0]] = of, found
+    return found
 
 
 def slides(session: ClassSession) -> list[Slide]:
@@ -194,7 +244,8 @@ def _shape(games: Sequence[Game], declared: Debrief) -> Slide:
         name = round_of(games[0].model, round_).capitalize()
         mean = number(float(values.mean())) if len(values) else "–"
         words.append(f"{name}: mean {mean} of {count(len(values), 'decision')} of people.")
-        drawn.append(f"<div><p>{escape(name)}</p>{_compared(games, declared, round_, None)}</div>")
+        svg = _compared(games, declared, round_).replace(YOU, "")
+        drawn.append(f"<div><p>{escape(name)}</p>{svg}</div>")
     return Slide("The class beside theory, people and models", words, "".join(drawn))
 
 
@@ -214,10 +265,12 @@ def _earned(games: Sequence[Game]) -> Slide:
     series = [Distribution("People", _steps(people, low, high), filled=True)]
     if len(others):
         series.append(Distribution("Other minds", _steps(others, low, high)))
-    return Slide("Who earned what", words, _histogram(series, low, high, {}, None, score.label))
+    return Slide(
+        "Who earned what", words, _histogram(series, low, high, {}, score.label).replace(YOU, "")
+    )
 
 
-def _compared(games: Sequence[Game], declared: Debrief, round_: int, mine: float | None) -> str:
+def _compared(games: Sequence[Game], declared: Debrief, round_: int) -> str:
     """The decisions of a round beside theory, people of the literature, and models."""
     model = games[0].model
     data = _decisions(games, declared)
@@ -237,7 +290,7 @@ def _compared(games: Sequence[Game], declared: Debrief, round_: int, mine: float
         for name in declared.people(model):
             who, bins = human_distributions()[name]
             series.append(Distribution(who, _from_bins(bins, low, high)))
-    return _histogram(series, low, high, declared.theory(model), mine, declared.label)
+    return _histogram(series, low, high, declared.theory(model), declared.label)
 
 
 def _decisions(games: Sequence[Game], declared: Debrief) -> pd.DataFrame:
@@ -281,7 +334,7 @@ def _from_bins(bins: Sequence[Step], low: float, high: float) -> list[Step]:
 
 def _histogram(
     series: Sequence[Distribution], low: float, high: float, theory: Mapping[str, float],
-    mine: float | None, label: str,
+    label: str,
 ) -> str:  # fmt: skip
     top = max([0.1, *(share for each in series for _, _, share in each.steps)])
     parts = [_axes(low, high, 0, top, label, "Share")]
@@ -303,14 +356,17 @@ def _histogram(
                 'stroke-width="2.5"/>'
             )
     parts += _theory(theory, low, high)
-    if mine is not None:
-        x = _x(mine, low, high)
-        parts.append(
-            f'<path d="M{x:.1f} {HEIGHT - BOTTOM}l-9 16h18z" fill="#d55e00"/><text x="{x:.1f}" '
-            f'y="{HEIGHT - 12}" text-anchor="middle" font-weight="700">you</text>'
-        )
+    parts.append(YOU)
     names = [(each.label, each.filled) for each in series]
     return _svg(parts, names, f"{label}: {', '.join(name for name, _ in names)}")
+
+
+def _you(mine: float, low: float, high: float) -> str:
+    x = _x(mine, low, high)
+    return (
+        f'<path d="M{x:.1f} {HEIGHT - BOTTOM}l-9 16h18z" fill="#d55e00"/><text x="{x:.1f}" '
+        f'y="{HEIGHT - 12}" text-anchor="middle" font-weight="700">you</text>'
+    )
 
 
 def _lines_svg(

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from jinja2 import Environment
 from starlette.requests import ClientDisconnect, Request
@@ -43,6 +44,7 @@ from sabm_mesa.visualization.seat_interface import Refused, read_object
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sabm_mesa.agents.base import SmartAgent
     from sabm_mesa.core.asks import Ask
     from sabm_mesa.models.base import SmartModel
 
@@ -243,7 +245,8 @@ def state_of(game: Game, seat: Seat, holder: str) -> dict[str, Any]:
         return state | {"lines": [line], "take": not seat.taken and not seat.was_taken}
     model, declared = game.model, load_class_game(game.model.class_game)
     over = game.status == "over"
-    done = len(game.model_data())
+    tables = _tables(game)
+    done = len(tables.game["rows"])
     state |= {
         "who": _who(game, seat),
         "word": seat.word,
@@ -254,17 +257,17 @@ def state_of(game: Game, seat: Seat, holder: str) -> dict[str, Any]:
         **_now(game, seat),
     }
     if over:
-        own, all_ = game.own_data(seat), game.model_data()
+        own = tables.own(seat)
         state["tables"] = [
-            _table("Your results by round", own, model),
-            _table("The game by round", all_, model),
+            {"caption": "Your results by round", **own},
+            {"caption": "The game by round", **tables.game},
         ]
         state["debrief"] = debrief_of(game, seat)
     elif game.public and done:
         state["results"] = f"After {round_of(model, done - 1)}"
         state["tables"] = [
-            _table("Your results so far", game.own_data(seat), model),
-            _table("The game so far", game.so_far(), model),
+            {"caption": "Your results so far", **tables.own(seat)},
+            {"caption": "The game so far", **tables.so_far},
         ]
     state["turns"] = [_turn(game, turn) for turn in reversed(seat.turns)]
     return state
@@ -344,9 +347,51 @@ def _turn(game: Game, turn: Turn) -> dict[str, str]:
     return {"title": title, "text": f"{system}\n\n{asked}"}
 
 
-def _table(caption: str, frame: pd.DataFrame, model: SmartModel) -> dict[str, Any]:
-    columns, rows = in_words(model, frame)
-    return {"caption": caption, "columns": columns, "rows": rows}
+class _Tables:
+    """The tables of a game after a round: made once for all of its seats.
+
+    Args:
+        game: the game.
+
+    Attributes:
+        frame: the agent data that they are made of.
+        game: the model data.
+        so_far: the part of it that players see during the game.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self.frame, self._model = game.agent_data(), game.model
+        self.game, self.so_far = self._of(game.model_data()), self._of(game.so_far())
+        self._agents: dict[type[SmartAgent], dict[int, dict[str, Any]]] = {}
+
+    def own(self, seat: Seat) -> dict[str, Any]:
+        """The columns and rows of the agent of a seat.
+
+        Args:
+            seat: the seat.
+        """
+        kind = type(self._model.agent_of_id(seat.agent))
+        if kind not in self._agents:
+            columns, rows = in_words(
+                self._model, self.frame[["round", *self._model.columns_of(kind)]]
+            )
+            own = self._agents[kind] = {}
+            for agent, row in zip(self.frame["agent"].tolist(), rows, strict=True):
+                own.setdefault(agent, {"columns": columns, "rows": []})["rows"].append(row)
+        return self._agents[kind].get(seat.agent, {"columns": [], "rows": []})
+
+    def _of(self, frame: pd.DataFrame) -> dict[str, Any]:
+        columns, rows = in_words(self._model, frame)
+        return {"columns": columns, "rows": rows}
+
+
+_KEPT: WeakKeyDictionary[Game, _Tables] = WeakKeyDictionary()
+
+
+def _tables(game: Game) -> _Tables:
+    if (kept := _KEPT.get(game)) is None or kept.frame is not game.agent_data():
+        kept = _KEPT[game] = _Tables(game)
+    return kept
 
 
 def _who(game: Game, seat: Seat) -> str:
