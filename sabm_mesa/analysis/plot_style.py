@@ -1,7 +1,8 @@
 """The style that all plots share: colours, sizes, titles, legends, intervals, pictures in memory.
 
 Figures are built from `matplotlib.figure.Figure` alone, without pyplot, so that no window, no
-global state and no file is touched; every property is set on the artists themselves.
+global state and no file is touched; every property is set on the artists themselves. Matplotlib is
+imported by the functions that draw: the viewer needs the colours long before it needs a figure.
 """
 
 from __future__ import annotations
@@ -14,16 +15,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.axis import Axis
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import PathCollection, PolyCollection
-from matplotlib.container import BarContainer
-from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 from pandas.api.types import is_numeric_dtype
 
 from sabm_mesa.analysis.statistics import CONFIDENCE, bootstrap_mean_by_round
@@ -32,6 +24,8 @@ from sabm_mesa.errors import one_line
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
 BLACK = "#000000"
 ORANGE = "#E69F00"
@@ -86,6 +80,9 @@ def new_figure(title: str, subtitle: str = "", *, height: float, width: float = 
     head = _MARGIN + title_height + len(lines) * 1.3 * SUBTITLE / 72
     total = height + head
     below_head = (0, 0, 0.985, height / total)
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     layout = ConstrainedLayoutEngine(rect=below_head, h_pad=0.06, w_pad=0.06)
     figure = Figure(figsize=(width, total), dpi=DPI, facecolor="white", layout=layout)
     left, top = _MARGIN / width, 1 - _MARGIN / total
@@ -127,6 +124,8 @@ def integer_ticks(axis: Axis, values: Sequence[int] = (), *, most: int = 10) -> 
     if 0 < len(values) <= FEW:
         axis.set_ticks(values)
     else:
+        from matplotlib.ticker import MaxNLocator
+
         axis.set_major_locator(MaxNLocator(nbins=most, integer=True, steps=[1, 2, 5, 10]))
 
 
@@ -303,6 +302,8 @@ def to_png(figure: Figure) -> bytes:
     picture = BytesIO()
     figure.set_dpi(DPI)
     fast = {"compress_level": 1}  # a fifth of the time to draw for a sixth more bytes
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     canvas = FigureCanvasAgg(figure)
     canvas.print_png(picture, pil_kwargs=fast)  # type: ignore[no-untyped-call]  # of matplotlib
     return picture.getvalue()
@@ -319,6 +320,8 @@ def to_bytes(figure: Figure, ending: str) -> bytes:
         return to_png(figure)
     data = BytesIO()
     with repeatable_svg():
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
         FigureCanvasAgg(figure).print_figure(data, format=ending)
     return data.getvalue()
 
@@ -326,6 +329,8 @@ def to_bytes(figure: Figure, ending: str) -> bytes:
 @contextmanager
 def repeatable_svg() -> Iterator[None]:
     """A context in which the same figure gives the same SVG: its ids are not random."""
+    import matplotlib as mpl
+
     with mpl.rc_context({"svg.hashsalt": "sabm-mesa"}):
         yield
 
@@ -341,6 +346,10 @@ def freeze_layout(figure: Figure) -> None:
 
 
 def _is_drawn(artist: Any) -> bool:
+    from matplotlib.collections import PathCollection, PolyCollection
+    from matplotlib.container import BarContainer
+    from matplotlib.lines import Line2D
+
     if isinstance(artist, Line2D):
         points = np.column_stack([np.asarray(each, float) for each in artist.get_data(orig=False)])
         points = points[np.isfinite(points).all(axis=1)]

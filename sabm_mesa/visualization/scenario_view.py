@@ -229,8 +229,8 @@ class ScenarioView:
 def painting() -> Iterator[None]:
     """A context in which figures are made and drawn: by one thread at a time, and by no page's.
 
-    Solara gives matplotlib settings for each page, and they go with the page: what is painted on
-    another thread in that moment would find none.
+    Solara gives matplotlib settings for each page where the viewer does not keep it from that, and
+    they go with the page: what is painted on another thread in that moment would find none.
     """
     with style.drawing_lock, without_context():
         yield

@@ -25,6 +25,8 @@ TELLING_S = 10.0
 """Seconds that programs at the seats of a game have to hear that it is over."""
 WIND_UP_S = 3
 """Seconds that open pages have to let go when the server is ended."""
+DRAW_AFTER_S = 6.0
+"""Seconds after which the home page is drawn that nobody has opened: the first page comes first."""
 REQUEST_S = 20
 """Seconds from the beginning of a request, or of a connection, until the whole of it is there."""
 MOST_OPEN, MOST_OPEN_OF_ADDRESS = 1200, 400
@@ -58,6 +60,7 @@ def serve(
     os.environ["SOLARA_APP"] = APP
     os.environ[LISTENS] = host
     os.environ.setdefault("SOLARA_MODE", "production")
+    os.environ.setdefault("SOLARA_CHECK_HOOKS", "off")  # the tests check them, and it takes long
 
     from solara.server.starlette import app
 
@@ -68,7 +71,7 @@ def serve(
 
     def listens() -> None:
         ready(address + host_key())
-        draw_all()
+        asyncio.get_running_loop().call_later(DRAW_AFTER_S, draw_all)
         if open_browser:  # all users of the machine can see with which address it is started
             opened = address + new_ticket()
             threading.Thread(target=webbrowser.open, args=(opened,), daemon=True).start()
