@@ -129,6 +129,24 @@ def integer_ticks(axis: Axis, values: Sequence[int] = (), *, most: int = 10) -> 
         axis.set_major_locator(MaxNLocator(nbins=most, integer=True, steps=[1, 2, 5, 10]))
 
 
+def round_ticks(axis: Axis, rounds: Sequence[int]) -> None:
+    """Put ticks at rounds, as `integer_ticks` does, with the numbers that people read: from 1.
+
+    Args:
+        axis: the axis.
+        rounds: the rounds in the data, from 0.
+    """
+    from matplotlib.ticker import FixedLocator, MaxNLocator
+
+    known = sorted(set(rounds))
+    if len(known) > FEW:
+        nice = MaxNLocator(nbins=10, integer=True, steps=[1, 2, 5, 10])
+        named = nice.tick_values(known[0] + 1, known[-1] + 1)
+        known = [int(each) - 1 for each in named if known[0] <= each - 1 <= known[-1]]
+    axis.set_major_locator(FixedLocator(known))
+    axis.set_major_formatter(lambda at, _place: f"{at + 1:.0f}")
+
+
 def bar_room(ax: Axes, rounds: Sequence[int]) -> None:
     """Limits of an axis of bars, with room beside few of them.
 
@@ -283,7 +301,7 @@ def _line_chart(model_data: pd.DataFrame, column: str, subtitle: str) -> Figure:
         color=BLUE, linewidth=1.8, marker=marker, markersize=5, zorder=4,
     )  # fmt: skip
     plain_axes(ax, "Round", words.capitalize())
-    integer_ticks(ax.xaxis, rounds)
+    round_ticks(ax.xaxis, rounds)
     if several:
         figure.legend(
             *legend_entries(ax), loc="outside lower center", ncols=3, frameon=False, fontsize=NOTE

@@ -219,7 +219,7 @@ def levels(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
         style.plain_axes(ax)
         ax.set_ylim(0, 112)
         ax.set_yticks(range(0, 101, 25))
-        style.integer_ticks(ax.xaxis, rounds)
+        style.round_ticks(ax.xaxis, rounds)
         style.bar_room(ax, rounds)
         if len(minds) > 1:
             ax.set_title(_name_of(mind), loc="left", fontsize=style.LABEL)
@@ -334,7 +334,7 @@ def _rounds_axis(ax: Axes, data: pd.DataFrame, ylabel: str) -> None:
     """Label the axes, with a tick for each round, or few for many."""
     rounds = sorted(data["round"].unique().tolist())
     style.plain_axes(ax, "Round", ylabel)
-    style.integer_ticks(ax.xaxis, rounds)
+    style.round_ticks(ax.xaxis, rounds)
     ax.set_xlim(rounds[0] - 0.45, rounds[-1] + 0.45)
 
 

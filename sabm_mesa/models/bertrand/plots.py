@@ -138,7 +138,7 @@ def collusion(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
             label="mean of the runs that go on",
         )  # fmt: skip
     style.plain_axes(ax, "Round", "Collusion index Δ")
-    style.integer_ticks(ax.xaxis, sorted(model_data["round"].unique().tolist()))
+    style.round_ticks(ax.xaxis, sorted(model_data["round"].unique().tolist()))
     ax.set_xlim(model_data["round"].min() - 0.5, model_data["round"].max() + 0.5)
     ax.set_ylim(low, high)
     figure.legend(loc="outside lower center", ncols=4, fontsize=style.NOTE, frameon=False)
@@ -282,7 +282,7 @@ def _finish(
         ax.set_ylim(low - margin, high + margin)
         ax.set_xlim(data["round"].min() - 0.5, last + 0.5)
         ax.margins(x=0.01)
-    style.integer_ticks(axes[-1].xaxis, sorted(data["round"].unique().tolist()))
+    style.round_ticks(axes[-1].xaxis, sorted(data["round"].unique().tolist()))
     axes[-1].set_xlabel("Round", fontsize=style.LABEL)
     if len(axes) > 1:
         figure.supylabel(measure.label, fontsize=style.LABEL)

@@ -91,7 +91,7 @@ def ratios_by_round(
     )  # fmt: skip
     _window_mark(ax, model_data)
     style.plain_axes(ax, "Round", "Distinct ratio (mean over guests)")
-    style.integer_ticks(ax.xaxis, sorted(model_data["round"].unique().tolist()))
+    style.round_ticks(ax.xaxis, sorted(model_data["round"].unique().tolist()))
     ax.set_ylim(0, 1.03)
     if model_data[list(ratios)].isna().all(axis=None):
         style.explain_empty(ax, "Nobody has invited anybody.")
@@ -228,7 +228,7 @@ def _within(data: pd.DataFrame, rounds: np.ndarray, *columns: str) -> list[list[
 
 
 def _rounds(part: np.ndarray) -> str:
-    first, last = int(part[0]), int(part[-1])
+    first, last = int(part[0]) + 1, int(part[-1]) + 1
     return f"Round {first}" if first == last else f"Rounds {first} to {last}"
 
 
@@ -263,7 +263,7 @@ def distances(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
         _line(ax, data, column, label + _trend(data, column), colour, marker)
     _window_mark(ax, data)
     style.plain_axes(ax, "Round", "Cosine distance of\nsparse text vectors (0 to 1)")
-    style.integer_ticks(ax.xaxis, sorted(data["round"].unique().tolist()))
+    style.round_ticks(ax.xaxis, sorted(data["round"].unique().tolist()))
     drawn = [float(v) for column in kinds for v in data[column] if not np.isnan(v)]
     ax.set_ylim(0, style.headroom(drawn, 0.25))
     if not drawn:

@@ -186,7 +186,7 @@ def by_round(model_data: pd.DataFrame, subtitle: str, predictions: Predictions) 
         if part[0] in shares:
             ax.set_ylim(-0.03, 1.03)
     _legend_below(figure, panels)
-    style.integer_ticks(panels[-1].xaxis, sorted(set(model_data["round"])))
+    style.round_ticks(panels[-1].xaxis, sorted(set(model_data["round"])))
     return figure
 
 
@@ -216,7 +216,7 @@ def payoffs_by_round(
                 ax.axhline(value, color=style.GREY, linestyle="--", linewidth=0.9,
                            label=f"{words} mean of the game")  # fmt: skip
     style.plain_axes(ax, "Round", f"Payoff ({currency})")
-    style.integer_ticks(ax.xaxis, sorted(set(model_data["round"])))
+    style.round_ticks(ax.xaxis, sorted(set(model_data["round"])))
     if model_data["payoff"].isna().all():
         style.explain_empty(ax)
     _legend_below(figure, [ax])

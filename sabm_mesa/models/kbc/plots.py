@@ -111,8 +111,8 @@ def variance_by_round(
         clip_on=False,
         label="mean of the runs" if n_runs > 1 else "the run",
     )
-    style.plain_axes(ax, "Round k", "Variance (picks squared)")
-    style.integer_ticks(ax.xaxis, rounds.tolist())
+    style.plain_axes(ax, "Round", "Variance (picks squared)")
+    style.round_ticks(ax.xaxis, rounds.tolist())
     ax.set_xlim(rounds.min() - 0.25, rounds.max() + 0.25)
     drawn = [*model_data["variance"], *summary["high"]]
     ax.set_ylim(0, style.headroom([float(v) for v in drawn if not pd.isna(v)]))
@@ -169,7 +169,7 @@ def picks_histogram(
     shown = rounds if len(rounds) <= MOST_PANELS else [rounds[0], rounds[-1]]
     subtitle = style.with_runs(subtitle, agent_data)
     if len(shown) < len(rounds):
-        subtitle += f" · rounds {shown[0]} and {shown[-1]} of {len(rounds)}"
+        subtitle += f" · rounds {shown[0] + 1} and {shown[-1] + 1} of {len(rounds)}"
     figure = style.new_figure("Picks by round", subtitle, height=0.75 + 1.45 * len(shown))
     edges = np.arange(low - 0.5, high + 0.5 + bin_width, bin_width)
     targets = model_data["target"].astype(float).groupby(model_data["round"]).mean()
@@ -228,7 +228,7 @@ def _note(ax: Axes) -> None:
 
 def _panel_title(number: int, target: float, choices: Floats) -> str:
     abstained = int(np.isnan(choices).sum())
-    parts = [f"Round {number}"]
+    parts = [f"Round {number + 1}"]
     parts.append("no valid pick" if np.isnan(target) else f"mean target {target:.1f} (arrow)")
     if abstained:
         parts.append(f"{abstained} of {len(choices)} abstained")
@@ -318,7 +318,7 @@ def depth(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
         bottom += shares[level].to_numpy()
     style.plain_axes(ax, "Round", "Share of the answers")
     ax.grid(visible=False)
-    style.integer_ticks(ax.xaxis, rounds.tolist())
+    style.round_ticks(ax.xaxis, rounds.tolist())
     ax.set_xlim(rounds.min() - 0.6, rounds.max() + 0.6)
     ax.set_ylim(0, 1)
     looks = zip(NAMES, LOOKS, strict=True)

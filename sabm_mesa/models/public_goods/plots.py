@@ -108,7 +108,7 @@ def contributions_by_round(
             label="without malicious players", **look,
         )  # fmt: skip
     style.plain_axes(ax, "Round", "Contribution (dollars)")
-    style.integer_ticks(ax.xaxis, rounds.tolist())
+    style.round_ticks(ax.xaxis, rounds.tolist())
     ax.set_xlim(rounds.min() - 0.25, rounds.max() + 0.25)
     ax.set_ylim(0, endowment)
     if summary["mean"].isna().all():
@@ -149,7 +149,7 @@ def shares_by_round(agent_data: pd.DataFrame, subtitle: str, endowment: float) -
         )  # fmt: skip
         base = base + share
     style.plain_axes(ax, "Round", "Share of the players")
-    style.integer_ticks(ax.xaxis, shares.index.tolist())
+    style.round_ticks(ax.xaxis, shares.index.tolist())
     ax.set_ylim(0, 1)
     style.bar_room(ax, shares.index.tolist())
     style.add_legend(

@@ -81,7 +81,7 @@ def test_the_network_has_the_edges_of_each_half(party) -> None:
     halves = panels(network_by_period(agent_data))
     talks = collective.talks_of(agent_data)
 
-    assert [ax.get_title() for ax in halves] == ["Rounds 0 to 6", "Rounds 7 to 13"]
+    assert [ax.get_title() for ax in halves] == ["Rounds 1 to 7", "Rounds 8 to 14"]
     for ax, part in zip(
         halves, (talks[talks["round"] < 7], talks[talks["round"] > 6]), strict=True
     ):

@@ -113,8 +113,9 @@ def test_variance_says_what_it_shows() -> None:
 
     assert figure.get_suptitle() == "Variance of picks by round"
     assert subtitle(figure) == "classical, baseline · 15 runs"
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("Round k", "Variance (picks squared)")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("Round", "Variance (picks squared)")
     assert ax.get_xticks().tolist() == [0, 1, 2, 3]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3", "4"]
     assert ax.get_ylim()[0] == 0
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
     assert legend == ["single runs", "95 % bootstrap interval of the mean", "mean of the runs"]
@@ -159,7 +160,7 @@ def test_a_round_without_picks_leaves_a_gap() -> None:
     assert drawn[[0, 2]].tolist() == [25, 1]
     assert math.isnan(drawn[1])
     titles = [ax.get_title(loc="left") for ax in picks_histogram(model, agents).axes]
-    assert titles[1] == "Round 1 · no valid pick · 2 of 2 abstained"
+    assert titles[1] == "Round 2 · no valid pick · 2 of 2 abstained"
 
 
 def test_runs_that_share_no_round_have_no_band() -> None:
@@ -195,8 +196,8 @@ def test_the_histogram_counts_every_pick_of_its_round() -> None:
     assert bar_heights(first) == {0: 2, 33: 3, 50: 1, 100: 1}
     assert bar_heights(second) == {0: 7, 1: 1}
     # Targets: 2/3 * 41.5 and 2/3 * 83 / 3, so 23.06 on average.
-    assert first.get_title(loc="left") == "Round 0 · mean target 23.1 (arrow) · 1 of 8 abstained"
-    assert second.get_title(loc="left") == "Round 1 · mean target 0.1 (arrow)"
+    assert first.get_title(loc="left") == "Round 1 · mean target 23.1 (arrow) · 1 of 8 abstained"
+    assert second.get_title(loc="left") == "Round 2 · mean target 0.1 (arrow)"
     assert figure.get_suptitle() == "Picks by round"
     assert subtitle(figure) == "baseline · 2 runs"
     assert second.get_xlabel() == "Pick"
@@ -279,8 +280,8 @@ def test_many_rounds_show_the_first_and_the_last() -> None:
     figure = picks_histogram(*random_runs(1, n_rounds=50))
 
     titles = [ax.get_title(loc="left").split(" ·")[0] for ax in figure.axes]
-    assert titles == ["Round 0", "Round 49"]
-    assert subtitle(figure) == "1 run · rounds 0 and 49 of 50"
+    assert titles == ["Round 1", "Round 50"]
+    assert subtitle(figure) == "1 run · rounds 1 and 50 of 50"
 
 
 def test_other_ranges_and_bins() -> None:
