@@ -8,10 +8,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from sabm_mesa.models import registry
 from tests.visualization.browser.conftest import FLAGS, ROOT, Server, chromium_path
+from tests.visualization.browser.test_play import open_game, says, start
 
 FOLDER = ROOT / "docs" / "images"
 DESKTOP, PHONE = {"width": 1440, "height": 1000}, {"width": 390, "height": 844}
@@ -25,6 +27,9 @@ SCENARIOS = {
     },
     "evacuation": {"Seed": "4"},
 }
+CLASS = {"Seats_for_people": 4, "Number_of_rounds": 3, "Seed": 4}
+PICKS = ((50, 33, 25, 40), (20, 15, 22, 12), (8, 10, 5, 9))
+"""The numbers of the people of a class, by round."""
 STEPS = 7
 """Rounds after which the evacuation is shown, while people are still inside."""
 
@@ -47,9 +52,15 @@ def main(folder: Path = FOLDER) -> None:
                     page.screenshot(path=folder / f"{name}-{scheme}.png", full_page=True)
             page = _scenario(browser, server, "kbc", "light", PHONE)
             page.screenshot(path=folder / "kbc-phone.png")
+            _class(browser, server, folder)
         finally:
             browser.close()
             server.close()
+    for path in folder.glob("*.png"):
+        with Image.open(path) as drawn:
+            if drawn.mode != "P":
+                # 256 colours are enough for pages, at a third of the size.
+                drawn.convert("RGB").quantize(256).save(path, optimize=True)
 
 
 def _open(browser: Browser, server: Server, path: str, scheme: str, size: dict[str, int]) -> Page:
@@ -91,6 +102,44 @@ def _scenario(
     expect(page.locator(".sabm-canvas canvas").first).to_be_visible()
     page.wait_for_timeout(2500)  # until speech is over and nothing glides
     return page
+
+
+def _class(browser: Browser, server: Server, folder: Path) -> None:
+    """A class of four from the code on the wall to its results."""
+    host = _open(browser, server, "/host", "light", DESKTOP)
+    open_game(host, "beauty-contest", "Number of players", **CLASS, Seconds_for_an_answer=600)
+    code = host.locator(".sabm-code").first.inner_text()
+    wall = _open(browser, server, f"/screen/{code}", "light", {"width": 1440, "height": 640})
+    people = []
+    for _ in PICKS[0]:
+        people.append(_open(browser, server, f"/join/{code}", "light", PHONE))
+        if len(people) == len(PICKS[0]):
+            says(wall, f"{len(people) - 1} of {len(people)} joined")
+            expect(wall.locator(".sabm-wall-join img")).to_be_visible()
+            wall.screenshot(path=folder / "class-wall.png")
+        people[-1].get_by_role("button", name="Take a seat").click()
+        says(people[-1], "You have your seat.")
+    start(host)
+    for round_, picks in enumerate(PICKS):
+        for place, (page, pick) in enumerate(zip(people, picks, strict=True)):
+            form = page.locator(f'form[data-question="{round_}"]')
+            form.get_by_label("Number from 0 to 100", exact=True).fill(str(pick))
+            if round_ == 1 and place == 2:
+                says(wall, "2 of 4 people ready")
+                says(host, "thinking")
+                host.screenshot(path=folder / "class-host.png")
+                page.screenshot(path=folder / "class-question.png")
+            form.get_by_role("button", name="Send").click()
+            expect(form).to_have_count(0)
+    says(people[0], "You and the others")
+    people[0].get_by_text("You and the others").scroll_into_view_if_needed()
+    people[0].get_by_text("You and the others").evaluate("title => title.scrollIntoView()")
+    people[0].screenshot(path=folder / "class-debrief.png")
+    wall.get_by_role("button", name="Present the results").click()
+    wall.keyboard.press("ArrowRight")
+    says(wall, "2 of 4")
+    wall.set_viewport_size({"width": 1440, "height": 900})
+    wall.screenshot(path=folder / "class-slide.png")
 
 
 if __name__ == "__main__":

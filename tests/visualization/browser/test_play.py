@@ -326,7 +326,7 @@ def test_players_and_host_see_the_game_as_it_goes(browse) -> None:
     host.get_by_role("button", name="End the game").click()
     says(me, "It ended before its time.")
     host.get_by_role("link", name="Read the recording").click()
-    host.get_by_text("stopped, 1 round,").first.wait_for()
+    host.get_by_text("stopped, 1 round,").first.wait_for(state="attached")  # in a choice
 
 
 def test_a_phone_shows_every_own_result_and_no_answer_of_another_person(browse) -> None:
