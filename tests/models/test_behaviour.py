@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sabm_mesa.analysis.behaviour import Behaviour, Panel, load_behaviour
-from sabm_mesa.analysis.estimation import fit
+from sabm_mesa.analysis.behaviour import Behaviour, Decider, Panel, Row, load_behaviour
+from sabm_mesa.analysis.estimation import fit, shares_of_types
+from sabm_mesa.analysis.guessing_behaviour import PEOPLE, level_k
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.minds.base import ClassicalMind, Mind
 from sabm_mesa.minds.fitted import FittedMind
 from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.beauty_contest.theory import first_period_shares
 from sabm_mesa.models.bertrand.model import BertrandCompetition
 from sabm_mesa.models.commons.model import Fishery
 from sabm_mesa.models.games.model import FiniteGame
@@ -87,6 +89,24 @@ def test_a_question_tells_the_facts_that_its_recording_tells(make, tmp_path: Pat
             if name != "first" or panel.position[i] == 0:  # the price before the first decision
                 fact = np.asarray(told[name])
                 assert fact == pytest.approx(values[i][_inside(fact)], nan_ok=True), name
+
+
+def test_the_levels_in_the_published_picks_are_the_published_ones() -> None:
+    intervals, shares = first_period_shares()
+    counts = np.round(67 * np.array(shares))
+    facts = {"reference": 50.0, "p": 2 / 3, "low": 0.0, "high": 100.0, "whole": 1.0}
+    every = Panel.of(Row(Decider(0, i, "x"), 0, float(i), facts) for i in range(101))
+    picks = np.arange(101)
+    inside = np.array([(picks >= low) & (picks <= high) for low, high in intervals])
+
+    def fitted(sigma: float) -> tuple[float, list[float]]:
+        likely = np.exp(level_k().by_type(np.array([0, 0, 0, 0, sigma]), every))
+        mixed, value = shares_of_types(np.log(np.maximum(inside @ likely.T, 1e-300)), counts)
+        return value, mixed.tolist()
+
+    _, (_, *levels) = max(fitted(sigma) for sigma in np.geomspace(0.05, 50, 100))
+    people = next(each for each in PEOPLE if each.model == "level_k").parameters
+    assert levels == pytest.approx([people[f"share_level_{k}"] for k in (1, 2, 3)], abs=0.035)
 
 
 def _inside(fact: np.ndarray) -> tuple[slice, ...]:
