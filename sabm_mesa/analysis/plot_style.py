@@ -61,14 +61,15 @@ drawing_lock = threading.RLock()
 
 _MARGIN = 0.12
 _CHARACTERS_PER_INCH = 14
+_TITLE_PER_INCH = 9.4
 
 
 def new_figure(title: str, subtitle: str = "", *, height: float, width: float = WIDTH) -> Figure:
     """An empty figure with a title and a subtitle at the top left.
 
     Args:
-        title: the content in a few words.
-        subtitle: of which runs; wrapped to the width of the figure.
+        title: the content in a few words; wrapped to the width of the figure.
+        subtitle: of which runs; wrapped, too.
         height: inches for the axes; the titles come on top.
         width: inches.
 
@@ -76,7 +77,8 @@ def new_figure(title: str, subtitle: str = "", *, height: float, width: float = 
         A figure in constrained layout, to which the caller adds axes.
     """
     lines = textwrap.wrap(one_line(subtitle), int((width - 2 * _MARGIN) * _CHARACTERS_PER_INCH))
-    title_height = 1.3 * TITLE / 72
+    titles = textwrap.wrap(one_line(title), int((width - 2 * _MARGIN) * _TITLE_PER_INCH)) or [""]
+    title_height = len(titles) * 1.3 * TITLE / 72
     head = _MARGIN + title_height + len(lines) * 1.3 * SUBTITLE / 72
     total = height + head
     below_head = (0, 0, 0.985, height / total)
@@ -87,7 +89,14 @@ def new_figure(title: str, subtitle: str = "", *, height: float, width: float = 
     figure = Figure(figsize=(width, total), dpi=DPI, facecolor="white", layout=layout)
     left, top = _MARGIN / width, 1 - _MARGIN / total
     heading = figure.suptitle(
-        title, x=left, y=top, ha="left", va="top", fontsize=TITLE, fontweight="bold"
+        "\n".join(titles),
+        x=left,
+        y=top,
+        ha="left",
+        va="top",
+        fontsize=TITLE,
+        fontweight="bold",
+        linespacing=1.15,
     )
     heading.set_parse_math(False)  # texts of people and models are no formulas
     if lines:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from sabm_mesa.studies.fit import FitGroup, FitStudy
 
 MODEL_WIDTH = 26
+NAME_WIDTH = 20
+SURE = 0.9
+"""The share of drawn data sets below which a selection is called not sure."""
 
 
 @app.command()
@@ -71,7 +74,7 @@ def fit(
         confusion=confusion, seed=seed,
     )  # fmt: skip
     folder = path.parent / "fit" if out is None else out
-    study = fit_recording(path, options)
+    study = fit_recording(path, options, lambda what: say(f"Fitting {what} …", err=True))
     found = summary(study)
     frames = {"fit": table_of_fits(study)}
     types = table_of_types(study)
@@ -101,11 +104,19 @@ def _in_words(study: FitStudy, found: dict[str, Any]) -> list[str]:
     for name, needs in study.left_out.items():
         lines.append(f"{name} does not apply: the runs do not have {', '.join(needs)}")
     if (table := found["confusion"]) is not None:
-        lines.append("Selected by BIC (columns) when a model (rows) is true:")
+        lines.append("Selected by BIC (columns) when a model (rows) is true, with data like these:")
+        numbers = range(1, len(table["models"]) + 1)
+        lines.append(f"     {'':<{MODEL_WIDTH}} " + " ".join(f"{n:>5}" for n in numbers))
         lines += [
-            f"  {name:<{MODEL_WIDTH}} " + " ".join(f"{share:>5.0%}" for share in shares)
-            for name, shares in zip(table["models"], table["selected"], strict=True)
+            f"  {n:>2} {name:<{MODEL_WIDTH}} " + " ".join(f"{share:>5.0%}" for share in shares)
+            for n, name, shares in zip(numbers, table["models"], table["selected"], strict=True)
         ]
+        found_again = table["selected"][0][0]
+        if found_again < SURE:
+            lines.append(
+                f"  Not sure: with {table['models'][0]} true it would be selected in "
+                f"{found_again:.0%} of such data sets only."
+            )
     model = study.pooled.selected.fit.model.name
     for each in study.behaviour.people:
         if each.model == model:
@@ -131,16 +142,22 @@ def _of_group(group: FitGroup) -> list[str]:
             f"{each.fit.bic:>10.1f} {held:>9}"
         )
     best = group.selected
-    lines.append(f"  {best.fit.model.name}: {best.fit.model.title} ({best.fit.model.source})")
+    model = best.fit.model
+    lines.append(f"  Selected by BIC: {model.name}, {model.title} ({model.source})")
+    if best.fit.by_name:
+        resampled = "  bootstrap" if best.resampled else ""
+        lines.append(
+            f"    {'95 % intervals':<{NAME_WIDTH}} {'':>8}  {'profile likelihood':<20}{resampled}"
+        )
     for name, value in best.fit.by_name.items():
         low, high = best.intervals[name]
-        line = f"    {name:<16} {value:>8.3f}  [{low:.3f}, {high:.3f}]"
+        line = f"    {name:<{NAME_WIDTH}} {value:>8.3f}  {f'[{low:.3f}, {high:.3f}]':<20}"
         if name in best.resampled:
             least, most = best.resampled[name]
-            line += f"  bootstrap [{least:.3f}, {most:.3f}]"
+            line += f"  [{least:.3f}, {most:.3f}]"
         if name in best.unidentified:
             line += "  not identified"
-        lines.append(line)
+        lines.append(line.rstrip())
     if group.undecided:
         lines.append(
             f"  These decisions hardly tell it from {', '.join(group.undecided)}: BIC differs by "

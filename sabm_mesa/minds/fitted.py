@@ -85,7 +85,7 @@ def read_fingerprint(path: str) -> tuple[Fingerprint, str]:
     except (ValueError, RecursionError):
         given = None
     form = given.get("fingerprint") if isinstance(given, dict) else None
-    if form is None:
+    if form is None or isinstance(form, dict):  # fit.json has the fingerprint among the fits
         raise MindSpecError(f"{file} is no fingerprint: sabm fit writes one, fingerprint.json.")
     if form != FORM:
         raise MindSpecError(f"{file} has the form {form!r} of a fingerprint; this reads {FORM}.")

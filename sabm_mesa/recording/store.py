@@ -204,7 +204,9 @@ def open_for_reading(path: str | Path, *, check: bool = True) -> Iterator[sqlite
     """
     path = Path(path)
     if not path.is_file():
-        raise RecordingError(f"There is no recording {path}.")
+        inside = path / "recording.sqlite"
+        hint = f" The folder has {inside}." if inside.is_file() else ""
+        raise RecordingError(f"There is no recording {path}.{hint}")
     try:
         with closing(_open(path)) as connection:
             check_kind(path, connection)

@@ -85,6 +85,21 @@ class Fitted:
             and np.diff([each.share(end) for end in self.intervals[each.name]])[0] >= WIDE
         ]
 
+    def open_ends(self, name: str) -> tuple[bool, bool]:
+        """Whether the interval of a parameter ends where the search does, below and above.
+
+        A limit that the parameter has by itself, such as 0 and 1 of a share, is no such end.
+
+        Args:
+            name: the parameter.
+        """
+        limits = next(each for each in self.fit.model.parameters if each.name == name)
+        low, high = self.intervals.get(name, _UNKNOWN)
+        return (
+            limits.low != 0 and math.isclose(low, limits.low, rel_tol=1e-4),
+            limits.high not in (0.5, 1) and math.isclose(high, limits.high, rel_tol=1e-4),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class FitGroup:
@@ -197,14 +212,12 @@ def fit_recording(
     rng = np.random.default_rng(wanted.seed)
     groups = []
     for name, kind, own in _groups(panel, wanted.agents):
-        watch(name)
-        groups.append(
-            _fitted(name, kind, own, models, 0 if kind == "agent" else wanted.bootstrap, rng)
-        )
+        draws = 0 if kind == "agent" else wanted.bootstrap
+        groups.append(_fitted(name, kind, own, models, draws, rng, watch))
     table = None
     pooled = groups[0]
     if wanted.confusion and len(models) > 1:
-        watch("the confusion matrix")
+        watch(f"the confusion matrix: {wanted.confusion} data sets of each of {len(models)} models")
         ranked = [models.index(each.fit.model) for each in pooled.fitted]
         fits = [pooled.fitted[ranked.index(i)].fit for i in range(len(models))]
         table = confusion(fits, pooled.panel, wanted.confusion, rng)
@@ -346,8 +359,10 @@ def _decisions(path: Path, wanted: FitOptions) -> tuple[str, Behaviour, Panel]:
         rows = [row for row in rows if row.time < wanted.rounds]
     panel = Panel.of(rows)
     if not len(panel):
-        why = f"all {panel.invalid} answers are invalid" if panel.invalid else "there is none"
-        raise RecordingError(f"{path} lacks {behaviour.what} that a model could describe: {why}.")
+        why = f": all {panel.invalid} answers are invalid" if panel.invalid else ""
+        raise RecordingError(
+            f"{path} lacks {behaviour.what} that a model of {names[0]} could describe{why}."
+        )
     return names[0], behaviour, panel
 
 
@@ -394,10 +409,15 @@ def _fitted(
     models: Sequence[BehaviouralModel],
     draws: int,
     rng: np.random.Generator,
+    watch: Callable[[str], None],
 ) -> FitGroup:
     """Fit all models to one group."""
+    watch(f"{name}: {len(models)} models")
     fits = by_rank([fit(model, panel) for model in models])
     units = units_of(panel)
+    samples = f", with {draws} samples of the bootstrap" if draws and units.max() > 0 else ""
+    if kind != "agent":
+        watch(f"{name}: {fits[0].model.name} is selected by BIC; the intervals{samples}")
     fitted = []
     for each in fits:
         names = [parameter.name for parameter in each.model.parameters]

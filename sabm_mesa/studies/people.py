@@ -293,13 +293,23 @@ def _decisions(path: Path, book: Codebook, columns: Columns) -> pd.DataFrame:
     """The rows of a CSV file, with `PEOPLE_COLUMNS`."""
     _text(path)
     try:
-        given = pd.read_csv(path, encoding="utf-8-sig", dtype=str, keep_default_na=True)
+        with path.open(encoding="utf-8-sig") as file:
+            head = file.readline()
+        between = max(",;\t", key=head.count)  # spreadsheets of many languages write semicolons
+        given = pd.read_csv(
+            path, sep=between, encoding="utf-8-sig", dtype=str, keep_default_na=True
+        )
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise ParameterError(f"{path} is not a table in CSV: {str(error).strip()}.") from None
+    if between == ";":
+        given = given.replace(r"^\s*(-?\d+),(\d+)\s*$", r"\1.\2", regex=True)
     named = {what: name for what, name in columns.model_dump().items() if name}
     if missing := [name for name in named.values() if name not in given.columns]:
         listed = ", ".join(map(str, given.columns[:12]))
-        raise ParameterError(f"{path} has no column {', '.join(missing)}; it has {listed}.")
+        raise ParameterError(
+            f"{path} has no column {', '.join(missing)}; it has {listed}. [columns] of the "
+            "codebook says which column of the file is which."
+        )
     rows = pd.DataFrame(index=given.index)
     rows["value"] = numbers_of(given[columns.decision], book.codes, f"{path}, {columns.decision}")
     rows["person"] = _named(given, columns.person, given.index.astype(str))

@@ -620,16 +620,21 @@ def draw_fingerprint(study: FitStudy) -> Figure:
     rest = [[p] for p in model.parameters if p not in shares]
     blocks = [block for block in (shares, *rest) if block]
     groups = [group for group in study.groups if group.kind != "agent"]
-    heights = [0.5 + 0.22 * len(block) * (len(groups) + bool(people)) for block in blocks] or [1.0]
+    shown = [each for group in groups for each in group.fitted if each.fit.model is model]
+    loose = any(any(each.open_ends(p.name)) for each in shown for p in model.parameters)
+    arrows = "; arrow: the interval ends where the search does" if loose else ""
+    heights = [0.7 + 0.22 * len(block) * (len(groups) + bool(people)) for block in blocks] or [1.0]
     figure = style.new_figure(
         f"What kind of player: {model.title}",
-        f"{study.path.name}, {study.scenario}: estimates with 95 % intervals (profile likelihood)",
+        f"{study.path.name}, {study.scenario}: estimates with 95 % intervals (profile likelihood)"
+        f"{arrows}",
         height=sum(heights) + 0.5,
     )
     colours = [
         style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.VERMILLION, style.SKY_BLUE,
     ]  # fmt: skip
     axes = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+    markers = "DsPX^v"
     for ax, block in zip(axes, blocks, strict=False):
         step = 0.8 / (len(groups) + bool(people))
         for row, parameter in enumerate(block):
@@ -640,19 +645,26 @@ def draw_fingerprint(study: FitStudy) -> Figure:
                 low, high = own.intervals.get(parameter.name, (math.nan, math.nan))
                 colour = colours[i % len(colours)]
                 ax.plot([low, high], [at, at], color=colour, linewidth=2)
+                ends = zip((low, high), "<>", own.open_ends(parameter.name), strict=True)
+                for end, arrow, is_open in ends:
+                    if is_open:
+                        ax.plot([end], [at], arrow, color=colour, markersize=8)
                 ax.plot([value], [at], "o", color=colour, label=group.name if not row else None)
-            for each in people:
+            for i, each in enumerate(people):
                 if parameter.name in each.parameters:
                     at = row - 0.4 + step * (len(groups) + 0.5)
                     label = f"{each.who} ({each.source})"
                     ax.plot(
-                        [each.parameters[parameter.name]], [at], "D", color=style.GREY, label=label
-                    )
-        ax.set_yticks(range(len(block)), [_parameter_label(parameter) for parameter in block])
+                        [each.parameters[parameter.name]], [at], markers[i % len(markers)],
+                        color=style.GREY, alpha=0.8, label=label,
+                    )  # fmt: skip
+        names = [each.name.removeprefix("share_").replace("_", " ") for each in block]
+        ax.set_yticks(range(len(block)), names, parse_math=False)
         ax.set_ylim(len(block) - 0.5, -0.5)
         if block is shares:
             ax.set_xlim(0, 1)
-        style.plain_axes(ax)
+        unit = f" ({block[0].unit})" if block[0].unit else ""
+        style.plain_axes(ax, "share of players" if block is shares else f"{block[0].label}{unit}")
     _legend_below(figure, axes)
     return figure
 
@@ -673,8 +685,3 @@ def _legend_below(figure: Figure, axes: Any) -> None:
         )
         for text in legend.get_texts():
             text.set_parse_math(False)
-
-
-def _parameter_label(parameter: Any) -> str:
-    unit = f" ({parameter.unit})" if parameter.unit else ""
-    return f"{parameter.name}{unit}".replace("_", " ")

@@ -741,7 +741,12 @@ def in_words(found: ProbeFinding) -> list[str]:
         f"{found.mind}: {found.verdict}{f' ({found.why})' if found.why else ''}",
         f"  From a reciter, 0, to a reasoner, 1: {place}, in {found.informative} changed games",
         "  By change: "
-        + (", ".join(f"{k} {v:.2f} ({n})" for k, (v, n) in found.by_change.items()) or "none"),
+        + (
+            ", ".join(
+                f"{k} {v:.2f} ({n})".replace("-", "−") for k, (v, n) in found.by_change.items()
+            )
+            or "none"
+        ),
         f"  New games solved: {percent(found.solved)}",
     ]
     if not found.reads:
@@ -807,7 +812,8 @@ def drawing(found: Sequence[ProbeFinding]) -> Figure:
     from sabm_mesa.analysis import plot_style as style
 
     figure = style.new_figure(
-        "Reciter or reasoner?", "Mean place of the answers in changed games, 95 % interval",
+        "Reciter or reasoner?",
+        "Mean place of the answers in changed games, 95 % interval; dots: by what was changed",
         height=1.6 + 0.5 * len(found),
     )  # fmt: skip
     ax = figure.subplots()

@@ -964,8 +964,7 @@ def deposit_text(registration: Registration) -> str:
             for name, each in frozen_["condition"].items()
         ],
         "measures": [
-            f"{name}: {each.get('take', 'mean')} of {', '.join(each['columns'])}"
-            for name, each in frozen_["measure"].items()
+            _measure_in_words(name, each) for name, each in frozen_["measure"].items()
         ],
         "runs": frozen_["runs"],
         "seed": frozen_["seed"],
@@ -980,6 +979,19 @@ def deposit_text(registration: Registration) -> str:
     }  # fmt: skip
     template = files(__package__).joinpath("registration.md.jinja").read_text("utf-8")
     return markdown(template, content)
+
+
+def _measure_in_words(name: str, frozen: Mapping[str, Any]) -> str:
+    """What a frozen measure takes of which columns, in which rounds."""
+    known = {"name", "take", "columns", "rounds"}
+    said = f"{name}: {frozen.get('take', 'mean')} of {', '.join(frozen['columns'])}"
+    if "rounds" in frozen:
+        first, last = frozen["rounds"]
+        one = {0: "in the first round", -1: "in the last round"}
+        among = f"in the rounds {first} to {last} (from 0; -1 is the last)"
+        said += f", {one.get(first, among) if first == last else among}"
+    rest = [f"{key} = {_said(value)}" for key, value in frozen.items() if key not in known]
+    return ", ".join([said, *rest])
 
 
 def in_words(claim: Claim, alpha: float) -> str:

@@ -35,7 +35,7 @@ def test_a_recording_becomes_files_and_a_mind(sabm: Sabm, path: Path) -> None:
     assert found["confusion"]["models"][0] == found["fingerprint"]["model"]
     said = sabm("fit", str(path), *QUICK, "noisy_best_reply", "--out", str(out)).out
     assert "all agents: 12 decisions of 12 players" in said
-    assert "noisy_best_reply: noisy best reply" in said
+    assert "Selected by BIC: noisy_best_reply, noisy best reply" in said
     mind = f"fitted:{out / 'fingerprint.json'}"
     played = sabm("run", "kbc", "--minds", mind, "--rounds", "1", "--out", str(out / "again"))
     assert "fingerprint.json" in (out / "again" / "agents.csv").read_text()

@@ -347,6 +347,9 @@ def refused(path: Path) -> str:
 def test_what_is_no_recording(tmp_path, played) -> None:
     assert refused(tmp_path / "none.sqlite") == f"There is no recording {tmp_path}/none.sqlite."
     assert refused(tmp_path) == f"There is no recording {tmp_path}."
+    inside = tmp_path / "recording.sqlite"
+    inside.touch()
+    assert refused(tmp_path) == f"There is no recording {tmp_path}. The folder has {inside}."
     (tmp_path / "empty").touch()
     assert "is not a usable recording" in refused(tmp_path / "empty")
     (tmp_path / "notes").write_text("Dear diary, " * 500)

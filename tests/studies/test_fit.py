@@ -150,6 +150,16 @@ def test_what_is_not_there_is_named(
         fit_recording(file, options)
 
 
+def test_an_interval_that_ends_where_the_search_does_is_open(tmp_path: Path) -> None:
+    file = played(tmp_path, "public-goods", n_players=2, n_rounds=1, minds="fixed:50", rng=1)
+    study = fit_recording(file, FitOptions(models=("inequity_aversion",), bootstrap=0))
+    assert study.pooled.selected.open_ends("lambda") == (False, True)
+    said = " ".join(text.get_text() for text in draw_fingerprint(study).texts)
+    assert "the interval ends where the search does" in said.replace("\n", " ")
+    shares = fit_recording(played(tmp_path, n_players=2, n_rounds=1, rng=1), QUICK).pooled.selected
+    assert not any(shares.open_ends("share_level_3"))  # a share of 0 is a result
+
+
 def test_recordings_without_the_decisions_or_facts_of_a_model_are_refused(tmp_path: Path) -> None:
     silent = played(tmp_path, n_players=2, n_rounds=1, minds=ScriptedMind(nonsense))
     with pytest.raises(RecordingError, match=r"lacks a pick .* all 2 answers are invalid"):
@@ -175,6 +185,7 @@ def test_recordings_without_the_decisions_or_facts_of_a_model_are_refused(tmp_pa
         ({"parameters": None}, "lacks parameters"),
         ({"fingerprint": 9}, "has the form 9"),
         ({"fingerprint": None}, "is no fingerprint"),
+        ({"fingerprint": {"fingerprint": 1}}, "is no fingerprint"),  # fit.json
     ],
 )
 def test_a_fingerprint_that_cannot_be_played_is_refused_in_one_line(

@@ -51,6 +51,16 @@ def test_a_file_is_read_as_its_codebook_says(tmp_path: Path) -> None:
     assert second.tolist() == [30, 10]
 
 
+def test_a_spreadsheet_may_write_semicolons_and_decimal_commas(tmp_path: Path) -> None:
+    csv = CSV.replace(",", ";").replace("50", "50,5")
+    people = load_people(write(tmp_path, csv=csv))
+    means = people.session_means("", 1)
+    assert means is not None
+    assert means.tolist() == [40.25, 20]
+    with pytest.raises(ParameterError, match=r"no column .*; it has number, age\. \[columns\] of"):
+        load_people(write(tmp_path, csv="number;age\n1;2\n"))
+
+
 def test_words_are_decisions_by_their_codes(tmp_path: Path) -> None:
     csv = CSV.replace("50", "high").replace("30", "low")
     with pytest.raises(ParameterError, match=r"'high' is not a number; say in codes"):

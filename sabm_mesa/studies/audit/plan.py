@@ -256,7 +256,10 @@ def _given(base: Plan, name: str, levels: Sequence[Any] | None, varied: set[str]
             raise ParameterError(f"--factor {name} needs its levels: --factor {name}=A,B.")
         levels = _by_itself(base, name).levels
     if len({str(each) for each in levels}) < max(2, len(levels)):
-        raise ParameterError(f"--factor {name} needs two different levels or more (got {levels}).")
+        raise ParameterError(
+            f"--factor {name} needs two different levels or more, and has "
+            f"{', '.join(map(str, levels))}."
+        )
     factor = Factor(name, parameter, tuple(levels))
     if parameter in KNOWN.values() and (silent := _silent_levels(base, factor)):
         raise ParameterError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
@@ -23,6 +24,7 @@ from sabm_mesa.studies.audit.running import Audited
 from sabm_mesa.studies.audit.verdicts import WORDS, Judged
 from sabm_mesa.studies.experiments.claims import limits
 from sabm_mesa.studies.experiments.design import Claim, experiment_names
+from sabm_mesa.studies.experiments.figures import measure_name
 from sabm_mesa.studies.experiments.plan import described
 from sabm_mesa.studies.page import (
     Verbatim,
@@ -207,8 +209,8 @@ def _draw_levels(ax: Any, table: pd.DataFrame, plan: AuditPlan) -> None:
 
 def _axis(claim: Claim, audited: Audited) -> str:
     measure = audited.plan.experiment.measure(claim.measure)
-    unit = f" ({measure.unit})" if measure.unit else ""
-    return f"{'Difference' if claim.than or claim.than_measure else 'Mean'}{unit}"
+    what = "Difference" if claim.than or claim.than_measure else "Mean"
+    return textwrap.fill(f"{what}: {measure_name(measure)}", 36)
 
 
 # The text.
@@ -342,7 +344,13 @@ def _claim(audited: Audited, n: int) -> dict[str, Any]:
                 "factor": row["factor"] if row["level"] == 0 else "",
                 "level": labels[row["factor"]][row["level"]],
                 "effect": estimate(row["effect"], row["low"], row["high"]),
-                "told": "fragile" if row["fragile"] else "yes" if row["told_for"] else "no",
+                "told": "–"
+                if found.word == "not told"
+                else "fragile"
+                if row["fragile"]
+                else "yes"
+                if row["told_for"]
+                else "no",
                 "p": p_value(row["p_fragile"]),
             }
             for _, row in found.levels.iterrows()
