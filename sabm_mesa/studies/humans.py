@@ -30,6 +30,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,7 @@ from sabm_mesa.core.prompts import NO_PERSONA
 from sabm_mesa.errors import ParameterError, UnknownName
 from sabm_mesa.recording.decisions import played_runs
 from sabm_mesa.recording.reading import RecordedRun, load_runs
+from sabm_mesa.studies.page import Verbatim, markdown, number, p_in_words, p_value
 from sabm_mesa.studies.people import ALL, Effect, PeopleData, numbers_of
 
 if TYPE_CHECKING:
@@ -778,45 +780,37 @@ def as_markdown(comparison: Comparison, files: Sequence[str] = ()) -> str:
         files: names of pictures beside it.
     """
     book, played = comparison.people.book, comparison.played
-    n = int(played.decisions["value"].notna().sum())
-    of = f"`{book.decision}`{', ' + book.unit if book.unit else ''}"
-    groups = (
-        f"People: {comparison.people.described}. Licence of the data: {book.licence}. Runs: "
-        f"{played.n_runs}, {n:,} decisions ({of})."
-    )
-    text = [
-        f"# How human: {played.scenario} beside {comparison.people.name}", "", groups, "",
-        *(f"Unlike: {each}." for each in played.unlike), "",
-        "| level | verdict |", "|---|---|",
-        *(f"| {level} | **{verdict}** |" for level, verdict in comparison.verdicts.items()), "",
-        "| compared | of | people | runs | result | 95 % interval | p | verdict | remark |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]  # fmt: skip
-    for row in comparison.rows:
-        numbers = [_number(each) for each in (row.people, row.runs, row.value)]
-        if row.level == INFERENCE:
-            numbers = ["", "", ""]
-        interval = f"{_number(row.low)} to {_number(row.high)}" if row.low == row.low else ""
-        if row.level == DISTRIBUTION and row.high == row.high:
-            interval = f"by chance up to {_number(row.high)}"
-        cells = [row.level, row.of, *numbers, interval, _p(row.p), row.verdict, row.why]
-        text.append("| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |")
-    text += ["", *(f"![Distributions of people and runs]({name})" for name in files), "", _TERMS]
-    return "\n".join(text) + "\n"
+    content = {
+        "scenario": played.scenario,
+        "people": comparison.people.name,
+        "described": comparison.people.described,
+        "licence": book.licence,
+        "runs": played.n_runs,
+        "decisions": f"{int(played.decisions['value'].notna().sum()):,}",
+        "decision": f"{book.decision}, {book.unit}" if book.unit else book.decision,
+        "unlike": list(played.unlike),
+        "verdicts": list(comparison.verdicts.items()),
+        "rows": [_cells(row) for row in comparison.rows],
+        "files": [Verbatim(each) for each in files],
+        "alpha": f"{ALPHA:g}",
+        "factor": f"{FACTOR:g}",
+    }
+    template = resources.files(__package__).joinpath("humans.md.jinja").read_text("utf-8")
+    return markdown(template, content)
 
 
-_TERMS = f"""\
-*Same inference*: the test of the effect, on one number a run, comes to the conclusion of the people
-at {ALPHA:g}. *Same effect*: the ratio of the two effects; "same" when its interval (Fieller 1954)
-includes 1 and lies between 1/{FACTOR:g} and {FACTOR:g}, "different" when it excludes 1. *Same
-distribution*: energy test by permutation of persons (first period) or sessions, adjusted for the
-number of periods (Holm 1979); the result is the Wasserstein distance. "Not told apart" is no proof
-of equality: the remark says which shift of all decisions would have been told. *Rank among people*:
-the share of random halves of the people that are farther from the other half than as many of the
-runs are; 0.5 is the ceiling. *Ratio of variances*: runs by people. *Entropy*: in bits, with
-Miller's correction; the result is the difference. *Between persons*: the share of the variance that
-lies between persons, sessions and periods taken out; the result is the variance between agents by
-that between people."""
+def _cells(row: HumanLikeness) -> dict[str, str]:
+    """One comparison as the cells of a table."""
+    interval = "" if math.isnan(row.low) else f"{number(row.low)} to {number(row.high)}"
+    if row.level == DISTRIBUTION and not math.isnan(row.high):
+        interval = f"by chance up to {number(row.high)}"
+    shown = {name: number(getattr(row, name)) for name in ("people", "runs", "value")}
+    if row.level == INFERENCE:
+        shown = dict.fromkeys(shown, "")
+    return {
+        "level": row.level, "of": row.of, **shown, "interval": interval, "p": p_value(row.p),
+        "verdict": row.verdict, "why": row.why,
+    }  # fmt: skip
 
 
 def _table(rows: Sequence[HumanLikeness]) -> list[str]:
@@ -835,9 +829,9 @@ def _table(rows: Sequence[HumanLikeness]) -> list[str]:
         interval = "" if math.isnan(spread.low) else f" [{spread.low:.2f}, {spread.high:.2f}]"
         ratio = "none" if math.isnan(spread.value) else f"{spread.value:.2f}{interval}"
         table.append(
-            f"    {row.of:<{width}} {_number(row.people):>7} {_number(row.runs):>7} "
-            f"{_number(row.value):>8} {_number(row.high):>9} {_p(row.p):>7}  {rank.value:>4.2f}  "
-            f"{ratio:<20} {bits.people:.1f}, {bits.runs:.1f}  {row.verdict}"
+            f"    {row.of:<{width}} {number(row.people):>7} {number(row.runs):>7} "
+            f"{number(row.value):>8} {number(row.high):>9} {p_value(row.p):>7}  "
+            f"{rank.value:>4.2f}  {ratio:<20} {bits.people:.1f}, {bits.runs:.1f}  {row.verdict}"
         )
     table += [f"    {row.of}: {row.why}" for row in judged if row.verdict == NOT_TOLD]
     table.append(
@@ -856,25 +850,17 @@ def _line(row: HumanLikeness) -> str:
     remark = f" ({row.why})" if row.why else ""
     match row.level:
         case "same inference":
-            return f"{row.of}: {row.verdict}, p = {_p(row.p)}{remark}"
+            return f"{row.of}: {row.verdict}, {p_in_words(row.p)}{remark}"
         case "same effect":
-            interval = f" [{_number(row.low)}, {_number(row.high)}]"
+            interval = f" [{number(row.low)}, {number(row.high)}]"
             return (
-                f"{row.of}: {row.verdict}, people {_number(row.people)}, runs {_number(row.runs)}, "
-                f"ratio {_number(row.value)}{interval}{remark}"
+                f"{row.of}: {row.verdict}, people {number(row.people)}, runs {number(row.runs)}, "
+                f"ratio {number(row.value)}{interval}{remark}"
             )
     if row.level == PERSONAS:
         return f"{row.of}: {row.value:.0%} [{row.low:.0%}, {row.high:.0%}] {row.why}"
     shares = ["none" if math.isnan(each) else f"{each:.0%}" for each in (row.people, row.runs)]
     return (
         f"share of the variance between persons: {shares[0]} of people, {shares[1]} of runs; "
-        f"variance between agents by that between people {_number(row.value)}"
+        f"variance between agents by that between people {number(row.value)}"
     )
-
-
-def _number(value: float) -> str:
-    return "" if math.isnan(value) else f"{value + 0.0:.3g}"
-
-
-def _p(value: float) -> str:
-    return "" if math.isnan(value) else "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -38,12 +38,12 @@ _STYLE = files(__package__).joinpath("page.css").read_text("utf-8")
 
 
 def numbers(*values: float) -> list[str]:
-    """Numbers of one group with the same decimals; a dash for NaN.
+    """Numbers of one group with the same decimals; a dash for NaN, ∞ for infinity.
 
     Args:
         values: the numbers: the largest has three significant digits, and none loses whole ones.
     """
-    largest = max((abs(value) for value in values if not math.isnan(value)), default=0.0)
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
     # A number smaller than the last decimal is a rest of rounding.
     places = DIGITS - 1 - math.floor(math.log10(largest)) if largest > LEAST else DIGITS - 1
     return [_fixed(value, min(max(places, 0), MOST_DECIMALS)) for value in values]
@@ -91,6 +91,8 @@ def percent(share: float) -> str:
 def _fixed(value: float, places: int) -> str:
     if math.isnan(value):
         return NONE
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
     if value == 0:
         return "0"
     text = f"{abs(value):,.{places}f}"

@@ -28,7 +28,9 @@ Index
     reciter may repeat the number or its place in the range, so that moving with the range alone
     does not count as reasoning: the nearer of both to the reasoner counts. Games in which they
     differ by less than a tenth of the range say nothing and are left out. The index is the mean of
-    f; its 95 % interval is a bootstrap over games, and over the answers to the published game. A
+    f, weighted by how far both are apart, as a part of the range (of a dilemma `TABLE`), since f
+    is the noisier the nearer they are; its 95 % interval is a bootstrap over games, and over the
+    answers to the published game. A
     mind is a *reciter* when the interval is below 0.5, a *reasoner* when it is above, and otherwise
     it cannot be told.
 
@@ -98,6 +100,8 @@ DILEMMA = (((3, 3), (0, 5)), ((5, 0), (1, 1)))
 """The payoffs of the published dilemma, of the first and the second player."""
 LEAST = 0.1
 """Part of the range by which a reciter and a reasoner differ in a game that says something."""
+TABLE = 0.3
+"""Weight of a dilemma: about the mean distance in guessing games."""
 ENDS = (-0.5, 1.5)
 HALF = 0.5
 NO_STEP = 0.1
@@ -111,11 +115,11 @@ QUESTIONS = ("name", "paper", "equilibrium")
 KNOWN = {
     "guess": (
         re.compile(r"beauty|guess|average game|2/3|two.thirds", re.IGNORECASE),
-        re.compile(r"nagel|keynes|moulin|ledoux|camerer|ho\b|bosch", re.IGNORECASE),
+        re.compile(r"\b(nagel|keynes|moulin|ledoux|camerer|ho|bosch)\b", re.IGNORECASE),
     ),
     "table": (
         re.compile(r"prisoner", re.IGNORECASE),
-        re.compile(r"tucker|flood|dresher|axelrod|rapoport|luce|raiffa|nash", re.IGNORECASE),
+        re.compile(r"\b(tucker|flood|dresher|axelrod|rapoport|luce|raiffa|nash)\b", re.IGNORECASE),
     ),
 }
 """Game → patterns of its names and of authors on it."""
@@ -501,11 +505,11 @@ class ProbeFinding:
     Attributes:
         mind: the spec of the mind.
         verdict: ``reciter``, ``reasoner`` or ``cannot tell``.
-        index: the mean place of its answers between a reciter (0) and a reasoner (1).
+        index: the weighted mean place of its answers between a reciter (0) and a reasoner (1).
         low: the lower end of its 95 % interval.
         high: the upper end.
         informative: the number of games that say something.
-        by_change: what was changed → (mean place, number of games).
+        by_change: what was changed → (weighted mean place, number of games).
         solved: the share of new games in which it chose the solution; NaN without an answer.
         recognized: question and game → whether it knew the name, an author or the solution.
         false_names: names that it gave to new games, which have none.
@@ -559,10 +563,12 @@ def analyse(
     tables = [float(a != usual) for each, a in played if each.swapped and usual]
     games = [each for each, _ in guesses]
     given = np.array([a for _, a in guesses])
+    tables_of = np.column_stack([tables, np.full(len(tables), TABLE)])
     places = _places(games, given, float(np.median(own)) if own.size else math.nan)
-    found = [*places[~np.isnan(places)], *tables]
-    low, high = _interval(games, given, own, np.array(tables), seed)
-    index = float(np.mean(found)) if found else math.nan
+    every = np.concatenate([places, tables_of])
+    found = every[~np.isnan(every[:, 0])]
+    low, high = _interval(games, given, own, tables_of, seed)
+    index = _mean(found)
     verdict, why = "cannot tell", ""
     if len(found) < FEW:
         why = f"only {len(found)} games say something: the rules do not tell a reciter from it"
@@ -571,15 +577,15 @@ def analyse(
     elif low > HALF:
         verdict = "reasoner"
     kinds = [each.kind for each in games] + ["payoffs"] * len(tables)
-    every = np.array([*places, *tables])
+    known = ~np.isnan(every[:, 0])
     by_change = {
-        kind: (float(np.mean(mine)), len(mine))
+        kind: (_mean(mine), len(mine))
         for kind in CHANGES
-        if len(mine := every[np.array([k == kind for k in kinds], dtype=bool) & ~np.isnan(every)])
+        if len(mine := every[np.array([k == kind for k in kinds], dtype=bool) & known])
     }
     new = [a == each.solution for each, a in played if each.kind == "new"]
     recognized, false_names = _recognition(pairs)
-    by_game = dict(zip(map(id, games), places, strict=True))
+    by_game = dict(zip(map(id, games), places[:, 0].tolist(), strict=True))
     rows = [
         {
             "mind": mind, "number": number, "question": each.question, "change": each.kind,
@@ -612,24 +618,41 @@ def steps_of(guess: float) -> float:
 
 
 def _places(games: Sequence[ProbeQuestion], given: Floats, published: float) -> Floats:
-    """Places of answers between a reciter, 0, and a reasoner, 1; NaN where these hardly differ."""
+    """Places of answers between a reciter, 0, and a reasoner, 1, with their weights by game.
+
+    Args:
+        games: the guessing games.
+        given: the guesses.
+        published: the usual guess in the published game.
+
+    Returns:
+        Shape (games, 2); the place is NaN where reciter and reasoner hardly differ.
+    """
     steps = math.nan if math.isnan(published) else steps_of(published)
     if math.isnan(steps):
-        return np.full(len(games), math.nan)
+        return np.full((len(games), 2), math.nan)
     places = [
         _place(each, answer, each.guess_of(steps), _recited(each, published))
         for each, answer in zip(games, given, strict=True)
     ]
-    return np.array(places, dtype=np.float64)
+    return np.array(places, dtype=np.float64).reshape(-1, 2)
 
 
-def _place(game: ProbeQuestion, answer: float, reasoned: float, recited: Sequence[float]) -> float:
+def _place(
+    game: ProbeQuestion, answer: float, reasoned: float, recited: Sequence[float]
+) -> tuple[float, float]:
     """The place of an answer; NaN unless all that a reciter may say is clearly to one side."""
     apart = [reasoned - each for each in recited]
     nearest = min(apart, key=abs)
-    if abs(nearest) < LEAST * game.width or min(apart) * max(apart) < 0:
-        return math.nan
-    return min(max(1 - (reasoned - answer) / nearest, ENDS[0]), ENDS[1])
+    distance = abs(nearest) / game.width
+    if distance < LEAST or min(apart) * max(apart) < 0:
+        return math.nan, distance
+    return min(max(1 - (reasoned - answer) / nearest, ENDS[0]), ENDS[1]), distance
+
+
+def _mean(places: Floats) -> float:
+    """The weighted mean of places; NaN without any."""
+    return float(np.average(places[:, 0], weights=places[:, 1])) if len(places) else math.nan
 
 
 def _recited(game: ProbeQuestion, published: float) -> list[float]:
@@ -644,7 +667,7 @@ def _interval(
     games: Sequence[ProbeQuestion], given: Floats, own: Floats, tables: Floats, seed: int
 ) -> tuple[float, float]:
     """The 95 % interval of the index: a bootstrap over games and published answers."""
-    if not own.size and not tables.size:
+    if not own.size and not len(tables):
         return math.nan, math.nan
     rng = np.random.default_rng(seed)
     by_median: dict[float, Floats] = {}
@@ -653,10 +676,10 @@ def _interval(
         median = float(np.median(rng.choice(own, own.size))) if own.size else math.nan
         if median not in by_median:
             places = _places(games, given, median)
-            by_median[median] = np.concatenate([places[~np.isnan(places)], tables])
+            by_median[median] = np.concatenate([places[~np.isnan(places[:, 0])], tables])
         found = by_median[median]
-        if found.size:
-            means.append(found[rng.integers(found.size, size=found.size)].mean())
+        if len(found):
+            means.append(_mean(found[rng.integers(len(found), size=len(found))]))
     if not means:
         return math.nan, math.nan
     low, high = np.percentile(means, [2.5, 97.5])

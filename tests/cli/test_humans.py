@@ -88,6 +88,7 @@ direction = "more"
 """
 
 
+@pytest.mark.slow
 def test_two_treatments_are_compared_by_the_ratio_of_their_difference(
     sabm: Sabm, tmp_path: Path
 ) -> None:

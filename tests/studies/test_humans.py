@@ -205,6 +205,11 @@ def test_every_form_says_the_same() -> None:
     text = as_markdown(found, ["humans.png"])
     assert "| same distribution | **not told apart** |" in text
     assert "ceiling" in text
+    assert "p = <" not in "\n".join(lines_of(found))
+    people = data(rows)
+    book = people.book.model_copy(update={"who": "<b>me</b> | *you*"})
+    other = compare(PeopleData("class.csv", book, rows), runs(rows))
+    assert "People: \\<b\\>me\\</b\\> \\| \\*you\\*" in as_markdown(other)
     assert "3 Same distribution: not told apart" in lines_of(found)
     figure = picture(found)
     assert figure is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,16 @@ def test_a_reciter_and_a_reasoner_are_told_apart(monkeypatch: pytest.MonkeyPatch
     assert verdicts("classical:random", range(10))["cannot tell"] >= 9
 
 
+@pytest.mark.slow
+def test_minds_with_twice_the_noise_are_told_in_most_cases(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(studies, "RESAMPLES", 300)
+    monkeypatch.setattr(studies.Reasoner, "noise", 2 * studies.SD)
+    assert verdicts("classical", range(20))["reasoner"] >= 17
+    assert verdicts("classical:reciter", range(20))["reciter"] >= 17
+
+
 def test_the_games_are_changed_as_they_say_and_the_same_facts_stand_in_each_language() -> None:
     found = situations(40, BOOK, np.random.default_rng(1))
     played = [each for each in found if each.question == "play"]
@@ -75,13 +86,23 @@ def test_the_index_by_hand() -> None:
     assert steps == pytest.approx(math.log(0.66) / math.log(2 / 3))
     top, far = 50 * (4 / 3) ** steps, 500 * (2 / 3) ** steps
     places = [(67 - 33) / (top - 33), 0, (333 - 33) / (far - 33), (183 - 33) / (far - 33)]
-    assert found.index == pytest.approx(np.mean(places))
+    # Weighted by the distance of reciter and reasoner, as parts of the range.
+    apart = [(top - 33) / 100, *[(far - 33) / 1000] * 3]
+    assert found.index == pytest.approx(np.average(places, weights=apart))
     assert (found.informative, found.verdict) == (4, "cannot tell")
     assert found.why.startswith("only 4 games say something")
     assert math.isnan(steps_of(50))
     assert steps_of(0) == math.inf
     nothing = analyse("x", asked, [None] * 8)
     assert (nothing.verdict, nothing.informative) == ("cannot tell", 0)
+
+
+def test_a_word_that_holds_the_name_of_an_author_is_no_author() -> None:
+    guess = ProbeQuestion("published")
+    asked = [replace(guess, question="paper")]
+    for answer, knows in (("Jericho", False), ("Ho et al.", True), ("R. Nagel", True)):
+        found = analyse("x", asked, [answer])
+        assert found.recognized == {"paper of guess, published": knows}
 
 
 def test_minds_that_read_no_texts_are_said_to_and_numbers_are_checked(tmp_path: Path) -> None:
