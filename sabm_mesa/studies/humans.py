@@ -761,8 +761,8 @@ def lines_of(comparison: Comparison) -> list[str]:
     lines += [f"{played.left_out}."] if played.left_out else []
     without = int(played.decisions["value"].isna().sum())
     lines += [f"{without:,} decisions have no value and do not count."] if without else []
-    for number, (level, verdict) in enumerate(comparison.verdicts.items(), 1):
-        lines.append(f"{number} {level[0].upper()}{level[1:]}: {verdict}")
+    for place, (level, verdict) in enumerate(comparison.verdicts.items(), 1):
+        lines.append(f"{place} {level[0].upper()}{level[1:]}: {verdict}")
         if level == DISTRIBUTION:
             lines += _table(comparison.rows)
         else:
