@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import hashlib
 import math
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 
-from sabm_mesa import Recording, ScriptedMind, communication
+from sabm_mesa import Fishery, Recording, ScriptedMind, communication
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.errors import OutputError, RecordingError
 from sabm_mesa.recording import load_runs
@@ -106,6 +107,23 @@ def test_the_recording_and_its_tables_stand_beside_the_pages(
         assert {row["text"] for row in csv.DictReader(file)} >= set(HOSTILE[:3])
     assert not (folder / "run-0.html").exists()
     assert "1 further run of the recording has no pages here" in Page(folder / "index.html").text
+
+
+@pytest.mark.slow
+def test_a_month_is_called_so_and_counted_from_1(tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite"
+    Fishery(n_agents=2, n_rounds=2, rng=1, recording=path).run_model()
+    folder = write_bundle(path, tmp_path / "bundle")
+
+    run, month = (
+        re.sub(r"<[^>]*>|\s", " ", (folder / name).read_text("utf-8").partition("<main>")[2])
+        .partition("(() =>")[0]
+        for name in ("run-0.html", "run-0/round-2.html")
+    )
+    assert "Month 2 of run 0, fishery" in month
+    assert "◀ Month 1" in month
+    assert "Month 2  prompts and answers" in run
+    assert not re.search("round", run + month, re.IGNORECASE)
 
 
 def test_what_is_wrong_leaves_nothing_behind(recorded: Path, tmp_path: Path) -> None:

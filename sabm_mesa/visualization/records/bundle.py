@@ -110,13 +110,18 @@ def _write_run(pages: Any, place: Path, run: RunData, row: dict[Any, Any]) -> No
         pictures.append((f"{home}/{chart.name}.png", chart.title))
     many = len(run.rounds) > MOST_PICTURES
     said = _messages(run)
-    told = _told(run.recorded, row)
+    noun, first = charts.counting_of(run)
+    told = _told(run.recorded, row) | {
+        "noun": noun,
+        "first": first,
+        "called": lambda round_: charts.called(run, round_).capitalize(),
+    }
     for at, round_ in enumerate(run.rounds):
         scenes = () if many else charts.scenes_of(run, round_)
         for scene in scenes[:1]:
             with painting():
                 png = style.to_png(draw_scene(scene, charts.called(run, round_)))
-            write_picture(place / home / f"round-{round_ + 1}.png", png)
+            write_picture(place / home / f"round-{round_ + first}.png", png)
         people = rounds.with_honesty(run, round_, run.agents_of(round_))
         numbers = run.model_of(round_).drop(columns=["run", "round"])
         content = {
@@ -127,14 +132,15 @@ def _write_run(pages: Any, place: Path, run: RunData, row: dict[Any, Any]) -> No
             "numbers": [*zip(numbers.columns, *rounds.rows(numbers), strict=True)]
             if len(numbers)
             else [],
-            "picture": (f"round-{round_ + 1}.png", scenes[0].title) if scenes else None,
+            "picture": (f"round-{round_ + first}.png", scenes[0].title) if scenes else None,
             "messages": said.get(round_, []),
             "asks": rounds.exchanges_in(run, round_),
             "columns": [str(name) for name in people.columns],
             "people": rounds.rows(people),
         }
-        _write(place / home / f"round-{round_ + 1}.html", pages("round.html"), content)
+        _write(place / home / f"round-{round_ + first}.html", pages("round.html"), content)
     data = run.model_data.drop(columns=["run"])
+    data = data.assign(round=data["round"] + first).rename(columns={"round": noun})
     content = {
         "run": told,
         "home": home,
