@@ -44,30 +44,34 @@ SELECT run, round, phase, agent, call, name, mind, valid, value, read_as, reason
     sum(latency_s) AS latency_s, copied, position, final
 FROM asks {where} GROUP BY run, round, phase, agent, call
 """
-_RUNS = f"""
-WITH
-spent AS (
-    SELECT run, sum(prompt_tokens) AS prompt_tokens, sum(completion_tokens) AS completion_tokens,
-        CASE WHEN count(cost_usd) = count(*) THEN total(cost_usd) END AS cost_usd,
-        CASE WHEN sum(NOT copied AND cost_usd IS NULL) = 0
-            THEN total(cost_usd) FILTER (WHERE NOT copied) END AS paid_usd
-    FROM asks GROUP BY run
-),
-answered AS (
-    SELECT run, count(*) AS asks, sum(NOT valid) AS invalid
-    FROM ({_DECIDED.format(where="")}) WHERE final GROUP BY run
-)
-SELECT runs.run, uid, command, parent, scenario, status,
+_RUNS = """
+SELECT run, uid, command, parent, scenario, status,
     (SELECT count(*) FROM model_data WHERE model_data.run = runs.run) AS rounds,
-    coalesce(asks, 0) AS asks, coalesce(invalid, 0) AS invalid,
-    coalesce(prompt_tokens, 0) AS prompt_tokens,
-    coalesce(completion_tokens, 0) AS completion_tokens,
-    CASE WHEN spent.run IS NULL THEN 0.0 ELSE cost_usd END AS cost_usd,
-    CASE WHEN spent.run IS NULL THEN 0.0 ELSE paid_usd END AS paid_usd,
     started, ended, problem, seed, minds, parameters, forks, tags, session
-FROM runs LEFT JOIN spent ON spent.run = runs.run LEFT JOIN answered ON answered.run = runs.run
-ORDER BY runs.run
+FROM runs {where} ORDER BY run
 """
+# An ask that was decided has one final attempt.
+_COUNTS = """
+SELECT run, total(final) AS asks, total(final AND NOT valid) AS invalid,
+    sum(prompt_tokens) AS prompt_tokens, sum(completion_tokens) AS completion_tokens,
+    CASE WHEN count(cost_usd) = count(*) THEN total(cost_usd) END AS cost_usd,
+    CASE WHEN sum(NOT copied AND cost_usd IS NULL) = 0
+        THEN total(cost_usd) FILTER (WHERE NOT copied) END AS paid_usd
+FROM asks {where} GROUP BY run
+"""
+_PLAYED = """
+WITH RECURSIVE asked (round) AS (
+    SELECT min(round) FROM asks WHERE run = :run
+    UNION ALL
+    SELECT (SELECT min(round) FROM asks WHERE run = :run AND round > asked.round) FROM asked
+    WHERE asked.round IS NOT NULL
+)
+SELECT round FROM asked WHERE round IS NOT NULL
+UNION SELECT round FROM model_data WHERE run = :run ORDER BY round
+"""
+_SPOKEN = "SELECT round FROM message_data WHERE run = :run AND data <> '[]' ORDER BY round"
+_N_MESSAGES = "SELECT total(json_array_length(data)) FROM message_data WHERE run = :run"
+_INVALID = "SELECT DISTINCT round FROM asks WHERE run = :run AND NOT valid ORDER BY round"
 
 
 class Recorded:
@@ -79,6 +83,8 @@ class Recorded:
 
     Args:
         path: the recording.
+        check: whether each call looks at every page of the file first, which takes longer the
+            larger it is.
 
     Raises:
         RecordingError: by every method, when there is no recording of that name, or it is
@@ -86,11 +92,16 @@ class Recorded:
         UnknownName: by every method with `run`, when there is no such run.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | Path, *, check: bool = True) -> None:
+        self.path, self._check = Path(path), check
 
-    def runs(self) -> pd.DataFrame:
+    def runs(self, run: int | None = None, *, counts: bool = True) -> pd.DataFrame:
         """One row a run.
+
+        Args:
+            run: only this run.
+            counts: whether to count asks, tokens and dollars, which takes longer the more asks
+                there are; without, these columns are missing.
 
         Returns:
             ``run`` (its number in this file), ``uid`` (the same run in any file), ``command`` (the
@@ -105,10 +116,37 @@ class Recorded:
             ``minds``, ``parameters`` and ``forks`` (what changed, and from which round on) and
             ``tags`` as JSON.
         """
-        with self._moment() as tables:
-            return tables.runs()
+        with self._moment(run) as tables:
+            return tables.runs(run, counts=counts)
 
-    def asks(self, messages: bool = False, run: int | None = None) -> pd.DataFrame:
+    def rounds(
+        self, run: int, *, phase: str | None = None, spoken: bool = False, invalid: bool = False
+    ) -> list[int]:
+        """The rounds of a run with data or asks, in order.
+
+        Args:
+            run: the run.
+            phase: only those in which somebody was asked in this phase.
+            spoken: only those in which something was said.
+            invalid: only those with an invalid attempt; every attempt is looked at.
+        """
+        query = _SPOKEN if spoken else _INVALID if invalid else _PLAYED
+        with self._moment(run) as tables:
+            found = tables.numbers(query, run)
+            return found if phase is None else tables.with_phase(run, found, phase)
+
+    def n_messages(self, run: int) -> int:
+        """The number of messages of a run.
+
+        Args:
+            run: the run.
+        """
+        with self._moment(run) as tables:
+            return tables.numbers(_N_MESSAGES, run)[0]
+
+    def asks(
+        self, messages: bool = False, run: int | None = None, rounds: range | None = None
+    ) -> pd.DataFrame:
         """One row an attempt: each answer that came, also unusable ones.
 
         Args:
@@ -116,6 +154,7 @@ class Recorded:
                 (``[{"role": …, "content": …}, …]``; missing when nothing was sent). It repeats
                 what the recording stores once, and may take much memory.
             run: only this run.
+            rounds: only these rounds, counted from 0.
 
         Returns:
             The columns of the recording: where the attempt stands (``run``, ``round``, ``phase``,
@@ -134,7 +173,7 @@ class Recorded:
             this attempt decided; after one that did not, the question was asked again).
         """
         with self._moment(run) as tables:
-            return tables.asks(messages, run)
+            return tables.asks(messages, run, rounds)
 
     def decisions(self, run: int | None = None) -> pd.DataFrame:
         """One row an ask: its final result.
@@ -168,24 +207,26 @@ class Recorded:
         with self._moment(run) as tables:
             return tables.data("model", run)
 
-    def agent_data(self, run: int | None = None) -> pd.DataFrame:
+    def agent_data(self, run: int | None = None, rounds: range | None = None) -> pd.DataFrame:
         """One row an agent and round, as in ``agents.csv``.
 
         Args:
             run: only this run.
+            rounds: only these rounds, counted from 0.
 
         Returns:
             ``run``, ``round``, ``agent``, ``mind`` and the agent columns of the scenario, with the
             types they have in `SmartModel.agent_frame`; with several scenarios those of all.
         """
         with self._moment(run) as tables:
-            return tables.data("agent", run)
+            return tables.data("agent", run, rounds)
 
-    def messages(self, run: int | None = None) -> pd.DataFrame:
+    def messages(self, run: int | None = None, rounds: range | None = None) -> pd.DataFrame:
         """One row a message that an agent said, in the order of the turns.
 
         Args:
             run: only this run.
+            rounds: only these rounds, counted from 0.
 
         Returns:
             ``run``, ``round``; ``phase`` and ``position`` (the turn of the phase, from 0); the
@@ -194,7 +235,7 @@ class Recorded:
             ``text``.
         """
         with self._moment(run) as tables:
-            return tables.said(run)
+            return tables.said(run, rounds)
 
     def chat(
         self, run: int, round: int, phase: str, agent: int, call: int = 0, attempt: int = 0  # noqa: A002
@@ -274,7 +315,8 @@ class Recorded:
     @contextmanager
     def _moment(self, run: int | None = None) -> Iterator[_Tables]:
         """Open the recording as it is at one moment, for any number of queries."""
-        with reporting_damage(self.path), open_for_reading(self.path) as connection:
+        opened = open_for_reading(self.path, check=self._check)
+        with reporting_damage(self.path), opened as connection:
             connection.row_factory = None
             ended = ended_sessions(self.path, connection)
             connection.execute("BEGIN")
@@ -296,11 +338,30 @@ class _Tables:
         self._connection, self._ended = connection, ended
         self._texts = _Texts(connection)
 
-    def runs(self) -> pd.DataFrame:
+    def runs(self, run: int | None = None, *, counts: bool = True) -> pd.DataFrame:
         """One row a run."""
-        runs = self._table(_RUNS)
+        where, given = _where(run)
+        runs = self._table(_RUNS.format(where=where), given)
         left = runs.pop("session").isin(list(self._ended)) & (runs["status"] == "running")
-        return runs.assign(status=runs["status"].mask(left, "interrupted"))
+        runs["status"] = runs["status"].mask(left, "interrupted")
+        if not counts:
+            return runs
+        counted = self._table(_COUNTS.format(where=where), given).set_index("run")
+        place = list(runs.columns).index("rounds") + 1
+        for name in reversed(counted.columns):  # a run without an ask has cost nothing
+            values = counted[name].reindex(runs["run"], fill_value=0).to_numpy()
+            runs.insert(place, str(name), values)
+        return runs
+
+    def numbers(self, query: str, run: int) -> list[int]:
+        """The numbers that a query about a run finds."""
+        return [int(number) for (number,) in self._connection.execute(query, {"run": run})]
+
+    def with_phase(self, run: int, rounds: Sequence[int], phase: str) -> list[int]:
+        """Those of the rounds with an ask in the phase."""
+        query = "SELECT 1 FROM asks WHERE run = ? AND round = ? AND phase = ? LIMIT 1"
+        places = ((round_, (run, round_, phase)) for round_ in rounds)
+        return [n for n, place in places if self._connection.execute(query, place).fetchone()]
 
     def asks(
         self,
@@ -442,7 +503,9 @@ def _where(
     if run is not None:
         found["run = ?"] = (run,)
     if rounds is not None:
-        found["round BETWEEN ? AND ?"] = (rounds.start, rounds.stop - 1)
+        found["round BETWEEN ? AND ? AND (round - ?) % ? = 0"] = (
+            rounds.start, rounds.stop - 1, rounds.start, rounds.step,
+        )  # fmt: skip
     if agent is not None:
         found["agent = ?"] = (agent,)
     where = f"WHERE {' AND '.join(found)}" if found else ""

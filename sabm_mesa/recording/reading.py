@@ -245,7 +245,11 @@ class _Content:
 
 
 def load_runs(
-    path: str | Path, runs: int | Iterable[int] | None = None, *, missing_ok: bool = False
+    path: str | Path,
+    runs: int | Iterable[int] | None = None,
+    *,
+    missing_ok: bool = False,
+    check: bool = True,
 ) -> list[RecordedRun]:
     """Read the headers of runs.
 
@@ -253,6 +257,7 @@ def load_runs(
         path: the recording.
         runs: their numbers, or one; all when None.
         missing_ok: whether there may be no recording, or no run in it.
+        check: whether to look at every page of the file first.
 
     Returns:
         The runs in the order of their numbers.
@@ -262,7 +267,9 @@ def load_runs(
     """
     if missing_ok and not Path(path).exists():
         return []
-    found = {run.run: run for run in _load(Path(path), "TRUE", ())}
+    if isinstance(runs, int) and (one := _load(Path(path), "run = ?", (runs,), check=check)):
+        return one
+    found = {run.run: run for run in _load(Path(path), "TRUE", (), check=check)}
     if not found and not missing_ok:
         raise RecordingError(f"There is no run in {path}.")
     if runs is None:
@@ -300,8 +307,8 @@ def find_tagged(path: str | Path, specs: Iterable[str]) -> dict[str, RecordedRun
     return found
 
 
-def _load(path: Path, where: str, given: Sequence[str]) -> list[RecordedRun]:
-    with reporting_damage(path), open_for_reading(path) as connection:
+def _load(path: Path, where: str, given: Sequence[Any], *, check: bool = True) -> list[RecordedRun]:
+    with reporting_damage(path), open_for_reading(path, check=check) as connection:
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             return []  # another command is about to make it
         ended = ended_sessions(path, connection)

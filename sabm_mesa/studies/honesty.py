@@ -58,7 +58,7 @@ def honesty_of(recording: str | Path | Recorded, run: int | None = None) -> pd.D
     """
     recorded = recording if isinstance(recording, Recorded) else Recorded(recording)
     frames = {
-        "runs": recorded.runs(),
+        "runs": recorded.runs(counts=False),
         "messages": recorded.messages(run),
         "agent_data": recorded.agent_data(run),
     }

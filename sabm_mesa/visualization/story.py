@@ -77,7 +77,7 @@ def story_of(source: Source, agent: int, round_: int) -> dict[str, Any]:
     found: Mapping[str, pd.DataFrame] = {}
     if told:
         source.flush()
-        found = Recorded(source.path).of_agent(source.run, agent, told)
+        found = Recorded(source.path, check=False).of_agent(source.run, agent, told)
     chapters = [_chapter(model, agent, each, found) for each in told]
     shown = [each for each in chapters if each["events"] or each["outcome"]]
     earlier = count(told.start, "earlier round") if told.start else ""
@@ -100,7 +100,7 @@ def exchange_of(source: Source, agent: int, place: Place) -> list[dict[str, Any]
         RecordingError: when the recording cannot be read.
     """
     round_, phase, call = place
-    recorded = Recorded(source.path)
+    recorded = Recorded(source.path, check=False)
     asks = recorded.of_agent(source.run, agent, range(round_, round_ + 1))["asks"]
     tried = asks[(asks["phase"] == phase) & (asks["call"] == call)].sort_values("attempt")
     return [

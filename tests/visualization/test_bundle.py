@@ -116,8 +116,9 @@ def test_a_month_is_called_so_and_counted_from_1(tmp_path: Path) -> None:
     folder = write_bundle(path, tmp_path / "bundle")
 
     run, month = (
-        re.sub(r"<[^>]*>|\s", " ", (folder / name).read_text("utf-8").partition("<main>")[2])
-        .partition("(() =>")[0]
+        re.sub(
+            r"<[^>]*>|\s", " ", (folder / name).read_text("utf-8").partition("<main>")[2]
+        ).partition("(() =>")[0]
         for name in ("run-0.html", "run-0/round-2.html")
     )
     assert "Month 2 of run 0, fishery" in month

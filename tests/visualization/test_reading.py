@@ -3,7 +3,7 @@
 from sabm_mesa import Fishery, KeynesianBeautyContest, Recorded
 from sabm_mesa.minds.scripted import ScriptedMind
 from sabm_mesa.recording.store import open_for_reading
-from sabm_mesa.visualization.records.rounds import said_in, with_honesty
+from sabm_mesa.visualization.records.rounds import differences, said_in, with_honesty
 from sabm_mesa.visualization.records.store import listed, run_data, stamp
 
 
@@ -45,3 +45,16 @@ def test_what_was_announced_stands_beside_what_was_said_and_done(tmp_path):
     table = with_honesty(run, 1, run.agents_of(1))
     assert table[["announced", "honest"]].to_numpy().tolist() == [["20", "no"], ["(unclear)", "–"]]
     assert "honest" not in with_honesty(run, 0, run.agents_of(0))
+
+
+def test_the_words_in_which_two_requests_differ():
+    one = [("system", "Rules."), ("user", "Round 2\nYou said 20.\nChoose.")]
+    other = [("system", "Rules."), ("user", "Round 3\nYou said 20.\nNow choose.")]
+    same, (role, pieces) = differences(one, other)
+    assert same == ("system", [("same", "Rules.")])
+    assert role == "user"
+    assert [each for each in pieces if each[0] != "same"] == [
+        ("gone", "2"), ("new", "3"), ("gone", "Choose"), ("new", "Now choose"),
+    ]  # fmt: skip
+    for kind, text in (("gone", one[1][1]), ("new", other[1][1])):
+        assert "".join(words for how, words in pieces if how in {"same", kind}) == text

@@ -27,10 +27,12 @@ from sabm_mesa.visualization.records.compare_view import Compare
 from sabm_mesa.visualization.records.parts import STYLE, Recordings, use_read, waiting
 from sabm_mesa.visualization.records.reading_view import Conversation, RoundByRound
 from sabm_mesa.visualization.records.rounds import dollars, text
+from sabm_mesa.visualization.records.search_view import Search
 from sabm_mesa.visualization.records.store import (
     STOPPED,
     Listed,
     RunData,
+    counts_of,
     listed,
     place_of,
     run_data,
@@ -40,6 +42,8 @@ from sabm_mesa.visualization.records.store import (
 
 LONGEST_NAME = 100
 """Characters of a name on the page."""
+PLACE = ("round", "phase", "agent", "question", "message")
+"""What an address may say of a place in a run."""
 FRAMES = ("runs", "asks", "decisions", "model_data", "agent_data")
 
 
@@ -49,6 +53,7 @@ def Page() -> None:
     router = solara.use_router()
     given = parse_qs(router.search or "")
     path, run = given.get("file", [""])[0], given.get("run", ["0"])[0]
+    at = {name: given[name][0] for name in PLACE if name in given}
     recordings, _, searching = use_read(lambda: listed(Path.cwd()), [path])
     known = recordings or []
 
@@ -56,12 +61,16 @@ def Page() -> None:
         query = urlencode({"file": path, "run": run}) if path else ""
         router.push(f"{router.path}?{query}" if query else router.path)
 
+    def go(url: str) -> None:
+        """Follow an address of this page."""
+        router.push(f"{router.path}?{url.partition('?')[2]}")
+
     Head("Recordings")
     solara.Style(STYLE)
     with inside("main", "rec-page"):
         if path:
             number = whole_in(run) if run.isdecimal() else 0
-            Opened(path, -1 if number is None else number, known, open_).key(path)
+            Opened(path, -1 if number is None else number, at, known, open_, go).key(path)
         else:
             Chooser(known, searching, open_)
 
@@ -111,15 +120,22 @@ def Chooser(recordings: Sequence[Listed], searching: bool, open_: Callable[[str]
 
 @solara.component
 def Opened(
-    path: str, number: int, recordings: Sequence[Listed], open_: Callable[[str, int], None]
+    path: str,
+    number: int,
+    at: Mapping[str, str],
+    recordings: Sequence[Listed],
+    open_: Callable[[str, int], None],
+    go: Callable[[str], None],
 ) -> None:
     """A recording.
 
     Args:
         path: the recording.
         number: the run that is shown.
+        at: the place in it that the address names, by `PLACE`.
         recordings: the recordings that are known.
         open_: called with the path and the run to open.
+        go: called with the address of a place.
     """
     looked, read_again = solara.use_state(0)
     place = place_of(path)
@@ -128,6 +144,9 @@ def Opened(
     run, wrong_run, reading = use_read(
         lambda: run_data(place, number), [path, mark, number, looked]
     )
+    counted, _, _ = use_read(lambda: counts_of(place, number), [path, mark, number, looked])
+    tab, set_tab = solara.use_state(0)
+    solara.use_effect(lambda: set_tab(0) if at else None, [number, at])
     html("h1", place.name[:LONGEST_NAME])
     with inside("div", "rec-bar"):
         html("span", path, "sabm-hint rec-path")
@@ -149,15 +168,17 @@ def Opened(
     if runs.empty:
         html("p", "There is no run in this recording yet.", "sabm-empty sabm-card")
         return
-    _choose_run(runs, number, path, lambda chosen: open_(path, chosen))
+    _choose_run(runs, number, path, counted, lambda chosen: open_(path, chosen))
     if _is_game_cut_off(runs, number):
         GoOn(place, number).key(f"go on {number}")
     if reading or run is None:
         waiting("Reading the run …")
         return
-    with solara.lab.Tabs(lazy=True):
+    with solara.lab.Tabs(value=tab, on_value=set_tab, lazy=True):
         with solara.lab.Tab("Rounds"):
-            RoundByRound(run)
+            RoundByRound(run, at).key(f"{number} {sorted(at.items())}")
+        with solara.lab.Tab("Find"):
+            Search(run, len(runs), go)
         with solara.lab.Tab("Conversation"):
             Conversation(run)
         with solara.lab.Tab("Compare"):
@@ -224,7 +245,13 @@ def Downloads(run: RunData, runs: pd.DataFrame) -> None:
         )
 
 
-def _choose_run(runs: pd.DataFrame, number: int, path: str, choose: Callable[[int], None]) -> None:
+def _choose_run(
+    runs: pd.DataFrame,
+    number: int,
+    path: str,
+    counted: Mapping[Any, Any] | None,
+    choose: Callable[[int], None],
+) -> None:
     labels = {
         f"Run {row['run']}: {row['scenario']}, {row['status']}, {count(row['rounds'], 'round')}, "
         f"seed {row['seed'].strip('[]')}" + (", a fork" if text(row["parent"]) else ""): row
@@ -235,9 +262,13 @@ def _choose_run(runs: pd.DataFrame, number: int, path: str, choose: Callable[[in
         choice("Run", list(labels), now, lambda label: choose(int(labels[label]["run"])))
         if now is not None:
             row = labels[now]
-            told = f"{row['asks']:,} asks · {row['invalid']:,} invalid · {_deciders(row)} · "
-            told += f"{row['prompt_tokens'] + row['completion_tokens']:,} tokens · "
-            told += f"cost {dollars(row['cost_usd'])}"
+            told = _deciders(row)
+            if counted is not None:
+                tokens = counted["prompt_tokens"] + counted["completion_tokens"]
+                told = (
+                    f"{counted['asks']:,} asks · {counted['invalid']:,} invalid · {told} · "
+                    f"{tokens:,} tokens · cost {dollars(counted['cost_usd'])}"
+                )
             html("span", told, "sabm-hint rec-path")
             if why := text(row["problem"]):
                 _ended(why, path)

@@ -177,8 +177,8 @@ def _told(run: Any, row: dict[Any, Any]) -> dict[str, Any]:
 def _messages(run: RunData) -> dict[int, list[tuple[str, ...]]]:
     """Round → speaker, hearers, words and honesty of its messages."""
     found: dict[int, list[tuple[str, ...]]] = {}
-    _, said = rounds.said_in(run, len(run.messages))
-    for round_, *message in said:
+    _, said = rounds.said_in(run, run.n_messages)
+    for round_, _, *message in said:
         found.setdefault(round_, []).append(tuple(message))
     return found
 

@@ -18,7 +18,6 @@ from sabm_mesa.visualization.labels import name_of
 from sabm_mesa.visualization.records import comparing
 from sabm_mesa.visualization.records.store import RunData
 from sabm_mesa.visualization.scenario_view import ScenarioView
-from sabm_mesa.visualization.story import Source
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,7 +37,7 @@ def charts_of(run: RunData) -> tuple[Chart, ...]:
     model = model_of(run)
     if model is not None:
         try:
-            return ScenarioView(type(model)).charts(model, run.model_data, run.agent_data)
+            return ScenarioView(type(model)).charts(model, run.model_data, run.some_agent_data)
         except (ValueError, LookupError, AttributeError):  # data that another version wrote
             pass
     names = {name: name.replace("_", " ") for name in comparing.columns(run, run)}
@@ -134,20 +133,6 @@ def subtitle_of(run: RunData) -> str:
     seed = "-".join(map(str, recorded.seed))
     condition = recorded.parameters.get("condition")
     return " · ".join([*([str(condition)] if condition else []), minds, f"seed {seed}"])
-
-
-@lru_cache(maxsize=8)
-def source_of(run: RunData) -> Source | None:
-    """The place where stories of a run's agents are read; None when its model cannot be made.
-
-    Args:
-        run: the run.
-    """
-    model, recorded = model_of(run), run.recorded
-    if model is None:
-        return None
-    same = not any("personas" in each["set"] for each in recorded.forks)
-    return Source(recorded.path, recorded.run, model, personas=same)
 
 
 def name_in(run: RunData, agent: int) -> str:

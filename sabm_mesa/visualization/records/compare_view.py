@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import solara
 
 from sabm_mesa.visualization import chart
 from sabm_mesa.visualization.html import card, choice, html, inside, problem
-from sabm_mesa.visualization.records import charts, comparing
-from sabm_mesa.visualization.records.parts import Said, table, use_read, waiting
+from sabm_mesa.visualization.labels import count
+from sabm_mesa.visualization.records import charts, comparing, rounds
+from sabm_mesa.visualization.records.parts import Diff, Said, table, use_read, waiting
 from sabm_mesa.visualization.records.reading_view import MOST, AskList, Reader, called_rounds
-from sabm_mesa.visualization.records.rounds import said_in
 from sabm_mesa.visualization.records.store import (
     Listed,
     RunData,
@@ -112,14 +113,16 @@ def Differences(run: RunData, other: RunData) -> None:
             if searching:
                 waiting("Comparing …")
             else:
-                html("p", where.words if where else "All data of both runs are the same.",
-                     data_name="difference")  # fmt: skip
+                told = "All data of both runs are the same."
+                if where:
+                    told = where.words(lambda n: charts.called(run, n))
+                html("p", told, data_name="difference")
             for name, one in zip(names, (run, other), strict=True):
-                told = comparing.changes(one)
+                changed = comparing.changes(one, lambda n: charts.called(run, n))
                 html("h3", name)
                 html("p", _about(one), "sabm-hint")
                 with inside("ul", "rec-changes"):
-                    for each in told or ["Nothing was changed during the run."]:
+                    for each in changed or ["Nothing was changed during the run."]:
                         html("li", each)
         with card("Parameters that differ"):
             differing = comparing.parameters(run, other)
@@ -149,30 +152,58 @@ def Beside(run: RunData, other: RunData, names: tuple[str, str]) -> None:
     place, set_place = solara.use_state(0)
     agent, set_agent = solara.use_state("")
     ask, set_ask = solara.use_state(("", -1, 0))
-    rounds = sorted({*run.rounds, *other.rounds})
-    if not rounds:
+    played = sorted({*run.rounds, *other.rounds})
+    if not played:
         return
-    place = min(place, len(rounds) - 1)
+    place = min(place, len(played) - 1)
     html("h2", "Side by side")
     noun, first = charts.counting_of(run)
     with inside("div", "sabm-card sabm-clock"):
         Timeline(
-            rounds=[each + first for each in rounds], at=place, noun=noun, event_go=set_place
+            rounds=[each + first for each in played], at=place, noun=noun, event_go=set_place
         ).key("timeline")
     with inside("div", "rec-beside"):
         for name, one in zip(names, (run, other), strict=True):
             with inside("div", "rec-one"):
                 html("h3", name)
-                with card(charts.called(run, rounds[place]).capitalize()):
-                    if rounds[place] not in one.rounds:
+                with card(charts.called(run, played[place]).capitalize()):
+                    if played[place] not in one.rounds:
                         html("p", "This run did not come to this round.", "sabm-empty")
                         continue
-                    _, said = said_in(one, MOST, rounds[place])
+                    _, said = rounds.said_in(one, MOST, played[place])
                     if said:
                         Said(messages=called_rounds(one, said))
-                    AskList(one, rounds[place], agent, ask, set_agent, set_ask)
+                    AskList(one, played[place], agent, ask, set_agent, set_ask)
                 with inside("section", "sabm-card", aria_live="polite"):
-                    Reader(one, (rounds[place], *ask)).key(f"{name}/{rounds[place]}/{ask}")
+                    Reader(one, (played[place], *ask)).key(f"{name}/{played[place]}/{ask}")
+    if ask[1] >= 0:
+        Apart(run, other, (played[place], *ask)).key(f"apart/{played[place]}/{ask}")
+
+
+@solara.component
+def Apart(run: RunData, other: RunData, place: rounds.Place) -> None:
+    """The words in which the requests of two runs differ at the same place.
+
+    Args:
+        run: a run.
+        other: another.
+        place: the ask.
+    """
+
+    def read() -> list[Any]:
+        sent = [rounds.prompts_at(each, place) for each in (run, other)]
+        return rounds.differences(*sent) if all(sent) else []
+
+    found, wrong, busy = use_read(read, [run, other, place])
+    with card("Words that differ in what was sent"):
+        if wrong:
+            problem(wrong)
+        elif busy:
+            waiting("Comparing …")
+        elif found:
+            Diff(messages=found)
+        else:
+            html("p", "Nothing was sent in one of the runs.", "sabm-empty")
 
 
 def _first(run: RunData, recordings: Sequence[Listed]) -> tuple[str, int]:
@@ -201,4 +232,5 @@ def _name(run: RunData) -> str:
 def _about(run: RunData) -> str:
     recorded = run.recorded
     played = len(run.model_data)
-    return f"{recorded.scenario}, {recorded.status}, {played} rounds, {recorded.started}"
+    rounds_played = count(played, charts.counting_of(run)[0])
+    return f"{recorded.scenario}, {recorded.status}, {rounds_played}, {recorded.started}"

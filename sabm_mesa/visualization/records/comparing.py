@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -29,18 +30,21 @@ class Difference:
     agents: tuple[int, ...] = ()
     missing: bool = False
 
-    @property
-    def words(self) -> str:
-        """The difference in a sentence."""
+    def words(self, call: Callable[[int], str]) -> str:
+        """The difference in a sentence.
+
+        Args:
+            call: names a round.
+        """
         if self.missing:
-            return f"Both are the same up to round {self.round + 1}, which only one of them has."
+            return f"Both are the same up to {call(self.round)}, which only one of them has."
         parts = []
         if self.model:
             parts.append(f"model columns {', '.join(self.model)}")
         if self.agents:
             few = ", ".join(map(str, self.agents[:10])) + (", …" if len(self.agents) > 10 else "")
             parts.append(f"agents {few}")
-        return f"The first round that differs is round {self.round + 1}: {'; '.join(parts)}."
+        return f"The first to differ is {call(self.round)}: {'; '.join(parts)}."
 
 
 def parameters(one: RunData, other: RunData) -> list[tuple[str, str, str]]:
@@ -61,14 +65,15 @@ def parameters(one: RunData, other: RunData) -> list[tuple[str, str, str]]:
     return [each for each in found if each[1] != each[2]]
 
 
-def changes(run: RunData) -> list[str]:
+def changes(run: RunData, call: Callable[[int], str]) -> list[str]:
     """Describe the changes during a run, one sentence a fork.
 
     Args:
         run: the run.
+        call: names a round.
     """
     return [
-        f"From round {fork['at'] + 1} on: "
+        f"From {call(fork['at'])} on: "
         + ", ".join(f"{name} = {json.dumps(value)}" for name, value in fork["set"].items())
         for fork in run.recorded.forks
     ]

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlencode
 
 import solara
 import solara.lab
 
-from sabm_mesa.visualization.html import html, inside
+from sabm_mesa.visualization.html import html, inside, root_path
 from sabm_mesa.visualization.labels import error_line
+from sabm_mesa.visualization.records import charts
 from sabm_mesa.visualization.records.rounds import rows
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from sabm_mesa.visualization.records.store import RunData
 
 STYLE = files(__package__).joinpath("records.css").read_text(encoding="utf-8")
 T = TypeVar("T")
@@ -104,8 +110,57 @@ def Exchange(attempts: Sequence[dict[str, Any]]) -> None:
 
 
 @solara.component_vue("said.vue")
-def Said(messages: Sequence[Sequence[Any]]) -> None:
-    """Show the messages with their rounds, speakers and hearers."""
+def Said(messages: Sequence[Sequence[Any]], chosen: str = "") -> None:
+    """Show the messages with their rounds, speakers and hearers; one may be marked by its address.
+
+    Args:
+        messages: round, speaker, hearers, words, honesty and address of each.
+        chosen: the address of the one that is marked.
+    """
+
+
+@solara.component_vue("address.vue")
+def Address(url: str, what: str) -> None:
+    """An address as a button that copies it.
+
+    Args:
+        url: the address on this server.
+        what: what is found there, such as "this round".
+    """
+
+
+@solara.component_vue("diff.vue")
+def Diff(messages: Sequence[Any]) -> None:
+    """Show the words in which two requests differ, as by `rounds.differences`."""
+
+
+@solara.component_vue("hits.vue")
+def Hits(hits: Sequence[dict[str, Any]], event_choose: Callable[[str], None] | None = None) -> None:
+    """What a search has found; each leads to its place in the run."""
+
+
+def address(
+    run: RunData, place: Sequence[Any], message: int | None = None, number: int | None = None
+) -> str:
+    """The address of a round, an ask or a message of a run, on this server; the same after a start.
+
+    Args:
+        run: the run.
+        place: the round, or round, phase, agent and call of an ask.
+        message: the number of the message in the round, from 0.
+        number: another run of the same recording.
+    """
+    path = run.recorded.path
+    with suppress(ValueError):  # one that is not below the folder has its whole path
+        path = path.relative_to(Path.cwd())
+    _, first = charts.counting_of(run)
+    number = run.recorded.run if number is None else number
+    query = {"file": str(path), "run": number, "round": place[0] + first}
+    if len(place) > 1:
+        query |= {"phase": place[1], "agent": place[2], "question": place[3] + 1}
+    if message is not None:
+        query |= {"message": message + 1}
+    return f"{root_path()}/recording?{urlencode(query)}"
 
 
 @solara.component_vue("recordings.vue")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import solara
@@ -14,37 +15,46 @@ from sabm_mesa.visualization.html import card, html, inside, problem
 from sabm_mesa.visualization.labels import whole_in
 from sabm_mesa.visualization.records import charts, rounds
 from sabm_mesa.visualization.records.parts import (
+    Address,
     Asks,
+    Diff,
     Exchange,
     Said,
+    address,
     table,
     use_read,
     waiting,
 )
 from sabm_mesa.visualization.records.store import RunData
-from sabm_mesa.visualization.run_controller import PACE_S, PLAN
+from sabm_mesa.visualization.run_controller import PACE_S
 from sabm_mesa.visualization.stage import INVALID, PLANS, TALK, Timeline, ticks_of, worlds
-from sabm_mesa.visualization.story import Story
+from sabm_mesa.visualization.story import Source, Story
 
 MOST = 300
 """Rows of a table, and messages, on the page at once."""
 
 
 @solara.component
-def RoundByRound(run: RunData) -> None:
+def RoundByRound(run: RunData, at: Mapping[str, str] | None = None) -> None:
     """Everything about one round at a time.
 
     Args:
         run: the run.
+        at: the place that an address names: ``round``, and ``message`` or ``phase``, ``agent`` and
+            ``question``, all as people count them.
     """
-    place, set_place = solara.use_state(0)
+    invalid, _, _ = use_read(lambda: run.invalid, [run])
+    named = _named(run, at or {})
+    place, set_place = solara.use_state(0 if named is None else named[0])
     agent, set_agent = solara.use_state("")
-    ask, set_ask = solara.use_state(("", -1, 0))
+    ask, set_ask = solara.use_state(("", -1, 0) if named is None else named[1])
     nobody: int | None = None
     told, tell = solara.use_state(nobody)
     if not run.rounds:
         html("p", "No round of this run is recorded yet.", "sabm-empty sabm-card")
         return
+    if named is None:
+        problem("This run has no such place: the start is shown.")
     place = min(place, len(run.rounds) - 1)
     round_ = run.rounds[place]
     noun, first = charts.counting_of(run)
@@ -69,9 +79,10 @@ def RoundByRound(run: RunData) -> None:
         with inside("div", "sabm-card sabm-clock"):
             Timeline(
                 rounds=[each + first for each in run.rounds], at=place, noun=noun,
-                ticks=ticks_of(_kinds(run), places, lambda n: charts.called(run, n)),
+                ticks=ticks_of(_kinds(run, invalid), places, lambda n: charts.called(run, n)),
                 event_go=set_place,
             ).key("timeline")  # fmt: skip
+            Address(url=address(run, [round_]), what=f"this {noun}")
         with inside("div", "rec-two"):
             with inside("div", "rec-one"):
                 _numbers(run, round_)
@@ -83,12 +94,26 @@ def RoundByRound(run: RunData) -> None:
         with card("What was said"):
             _, said = rounds.said_in(run, MOST, round_)
             if said:
-                Said(messages=called_rounds(run, said))
+                Said(messages=called_rounds(run, said), chosen=_message(run, round_, at or {}))
             else:
                 html("p", "Nothing was said.", "sabm-empty")
         _agents(run, round_, agent, pick)
-        if told is not None and (source := charts.source_of(run)) is not None:
+        if told is not None and (source := source_of(run)) is not None:
             Story(source, told, round_, None, lambda: tell(None)).key("story")
+
+
+@lru_cache(maxsize=8)
+def source_of(run: RunData) -> Source | None:
+    """The place where stories of a run's agents are read; None when its model cannot be made.
+
+    Args:
+        run: the run.
+    """
+    model, recorded = charts.model_of(run), run.recorded
+    if model is None:
+        return None
+    same = not any("personas" in each["set"] for each in recorded.forks)
+    return Source(recorded.path, recorded.run, model, personas=same)
 
 
 @solara.component
@@ -125,8 +150,9 @@ def AskList(
     invalid = sum(not each["valid"] for each in found)
     told = f"{len(found):,} asks in {charts.called(run, round_)}, {invalid:,} invalid."
     if agent and not any(str(each["agent"]) == agent for each in found):
-        known = {str(number) for number in run.asks["agent"].unique()}
-        why = "was not asked in this round" if agent in known else "is not in this run"
+        typed = whole_in(agent)
+        known = typed is not None and run.knows(typed, round_)
+        why = "was not asked in this round" if known else "is not in this run"
         html("p", f"{told} Agent {agent} {why}.", "sabm-empty")
         return
     if not shown:
@@ -151,22 +177,57 @@ def Reader(run: RunData, place: rounds.Place) -> None:
         place: the ask.
     """
     known = place[2] >= 0
+    apart, set_apart = solara.use_state(False)
     attempts, wrong, busy = use_read(
         lambda: rounds.attempts_at(run, place) if known else [],
         [run.recorded.path, run.recorded.run, place],
     )
     when = charts.called(run, place[0])
-    html("h2", f"Agent {place[2]}, {place[1]}, {when}" if known else "What was sent")
+    who = f"{charts.name_in(run, place[2])}, {place[1]}, {when}"
+    html("h2", who if known else "What was sent")
     if wrong:
         problem(wrong)
     elif busy and known:
         waiting("Reading the recording …")
     elif attempts:
+        with inside("div", "rec-bar"):
+            Address(url=address(run, place), what="this answer")
+            solara.Checkbox(label="Words changed since before", value=apart, on_value=set_apart)
+        if apart:
+            Changes(run, place)
         Exchange(attempts=attempts)
     elif known:
         html("p", "This agent was not asked this in this round.", "sabm-empty")
     else:
         html("p", "Choose an ask of the round to read what was sent and answered.", "sabm-empty")
+
+
+@solara.component
+def Changes(run: RunData, place: rounds.Place) -> None:
+    """The words in which a request differs from the agent's one before, in the same phase.
+
+    Args:
+        run: the run.
+        place: the ask.
+    """
+
+    def read() -> tuple[str, list[Any]] | None:
+        before = rounds.place_before(run, place)
+        if before is None:
+            return None
+        apart = rounds.differences(rounds.prompts_at(run, before), rounds.prompts_at(run, place))
+        return charts.called(run, before[0]), apart
+
+    found, wrong, busy = use_read(read, [run, place])
+    if wrong:
+        problem(wrong)
+    elif busy:
+        waiting("Comparing …")
+    elif found is None or not found[1]:
+        html("p", "Nothing was sent before that could be compared.", "sabm-empty")
+    else:
+        html("h3", f"What was sent in {found[0]}, and now")
+        Diff(messages=found[1])
 
 
 @solara.component
@@ -184,7 +245,7 @@ def World(run: RunData, round_: int, chosen: int | None, choose: Callable[[int],
     if found is not None:  # until the next one is read, the last one stays
         kept.current = round_, found
     now, scenes = kept.current
-    said = run.messages[run.messages["round"] == now] if scenes else run.messages[:0]
+    said = run.messages_of(now) if scenes else run.messages_of(now)[:0]
     spoken = [
         [int(speaker), str(words), None if to == HEARD_BY_ALL else _ids(to)]
         for speaker, words, to in zip(said["speaker"], said["text"], said["to"], strict=True)
@@ -220,6 +281,9 @@ def Charts(
     if found:
         html("h2", f"The whole run; {charts.called(run, round_)} is marked")
         played = int(run.model_data["round"].max()) if len(run.model_data) else -1
+        if run.step > 1:
+            every = f"{charts.counting_of(run)[0]} of {run.step}"
+            html("p", f"Of agents one {every} is drawn.", "sabm-hint")
         chart.charts(
             found, subtitle=charts.subtitle_of(run), at=round_, played=played, event_go=go,
             event_choose=choose,
@@ -252,25 +316,51 @@ def Conversation(run: RunData) -> None:
 
 
 def called_rounds(run: RunData, said: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """Messages whose rounds are called as people call them.
+    """Messages for the page: rounds are called as people call them, and each has its address.
 
     Args:
         run: the run.
-        said: rows that begin with a round of the data.
+        said: rows as by `rounds.said_in`.
     """
-    return [[charts.called(run, each[0]).capitalize(), *each[1:]] for each in said]
+    return [
+        [charts.called(run, round_).capitalize(), *words, address(run, [round_], number)]
+        for round_, number, *words in said
+    ]
+
+
+def _named(run: RunData, at: Mapping[str, str]) -> tuple[int, tuple[str, int, int]] | None:
+    """The place of a round among those of the run, and the ask that is read; None for no such one.
+
+    Args:
+        run: the run.
+        at: what the address says.
+    """
+    ask = ("", -1, 0)
+    if "round" not in at:
+        return 0, ask
+    number, agent = whole_in(at["round"]), whole_in(at.get("agent", ""))
+    question = whole_in(at.get("question", "1"))
+    wanted = None if number is None else number - charts.counting_of(run)[1]
+    if wanted not in run.rounds:
+        return None
+    if "phase" in at and agent is not None and question:
+        ask = at["phase"], agent, question - 1
+    return run.rounds.index(wanted), ask
+
+
+def _message(run: RunData, round_: int, at: Mapping[str, str]) -> str:
+    """The address of the message that the address of the page names, in a round."""
+    number = whole_in(at.get("message", ""))
+    return address(run, [round_], number - 1) if number else ""
 
 
 def _ids(to: object) -> list[int]:
     return [int(each) for each in rounds.text(to).split()]
 
 
-def _kinds(run: RunData) -> dict[str, list[int]]:
-    """Kind of tick → the rounds that have one."""
-    plans = run.asks[run.asks["phase"] == PLAN]
-    bad = run.asks[~run.asks["valid"].astype(bool)]
-    frames = {TALK: run.messages, PLANS: plans, INVALID: bad}
-    return {kind: sorted({int(n) for n in frame["round"]}) for kind, frame in frames.items()}
+def _kinds(run: RunData, invalid: Sequence[int] | None) -> dict[str, Sequence[int]]:
+    """Kind of tick → the rounds that have one; those of invalid answers when they are read."""
+    return {TALK: run.spoken, PLANS: run.planned, INVALID: invalid or ()}
 
 
 def _numbers(run: RunData, round_: int) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
+from difflib import SequenceMatcher
+from itertools import zip_longest
 from typing import Any
 
 import pandas as pd
@@ -14,10 +17,14 @@ from sabm_mesa.models.registry import scenario
 from sabm_mesa.recording.frames import HEARD_BY_ALL, Recorded
 from sabm_mesa.recording.statistics import in_words
 from sabm_mesa.visualization.labels import number
+from sabm_mesa.visualization.records import charts
 from sabm_mesa.visualization.records.store import RunData
 
 Place = tuple[int, str, int, int]
 """Round, phase, agent and call of an ask."""
+FAR_BACK = 20
+"""Rounds at most in which an earlier question is looked for."""
+_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
 
 def asks_of(run: RunData, round_: int) -> list[dict[str, Any]]:
@@ -31,11 +38,11 @@ def asks_of(run: RunData, round_: int) -> list[dict[str, Any]]:
         Rows with ``phase``, ``agent``, ``call``; ``name``, ``mind``, ``valid``, ``value`` and
         ``reason`` of the last attempt; ``attempts``, and ``tokens`` and ``latency`` of them all.
     """
-    phases = phases_of(run)
     tried: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
     for row in records(run.asks_of(round_)):
         tried.setdefault((row["phase"], row["agent"], row["call"]), []).append(row)
     found = [_ask(place, rows) for place, rows in tried.items()]
+    phases = list(dict.fromkeys([*phases_of(run), *(ask["phase"] for ask in found)]))
     return sorted(found, key=lambda ask: phases.index(ask["phase"]))
 
 
@@ -46,10 +53,9 @@ def phases_of(run: RunData) -> list[str]:
         run: the run.
     """
     try:
-        known = [phase.name for phase in scenario(run.recorded.scenario).phases]
+        return [phase.name for phase in scenario(run.recorded.scenario).phases]
     except UsageError:
-        known = ["communicate", "plan"]
-    return list(dict.fromkeys([*known, *run.asks["phase"].unique()]))
+        return ["communicate", "plan"]
 
 
 def attempts_at(run: RunData, place: Place) -> list[dict[str, Any]]:
@@ -69,7 +75,7 @@ def attempts_at(run: RunData, place: Place) -> list[dict[str, Any]]:
     round_, phase, agent, call = place
     asks = run.asks_of(round_)
     tried = asks[(asks["phase"] == phase) & (asks["agent"] == agent) & (asks["call"] == call)]
-    recording = Recorded(run.recorded.path)
+    recording = Recorded(run.recorded.path, check=False)
     number = run.recorded.run
     return [
         attempt(row, recording.chat(number, round_, phase, agent, call, row["attempt"]))
@@ -119,8 +125,8 @@ def exchanges_in(run: RunData, round_: int) -> list[dict[str, Any]]:
 
 def said_in(
     run: RunData, most: int, only: int | None = None
-) -> tuple[int, list[tuple[int, str, str, str, str]]]:
-    """The number of messages; round, speaker, hearers, words and honesty of the first of them.
+) -> tuple[int, list[tuple[int, int, str, str, str, str]]]:
+    """The number of messages, and the first of them.
 
     Announcement, decision and honesty stand beside the last words of an agent in a round.
 
@@ -128,49 +134,132 @@ def said_in(
         run: the run.
         most: so many messages at most.
         only: only in this round; in all when None.
+
+    Returns:
+        How many there are; and of each its round, its number in the round from 0, speaker, hearers,
+        words and honesty.
     """
-    said = run.messages if only is None else run.messages[run.messages["round"] == only]
-    names = run.messages.dropna(subset="name").set_index("speaker")["name"].to_dict()
-
-    def named(agent: int) -> str:
-        return str(names.get(agent, f"Agent {agent}"))
-
-    def hearers(to: object) -> str:
-        if to == HEARD_BY_ALL:
-            return HEARD_BY_ALL
-        return ", ".join(named(int(agent)) for agent in text(to).split()) or "nobody"
-
-    honest = honesty_in_words(run)
-    last = ~said.duplicated(["round", "speaker"], keep="last")[:most]
-    columns = (said[name][:most] for name in ("round", "speaker", "to", "text"))
-    return len(said), [
-        (
-            int(round_),
-            named(speaker),
-            hearers(to),
-            words,
-            _kept(honest.get((int(round_), int(speaker)))) if ends else "",
-        )
-        for round_, speaker, to, words, ends in zip(*columns, last, strict=True)
-    ]
+    found: list[tuple[int, int, str, str, str, str]] = []
+    for round_ in run.spoken if only is None else [only]:
+        if len(found) >= most:
+            break
+        said = run.messages_of(round_)
+        honest = honesty_in_words(run, round_)
+        last = ~said.duplicated("speaker", keep="last")
+        columns = (said[name] for name in ("speaker", "to", "text"))
+        found += [
+            (
+                round_, number, charts.name_in(run, int(speaker)), hearers(run, to), words,
+                _kept(honest.get(int(speaker))) if ends else "",
+            )
+            for number, (speaker, to, words, ends) in enumerate(zip(*columns, last, strict=True))
+        ]  # fmt: skip
+    n = run.n_messages if only is None else len(run.messages_of(only))
+    return n, found[:most]
 
 
-def honesty_in_words(run: RunData) -> dict[tuple[int, int], tuple[str, str, str]]:
-    """Announcements and decisions by round and agent, in words.
+def prompts_at(run: RunData, place: Place) -> list[tuple[str, str]]:
+    """The messages of the first attempt at an ask; none when there is none, or nothing was sent.
 
     Args:
         run: the run.
+        place: which ask.
+
+    Raises:
+        RecordingError: when the recording cannot be read.
+    """
+    round_, phase, agent, call = place
+    asks = run.asks_of(round_)
+    tried = asks[(asks["phase"] == phase) & (asks["agent"] == agent) & (asks["call"] == call)]
+    if tried.empty:
+        return []
+    recorded = Recorded(run.recorded.path, check=False)
+    first = int(tried["attempt"].min())
+    return recorded.chat(run.recorded.run, round_, phase, agent, call, first)
+
+
+def place_before(run: RunData, place: Place) -> Place | None:
+    """The same question to the same agent in an earlier round; None without one near by.
+
+    Args:
+        run: the run.
+        place: which ask.
+    """
+    round_, same = place[0], place[1:]
+    earlier = [each for each in run.rounds if each < round_][-FAR_BACK:]
+    for each in reversed(earlier):
+        asks = run.asks_of(each)
+        keys = set(zip(asks["phase"], asks["agent"], asks["call"], strict=True))
+        if same in keys:
+            return each, *same
+    return None
+
+
+def differences(
+    one: Sequence[tuple[str, str]], other: Sequence[tuple[str, str]]
+) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The words in which two requests differ, message by message.
+
+    Lines are compared first, and the words of lines that are not the same, so that long requests
+    take no longer than their differences.
+
+    Args:
+        one: role and content of the messages of a request.
+        other: those of another.
 
     Returns:
-        (round, agent) → what it announced, what it did, and whether that is honest.
+        Role → pieces of the content: ``same``, ``gone`` (only in the first) or ``new`` (only in the
+        second), and the text.
+    """
+    found = []
+    for (role, a), (other_role, b) in zip_longest(one, other, fillvalue=("", "")):
+        pieces: list[tuple[str, str]] = []
+        lines = a.splitlines(keepends=True), b.splitlines(keepends=True)
+        for kind, *where in SequenceMatcher(None, *lines, autojunk=False).get_opcodes():
+            gone, new = "".join(lines[0][slice(*where[:2])]), "".join(lines[1][slice(*where[2:])])
+            pieces += [("same", gone)] if kind == "equal" else _words_apart(gone, new)
+        found.append((role or other_role, pieces))
+    return found
+
+
+def _words_apart(one: str, other: str) -> list[tuple[str, str]]:
+    a, b = _WORDS.findall(one), _WORDS.findall(other)
+    found = []
+    for kind, a_from, a_to, b_from, b_to in SequenceMatcher(None, a, b).get_opcodes():
+        gone, new = "".join(a[a_from:a_to]), "".join(b[b_from:b_to])
+        found += [("same", gone)] if kind == "equal" else [("gone", gone), ("new", new)]
+    return [each for each in found if each[1]]
+
+
+def hearers(run: RunData, to: object) -> str:
+    """The hearers of a message by their names.
+
+    Args:
+        run: the run.
+        to: the hearers as in the frame of messages.
+    """
+    if to == HEARD_BY_ALL:
+        return HEARD_BY_ALL
+    return ", ".join(charts.name_in(run, int(agent)) for agent in text(to).split()) or "nobody"
+
+
+def honesty_in_words(run: RunData, round_: int) -> dict[int, tuple[str, str, str]]:
+    """Announcements and decisions of a round by agent, in words.
+
+    Args:
+        run: the run.
+        round_: the round of the talk.
+
+    Returns:
+        Agent → what it announced, what it did, and whether that is honest.
     """
     return {
-        (row["round"], row["agent"]): (
+        row["agent"]: (
             cell(row["announced"]) if row["read"] else f"({row['form']})",
             cell(row["done"]),
             "–" if math.isnan(row["honest"]) else "yes" if row["honest"] else "no",
         )
-        for row in run.honesty.to_dict("records")
+        for row in run.honesty_of(round_).to_dict("records")
     }
 
 
@@ -187,9 +276,7 @@ def with_honesty(run: RunData, round_: int, people: pd.DataFrame) -> pd.DataFram
         spoke of whom a scenario says what it may announce.
     """
     people = people.drop(columns=["run", "round"])
-    found = {
-        agent: words for (then, agent), words in honesty_in_words(run).items() if then == round_
-    }
+    found = honesty_in_words(run, round_)
     if not found:
         return people
     told = [found.get(int(agent), ("–", "–", "–")) for agent in people["agent"]]

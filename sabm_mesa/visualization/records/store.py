@@ -6,7 +6,7 @@ import json
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,16 +17,28 @@ import pandas as pd
 from sabm_mesa.core.toml_io import expand_home
 from sabm_mesa.errors import RecordingError, SabmError
 from sabm_mesa.minds.specs import describe_deciders
+from sabm_mesa.models.registry import find_all
 from sabm_mesa.recording import RecordedRun, load_runs
 from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.recording.search import Search
 from sabm_mesa.recording.store import APPLICATION_ID
-from sabm_mesa.studies.honesty import honesty_of
+from sabm_mesa.studies.honesty import COLUMNS, honesty_in, honesty_of
 from sabm_mesa.visualization.access import check_path
+from sabm_mesa.visualization.run_controller import PLAN
 
 STOPPED = ("stopped", "closed", "closed in the viewer")
 """The reasons recorded for runs that somebody ended."""
 KEPT = 8
-"""Results of reading that are kept at most; one of a large run takes some 100 MB."""
+"""Runs that are kept at most."""
+KEPT_INDICES = 2
+"""Indices of recordings that are kept at most; they are on disk when they are large."""
+KEPT_ROUNDS = 24
+"""Asks, agents or messages of a round that are kept of a run at most."""
+MOST_DRAWN = 50_000
+"""Rows of agent data in the charts of a run at most."""
+NO_HONESTY = pd.DataFrame(columns=list(COLUMNS))
+"""The honesty of scenarios that declare no announcement."""
+_READING, _INDEXING = threading.Lock(), threading.Lock()
 Stamp = tuple[tuple[int, int], ...]
 MOST = 100
 """Recordings that are listed at most: the newest."""
@@ -41,53 +53,129 @@ _MARK = 68
 
 @dataclass(frozen=True, eq=False)
 class RunData:
-    """The data of a recorded run, in memory.
+    """A recorded run, whose data are read when they are shown.
+
+    What is kept of a round does not grow with the run: a page shows one round at a time.
 
     Attributes:
         recorded: the run.
-        model_data: one row a round.
-        agent_data: one row an agent and round.
-        asks: one row an attempt.
-        messages: one row a message.
-        honesty: what agents announced and did (see `sabm_mesa.studies.honesty`).
     """
 
     recorded: RecordedRun
-    model_data: pd.DataFrame
-    agent_data: pd.DataFrame
-    asks: pd.DataFrame
-    messages: pd.DataFrame
-    honesty: pd.DataFrame
 
     @cached_property
     def rounds(self) -> list[int]:
         """The rounds with data or asks, in order; also one that was not played to its end."""
-        return sorted({*self.model_data["round"].tolist(), *self.asks["round"].tolist()})
+        return self._frames.rounds(self.recorded.run)
 
     @cached_property
-    def _places(self) -> dict[str, Mapping[Any, Any]]:
-        frames = {"model": self.model_data, "agent": self.agent_data, "asks": self.asks}
-        return {name: frame.groupby("round").indices for name, frame in frames.items()}
+    def spoken(self) -> list[int]:
+        """The rounds in which something was said."""
+        return self._frames.rounds(self.recorded.run, spoken=True)
+
+    @cached_property
+    def planned(self) -> list[int]:
+        """The rounds in which agents planned."""
+        return self._frames.rounds(self.recorded.run, phase=PLAN)
+
+    @cached_property
+    def invalid(self) -> list[int]:
+        """The rounds with an invalid attempt; every attempt is looked at."""
+        return self._frames.rounds(self.recorded.run, invalid=True)
+
+    @cached_property
+    def model_data(self) -> pd.DataFrame:
+        """One row a round."""
+        return self._frames.model_data(self.recorded.run)
+
+    @cached_property
+    def agent_data(self) -> pd.DataFrame:
+        """One row an agent and round: all of them, for comparisons."""
+        return self._frames.agent_data(self.recorded.run)
+
+    @cached_property
+    def step(self) -> int:
+        """Of so many rounds one has its agents in the charts, so that a browser can draw them."""
+        if not self.rounds:
+            return 1
+        return -(-len(self.agents_of(self.rounds[0])) * len(self.rounds) // MOST_DRAWN) or 1
+
+    @cached_property
+    def some_agent_data(self) -> pd.DataFrame:
+        """The agent data of the rounds that `step` names."""
+        last = self.rounds[-1] if self.rounds else 0
+        return self._frames.agent_data(self.recorded.run, range(0, last + 1, self.step))
+
+    @cached_property
+    def honesty(self) -> pd.DataFrame:
+        """What agents announced and did (see `sabm_mesa.studies.honesty`)."""
+        return honesty_of(self._frames, self.recorded.run)
+
+    @cached_property
+    def n_messages(self) -> int:
+        """The number of messages."""
+        return self._frames.n_messages(self.recorded.run)
+
+    def honesty_of(self, round_: int) -> pd.DataFrame:
+        """Announcements of a round, and what was done, as in `honesty`."""
+        model = find_all().models.get(self.recorded.scenario)
+        if model is None or model.announcement is None:
+            return NO_HONESTY
+        then = {round_, round_ + model.announcement.later}
+        data = pd.concat([self.agents_of(each) for each in sorted(then)])
+        frames = {
+            "runs": self._frames.runs(self.recorded.run, counts=False),
+            "messages": self.messages_of(round_),
+            "agent_data": data,
+        }
+        return honesty_in(frames)
 
     def model_of(self, round_: int) -> pd.DataFrame:
         """The model data of a round: one row, or none."""
-        return self._of("model", self.model_data, round_)
+        return self.model_data[self.model_data["round"] == round_]
 
     def agents_of(self, round_: int) -> pd.DataFrame:
         """The agent data of a round."""
-        return self._of("agent", self.agent_data, round_)
+        return self._once("agents", round_, self._frames.agent_data)
 
     def asks_of(self, round_: int) -> pd.DataFrame:
         """The attempts of a round."""
-        return self._of("asks", self.asks, round_)
+        return self._once("asks", round_, self._frames.asks)
 
-    def _of(self, name: str, frame: pd.DataFrame, round_: int) -> pd.DataFrame:
-        found: pd.DataFrame = frame.iloc[self._places[name].get(round_, [])]
+    def messages_of(self, round_: int) -> pd.DataFrame:
+        """The messages of a round."""
+        return self._once("messages", round_, self._frames.messages)
+
+    def knows(self, agent: int, round_: int) -> bool:
+        """Whether an agent is in the run in a round, at its beginning, or at its end."""
+        rounds = {round_, self.rounds[0], self.rounds[-1]}
+        frames = (read(each) for each in rounds for read in (self.agents_of, self.asks_of))
+        return any((frame["agent"] == agent).any() for frame in frames)
+
+    @cached_property
+    def _frames(self) -> Recorded:
+        return Recorded(self.recorded.path, check=False)
+
+    @cached_property
+    def _kept(self) -> OrderedDict[tuple[str, int], pd.DataFrame]:
+        return OrderedDict()
+
+    def _once(self, name: str, round_: int, read: Callable[..., pd.DataFrame]) -> pd.DataFrame:
+        """What is read of a round, kept for the last few."""
+        key = name, round_
+        with _READING:
+            found = self._kept.pop(key, None)
+        if found is None:
+            found = read(run=self.recorded.run, rounds=range(round_, round_ + 1))
+        with _READING:
+            self._kept[key] = found
+            while len(self._kept) > KEPT_ROUNDS:
+                self._kept.popitem(last=False)
         return found
 
 
 def runs_of(path: Path) -> pd.DataFrame:
-    """The runs of a recording.
+    """The runs of a recording, without what takes a look at every ask.
 
     Args:
         path: the recording.
@@ -96,7 +184,8 @@ def runs_of(path: Path) -> pd.DataFrame:
         RecordingError: when it cannot be read, or not in a browser (see `check_path`).
     """
     _check(path)
-    frame: pd.DataFrame = _KEPT.get(("runs", path, stamp(path)), lambda: _told(Recorded(path)))
+    recorded = Recorded(path, check=False)
+    frame: pd.DataFrame = _KEPT.get(("runs", path, stamp(path)), lambda: _told(recorded))
     if "running" in set(frame["status"]):  # which ends without a change of the file
         _KEPT.forget(("runs", path, stamp(path)))
     return frame
@@ -104,9 +193,23 @@ def runs_of(path: Path) -> pd.DataFrame:
 
 def _told(recorded: Recorded) -> pd.DataFrame:
     """The runs; one that somebody has ended before its time is stopped, and has not failed."""
-    frame = recorded.runs()
+    frame = recorded.runs(counts=False)
     frame["status"] = frame["status"].mask(frame["problem"].isin(STOPPED), "stopped")
     return frame
+
+
+def counts_of(path: Path, number: int) -> dict[Any, Any]:
+    """The row of a run with its asks, tokens and dollars.
+
+    Args:
+        path: the recording.
+        number: the run.
+
+    Raises:
+        RecordingError: when it cannot be read.
+        UnknownName: when there is no such run.
+    """
+    return Recorded(path, check=False).runs(number).to_dict("records")[0]
 
 
 def run_data(path: Path, number: int) -> RunData:
@@ -126,6 +229,21 @@ def run_data(path: Path, number: int) -> RunData:
     return found
 
 
+def search_of(path: Path) -> Search:
+    """The index of a recording, which is made when it is searched for the first time.
+
+    Args:
+        path: the recording.
+
+    Raises:
+        RecordingError: when it cannot be read, or not in a browser (see `check_path`).
+    """
+    _check(path)
+    with _INDEXING:  # who types on while it is made waits for the same one
+        found: Search = _KEPT.get(("search", path, stamp(path)), lambda: Search(path))
+    return found
+
+
 def read_run(path: Path, number: int) -> RunData:
     """Read the data of one run of a recording.
 
@@ -137,14 +255,11 @@ def read_run(path: Path, number: int) -> RunData:
         RecordingError: when it cannot be read.
         UnknownName: when there is no such run.
     """
-    (recorded,) = load_runs(path, number)
-    frames = Recorded(path)
-    data = RunData(
-        recorded, frames.model_data(number), frames.agent_data(number),
-        frames.asks(run=number), frames.messages(number), honesty_of(frames, number),
-    )  # fmt: skip
-    data.asks_of(0)  # finds the rows of all rounds, off the page's thread
-    return data
+    (recorded,) = load_runs(path, number, check=False)
+    run = RunData(recorded)
+    if run.rounds:  # off the page's thread
+        run.model_of(run.rounds[0])
+    return run
 
 
 def place_of(path: str) -> Path:
@@ -192,7 +307,7 @@ class _Kept:
     def __init__(self) -> None:
         self._found: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
         self._lock = threading.Lock()
-        self._most = {"runs": 20 * KEPT, "run": KEPT}
+        self._most = {"runs": 20 * KEPT, "run": KEPT, "search": KEPT_INDICES}
 
     def get(self, key: tuple[Any, ...], read: Callable[[], Any]) -> Any:
         with self._lock:

@@ -75,7 +75,7 @@ def move_to(page: Page, path: str) -> None:
 
 def open_ask(page: Page, agent: int, phase: str) -> None:
     page.get_by_role("button", name=f"Agent {agent}, {phase}: read the exchange").click()
-    expect(page.locator(".rec-reader h2")).to_contain_text(f"Agent {agent}, {phase}")
+    expect(page.locator(".rec-reader h2")).to_contain_text(f"Player {agent}, {phase}")
     page.locator(".rec-exchange").wait_for()
 
 
@@ -151,9 +151,7 @@ def test_a_fork_beside_its_parent(browse: Browse) -> None:
     page = browse(address("branches/fork.sqlite"))
     page.get_by_role("tab", name="Compare").click()
     expect(page.get_by_text("Its parent is chosen.")).to_be_visible()
-    expect(page.locator("[data-name=difference]")).to_contain_text(
-        "The first round that differs is round 3"
-    )
+    expect(page.locator("[data-name=difference]")).to_contain_text("The first to differ is round 3")
     page.get_by_text('From round 3 on: condition = "cooperative"').wait_for()
     page.locator(".sabm-canvas canvas").first.wait_for()
 
@@ -201,6 +199,35 @@ def test_a_recording_in_use(files: Path, browse: Browse) -> None:
         (files / "live.sqlite").unlink(missing_ok=True)
 
 
+@pytest.mark.usefixtures("files")
+def test_what_is_found_has_an_address_that_leads_there(server: Server, browse: Browse) -> None:
+    page = browse(address("parent.sqlite"))
+    page.get_by_role("tab", name="Find").click()
+    field = page.get_by_label("Words, or a phrase")
+    field.fill("rather not")
+    field.press("Enter")
+    found = Recorded(server.folder / "parent.sqlite").asks(run=0)
+    n = int(found["raw"].str.contains("rather not").sum())
+    page.get_by_label("Texts").select_option("answers")
+    expect(page.locator("[data-name=found]")).to_have_text(f"{n} places.")
+    expect(page.locator(".rec-hits mark").first).to_have_text("rather")
+    expect(page.locator(".rec-hits b")).to_have_count(0)
+    page.locator(".rec-hits a", has_text="Player 2, act, round 2").first.click()
+    go_to(page, 1)
+    expect(page.locator(".rec-reader h2")).to_have_text("Player 2, act, round 2")
+    page.get_by_text("Words changed since before").click()
+    expect(page.locator(".rec-diff ins").first).to_be_visible()
+    copied = page.locator(".rec-reader .rec-address").get_attribute("data-url")
+
+    again = browse(copied or "")
+    expect(again.locator(".rec-reader h2")).to_have_text("Player 2, act, round 2")
+    message = again.locator(".rec-here").nth(2).get_attribute("href")
+    move_to(again, message or "")
+    expect(again.locator("li.rec-chosen .sabm-who")).to_contain_text("Round 2")
+    move_to(again, f"{address('parent.sqlite')}&round=99")
+    expect(again.get_by_role("alert")).to_contain_text("no such place")
+
+
 def test_downloads(files: Path, browse: Browse) -> None:
     page = browse(address("parent.sqlite"))
     page.get_by_role("tab", name="Downloads").click()
@@ -232,7 +259,7 @@ def test_a_fork_is_read_beside_its_parent(browse: Browse) -> None:
     expect(sides.nth(1).locator(".sabm-words").first).to_have_text(HOSTILE)
     sides.nth(0).get_by_role("button", name="Agent 2, act: read the exchange").click()
     for side in sides.all():
-        expect(side.get_by_text("Agent 2, act, round 3", exact=True)).to_be_visible()
+        expect(side.get_by_text("Player 2, act, round 3", exact=True)).to_be_visible()
     expect(sides.nth(1).locator("pre[data-role=answer]").first).to_have_text(UNUSABLE)
     assert page.locator("img[src=x], .rec-page b").count() == 0
 
@@ -282,8 +309,8 @@ def test_an_evacuation_has_a_picture_of_each_round(files: Path, browse: Browse) 
     recorded = Recorded(path)
     first = recorded.messages().iloc[0]
     to = first["to"].split() if isinstance(first["to"], str) else []
-    heard_by = ", ".join(f"Agent {agent}" for agent in to) or "nobody"
-    who = f"Round 1 · Agent {first['speaker']} → {heard_by}"
+    heard_by = ", ".join(f"Evacuee {agent}" for agent in to) or "nobody"
+    who = f"Round 1 · Evacuee {first['speaker']} → {heard_by}"
     expect(page.locator(".sabm-who").first).to_have_text(who)
     path.unlink()
 

@@ -1,0 +1,283 @@
+"""Search of a recording: the words that were said, answered, thought and sent, and facts of asks.
+
+The recording is only read. Its index is a temporary database of this process, which SQLite keeps in
+a file without a name and removes with the process: FTS5 without a copy of the texts (section 4.4 of
+"SQLite FTS5 Extension", sqlite.org). An excerpt is read from the recording when it is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import threading
+import weakref
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sabm_mesa.errors import ParameterError
+from sabm_mesa.recording.store import from_steps, open_for_reading, reporting_damage
+
+ANSWERED, THOUGHT, SAID, SENT = "answered", "thought", "said", "sent"
+KINDS = (ANSWERED, THOUGHT, SAID, SENT)
+"""Answers as they came, with the reason of an invalid one; private thoughts; messages that others
+heard; lines of requests, each where it was sent first."""
+AROUND = 90
+"""Characters of an excerpt on each side of the first word that was found."""
+_KEY = "run = ? AND round = ? AND phase = ? AND agent = ? AND call = ? AND attempt = ?"
+_ANSWER = "coalesce(raw, '') || ' ' || reason"
+_PIECES = re.compile(r'"([^"]*)"|(\S+)')
+_TABLES = """
+CREATE TABLE places (
+    id INTEGER PRIMARY KEY, kind TEXT, run INTEGER, round INTEGER, phase TEXT, agent INTEGER,
+    call INTEGER, attempt INTEGER, valid INTEGER, read_as TEXT, line INTEGER
+);
+CREATE VIRTUAL TABLE words USING fts5(
+    text, content='', tokenize="unicode61 remove_diacritics 2"
+);
+"""
+_FACTS = ("kind", "run", "round", "phase", "agent", "call", "attempt", "valid", "read_as")
+_INSERT_PLACE = "INSERT INTO places VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ANSWERS = f"""
+SELECT run, round, phase, agent, call, attempt, valid, read_as, messages, {_ANSWER}, thoughts
+FROM asks ORDER BY run, round, phase, agent, call, attempt
+"""
+_MESSAGES = """
+SELECT run, round, json_extract(value, '$[2]'), json_extract(value, '$[0]'), key,
+    json_extract(value, '$[5]')
+FROM message_data, json_each(data) ORDER BY run, round, key
+"""
+_TEXTS = (
+    "SELECT id, text FROM texts WHERE id IN (SELECT value FROM json_each(?)) AND text <> '' "
+    "ORDER BY id"
+)
+_AMONG = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:among)"
+_BATCH = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A text in which the words were found, or an attempt that has the facts.
+
+    Attributes:
+        kind: one of `KINDS`.
+        run: the number of the run.
+        round: the round, from 0.
+        phase: the phase.
+        agent: the agent that was asked, or that said it.
+        call: which ask of the agent in the phase; of a message its number in the round, from 0.
+        attempt: which attempt at it, from 0.
+        valid: whether the attempt is valid; None for a message.
+        read_as: the rung on which it was read, or None.
+        excerpt: texts that were not and were searched for, in turns.
+    """
+
+    kind: str
+    run: int
+    round: int
+    phase: str
+    agent: int
+    call: int
+    attempt: int
+    valid: bool | None
+    read_as: str | None
+    excerpt: tuple[str, ...]
+
+
+class SearchResult(NamedTuple):
+    """The result of a search.
+
+    Attributes:
+        total: the number of all hits.
+        hits: those of the page, in the order of runs, rounds, phases and agents.
+    """
+
+    total: int
+    hits: list[Hit]
+
+
+class Search:
+    """An index of a recording as it is now; its memory does not grow with the recording.
+
+    Args:
+        path: the recording.
+
+    Raises:
+        RecordingError: when it cannot be read.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._lock = threading.Lock()
+        # A name of no characters is a database of this connection alone, on disk when it is large.
+        self._index = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        weakref.finalize(self, self._index.close)
+        with reporting_damage(self.path), open_for_reading(self.path, check=False) as source:
+            source.row_factory = None
+            self._build(source)
+
+    def find(
+        self,
+        words: str = "",
+        *,
+        kind: str | None = None,
+        run: int | None = None,
+        phase: str | None = None,
+        agent: int | None = None,
+        valid: bool | None = None,
+        read_as: str | None = None,
+        among: Collection[tuple[int, int]] | None = None,
+        start: int = 0,
+        most: int = 50,
+    ) -> SearchResult:
+        """Find texts that hold all words, or attempts when there are no words.
+
+        Args:
+            words: words, and phrases in quotation marks; the last word may be the beginning of
+                one. Case and accents do not count.
+            kind: only texts of this kind.
+            run: only in this run.
+            phase: only in this phase.
+            agent: only of this agent.
+            valid: only valid attempts, or only invalid ones.
+            read_as: only attempts that were read on this rung.
+            among: only of these agents in these rounds: (round, agent).
+            start: so many hits are left out.
+            most: hits of the page at most.
+
+        Raises:
+            ParameterError: when the words hold neither letters nor digits.
+            RecordingError: when the recording cannot be read.
+        """
+        sought = _expression(words)
+        if not sought and kind is None:
+            kind = ANSWERED
+        wanted = {
+            "kind": kind, "run": run, "phase": phase, "agent": agent, "valid": valid,
+            "read_as": read_as,
+        }  # fmt: skip
+        given = {name: value for name, value in wanted.items() if value is not None}
+        where = [f"{name} = :{name}" for name in given]
+        if among is not None:
+            where.append(
+                "(round, agent) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:among))"
+            )
+            given["among"] = json.dumps([*among])
+        both = "words JOIN places ON id = words.rowid" if sought else "places"
+        # The words alone are counted without a look at their places.
+        counted = "words" if sought and not where else both
+        if sought:
+            where.append("words MATCH :words")
+            given["words"] = sought
+        condition = " AND ".join(where)
+        with self._lock:
+            (total,) = self._index.execute(
+                f"SELECT count(*) FROM {counted} WHERE {condition}", given
+            ).fetchone()
+            rows = self._index.execute(
+                f"SELECT {', '.join(_FACTS)}, line FROM {both} WHERE {condition} "
+                f"ORDER BY {'words.rowid' if sought else 'id'} LIMIT :most OFFSET :start",
+                {**given, "most": most, "start": start},
+            ).fetchall()
+        marked = _pattern(words)
+        with reporting_damage(self.path), open_for_reading(self.path, check=False) as source:
+            source.row_factory = None
+            texts = [_text(source, row) for row in rows]
+        hits = []
+        for row, text in zip(rows, texts, strict=True):
+            facts: dict[str, Any] = dict(zip(_FACTS, row[:-1], strict=True))
+            facts["valid"] = None if row[7] is None else bool(row[7])
+            hits.append(Hit(**facts, excerpt=_excerpt(text, marked)))
+        return SearchResult(int(total), hits)
+
+    def _build(self, source: sqlite3.Connection) -> None:
+        index = self._index
+        for pragma in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -32768"):
+            index.execute(f"PRAGMA {pragma}")
+        index.executescript(_TABLES)
+        index.execute("BEGIN")
+        documents = self._documents(source)
+        while batch := list(islice(documents, _BATCH)):
+            index.executemany(_INSERT_PLACE, [row[:-1] for row in batch])
+            index.executemany(
+                "INSERT INTO words (rowid, text) VALUES (?, ?)",
+                [(row[0], row[-1]) for row in batch],
+            )
+        index.execute("COMMIT")
+
+    @staticmethod
+    def _documents(source: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
+        """The rows of `places`, each with its text."""
+        source.execute("BEGIN")
+        (last,) = source.execute("SELECT coalesce(max(id), 0) FROM texts").fetchone()
+        sent = bytearray(last + 1)
+        number = count(1)
+        asks = source.execute(_ANSWERS)
+        while rows := asks.fetchmany(_BATCH):
+            new: dict[int, Sequence[Any]] = {}
+            for row in rows:
+                *facts, messages, answer, thoughts = row
+                yield next(number), ANSWERED, *facts, None, answer
+                if thoughts:
+                    yield next(number), THOUGHT, *facts, None, thoughts
+                for _, steps in json.loads(messages) if messages else ():
+                    for line in from_steps(steps):
+                        if not sent[line]:
+                            sent[line] = 1
+                            new[line] = facts
+            wanted = json.dumps([*new])
+            for line, text in source.execute(_TEXTS, (wanted,)):
+                yield next(number), SENT, *new[line], line, text
+        for *key, text in source.execute(_MESSAGES):
+            yield next(number), SAID, *key, 0, None, None, None, text
+
+
+def _text(source: sqlite3.Connection, row: Sequence[Any]) -> str:
+    """The text at a place, from the recording."""
+    kind, *key = row[:7]
+    if kind == SENT:
+        query, given = "SELECT text FROM texts WHERE id = ?", [row[9]]
+    elif kind == SAID:
+        query = (
+            "SELECT json_extract(data, '$[' || ? || '][5]') FROM message_data "
+            "WHERE run = ? AND round = ?"
+        )
+        given = [row[5], row[1], row[2]]
+    else:
+        text = _ANSWER if kind == ANSWERED else "thoughts"
+        query, given = f"SELECT {text} FROM asks WHERE {_KEY}", key
+    (found,) = source.execute(query, given).fetchone()
+    return str(found)
+
+
+def _expression(words: str) -> str:
+    """Words as an expression of FTS5, which has signs of its own; empty for none.
+
+    Raises:
+        ParameterError: when they hold neither letters nor digits.
+    """
+    pieces = [(phrase or word, not phrase) for phrase, word in _PIECES.findall(words)]
+    known = [(text, loose) for text, loose in pieces if any(map(str.isalnum, text))]
+    if words.strip() and not known:
+        raise ParameterError(f"{words.strip()!r} holds no word or number to search for: type one.")
+    quoted = ['"' + text.replace('"', "") + '"' for text, _ in known]
+    return " ".join(quoted) + ("*" if known and known[-1][1] else "")
+
+
+def _pattern(words: str) -> re.Pattern[str] | None:
+    """What is marked of an excerpt; None without words."""
+    found = [re.escape(phrase or word.strip('"')) for phrase, word in _PIECES.findall(words)]
+    return re.compile(rf"\b(?:{'|'.join(found)})", re.IGNORECASE) if any(found) else None
+
+
+def _excerpt(text: str, marked: re.Pattern[str] | None) -> tuple[str, ...]:
+    """A part of a text around what is marked first, in turns not marked and marked."""
+    text = " ".join(text.split())
+    first = marked.search(text) if marked else None
+    begin = max(first.start() - AROUND, 0) if first else 0
+    end = begin + 2 * AROUND + (len(first[0]) if first else 0)
+    shown = ("… " if begin else "") + text[begin:end] + (" …" if end < len(text) else "")
+    return tuple(re.split(f"({marked.pattern})", shown, flags=re.IGNORECASE) if marked else [shown])

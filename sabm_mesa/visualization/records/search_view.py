@@ -1,0 +1,149 @@
+"""Search of a recording: texts, facts of asks, and the way to their places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import solara
+
+from sabm_mesa.models.registry import find_all
+from sabm_mesa.recording.search import ANSWERED, SAID, SENT, THOUGHT, Hit, SearchResult
+from sabm_mesa.visualization.html import card, choice, html, inside, problem
+from sabm_mesa.visualization.labels import count, whole_in
+from sabm_mesa.visualization.records import charts, rounds
+from sabm_mesa.visualization.records.parts import Hits, address, use_read, waiting
+from sabm_mesa.visualization.records.store import RunData, search_of, stamp
+
+MOST = 50
+"""Hits on the page at once."""
+ALL = "all"
+RUNGS = (ALL, "exact", "unambiguous")
+TEXTS = {ALL: None, "answers": ANSWERED, "thoughts": THOUGHT, "messages": SAID, "prompts": SENT}
+"""Choice → the kind of text that is searched."""
+RESULTS = {ALL: None, "valid": True, "invalid": False}
+HONEST = {ALL: None, "honest": 1.0, "not honest": 0.0}
+KINDS = {
+    ANSWERED: "answer",
+    THOUGHT: "private thoughts",
+    SAID: "message",
+    SENT: "prompt, sent here first",
+}
+
+
+@solara.component
+def Search(run: RunData, runs: int, open_: Callable[[str], None]) -> None:
+    """Search the recording, and choose asks by their facts.
+
+    Args:
+        run: the run that is shown.
+        runs: the number of runs of the recording.
+        open_: called with the address of what was chosen.
+    """
+    words, set_words = solara.use_state("")
+    text, set_text = solara.use_state(ALL)
+    phase, set_phase = solara.use_state(ALL)
+    agent, set_agent = solara.use_state("")
+    result, set_result = solara.use_state(ALL)
+    reading, set_reading = solara.use_state(ALL)
+    honest, set_honest = solara.use_state(ALL)
+    everywhere, set_everywhere = solara.use_state(False)
+    start, set_start = solara.use_state(0)
+    chosen = [words.strip(), text, phase, agent.strip(), result, reading, honest, everywhere]
+    solara.use_effect(lambda: set_start(0), chosen)
+    path, number = run.recorded.path, run.recorded.run
+    asked = chosen[:7] != ["", ALL, ALL, "", ALL, ALL, ALL]
+
+    def find() -> tuple[SearchResult, list[dict[str, Any]]] | None:
+        if not asked:
+            return None
+        found = search_of(path).find(
+            words,
+            kind=TEXTS[text],
+            run=None if everywhere and honest == ALL else number,
+            phase=None if phase == ALL else phase,
+            agent=whole_in(agent) if agent.strip() else None,
+            valid=RESULTS[result],
+            read_as=None if reading == ALL else reading,
+            among=None if honest == ALL else _who_was(run, HONEST[honest]),
+            start=start,
+            most=MOST,
+        )
+        return found, [_shown(run, hit) for hit in found.hits]
+
+    found, wrong, busy = use_read(find, [path, stamp(path), number, start, *chosen])
+    with card("Find"):
+        solara.InputText(
+            "Words, or a phrase in quotation marks; Enter searches", words, on_value=set_words
+        )
+        with inside("div", "rec-bar"):
+            choice("Texts", [*TEXTS], text, set_text)
+            choice("Phase", [ALL, *rounds.phases_of(run)], phase, set_phase)
+            solara.InputText("Only agent (all when empty)", agent, on_value=set_agent)
+            choice("Result", [*RESULTS], result, set_result)
+            choice("Read as", RUNGS, reading, set_reading)
+            if _announces(run):
+                choice("Announcement kept", [*HONEST], honest, set_honest)
+            if runs > 1:
+                solara.Checkbox(
+                    label=f"All {runs:,} runs", value=everywhere, on_value=set_everywhere
+                )
+    with inside("section", "sabm-card", aria_live="polite"):
+        if wrong:
+            problem(wrong)
+        elif busy and asked:
+            waiting("Searching. The first search of a recording indexes its texts …")
+        elif found is None:
+            html("p", "Type words, or choose what to show.", "sabm-empty")
+        else:
+            _results(*found, start, set_start, open_)
+
+
+def _results(
+    found: SearchResult,
+    shown: Sequence[dict[str, Any]],
+    start: int,
+    set_start: Callable[[int], None],
+    open_: Callable[[str], None],
+) -> None:
+    told = count(found.total, "place")
+    if found.total > MOST:
+        told += f", of which {start + 1:,} to {start + len(shown):,} are shown"
+    html("p", f"{told}." if found.total else "Nothing is found.", "sabm-hint", data_name="found")
+    Hits(hits=list(shown), event_choose=open_)
+    if found.total > MOST:
+        with inside("div", "rec-bar"):
+            solara.Button(
+                "Earlier", text=True, disabled=start == 0,
+                on_click=lambda: set_start(max(start - MOST, 0)),
+            )  # fmt: skip
+            solara.Button(
+                "Later", text=True, disabled=start + MOST >= found.total,
+                on_click=lambda: set_start(start + MOST),
+            )  # fmt: skip
+
+
+def _shown(run: RunData, hit: Hit) -> dict[str, Any]:
+    said = hit.kind == SAID
+    where = [charts.name_in(run, hit.agent), hit.phase, charts.called(run, hit.round)]
+    if hit.run != run.recorded.run:
+        where.append(f"run {hit.run}")
+    place = (hit.round,) if said else (hit.round, hit.phase, hit.agent, hit.call)
+    return {
+        "where": ", ".join(where),
+        "kind": KINDS[hit.kind],
+        "bad": hit.valid is False,
+        "excerpt": list(hit.excerpt),
+        "url": address(run, place, hit.call if said else None, hit.run),
+    }
+
+
+def _who_was(run: RunData, honest: float | None) -> list[tuple[int, int]]:
+    """The rounds and agents whose announcements were kept, or were not."""
+    found = run.honesty[run.honesty["honest"] == honest]
+    return [(int(n), int(agent)) for n, agent in zip(found["round"], found["agent"], strict=True)]
+
+
+def _announces(run: RunData) -> bool:
+    model = find_all().models.get(run.recorded.scenario)
+    return model is not None and model.announcement is not None
