@@ -108,6 +108,7 @@ def test_minds_that_read_nothing_say_so(tmp_path) -> None:
     assert not found.levels["told_for"].any()
 
 
+@pytest.mark.slow
 def test_earlier_runs_are_played_once_a_model_and_are_the_same_in_all_cells(
     tmp_path, monkeypatch
 ) -> None:
