@@ -61,7 +61,7 @@ def _runs(folder: str, latency_s: float) -> list[Result]:
     ratio, path = took[RUNS] / took[1], chain * latency_s
     return [
         Result(
-            f"{what} {RUNS} runs at once / one run", ratio, "<= 1.3",
+            f"{what} {RUNS} runs at once / one run", ratio, "<= 1.05",
             f"{took[RUNS]:.1f} s and {took[1]:.1f} s",
         ),
         Result(f"{what} time of {RUNS} runs / critical path", took[RUNS] / path, "",

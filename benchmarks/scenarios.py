@@ -32,18 +32,29 @@ SIZES: dict[str, dict[str, Any]] = {
     "sentence-making": {"n_rounds": 1, "n_sentences": 2, "max_turns": 6},
 }
 """Parameters that make a scenario short enough for a benchmark; all others are its defaults."""
+AT_ONCE = {"movement": "simultaneous"}
+"""The other order of movement of the evacuation."""
 
 
 def critical_paths(folder: str) -> list[Result]:
-    """One recorded run of each scenario, alone."""
+    """One recorded run of each scenario, alone, and of the evacuation in both orders of movement.
+
+    The server is known: it has borne the requests of a first round of the evacuation before.
+    """
     results, shares = [], []
     with latency_server(LATENCY_S) as url:
         connection = Connection(base_url=url)
         contest_of_one_round(connection)
-        for name in SCENARIOS:
-            size = SIZES.get(name, {})
+        run_all(
+            scenario("evacuation"), {"minds": "llm:stub", "n_rounds": 1, **AT_ONCE}, seed=1,
+            connection=connection,
+        )  # fmt: skip
+        sizes = [(name, SIZES.get(name, {})) for name in SCENARIOS]
+        for number, (name, size) in enumerate(
+            [*sizes, ("evacuation", SIZES["evacuation"] | AT_ONCE)]
+        ):
             model, before = scenario(name), time.process_time()
-            with Recording(Path(folder, f"{name}.sqlite")) as recording:
+            with Recording(Path(folder, f"{number}.sqlite")) as recording:
                 done = run_all(
                     model, {"minds": "llm:stub", **size}, seed=1,
                     recording=recording, connection=connection,
@@ -55,11 +66,13 @@ def critical_paths(folder: str) -> list[Result]:
             results.append(
                 Result(
                     f"{name} ({settings}): time / critical path",
-                    done.wall_s / (chain * LATENCY_S), "<= 1.15",
+                    done.wall_s / (chain * LATENCY_S),
+                    "<= 1.08" if AT_ONCE.items() <= size.items() else "<= 1.05",
                     f"{done.wall_s:.2f} s (CPU {cpu_s:.2f} s), {attempts} asks, {chain} in a chain",
                 )
             )  # fmt: skip
-            share = done.repeated_prefix()
-            shares.append(Result(f"{name}: share of prompt text that repeats", share))
+            if number < len(sizes):
+                share = done.repeated_prefix()
+                shares.append(Result(f"{name}: share of prompt text that repeats", share))
     close_all()
     return results + shares

@@ -19,6 +19,7 @@ _MOST_TOKENS = 10**9
 """A larger count is a mistake of the server."""
 _MOST_DOLLARS = 10**6
 """More for one request is a mistake of the server, too."""
+_NUMBERS = int, float
 _LARGEST = 1e38
 """A 32-bit float holds no number that is much larger."""
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
@@ -214,7 +215,7 @@ def _dollars(usage: dict[str, Any]) -> float:
     told = [usage.get("cost")]
     if usage.get("is_byok") is True:
         told.append(_table(usage.get("cost_details")).get("upstream_inference_cost") or 0.0)
-    dollars = [each for each in told if isinstance(each, int | float) and 0 <= each < _MOST_DOLLARS]
+    dollars = [each for each in told if isinstance(each, _NUMBERS) and 0 <= each < _MOST_DOLLARS]
     return math.fsum(dollars) if len(dollars) == len(told) else math.nan
 
 
@@ -295,7 +296,7 @@ def _vector(numbers: Any) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and abs(value) <= _LARGEST
+    return isinstance(value, _NUMBERS) and abs(value) <= _LARGEST
 
 
 def _list(body: dict[str, Any], name: str) -> list[Any]:
@@ -338,4 +339,4 @@ def read_count(value: Any) -> int:
     Args:
         value: the value, from JSON.
     """
-    return int(value) if isinstance(value, int | float) and 0 <= value < _MOST_TOKENS else 0
+    return int(value) if isinstance(value, _NUMBERS) and 0 <= value < _MOST_TOKENS else 0
