@@ -279,6 +279,7 @@ class ServerUnavailable(LLMError):
     Attributes:
         retry_after: seconds the endpoint asked to wait, or None.
         overloaded: whether it looks as if fewer requests at once would help.
+        reached: whether there was a connection.
     """
 
     def __init__(
@@ -288,10 +289,12 @@ class ServerUnavailable(LLMError):
         *,
         overloaded: bool = False,
         billed: bool = False,
+        reached: bool = True,
     ) -> None:
         super().__init__(message, billed=billed)
         self.retry_after = retry_after
         self.overloaded = overloaded
+        self.reached = reached
 
 
 class BudgetExceeded(RunError):

@@ -14,6 +14,8 @@ from sabm_mesa.llm.client import Client, Completion, Request
 T = TypeVar("T")
 
 MAX_RETRIES = 6
+UNMET_RETRIES = 2
+"""Retries at an address where nothing has ever answered: most likely it is a wrong one."""
 FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 60.0
 
@@ -23,7 +25,8 @@ class RetryClient:
 
     The wait doubles from `first_wait_s`, with a random share so that many requests do not come
     back at once; a wait that the server asks for (``Retry-After``) is kept, with half of the own
-    one on top, up to `LONGEST_WAIT_S`.
+    one on top, up to `LONGEST_WAIT_S`. Where no connection was made since the start, a request is
+    sent again `UNMET_RETRIES` times at most, so that a wrong address is told soon.
 
     Args:
         client: the client that is retried.
@@ -37,6 +40,7 @@ class RetryClient:
         self._client = client
         self._max_retries = max_retries
         self._first_wait_s = first_wait_s
+        self._met = False
 
     async def complete(self, request: Request) -> Completion:
         """Complete a chat, with retries.
@@ -51,8 +55,13 @@ class RetryClient:
         """
         for retries in range(self._max_retries):
             try:
-                return _after(retries, await self._client.complete(request))
+                done = await self._client.complete(request)
+                self._met = True
+                return _after(retries, done)
             except (RateLimited, ServerUnavailable) as error:
+                self._met |= isinstance(error, RateLimited) or error.reached
+                if not self._met and retries >= UNMET_RETRIES:
+                    raise
                 await asyncio.sleep(self._wait(retries, error.retry_after))
         return _after(self._max_retries, await self._client.complete(request))
 

@@ -124,10 +124,12 @@ class Translator:
     def no_connection(self, error: Exception) -> LLMError:
         """For a connection that could not be made or was lost."""
         cause = error if isinstance(error, aiohttp.ClientError) else error.__cause__ or error
+        reached = not isinstance(cause, _UNCONNECTED)
         return ServerUnavailable(
             f"Cannot reach {self._where} ({_clean(str(cause) or type(cause).__name__)}). "
             "Is the server running, and is the address right?",
-            billed=not isinstance(cause, _UNCONNECTED),
+            billed=reached,
+            reached=reached,
         )
 
     def too_large(self, max_bytes: int) -> LLMError:

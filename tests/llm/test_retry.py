@@ -61,6 +61,18 @@ def test_it_gives_up_after_the_last_retry(max_retries: int) -> None:
     assert len(client.times) == max_retries + 1
 
 
+def test_an_address_where_nothing_ever_answered_is_told_soon() -> None:
+    nothing = ServerUnavailable("no", reached=False)
+    client = Timed(nothing, MAX_RETRIES)
+    with pytest.raises(ServerUnavailable):
+        on_virtual_time(RetryClient(client).complete(ask()))
+    assert client.times[-1] <= 1.5
+
+    later = ScriptedClient(["yes", *[nothing] * MAX_RETRIES, "yes again"])  # it is restarted
+    retried = RetryClient(later)
+    assert [on_virtual_time(retried.complete(ask())).text for _ in range(2)] == ["yes", "yes again"]
+
+
 @pytest.mark.parametrize("kind", [AccessDenied, BadRequest])
 def test_what_a_retry_cannot_mend_is_not_tried_again(kind: type[LLMError]) -> None:
     client = Timed(kind("no"), 1)
