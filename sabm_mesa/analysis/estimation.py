@@ -123,18 +123,18 @@ def fit(
 def by_rank(fits: Sequence[Fit]) -> list[Fit]:
     """The fits with the selected one first, and then by Schwarz' criterion.
 
-    Selected is the smallest value; where others are less than `MENTIONED` above it, the one of them
-    with the fewest free parameters, and then the first given one.
+    Selected is the smallest value; of models with as many free parameters that are less than
+    `MENTIONED` above it, the first given one.
 
     Args:
         fits: the fits of several models to the same decisions, the most common model first.
     """
     ranked = sorted(fits, key=lambda each: each.bic)
-    if ranked:
-        close = [each for each in fits if each.bic < ranked[0].bic + MENTIONED]
-        best = min(close, key=lambda each: n_free(each.model))
-        ranked = [best, *(each for each in ranked if each is not best)]
-    return ranked
+    if not ranked:
+        return []
+    most, free = ranked[0].bic + MENTIONED, n_free(ranked[0].model)
+    best = next(each for each in fits if each.bic < most and n_free(each.model) == free)
+    return [best, *(each for each in ranked if each is not best)]
 
 
 def profile_interval(found: Fit, panel: Panel, name: str) -> tuple[float, float]:
