@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY_BLUE, style.VERMILLION)
 """Colours of series, in turn."""
 GOLDEN = (5**0.5 - 1) / 2
+SECOND = {
+    "#000000": "#8C8C8C", style.BLUE: style.SKY_BLUE, style.ORANGE: style.VERMILLION,
+    style.VERMILLION: style.PURPLE, style.GREEN: style.ORANGE,
+}  # fmt: skip
+"""The colour of a series of the second of two runs → by that of the first one."""
 ASIDE = 0.3
 """Rounds at most between a dot and its round, so that equal values do not hide one another."""
 FAINT = 0.35
@@ -255,6 +260,39 @@ def counted(charts: Sequence[Chart], noun: str, first: int, last: int | None) ->
         until = last if each.last is None else each.last
         title = each.title.replace(" by round", f" by {noun}")
         found.append(replace(each, title=title, noun=noun, first=first, last=until))
+    return found
+
+
+def side_by_side(
+    one: Sequence[Chart], other: Sequence[Chart], names: tuple[str, str]
+) -> list[Chart]:
+    """The charts of two runs in the same axes, with the second run dashed; bars in two charts.
+
+    Args:
+        one: the charts of a run.
+        other: those of another run of the scenario.
+        names: how the two are called.
+    """
+    found: list[Chart] = []
+    seconds = {each.name: each for each in other}
+    for chart in one:
+        second = seconds.get(chart.name)
+        pair = [(chart, names[0]), *([(second, names[1])] if second is not None else [])]
+        if any(series.kind == "bars" for series in chart.series):
+            for each, name in pair:
+                title, own = f"{each.title}: {name}", f"{each.name}-{name}"
+                found.append(replace(each, title=title, name=own))
+            continue
+        series = [
+            replace(
+                line, label=f"{name}: {line.label}", dashed=line.dashed or place > 0,
+                colour=SECOND.get(line.colour, line.colour) if place else line.colour,
+            )
+            for place, (each, name) in enumerate(pair)
+            for line in each.series
+        ]  # fmt: skip
+        levels = list(dict.fromkeys(level for each, _ in pair for level in each.levels))
+        found.append(replace(chart, series=series, levels=levels))
     return found
 
 

@@ -42,7 +42,8 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Check Python, Mesa, packages, folder, browser, isolation, key, endpoint; say what to do."""
-    from sabm_mesa.cli.doctor_checks import State, check_all, check_recording, is_asked
+    from sabm_mesa.cli.doctor_checks import check_all, check_recording, is_asked
+    from sabm_mesa.minds.model_check import State
     from sabm_mesa.recording import export
 
     if minds is not None:
@@ -77,9 +78,9 @@ def _doctor_minds(
     *,
     as_json: bool,
 ) -> None:
-    from sabm_mesa.cli.doctor_minds import MOST_ASKS, QUESTIONS, probe_minds, write_entries
     from sabm_mesa.core.parsing import parse_minds
     from sabm_mesa.llm import Connection, read_endpoints
+    from sabm_mesa.minds.model_check import MOST_ASKS, QUESTIONS, probe_minds, write_entries
     from sabm_mesa.recording import export
 
     parsed = parse_minds(minds)

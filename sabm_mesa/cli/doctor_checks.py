@@ -6,7 +6,6 @@ says what will not work, and matters only to users that need it.
 
 from __future__ import annotations
 
-import math
 import os
 import platform
 import shlex
@@ -15,8 +14,7 @@ import sys
 import webbrowser
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
 
@@ -34,7 +32,7 @@ from sabm_mesa.errors import (
     UsageError,
     key,
 )
-from sabm_mesa.llm.client import Completion, Request
+from sabm_mesa.llm.client import Request
 from sabm_mesa.llm.endpoints import OPENAI_URL, URL_VARIABLE, endpoint_url
 from sabm_mesa.llm.openai_client import OpenAIClient
 from sabm_mesa.llm.prices import PriceClient, PriceTable
@@ -46,6 +44,7 @@ from sabm_mesa.minds.files.isolation import (
     names_passed,
     visible,
 )
+from sabm_mesa.minds.model_check import Check, State, in_words
 from sabm_mesa.recording import load_runs
 from sabm_mesa.recording.export import check_folder
 from sabm_mesa.recording.statistics import answers_in
@@ -68,29 +67,6 @@ EXTRAS = {
     "docs": ("sphinx", "building the documentation"),
 }
 """Optional part → the distribution that it brings, and what it is for."""
-
-
-class State(StrEnum):
-    """Outcome of a check."""
-
-    OK = "ok"
-    WARNING = "warning"
-    PROBLEM = "problem"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that was looked at.
-
-    Attributes:
-        name: the subject of the check.
-        state: the outcome.
-        said: that in words, with what to do when it is no ``ok``.
-    """
-
-    name: str
-    state: State
-    said: str
 
 
 def check_all(
@@ -307,17 +283,6 @@ async def _some_model(client: OpenAIClient) -> str:
     if not there:
         raise BadRequest("The server has no model: load one there, or name one (--model).")
     return there[0]
-
-
-def in_words(done: Completion) -> str:
-    """The model that answered, its time, tokens and cost.
-
-    Args:
-        done: its answer.
-    """
-    tokens = f"{done.prompt_tokens} tokens sent, {done.completion_tokens} received"
-    cost = "price unknown" if math.isnan(done.cost_usd) else f"${done.cost_usd:.6f}"
-    return f"{done.model} answered in {done.latency_s:.1f} s ({tokens}, {cost})"
 
 
 def extras() -> Iterator[Check]:

@@ -274,7 +274,7 @@ class Recorded:
             return tables.chats(run, round)
 
     def of_agent(self, run: int, agent: int, rounds: range) -> dict[str, pd.DataFrame]:
-        """What one agent was asked and did in some rounds, and what was said in them.
+        """The asks and data of one agent in some rounds, and all that was said in them.
 
         Args:
             run: the run.

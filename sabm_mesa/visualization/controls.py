@@ -47,6 +47,7 @@ _HELP = {
 }
 _LABELS = {"rng": "Seed", "minds": "Minds: who decides", "n_rounds": "Number of rounds"}
 Set = Callable[[str, Any], None]
+Chips = Callable[[str, Callable[[str], None]], object]
 OTHERS = (
     "Others can reach this server, so its key is sent to no address that is given here: the server "
     "is started with its own, sabm view --base-url URL."
@@ -205,7 +206,11 @@ def _classical(scenario: type[SmartModel]) -> Iterable[str]:
 
 @solara.component
 def Form(
-    controls: Sequence[Control], fixed: Mapping[str, Any], on_set: Set, wrong: Callable[[], str]
+    controls: Sequence[Control],
+    fixed: Mapping[str, Any],
+    on_set: Set,
+    wrong: Callable[[], str],
+    chips: Chips | None = None,
 ) -> None:
     """The controls, and how language models are reached.
 
@@ -214,13 +219,15 @@ def Form(
         fixed: parameters that the page itself sets, without a control.
         on_set: called with a name and its new value.
         wrong: the name of what could not be used, or ``""``.
+        chips: draws the kinds of minds above their field.
     """
     use_poll(wrong)
     marked = wrong()
     shown = [control for control in controls if control.name not in fixed]
     for control in shown:
         if control.main:
-            Input(control, on_set, control.name == marked).key(control.name)
+            above = chips if control.name == "minds" else None
+            Input(control, on_set, control.name == marked, above).key(control.name)
     with inside("details", "sabm-details"):
         html("summary", "Language models")
         for control in LANGUAGE_MODELS:
@@ -236,13 +243,14 @@ def Form(
 
 
 @solara.component
-def Input(control: Control, on_set: Set, wrong: bool = False) -> None:
+def Input(control: Control, on_set: Set, wrong: bool = False, chips: Chips | None = None) -> None:
     """The input for one parameter.
 
     Args:
         control: the control of the parameter.
         on_set: called with the parameter and its new value.
         wrong: whether what it holds could not be used.
+        chips: draws something above it, from what it holds and how that is changed.
     """
     value, set_value = solara.use_state(control.default)
 
@@ -251,6 +259,8 @@ def Input(control: Control, on_set: Set, wrong: bool = False) -> None:
         on_set(control.name, "" if new is None else new)
 
     with inside("div", "sabm-input" + (" sabm-wrong" if wrong else ""), title=_told(control)):
+        if chips is not None:
+            chips(str(value), changed)
         if control.kind == "checkbox":
             solara.Checkbox(label=control.label, value=value, on_value=changed)
         elif control.kind == "slider":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,13 +14,14 @@ from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.errors import SabmError, UsageError, about
 from sabm_mesa.llm import Budget, Connection
 from sabm_mesa.llm.endpoints import endpoints_of_server
+from sabm_mesa.minds.model_check import probe_minds
 from sabm_mesa.minds.specs import check_fixed, check_forms, endpoints_in
 from sabm_mesa.recording import Recording
 from sabm_mesa.runs.rerun import resume_models, spent_before, to_resume
 from sabm_mesa.visualization.access import check_address, check_kinds, check_minds
 from sabm_mesa.visualization.controls import LANGUAGE_MODELS, controls_of, parameters_from
 from sabm_mesa.visualization.labels import FREE, error_line, noun_of, who_decides, who_would_decide
-from sabm_mesa.visualization.run_controller import PACE_S, RunController
+from sabm_mesa.visualization.run_controller import PACE_S, RunController, Status, rounds_done
 from sabm_mesa.visualization.scenario_view import ScenarioView
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class PageState:
         busy: whether the next model is being made.
         at: the round that is looked at, from 0; None: the latest one.
         agent: the agent whose story is told; None: none.
+        beside: a run of another condition with the same seed, shown beside the model; None: none.
         changes: how often something was changed on the page.
     """
 
@@ -63,6 +65,8 @@ class PageState:
         self.problem, self.wrong, self.busy = "", "", False
         self.at: int | None = None
         self.agent: int | None = None
+        self.beside: RunController | None = None
+        self._compared = ""
         self.changes, self.interval_s = 0, PACE_S
         self._folder = tempfile.TemporaryDirectory(prefix="sabm-view-", ignore_cleanup_errors=True)
         self._runs, self._closed = 0, False
@@ -80,6 +84,33 @@ class PageState:
         return self.values != self._used
 
     @property
+    def compared(self) -> str:
+        """The condition of the run beside the model; ``""`` without one."""
+        return self._compared
+
+    @property
+    def shown_runs(self) -> list[RunController]:
+        """The model on show, and the run beside it if there is one."""
+        return [self.controller, *([self.beside] if self.beside is not None else [])]
+
+    def named_runs(self) -> list[tuple[RunController, str]]:
+        """The runs on show, each with its condition in words where there are two."""
+        runs = self.shown_runs
+        return [(each, f": {each.model.condition}" if len(runs) > 1 else "") for each in runs]
+
+    @property
+    def played(self) -> int:
+        """The last round that any of them has played; −1 for none."""
+        return max(each.shown.played for each in self.shown_runs)
+
+    @property
+    def status(self) -> Status:
+        """The status of the model on show; when it is over, that of the run beside it."""
+        if self.controller.status == "over" and self.beside is not None:
+            return self.beside.status
+        return self.controller.status
+
+    @property
     def looked_at(self) -> int:
         """The round that is looked at; while the latest one is followed, also one under way."""
         if self.at is not None:
@@ -90,7 +121,8 @@ class PageState:
     @property
     def costs(self) -> bool:
         """Whether answers for the model on show may cost money."""
-        return any(agent.mind.paid for agent in self.controller.model.population)
+        runs = self.shown_runs
+        return any(agent.mind.paid for each in runs for agent in each.model.population)
 
     @property
     def kept_path(self) -> Path | None:
@@ -135,7 +167,59 @@ class PageState:
         elif self.may_go_on:
             self._set_up(self._resumed, rounds)
         else:
-            self.controller.play(rounds)
+            for each in self.shown_runs:
+                each.play(rounds)
+
+    @property
+    def condition(self) -> str:
+        """The condition of the model on show."""
+        return str(self.controller.model.condition)
+
+    @property
+    def conditions(self) -> Sequence[str]:
+        """The conditions of the scenario."""
+        return next((each.options for each in self.controls if each.name == "condition"), ())
+
+    def choose_beside(self, condition: str) -> None:
+        """Compare with a condition of the scenario; any other word ends it.
+
+        Args:
+            condition: the condition.
+        """
+        self.compare(condition if condition in self.conditions else "")
+
+    def compare(self, condition: str) -> None:
+        """Run another condition with the same seed beside the model, as far as that has come.
+
+        Args:
+            condition: the condition; ``""``: none.
+        """
+        self._compared = condition
+        if condition:
+            self._set_up(lambda: None, 0)
+        else:
+            self._end_beside()
+            self.changes += 1
+
+    def check_model(self, spec: str) -> list[tuple[str, str, str]]:
+        """Ask a language model a few small questions, as `sabm doctor --minds` does.
+
+        What may be asked here, and which key goes where, is as for a run with the controls.
+
+        Args:
+            spec: the mind.
+
+        Returns:
+            State, subject and words of each finding.
+
+        Raises:
+            SabmError: when the model may not be asked here, or the spec is none of a model.
+        """
+        if not self._host:
+            check_kinds(spec)
+        check_minds(spec)
+        (found,) = probe_minds([spec], _connection({**SERVICES, **self.values}))
+        return [(each.state.value, each.name, each.said) for each in found.checks]
 
     def step(self) -> None:
         """Play one round."""
@@ -147,8 +231,7 @@ class PageState:
         Args:
             round_: the round, from 0.
         """
-        played = self.controller.shown.played
-        self.at = round_ if 0 <= round_ < played else None
+        self.at = round_ if 0 <= round_ < self.played else None
         self.changes += 1
 
     def choose(self, agent: int | str | None) -> None:
@@ -167,32 +250,33 @@ class PageState:
 
     def pause(self) -> None:
         """Pause as soon as the round under way is done."""
-        self.controller.pause()
+        for each in self.shown_runs:
+            each.pause()
 
     def turn(self, _key: object = None) -> None:
         """Play on, or pause."""
-        if self.controller.status == "playing":
+        if self.status == "playing":
             self.pause()
         else:
             self.play()
 
     def pace(self, seconds: float) -> None:
         """Let a round take so many seconds at least."""
-        self.interval_s = self.controller.interval_s = seconds
+        self.interval_s = seconds
+        for each in self.shown_runs:
+            each.interval_s = seconds
 
     def close(self) -> None:
         """Stop and close the model, and remove its recording for downloads."""
         self._closed = True
+        self._end_beside()
         self.controller.close(then=self._folder.cleanup)
 
     def state(self) -> object:
         """Return the state from which the page is drawn: it is drawn again when this changes."""
-        controller, model = self.controller, self.controller.model
-        run = (self._runs, controller.status, controller.problem, controller.version)
-        spent = repr(model.spent())  # an unknown price is no number, which equals nothing
-        return self.changes, *run, model.round, spent, model.in_flight, len(model.spoken)
+        return self.changes, self._runs, *map(_state, self.shown_runs)
 
-    def _set_up(self, make: Callable[[], RunController], rounds: float) -> None:
+    def _set_up(self, make: Callable[[], RunController | None], rounds: float) -> None:
         """Make the next model on a thread: rooms can be large, and libraries load slowly."""
         if not self.busy:
             self.busy, self.problem, self.wrong = True, "", ""
@@ -214,20 +298,38 @@ class PageState:
                 self.wrong, self.problem = found
                 self.changes += 1
 
-    def _replace(self, make: Callable[[], RunController], rounds: float) -> None:
+    def _replace(self, make: Callable[[], RunController | None], rounds: float) -> None:
+        """Make the next model, if there is to be another one, and the run beside it."""
         try:
             controller = make()
+            if controller is not None:
+                before, self.controller = self.controller, controller
+                self.at = self.agent = None
+                before.close()
+                controller.play(rounds)
+            self._end_beside()
+            if self._compared:
+                self.beside = self._make_beside()
+                self._catch_up(self.beside)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
             self.wrong, self.problem = self._about(error)
-        else:
-            before, self.controller, self.at, self.agent = self.controller, controller, None, None
-            before.close()
-            controller.play(rounds)
-            if self._closed:
-                self.close()
         finally:
             self.busy = False
             self.changes += 1
+            if self._closed:
+                self.close()
+
+    def _catch_up(self, beside: RunController) -> None:
+        """Play the run beside the model as the model is played, from as far as that has come."""
+        if self.controller.status == "playing":
+            beside.play()
+        elif rounds := rounds_done(self.controller.model):
+            beside.play(rounds)
+
+    def _end_beside(self) -> None:
+        beside, self.beside = self.beside, None
+        if beside is not None:
+            beside.close()
 
     def _about(self, error: Exception) -> tuple[str, str]:
         """The control that an error is about, or ``""``, and what it says, with the label."""
@@ -263,6 +365,18 @@ class PageState:
         self._used = values
         return self._shown(RunController(model, self.scenario_view))
 
+    def _make_beside(self) -> RunController:
+        """The same model in the other condition: its seed, its connection, and so its caps too."""
+        first = self.controller.model
+        parameters, _, _ = self._trial(dict(self._used))
+        parameters |= {"condition": self._compared, "rng": list(first.entropy)}
+        recording: Path | None = None
+        if not any(agent.mind.paid for agent in first.population):
+            recording = Path(self._folder.name) / f"{self._runs}.sqlite"
+        model = self.scenario(**parameters, connection=first.connection, recording=recording)
+        self._runs += 1
+        return self._shown(RunController(model, self.scenario_view))
+
     def _resumed(self) -> RunController:
         path = self.controller.model.recording_path
         assert path is not None
@@ -284,6 +398,13 @@ class PageState:
     def _shown(self, controller: RunController) -> RunController:
         controller.interval_s = self.interval_s
         return controller
+
+
+def _state(controller: RunController) -> tuple[object, ...]:
+    model = controller.model
+    run = (controller.status, controller.problem, controller.version)
+    spent = repr(model.spent())  # an unknown price is no number, which equals nothing
+    return *run, model.round, spent, model.in_flight, len(model.spoken)
 
 
 def _connection(values: dict[str, Any]) -> Connection:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+import pandas as pd
 import solara
 
+from sabm_mesa.analysis.charts import side_by_side
 from sabm_mesa.core.scheduler import SIMULTANEOUS, taking_part
 from sabm_mesa.visualization import chart
 from sabm_mesa.visualization.figures import Figures
@@ -55,6 +58,8 @@ LEAVING = (
 Act = Callable[..., Callable[..., None]]
 MOST_ROUNDS = 10**6
 """A run that is planned for so many rounds has no end in sight."""
+NOTHING = "nothing"
+"""The word for no condition to compare with."""
 MOST_AGENTS = 100
 """Rows of the table of agents at most."""
 MOST_SAID = 200
@@ -72,9 +77,9 @@ def run_card(page_state: PageState, at_once: Act) -> None:
         at_once: makes an action draw the page again.
     """
     controller = page_state.controller
-    status, busy = controller.status, page_state.busy
+    status, busy = page_state.status, page_state.busy
     stuck = status == "over" or busy or (status == "failed" and not page_state.may_go_on)
-    Transport(status, stuck, busy, page_state.interval_s, page_state, at_once)
+    Transport(status, stuck, busy, page_state.interval_s, page_state.compared, page_state, at_once)
     sentence, kind = upcoming(page_state)
     html("p", sentence, f"sabm-next sabm-next-{kind}", role="status")
     progress(page_state)
@@ -95,15 +100,22 @@ def run_card(page_state: PageState, at_once: Act) -> None:
 
 @solara.component
 def Transport(
-    status: str, stuck: bool, busy: bool, interval_s: float, page_state: PageState, at_once: Act
+    status: str,
+    stuck: bool,
+    busy: bool,
+    interval_s: float,
+    compared: str,
+    page_state: PageState,
+    at_once: Act,
 ) -> None:
-    """Play, pause, step, reset, and the pace.
+    """Play, pause, step, reset, the pace, and the condition to compare with.
 
     Args:
         status: the status of the run.
         stuck: whether it cannot be played on.
         busy: whether the next model is being made.
         interval_s: the pace.
+        compared: the condition beside the model; ``""`` without one.
         page_state: the page's model.
         at_once: makes an action draw the page again.
     """
@@ -131,6 +143,10 @@ def Transport(
         pace = next(words for words, s in PACES.items() if s == interval_s)
         choose = at_once(lambda words: page_state.pace(PACES[words]))
         choice("Pace", list(PACES), pace, choose)
+        others = [each for each in page_state.conditions if each != page_state.condition]
+        if others:
+            beside = at_once(page_state.choose_beside)
+            choice("Compare with", [NOTHING, *others], compared or NOTHING, beside)
 
 
 def upcoming(page_state: PageState) -> tuple[str, str]:
@@ -165,6 +181,10 @@ def progress(page_state: PageState) -> None:
         color="primary", height=6, attributes=label,
         indeterminate=page_state.busy or (model.playing and model.in_flight > 0),
     )  # fmt: skip
+    if page_state.beside is not None:
+        there = page_state.beside
+        words = f"Beside it, {page_state.compared}: {_words(there, rounds_done(there.model))}"
+        html("p", f"{words} {there.problem}".strip(), "sabm-hint", role="status")
     path = page_state.kept_path
     told = subtitle_of(model) + (f" · recorded in {path}" if path else "")
     next_ = page_state.busy or (page_state.dirty and controller.status == "ready")
@@ -281,12 +301,21 @@ def stage(page_state: PageState, at_once: Act) -> None:
         at_once: makes an action draw the page again.
     """
     controller = page_state.controller
-    round_ = controller.shown.played if page_state.at is None else page_state.at
-    world(controller, round_, page_state.interval_s, page_state.agent, at_once(page_state.choose))
+    round_, pace = (
+        page_state.played if page_state.at is None else page_state.at,
+        page_state.interval_s,
+    )
+    with inside("div", "sabm-worlds"):
+        for each, words in page_state.named_runs():
+            own = each is controller
+            world(
+                each, min(round_, each.shown.played), pace, page_state.agent if own else None,
+                at_once(page_state.choose) if own else None, words,
+            )  # fmt: skip
     clock(
-        controller, round_, page_state.interval_s, at_once(page_state.go),
-        planned=controller.planned, event_run=at_once(page_state.turn),
-        live="over" if controller.ended else controller.status,
+        controller, round_, pace, at_once(page_state.go), planned=controller.planned,
+        event_run=at_once(page_state.turn), last=page_state.played,
+        live="over" if page_state.status == "failed" else page_state.status,
     )  # fmt: skip
 
 
@@ -296,6 +325,7 @@ def world(
     pace: float = PACE_S,
     chosen: int | None = None,
     event_choose: Callable[[int], None] | None = None,
+    words: str = "",
 ) -> None:
     """The world after a round, in which speakers have bubbles.
 
@@ -305,10 +335,14 @@ def world(
         pace: seconds between two rounds.
         chosen: the agent that is looked at.
         event_choose: called with the agent that was clicked.
+        words: follow its title.
     """
     said = [[each.sender, each.text, each.to] for each in controller.said().get(round_, ())]
-    with inside("div", "sabm-worlds"):
-        worlds(controller.scenes(round_), round_, pace, said, chosen, event_choose)
+    scenes = [
+        replace(each, name=f"{each.name}{words.replace(': ', '-')}", title=f"{each.title}{words}")
+        for each in controller.scenes(round_)
+    ]
+    worlds(scenes, round_, pace, said, chosen, event_choose)
 
 
 def clock(
@@ -318,6 +352,7 @@ def clock(
     event_go: Callable[[int], None],
     *,
     planned: Collection[int] = (),
+    last: int | None = None,
     live: str = "over",
     event_run: Callable[..., None] | None = None,
 ) -> None:
@@ -329,12 +364,13 @@ def clock(
         pace: seconds between two rounds.
         event_go: called with the round to show.
         planned: the rounds with plans.
+        last: the last round that can be shown; None: the last one that was played.
         live: the status of a run that may go on.
         event_run: called when the run itself is to go on, or to pause.
     """
     shown, model = controller.shown, controller.model
     noun, first = counting(model)
-    played = range(shown.played + 1)
+    played = range((shown.played if last is None else last) + 1)
     invalid = shown.model_data["invalid"] if len(shown.model_data) else ()
     kinds = {
         TALK: sorted(controller.said()), PLANS: sorted(planned),
@@ -367,7 +403,8 @@ def Watched(view: GameView, version: int, *, details: bool) -> None:
     at = chosen if 0 <= chosen < shown.played else None
     round_ = shown.played if at is None else at
     with inside("div", "sabm-watched"):
-        world(view, round_)
+        with inside("div", "sabm-worlds"):
+            world(view, round_)
         with inside("div"):
             if details or view.game.status == "over":
                 clock(view, round_, PACE_S, go)
@@ -428,6 +465,9 @@ def charts(page_state: PageState, at_once: Act) -> None:
     found = shown.charts
     if agent is not None:
         found = tuple(each.with_own(agent, name_of(model, agent)) for each in found)
+    if page_state.beside is not None:
+        names = model.condition, page_state.compared
+        found = tuple(side_by_side(found, page_state.beside.shown.charts, names))
     chart.charts(
         found, subtitle=subtitle_of(model), at=page_state.at, played=shown.played,
         event_go=at_once(page_state.go), event_choose=at_once(page_state.choose),
@@ -442,22 +482,32 @@ def agents(page_state: PageState, at_once: Act) -> None:
         at_once: makes an action draw the page again.
     """
     shown, model = page_state.controller.shown, page_state.controller.model
-    round_ = shown.played if page_state.at is None else page_state.at
+    round_ = shown.played if page_state.at is None else min(page_state.at, shown.played)
     data = shown.agent_data
-    people = data[data["round"] == round_] if len(data) else data
-    left_out = [name for name in ("run", "round") if name in people]
-    people = people.drop(columns=left_out)
-    if people.empty:
-        html("p", "There are no data of agents before the first round.", "sabm-empty")
-        return
-    who = count(len(people), "agent")
-    told = f"{who} after {round_of(model, round_)}; choose one for its story."
+    if round_ < 0 or data.empty:
+        people, when = _at_start(model), "at the start"
+    else:
+        people = data[data["round"] == round_].drop(columns=["run", "round"], errors="ignore")
+        when = f"after {round_of(model, round_)}"
+    told = f"{count(len(people), 'agent')} {when}; choose one for its story."
     if len(people) > MOST_AGENTS:
         told += f" The first {MOST_AGENTS} are shown."
     table_of(
         told, people[:MOST_AGENTS], list(people.columns).index("agent"),
         "" if page_state.agent is None else str(page_state.agent), at_once(page_state.choose),
     )  # fmt: skip
+
+
+def _at_start(model: SmartModel) -> pd.DataFrame:
+    """The agents before the first round, with their minds and personas."""
+    rows = [
+        {
+            "agent": agent.unique_id, "name": name_of(model, agent.unique_id),
+            "mind": agent.mind.spec, "persona": agent.persona,
+        }
+        for agent in model.population
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=["agent", "name", "mind", "persona"])
 
 
 def story(page_state: PageState, at_once: Act) -> None:

@@ -38,7 +38,7 @@ def worlds(
     for each in scenes:
         _World(
             stage=each.stage(), frame=each.frame(), at=round_, pace=pace, said=list(said),
-            chosen=chosen, event_choose=choose,
+            chosen=chosen, picks=choose is not None, event_choose=choose,
         ).key(f"world-{each.name}")  # fmt: skip
 
 
@@ -66,6 +66,7 @@ def _World(
     pace: float,
     said: list[Any],
     chosen: int | None = None,
+    picks: bool = False,
     film: Sequence[dict[str, Any]] = (),
     event_choose: Callable[[int], None] | None = None,
 ) -> None:

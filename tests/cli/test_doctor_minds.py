@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from sabm_mesa.cli.doctor_minds import MOST_ASKS, entry_name
 from sabm_mesa.errors import KEY_VARIABLE
 from sabm_mesa.llm import close_all, read_endpoints
 from sabm_mesa.llm.endpoints import URL_VARIABLE
 from sabm_mesa.llm.retry import RetryClient
+from sabm_mesa.minds.model_check import MOST_ASKS, entry_name
 from tests.llm_server import LLMServer, stub
 from tests.llm_server.dialects import DIALECTS
 from tests.llm_server.thinkers import THINKERS

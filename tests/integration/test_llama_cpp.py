@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from sabm_mesa import Connection, KeynesianBeautyContest
-from sabm_mesa.cli.doctor_minds import EQUAL, probe_minds
 from sabm_mesa.llm import close_all
+from sabm_mesa.minds.model_check import EQUAL, probe_minds
 from sabm_mesa.models.registry import SCENARIOS
 from tests.runs.reruns import play
 

@@ -14,6 +14,7 @@ from sabm_mesa.visualization.controls import Form
 from sabm_mesa.visualization.frame import Head, gate, is_host
 from sabm_mesa.visualization.html import card, html, inside, problem
 from sabm_mesa.visualization.labels import counting, error_line
+from sabm_mesa.visualization.mind_chips import MindChips
 from sabm_mesa.visualization.page_state import PageState
 from sabm_mesa.visualization.panels import run_card
 from sabm_mesa.visualization.records.parts import STYLE as RECORDS_STYLE
@@ -47,7 +48,10 @@ def ScenarioPage(scenario: type[SmartModel], **fixed: Any) -> None:
         _Live(page_state)
         with inside("section", "sabm-card sabm-controls", aria_label="Parameters"):
             html("h2", "Parameters")
-            Form(page_state.controls, page_state.fixed, page_state.set, lambda: page_state.wrong)
+            Form(
+                page_state.controls, page_state.fixed, page_state.set, lambda: page_state.wrong,
+                lambda value, change: MindChips(page_state, value, change),
+            )  # fmt: skip
         html("p", f"Source: {scenario.source}", "sabm-source")
 
 
@@ -82,14 +86,17 @@ def _Live(page_state: PageState) -> None:
                 panels.agents(page_state, at_once)
             panels.figures(controller)
         with inside("aside", "sabm-side"):
-            with card("Conversation"):
-                panels.Talk(controller, controller.said(), page_state.looked_at)
-            with card(f"This {counting(controller.model)[0]}"):
-                panels.latest(controller.model, controller.shown, page_state.at)
-            with card("Usage"):
-                panels.usage(controller.model)
-            with card("Downloads"):
-                panels.downloads(controller)
+            for each, words in page_state.named_runs():
+                with card(f"Conversation{words}"):
+                    panels.Talk(each, each.said(), page_state.looked_at)
+            for each, words in page_state.named_runs():
+                with card(f"This {counting(each.model)[0]}{words}"):
+                    panels.latest(each.model, each.shown, page_state.at)
+            for each, words in page_state.named_runs():
+                with card(f"Usage{words}"):
+                    panels.usage(each.model)
+                with card(f"Downloads{words}"):
+                    panels.downloads(each)
         panels.story(page_state, at_once)
 
 

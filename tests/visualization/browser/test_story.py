@@ -48,9 +48,17 @@ def test_a_live_run_and_its_recording_tell_the_same_story_of_an_agent(
     browse: Browse, llm: LLMServer
 ) -> None:
     page = browse("/scenario/kbc")
-    minds = page.get_by_label("Minds: who decides", exact=True)
-    minds.fill(f"llm:gpt-4o-mini@{llm.url}=2,fixed:7=1")
-    minds.press("Enter")
+    field = page.get_by_label("Minds: who decides", exact=True)
+    page.get_by_role("button", name="Language model", exact=True).press("Enter")
+    page.get_by_label("Server").fill(llm.url)
+    page.get_by_label("Server").press("Enter")
+    expect(field).to_have_value(f"llm:gpt-4o-mini@{llm.url}")
+    page.get_by_role("button", name="Check the model").press("Enter")
+    expect(page.locator(".sabm-found")).to_contain_text("every parameter is taken as it is")
+    page.get_by_role("button", name="Mix", exact=True).press("Enter")
+    expect(field).to_have_value(f"llm:gpt-4o-mini@{llm.url}=12,classical=12")
+    field.fill(f"llm:gpt-4o-mini@{llm.url}=2,fixed:7=1")
+    field.press("Enter")
     for label, number in (("Number of players", "3"), ("Number of rounds", "3")):
         page.get_by_label(label, exact=True).fill(number)
         page.get_by_label(label, exact=True).press("Enter")

@@ -1,4 +1,6 @@
-"""Questions of `sabm doctor --minds` to a model at an endpoint: its dialect, and its entry.
+"""A language model is checked before it decides: its dialect, and its entry in a file of endpoints.
+
+The questions are those of `sabm doctor --minds` and of *Check the model* in the viewer.
 
 Seven small questions at most that are billed, and the same again for a model that turns out to
 think: one with all parameters of sampling, one with a schema whose answer no model would give by
@@ -9,15 +11,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sabm_mesa.cli.doctor_checks import Check, State, in_words
 from sabm_mesa.core import engine
 from sabm_mesa.core.thoughts import ends_thought, split_thoughts
 from sabm_mesa.errors import LLMError, MindSpecError, OutputError, SabmError, key
@@ -43,6 +46,29 @@ _SCHEMA = {
 }
 _SAMPLED = {"temperature": 0.7, "top_p": 0.9, "seed": 1}
 _AT_ZERO = {"temperature": 0.0, "seed": 1}
+
+
+class State(StrEnum):
+    """Outcome of a check."""
+
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes:
+        name: the subject of the check.
+        state: the outcome.
+        said: that in words, with what to do when it is no ``ok``.
+    """
+
+    name: str
+    state: State
+    said: str
 
 
 @dataclass
@@ -231,6 +257,17 @@ def _equal(answers: Sequence[Completion], facts: dict[str, Any]) -> Check:
         return Check("repeats", State.OK, f"{EQUAL} equal questions got equal answers")
     said = f"{EQUAL} equal questions at temperature 0 and seed 1 got {n} different answers"
     return Check("repeats", State.WARNING, f"{said}: what repeats a run is its recording")
+
+
+def in_words(done: Completion) -> str:
+    """The model that answered, its time, tokens and cost.
+
+    Args:
+        done: its answer.
+    """
+    tokens = f"{done.prompt_tokens} tokens sent, {done.completion_tokens} received"
+    cost = "price unknown" if math.isnan(done.cost_usd) else f"${done.cost_usd:.6f}"
+    return f"{done.model} answered in {done.latency_s:.1f} s ({tokens}, {cost})"
 
 
 def entry_name(url: str | None) -> str:
