@@ -20,6 +20,7 @@ from benchmarks import (
     history,
     imports,
     instant,
+    large,
     llm,
     million,
     recording,
@@ -55,6 +56,7 @@ BENCHMARKS: dict[str, Callable[[str], list[Result]]] = {
 LONG: dict[str, Callable[[str], list[Result]]] = {
     "bertrand-runs-200ms": bertrand.five_runs_at_200_ms,
     "recording": recording.hundred_thousand_asks,
+    "large-recording": large.million_asks,
 }
 """Benchmarks that take minutes: only measured when named."""
 
