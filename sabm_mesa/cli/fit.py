@@ -146,9 +146,10 @@ def _of_group(group: FitGroup) -> list[str]:
     lines.append(f"  Selected by BIC: {model.name}, {model.title} ({model.source})")
     if best.fit.by_name:
         resampled = "  bootstrap" if best.resampled else ""
-        lines.append(
+        head = (
             f"    {'95 % intervals':<{NAME_WIDTH}} {'':>8}  {'profile likelihood':<20}{resampled}"
         )
+        lines.append(head.rstrip())
     for name, value in best.fit.by_name.items():
         low, high = best.intervals[name]
         line = f"    {name:<{NAME_WIDTH}} {value:>8.3f}  {f'[{low:.3f}, {high:.3f}]':<20}"
@@ -157,6 +158,8 @@ def _of_group(group: FitGroup) -> list[str]:
             line += f"  [{least:.3f}, {most:.3f}]"
         if name in best.unidentified:
             line += "  not identified"
+        elif any(best.open_ends(name)):
+            line += "  ends where the search does"
         lines.append(line.rstrip())
     if group.undecided:
         lines.append(

@@ -772,6 +772,8 @@ def in_words(found: ProbeFinding) -> list[str]:
         ),
         f"  New games solved: {percent(found.solved)}",
     ]
+    if unusable := sum(row["answer"] is None for row in found.rows):
+        lines.append(f"  No usable answer to {unusable} of {len(found.rows)} questions")
     if not found.reads:
         lines.append(
             "  This mind reads no texts: what it recognizes is built in, and no knowledge."

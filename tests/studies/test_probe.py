@@ -91,6 +91,7 @@ def test_the_index_by_hand() -> None:
     assert found.index == pytest.approx(np.average(places, weights=apart))
     assert (found.informative, found.verdict) == (4, "cannot tell")
     assert found.why.startswith("only 4 games say something")
+    assert "  No usable answer to 1 of 8 questions" in in_words(found)
     assert math.isnan(steps_of(50))
     assert steps_of(0) == math.inf
     nothing = analyse("x", asked, [None] * 8)

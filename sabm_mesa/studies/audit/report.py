@@ -210,7 +210,7 @@ def _draw_levels(ax: Any, table: pd.DataFrame, plan: AuditPlan) -> None:
 def _axis(claim: Claim, audited: Audited) -> str:
     measure = audited.plan.experiment.measure(claim.measure)
     what = "Difference" if claim.than or claim.than_measure else "Mean"
-    return textwrap.fill(f"{what}: {measure_name(measure)}", 36)
+    return textwrap.fill(f"{what}: {measure_name(measure)}", 30)
 
 
 # The text.
