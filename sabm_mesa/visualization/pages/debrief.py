@@ -89,7 +89,7 @@ def debrief_of(game: Game, seat: Seat) -> dict[str, Any] | None:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparedRound:
     """The decisions of a class in a round: the same for all of its people but for their own one.
 
     Attributes:
@@ -117,10 +117,10 @@ class Comparison:
         return self.svg.replace(YOU, "" if mine is None else _you(mine, self.low, self.high))
 
 
-_KEPT: WeakKeyDictionary[Game, tuple[list[Any], list[Comparison]]] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[Game, tuple[list[Any], list[ComparedRound]]] = WeakKeyDictionary()
 
 
-def _comparisons(games: Sequence[Game], declared: Debrief) -> list[Comparison]:
+def _comparisons(games: Sequence[Game], declared: Debrief) -> list[ComparedRound]:
     # A class that hears of the end at once waits for one drawing, not for one each.
     of = [frame for game in games for frame in (game.agent_data(), game.reference)]
     known, kept = _KEPT.get(games[0], ([], []))
@@ -137,7 +137,7 @@ def _comparisons(games: Sequence[Game], declared: Debrief) -> list[Comparison]:
         decided = [dict(zip(own["agent"], own[declared.column], strict=True)) for own in rounds]
         svg = _compared(games, declared, round_)
         low, high = float(declared.low(model)), float(declared.high(model))
-        found.append(Comparison(round_, words + ".", svg, low, high, decided))
+        found.append(ComparedRound(round_, words + ".", svg, low, high, decided))
     _KEPT[games[0]] = of, found
     return found
 
