@@ -333,7 +333,7 @@ class OpenAIClient:
     def _origin(
         self, request: Request, asked: Mapping[str, Any], parameters: Mapping[str, Any]
     ) -> Origin:
-        """Where an answer comes from: the endpoint, and the parameters of its request."""
+        """The origin of an answer: the endpoint, and the parameters of its request."""
         extra = {**self.endpoint.extra_body, **(request.extra_body or {})}
         told = {**asked}
         if request.max_tokens is not None:

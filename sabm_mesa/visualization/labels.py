@@ -110,7 +110,7 @@ def number(value: Any) -> str:
         return "–"
     if math.isfinite(value) and abs(value) >= 10 ** (DIGITS - 1):
         return f"{value:,.0f}"
-    return f"{value:.{DIGITS}g}"
+    return f"{value + 0.0:.{DIGITS}g}"  # a zero has no sign
 
 
 def error_line(error: Exception) -> str:

@@ -76,6 +76,12 @@ def test_a_code_gives_a_seat_and_a_stranger_neither_takes_nor_reads_it(room: Roo
     own = room.browser("ann")
     assert own.get(f"{path}/state").json()["word"] == seat.word
     assert own.post(f"{path}/answer", json=given).json() == {"problem": ""}
+    assert "is over" in own.post(f"{path}/answer", json=given).json()["problem"]  # sent twice
+    room.join("carl")
+    assert room.join("dora")["problem"] == "All seats are taken: ask the host."
+    room.game.stop()
+    room.game.join()
+    assert "The game is over" in room.join("dora")["problem"]
 
 
 def test_the_qr_code_holds_the_address_that_others_reach(

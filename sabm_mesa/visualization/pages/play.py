@@ -178,7 +178,9 @@ class PeoplePages:
         if word is None:
             found = session.join(holder)
             if found is None:
-                raise Refused(409, "All seats are taken: ask the host.")
+                over = session.status == "over"
+                line = "The game is over: ask the host for the code of the next one."
+                raise Refused(409, line if over else "All seats are taken: ask the host.")
         else:
             found = session.come_back(holder, str(word))
             if found is None:

@@ -3,6 +3,7 @@
 The runs have classical minds and fixed seeds, so that the pictures come out alike every time.
 """
 
+import io
 import re
 import sys
 import tempfile
@@ -16,7 +17,7 @@ from tests.visualization.browser.conftest import FLAGS, ROOT, Server, chromium_p
 from tests.visualization.browser.test_play import open_game, says, start
 
 FOLDER = ROOT / "docs" / "images"
-DESKTOP, PHONE = {"width": 1440, "height": 1000}, {"width": 390, "height": 844}
+DESKTOP, PHONE = {"width": 1440, "height": 1300}, {"width": 390, "height": 844}
 WAIT_MS = 60_000
 SCENARIOS = {
     "kbc": {"Seed": "4"},
@@ -27,6 +28,8 @@ SCENARIOS = {
     },
     "evacuation": {"Seed": "4"},
 }
+OPEN = 'from sabm_mesa.cli.view import view; view(host="0.0.0.0", port={port}, browser=False)'
+"""A viewer that others can reach, as in a class: else there is no QR code."""
 CLASS = {"Seats_for_people": 4, "Number_of_rounds": 3, "Seed": 4}
 PICKS = ((50, 33, 25, 40), (20, 15, 22, 12), (8, 10, 5, 9))
 """The numbers of the people of a class, by round."""
@@ -42,25 +45,26 @@ def main(folder: Path = FOLDER) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as own, sync_playwright() as driver:
-        server = Server(Path(own))
+        server = Server(Path(own), OPEN)
         browser = driver.chromium.launch(executable_path=chromium_path(), args=FLAGS)
         try:
             for scheme in ("light", "dark"):
-                _home(browser, server, scheme).screenshot(path=folder / f"home-{scheme}.png")
+                _keep(_home(browser, server, scheme), folder / f"home-{scheme}.png")
                 for name in SCENARIOS:
                     page = _scenario(browser, server, name, scheme, DESKTOP)
-                    page.screenshot(path=folder / f"{name}-{scheme}.png", full_page=True)
+                    _keep(page, folder / f"{name}-{scheme}.png")
             page = _scenario(browser, server, "kbc", "light", PHONE)
-            page.screenshot(path=folder / "kbc-phone.png")
+            _keep(page, folder / "kbc-phone.png")
             _class(browser, server, folder)
         finally:
             browser.close()
             server.close()
-    for path in folder.glob("*.png"):
-        with Image.open(path) as drawn:
-            if drawn.mode != "P":
-                # 256 colours are enough for pages, at a third of the size.
-                drawn.convert("RGB").quantize(256).save(path, optimize=True)
+
+
+def _keep(page: Page, path: Path) -> None:
+    """Take a picture, in 256 colours: enough for a page, at a third of the size."""
+    with Image.open(io.BytesIO(page.screenshot())) as drawn:
+        drawn.convert("RGB").quantize(256).save(path, optimize=True)
 
 
 def _open(browser: Browser, server: Server, path: str, scheme: str, size: dict[str, int]) -> Page:
@@ -107,7 +111,7 @@ def _scenario(
 def _class(browser: Browser, server: Server, folder: Path) -> None:
     """A class of four from the code on the wall to its results."""
     host = _open(browser, server, "/host", "light", DESKTOP)
-    open_game(host, "beauty-contest", "Number of players", **CLASS, Seconds_for_an_answer=600)
+    open_game(host, "beauty-contest", "Number of players", **CLASS, Seconds_for_an_answer=600.5)
     code = host.locator(".sabm-code").first.inner_text()
     wall = _open(browser, server, f"/screen/{code}", "light", {"width": 1440, "height": 640})
     people = []
@@ -116,7 +120,7 @@ def _class(browser: Browser, server: Server, folder: Path) -> None:
         if len(people) == len(PICKS[0]):
             says(wall, f"{len(people) - 1} of {len(people)} joined")
             expect(wall.locator(".sabm-wall-join img")).to_be_visible()
-            wall.screenshot(path=folder / "class-wall.png")
+            _keep(wall, folder / "class-wall.png")
         people[-1].get_by_role("button", name="Take a seat").click()
         says(people[-1], "You have your seat.")
     start(host)
@@ -127,19 +131,20 @@ def _class(browser: Browser, server: Server, folder: Path) -> None:
             if round_ == 1 and place == 2:
                 says(wall, "2 of 4 people ready")
                 says(host, "thinking")
-                host.screenshot(path=folder / "class-host.png")
-                page.screenshot(path=folder / "class-question.png")
+                _keep(host, folder / "class-host.png")
+                _keep(page, folder / "class-question.png")
             form.get_by_role("button", name="Send").click()
             expect(form).to_have_count(0)
     says(people[0], "You and the others")
     people[0].get_by_text("You and the others").scroll_into_view_if_needed()
     people[0].get_by_text("You and the others").evaluate("title => title.scrollIntoView()")
-    people[0].screenshot(path=folder / "class-debrief.png")
+    _keep(people[0], folder / "class-debrief.png")
     wall.get_by_role("button", name="Present the results").click()
+    says(wall, "1 of 4")
     wall.keyboard.press("ArrowRight")
     says(wall, "2 of 4")
     wall.set_viewport_size({"width": 1440, "height": 900})
-    wall.screenshot(path=folder / "class-slide.png")
+    _keep(wall, folder / "class-slide.png")
 
 
 if __name__ == "__main__":
