@@ -390,7 +390,7 @@ SELECTIONS = {
     ),
     "together": Selection(("together-ewa", "together-beliefs", "together-reinforcement"), LEARNING),
     "dilemma": Selection(
-        ("dilemma-strategies", "dilemma-reinforcement", "dilemma-noisy-reply"),
+        ("dilemma-strategies", "dilemma-reinforcement"),
         (*LEARNING, strategy_mixture()),
     ),
     "goods": Selection(
