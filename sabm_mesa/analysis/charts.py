@@ -25,8 +25,8 @@ COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY_BLUE, 
 """Colours of series, in turn."""
 GOLDEN = (5**0.5 - 1) / 2
 SECOND = {
-    "#000000": "#8C8C8C", style.BLUE: style.SKY_BLUE, style.ORANGE: style.VERMILLION,
-    style.VERMILLION: style.PURPLE, style.GREEN: style.ORANGE,
+    "#000000": style.GREY, style.BLUE: style.GREEN, style.ORANGE: style.PURPLE,
+    style.VERMILLION: style.PURPLE, style.GREEN: style.SKY_BLUE,
 }  # fmt: skip
 """The colour of a series of the second of two runs → by that of the first one."""
 ASIDE = 0.3
