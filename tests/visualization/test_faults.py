@@ -242,8 +242,9 @@ def test_names_that_are_none_are_told_in_a_line():
         store.stamp(place)
         with pytest.raises(RecordingError):
             store.runs_of(place)
-        with pytest.raises(RecordingError):
-            store.run_data(place, 0)
+        for read in (store.run_data, store.counts_of):
+            with pytest.raises(RecordingError):
+                read(place, 0)
 
 
 @pytest.mark.parametrize(

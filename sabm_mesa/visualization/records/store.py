@@ -206,9 +206,10 @@ def counts_of(path: Path, number: int) -> dict[Any, Any]:
         number: the run.
 
     Raises:
-        RecordingError: when it cannot be read.
+        RecordingError: when it cannot be read, or not in a browser (see `check_path`).
         UnknownName: when there is no such run.
     """
+    _check(path)
     return Recorded(path, check=False).runs(number).to_dict("records")[0]
 
 

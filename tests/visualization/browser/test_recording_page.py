@@ -189,7 +189,7 @@ def test_a_recording_in_use(files: Path, browse: Browse) -> None:
             model = KeynesianBeautyContest(n_players=3, n_rounds=3, rng=1, recording=recording)
             model.step()
             page = browse(address("live.sqlite"))
-            expect(page.get_by_text("running").first).to_be_visible()
+            expect(page.locator(".rec-bar", has_text="kbc, running")).to_be_visible()
             page.get_by_role("tab", name="Downloads").click()
             expect(page.get_by_text("when its runs have ended")).to_be_visible()
             model.run_model()
