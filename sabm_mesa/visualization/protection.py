@@ -67,6 +67,9 @@ NOT_FOUND = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not f
 _TAKEN = {
     re.compile(r'<iframe src="https://solara\.dev/[^>]*></iframe>'): "",
     re.compile(r"<html>"): '<html lang="en">',
+    re.compile(
+        r'<v-progress-linear(?= :style="{visibility)'
+    ): '<v-progress-linear aria-label="Busy"',
     re.compile(r'width=device-width, initial-scale=1, maximum-scale[^"]*'): "width=device-width",
     re.compile(
         r"<v-progress-circular[^>]*>\s*Server\s+disconnected\.\s*</v-progress-circular>"
@@ -75,7 +78,7 @@ _TAKEN = {
     " is gone. This page goes on by itself when it answers again.</p>",
 }
 """What is taken out of Solara's page, and what is put there: calls home, a page without a language
-that forbids zooming, and words on top of the page's own."""
+that forbids zooming, a bar without a name, and words on top of the page's own."""
 _log = logging.getLogger(__name__)
 _connections = Connections()
 
