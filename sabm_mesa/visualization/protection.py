@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from ipyvue import VueTemplateWidget, VueWidget  # type: ignore[import-untyped]
-from solara.server import kernel_context, patch, settings
+from solara.server import kernel_context, settings
 from solara.server import server as solara_server
 from solara.server import starlette as solara_starlette
 from starlette.exceptions import HTTPException
@@ -100,7 +100,7 @@ def protect() -> None:
         VueWidget._fire_event = fire_event  # noqa: SLF001
         VueTemplateWidget.get_template = _template
         # Figures are drawn on threads, and none has settings of its page.
-        patch.patch_heavy_imports = lambda: None
+        solara_server.patch.patch_heavy_imports = lambda: None
         # Solara imports its app when the server has started: too late to add a middleware.
         app.middleware_stack = Gate(app.build_middleware_stack())
         if LISTENS not in os.environ:  # else sabm view says it
