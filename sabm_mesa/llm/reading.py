@@ -39,7 +39,7 @@ _PARTS_OF_THOUGHT = {"thinking", "redacted_thinking", "reasoning", "thought"}
 
 
 class Origin(NamedTuple):
-    """Where an answer comes from.
+    """The origin of an answer.
 
     Attributes:
         provider: the server, where a gateway does not say which one answered.

@@ -268,7 +268,7 @@ def _expression(words: str) -> str:
 
 
 def _pattern(words: str) -> re.Pattern[str] | None:
-    """What is marked of an excerpt; None without words."""
+    """The pattern of the marked words of an excerpt; None without words."""
     found = [re.escape(phrase or word.strip('"')) for phrase, word in _PIECES.findall(words)]
     return re.compile(rf"\b(?:{'|'.join(found)})", re.IGNORECASE) if any(found) else None
 

@@ -982,7 +982,7 @@ def deposit_text(registration: Registration) -> str:
 
 
 def _measure_in_words(name: str, frozen: Mapping[str, Any]) -> str:
-    """What a frozen measure takes of which columns, in which rounds."""
+    """A frozen measure: its columns, its rounds, and the value that it takes of them."""
     known = {"name", "take", "columns", "rounds"}
     said = f"{name}: {frozen.get('take', 'mean')} of {', '.join(frozen['columns'])}"
     if "rounds" in frozen:

@@ -77,7 +77,7 @@ _TAKEN = {
     ' background: #fff; color: #1b1f24">The viewer does not answer: it was ended, or the network'
     " is gone. This page goes on by itself when it answers again.</p>",
 }
-"""What is taken out of Solara's page, and what is put there: calls home, a page without a language
+"""Parts of Solara's page that are replaced: calls home, a page without a language
 that forbids zooming, a bar without a name, and words on top of the page's own."""
 _log = logging.getLogger(__name__)
 _connections = Connections()

@@ -43,7 +43,7 @@ from sabm_mesa.visualization.records.store import (
 LONGEST_NAME = 100
 """Characters of a name on the page."""
 PLACE = ("round", "phase", "agent", "question", "message")
-"""What an address may say of a place in a run."""
+"""The parts of an address that name a place in a run."""
 FRAMES = ("runs", "asks", "decisions", "model_data", "agent_data")
 
 

@@ -136,7 +136,7 @@ def Diff(messages: Sequence[Any]) -> None:
 
 @solara.component_vue("hits.vue")
 def Hits(hits: Sequence[dict[str, Any]], event_choose: Callable[[str], None] | None = None) -> None:
-    """What a search has found; each leads to its place in the run."""
+    """The findings of a search; each leads to its place in the run."""
 
 
 def address(
