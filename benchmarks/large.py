@@ -64,7 +64,7 @@ WORK = {
     "export to parquet": "",
     "export to csv": "",
 }
-"""What is measured → its target in seconds of CPU."""
+"""Measure → its target in seconds of CPU."""
 
 
 def _apart(name: str, path: Path, rounds: int = 0) -> dict[str, float]:

@@ -108,7 +108,7 @@ class RunData:
 
     @cached_property
     def honesty(self) -> pd.DataFrame:
-        """What agents announced and did (see `sabm_mesa.studies.honesty`)."""
+        """The announcements and deeds of agents (see `sabm_mesa.studies.honesty`)."""
         return honesty_of(self._frames, self.recorded.run)
 
     @cached_property
@@ -161,7 +161,7 @@ class RunData:
         return OrderedDict()
 
     def _once(self, name: str, round_: int, read: Callable[..., pd.DataFrame]) -> pd.DataFrame:
-        """What is read of a round, kept for the last few."""
+        """The contents of a round, kept for the last few."""
         key = name, round_
         with _READING:
             found = self._kept.pop(key, None)
