@@ -79,7 +79,7 @@ def run_card(page_state: PageState, at_once: Act) -> None:
     controller = page_state.controller
     status, busy = page_state.status, page_state.busy
     stuck = status == "over" or busy or (status == "failed" and not page_state.may_go_on)
-    Transport(status, stuck, busy, page_state.interval_s, page_state.compared, page_state, at_once)
+    Transport(status, stuck, busy, page_state.interval_s, page_state, at_once)
     sentence, kind = upcoming(page_state)
     html("p", sentence, f"sabm-next sabm-next-{kind}", role="status")
     progress(page_state)
@@ -104,18 +104,16 @@ def Transport(
     stuck: bool,
     busy: bool,
     interval_s: float,
-    compared: str,
     page_state: PageState,
     at_once: Act,
 ) -> None:
-    """Play, pause, step, reset, the pace, and the condition to compare with.
+    """Play, pause, step, reset, and the pace.
 
     Args:
         status: the status of the run.
         stuck: whether it cannot be played on.
         busy: whether the next model is being made.
         interval_s: the pace.
-        compared: the condition beside the model; ``""`` without one.
         page_state: the page's model.
         at_once: makes an action draw the page again.
     """
@@ -143,10 +141,20 @@ def Transport(
         pace = next(words for words, s in PACES.items() if s == interval_s)
         choose = at_once(lambda words: page_state.pace(PACES[words]))
         choice("Pace", list(PACES), pace, choose)
-        others = [each for each in page_state.conditions if each != page_state.condition]
-        if others:
+
+
+def compare(page_state: PageState, at_once: Act) -> None:
+    """The condition that runs beside the model, where the scenario has others.
+
+    Args:
+        page_state: the page's model.
+        at_once: makes an action draw the page again.
+    """
+    others = [each for each in page_state.conditions if each != page_state.condition]
+    if others:
+        with card("Another condition"):
             beside = at_once(page_state.choose_beside)
-            choice("Compare with", [NOTHING, *others], compared or NOTHING, beside)
+            choice("Compare with", [NOTHING, *others], page_state.compared or NOTHING, beside)
 
 
 def upcoming(page_state: PageState) -> tuple[str, str]:

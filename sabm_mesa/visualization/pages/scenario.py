@@ -92,6 +92,7 @@ def _Live(page_state: PageState) -> None:
             for each, words in page_state.named_runs():
                 with card(f"This {counting(each.model)[0]}{words}"):
                     panels.latest(each.model, each.shown, page_state.at)
+            panels.compare(page_state, at_once)
             for each, words in page_state.named_runs():
                 with card(f"Usage{words}"):
                     panels.usage(each.model)
