@@ -35,7 +35,9 @@ Index
     it cannot be told.
 
 Unreadable answers
-    A question without a usable answer has none, and does not count.
+    A question without a usable answer has none, and does not count. When that is so in half of
+    the games or more, no verdict is given: games are not left out by chance (a mind that always
+    says 7 has an answer only where 7 is in the range).
 
 Source
     Nagel 1995, American Economic Review 85(5), 1313-1326 (the guessing game and its steps);
@@ -570,7 +572,10 @@ def analyse(
     low, high = _interval(games, given, own, tables_of, seed)
     index = _mean(found)
     verdict, why = "cannot tell", ""
-    if len(found) < FEW:
+    n_games = sum(each.question == "play" for each in asked)
+    if 2 * len(played) <= n_games:
+        why = f"only {len(played)} of {n_games} games got a usable answer"
+    elif len(found) < FEW:
         why = f"only {len(found)} games say something: the rules do not tell a reciter from it"
     elif high < HALF:
         verdict = "reciter"

@@ -98,6 +98,16 @@ def test_the_index_by_hand() -> None:
     assert (nothing.verdict, nothing.informative) == ("cannot tell", 0)
 
 
+def test_a_number_that_fits_few_of_the_games_gets_no_verdict() -> None:
+    """A mind that always says 7: no answer where 7 is out of the range, or no option."""
+    asked = situations(30, BOOK, np.random.default_rng(1))
+    fits = [each.question == "play" and each.game == "guess" and each.low <= 7 for each in asked]
+    found = analyse("x", asked, ["7" if each else None for each in fits])
+    games = sum(each.question == "play" for each in asked)
+    assert found.verdict == "cannot tell"
+    assert found.why == f"only {sum(fits)} of {games} games got a usable answer"
+
+
 def test_a_word_that_holds_the_name_of_an_author_is_no_author() -> None:
     guess = ProbeQuestion("published")
     asked = [replace(guess, question="paper")]
