@@ -58,6 +58,7 @@ class PlayedRun:
         agents: one row an agent and round, as ``agents.csv``.
         rounds: one row a round, as ``model.csv``.
         messages: one row a message, as `Recorded.messages` gives it.
+        finished: whether it was played to its end.
     """
 
     run: int
@@ -69,6 +70,7 @@ class PlayedRun:
     agents: pd.DataFrame
     rounds: pd.DataFrame
     messages: pd.DataFrame
+    finished: bool
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,9 @@ def _in_words(study: FitStudy, found: dict[str, Any]) -> list[str]:
             lines += _of_group(group)
     for name, needs in study.left_out.items():
         lines.append(f"{name} does not apply: the runs do not have {', '.join(needs)}")
+    if study.unfinished:
+        runs = ", ".join(map(str, study.unfinished))
+        lines.append(f"Not played to the end: run {runs}. The finished rounds count.")
     if (table := found["confusion"]) is not None:
         lines.append("Selected by BIC (columns) when a model (rows) is true, with data like these:")
         numbers = range(1, len(table["models"]) + 1)

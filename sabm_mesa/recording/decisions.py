@@ -51,6 +51,7 @@ def played_runs(path: str | Path) -> list[PlayedRun]:
                 agents=own["agent_data"],
                 rounds=own["model_data"],
                 messages=own["messages"],
+                finished=each["status"] == "finished",
             )
         )
     if not found:

@@ -25,6 +25,7 @@ from sabm_mesa.analysis.behaviour import (
     Floats,
     Mixture,
     Panel,
+    PlayedRun,
     TypesModel,
     load_behaviour,
 )
@@ -140,6 +141,7 @@ class FitStudy:
         unit: what the bootstrap draws and the held-out score leaves out: ``run`` or ``agent``.
         groups: the groups, the pooled one first.
         left_out: models that do not apply → the facts that the runs lack.
+        unfinished: the numbers of runs that did not end; their finished rounds count.
         confusion: shape (models, models): see `sabm_mesa.analysis.estimation.confusion`; the models
             in the order of the pooled group; None when it is not wanted.
     """
@@ -150,6 +152,7 @@ class FitStudy:
     unit: str
     groups: Sequence[FitGroup]
     left_out: dict[str, list[str]]
+    unfinished: list[int]
     confusion: Floats | None = None
 
     @property
@@ -207,7 +210,8 @@ def fit_recording(
     """
     wanted = options or FitOptions()
     path = Path(path)
-    scenario, behaviour, panel = _decisions(path, wanted)
+    runs = played_runs(path)
+    scenario, behaviour, panel = _decisions(path, runs, wanted)
     models, left_out = _models(path, behaviour, panel, wanted.models)
     rng = np.random.default_rng(wanted.seed)
     groups = []
@@ -222,9 +226,10 @@ def fit_recording(
         fits = [pooled.fitted[ranked.index(i)].fit for i in range(len(models))]
         table = confusion(fits, pooled.panel, wanted.confusion, rng)
         table = table[np.ix_(ranked, ranked)]
-    runs = {each.run for each in panel.players}
-    unit = "run" if len(runs) > 1 else "agent"
-    return FitStudy(path, scenario, behaviour, unit, groups, left_out, table)
+    fitted = {each.run for each in panel.players}
+    unit = "run" if len(fitted) > 1 else "agent"
+    unfinished = [each.run for each in runs if each.run in fitted and not each.finished]
+    return FitStudy(path, scenario, behaviour, unit, groups, left_out, unfinished, table)
 
 
 def table_of_fits(study: FitStudy) -> pd.DataFrame:
@@ -322,6 +327,7 @@ def summary(study: FitStudy) -> dict[str, Any]:
         "unit": study.unit,
         "fits": table_of_fits(study).to_dict("records"),
         "left_out": study.left_out,
+        "unfinished": study.unfinished,
         "confusion": None
         if study.confusion is None
         else {"models": names, "selected": study.confusion.tolist()},
@@ -334,9 +340,10 @@ def summary(study: FitStudy) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _decisions(path: Path, wanted: FitOptions) -> tuple[str, Behaviour, Panel]:
+def _decisions(
+    path: Path, runs: Sequence[PlayedRun], wanted: FitOptions
+) -> tuple[str, Behaviour, Panel]:
     """The scenario of a recording, what it declares, and the decisions that are wanted."""
-    runs = played_runs(path)
     names = sorted({run.scenario for run in runs})
     if len(names) > 1:
         raise ParameterError(

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from sabm_mesa import KeynesianBeautyContest
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.errors import MindError
+from sabm_mesa.minds.scripted import ScriptedMind
 
 from .support import Sabm, one_line
 
@@ -40,6 +43,24 @@ def test_a_recording_becomes_files_and_a_mind(sabm: Sabm, path: Path) -> None:
     played = sabm("run", "kbc", "--minds", mind, "--rounds", "1", "--out", str(out / "again"))
     assert "fingerprint.json" in (out / "again" / "agents.csv").read_text()
     assert not played.err.startswith("sabm:")
+
+
+def test_rounds_of_a_run_that_did_not_end_count_and_it_is_named(sabm: Sabm, tmp_path: Path) -> None:
+    def gives_up(ask: Ask) -> str:
+        if ask.key.round == 1:
+            raise MindError("I have had enough.")
+        return "20"
+
+    path = tmp_path / "cut.sqlite"
+    mind = ScriptedMind(gives_up)
+    model = KeynesianBeautyContest(n_players=6, n_rounds=3, rng=1, minds=mind, recording=path)
+    with pytest.raises(MindError):
+        model.run_model()
+    model.close()
+    said = sabm("fit", str(path), *QUICK, "noisy_best_reply").out
+
+    assert "all agents: 6 decisions of 6 players" in said
+    assert "Not played to the end: run 0. The finished rounds count." in said
 
 
 def test_bad_input_gets_one_line_and_leaves_no_file(sabm: Sabm, path: Path) -> None:
