@@ -261,6 +261,6 @@ def _as_reply(answer: object, ask: Ask, mind: Mind, started: float) -> Reply:
             answer.thoughts = join_thoughts(answer.thoughts, thoughts)
     elif mind.paid:  # a value is used as it can be read from the recording again
         answer.answer = json_roundtrip(answer.answer)
-    if mind.paid and not answer.request:
+    if mind.paid:
         answer.request = mind.digest(ask)
     return answer

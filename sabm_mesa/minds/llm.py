@@ -119,10 +119,7 @@ class LLMMind(Mind):
             LLMError: when the model could not be asked.
             BudgetExceeded: when the ask could pass a cap.
         """
-        request = self._request(ask)
-        reply = as_reply(await self.client.complete(request), ask)
-        reply.request = request.digest()
-        return reply
+        return as_reply(await self.client.complete(self._request(ask)), ask)
 
     def digest(self, ask: Ask) -> str:
         """The hash of the exact request for a question.

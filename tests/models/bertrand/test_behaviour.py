@@ -9,7 +9,7 @@ from sabm_mesa.models.bertrand.behaviour import (
     STEP,
     LearnsPrices,
     Reaction,
-    _known,
+    facts,
     q_path,
 )
 from sabm_mesa.models.bertrand.minds import POINTS, QLearner
@@ -20,20 +20,20 @@ MARKET = LinearMarket(2, 2.0, 14.0, 1 / 150, 1 / 300)
 
 
 def test_a_firm_that_replies_best_has_the_intercept_0_and_the_slope_of_theory() -> None:
-    facts = [_known(MARKET, 6.0, [rival]) for rival in (2.0, 6.0, 8.0, 10.0)]
+    known = [facts(MARKET, 6.0, [rival]) for rival in (2.0, 6.0, 8.0, 10.0)]
 
-    assert [each["rivals"][0] for each in facts] == pytest.approx([-2, 0, 1, 2])
-    assert [each["reply"] for each in facts] == pytest.approx([-0.5, 0, 0.25, 0.5])
+    assert [each["rivals"][0] for each in known] == pytest.approx([-2, 0, 1, 2])
+    assert [each["reply"] for each in known] == pytest.approx([-0.5, 0, 0.25, 0.5])
 
 
 @pytest.mark.parametrize("model", BEHAVIOUR.models, ids=lambda model: model.name)
 def test_the_probabilities_of_all_prices_add_up_to_one(model) -> None:
-    facts = _known(MARKET, 7.0, [7.0])
+    known = facts(MARKET, 7.0, [7.0])
     cells = np.arange(-30, 60)
-    cells = cells[(cells * STEP - 0.1 >= facts["low"] - STEP / 2)]
-    cells = cells[(cells * STEP - 0.1 <= facts["high"] + STEP / 2)]
+    cells = cells[(cells * STEP - 0.1 >= known["low"] - STEP / 2)]
+    cells = cells[(cells * STEP - 0.1 <= known["high"] + STEP / 2)]
     panel = Panel.of(
-        Row(Decider(0, i, "x"), 1, float(cell * STEP - 0.1), facts) for i, cell in enumerate(cells)
+        Row(Decider(0, i, "x"), 1, float(cell * STEP - 0.1), known) for i, cell in enumerate(cells)
     )
     vector = np.array([(each.low + each.high) / 4 for each in model.parameters])
 
@@ -41,8 +41,8 @@ def test_the_probabilities_of_all_prices_add_up_to_one(model) -> None:
 
 
 def test_a_reaction_is_a_normal_error_around_a_line() -> None:
-    facts = _known(MARKET, 6.0, [8.0])
-    panel = Panel.of([Row(Decider(0, 1, "x"), 1, 3 * STEP - 0.1, facts)])
+    known = facts(MARKET, 6.0, [8.0])
+    panel = Panel.of([Row(Decider(0, 1, "x"), 1, 3 * STEP - 0.1, known)])
     vector = np.array([0.1, 0.05714285714, STEP / 2])  # the mean is that grid point
 
     assert np.exp(Reaction().log_likelihood(vector, panel)) == pytest.approx([0.6826895])
@@ -57,9 +57,7 @@ def test_q_learning_follows_the_learner_of_the_mind() -> None:
         values = learner.values(state)
         greedy.append(values.index(max(values)))
         last = prices[rivals[t - 1]] if t else 2.0
-        rows.append(
-            Row(Decider(0, 1, "x"), t, float(own * STEP - 0.1), _known(MARKET, 2.0, [last]))
-        )
+        rows.append(Row(Decider(0, 1, "x"), t, float(own * STEP - 0.1), facts(MARKET, 2.0, [last])))
         after = int(own), int(rival)
         profit = MARKET.profits([prices[own], prices[rival]])[0]
         learner.learn(state, int(own), profit, after)
