@@ -59,7 +59,8 @@ def test_pages_to_watch_and_to_read(server, browse, tmp_path: Path) -> None:
     expect(page.locator(".sabm-charts")).to_have_attribute("data-round", "0")
     look(page)
 
-    path = server.folder / "looked-at.sqlite"
+    path = server.folder / "sabm_recordings" / "looked-at.sqlite"
+    path.parent.mkdir(exist_ok=True)
     minds = {"fixed:99": 1, "fixed:7": 3}
     KeynesianBeautyContest(n_players=4, n_rounds=2, minds=minds, rng=1, recording=path).run_model()
     page.goto(f"{server.url}/recording")
