@@ -371,8 +371,10 @@ def _is_cut_off(path: Path) -> bool:
 
 def _has_log(path: Path) -> bool:
     """Whether pages stand in a log beside the file, which then need not be complete itself."""
-    log = path.with_name(f"{path.name}-wal")
-    return log.exists() and log.stat().st_size > 0
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size > 0
+    except FileNotFoundError:  # also when its writer has just closed
+        return False
 
 
 _LOG_HEADER, _FRAME_HEADER = 32, 24

@@ -69,7 +69,7 @@ _TAKEN = {
     re.compile(r"<html>"): '<html lang="en">',
     re.compile(
         r'<v-progress-linear(?= :style="{visibility)'
-    ): '<v-progress-linear aria-label="Busy"',
+    ): '<v-progress-linear aria-label="Busy" aria-live="polite"',
     re.compile(r'width=device-width, initial-scale=1, maximum-scale[^"]*'): "width=device-width",
     re.compile(
         r"<v-progress-circular[^>]*>\s*Server\s+disconnected\.\s*</v-progress-circular>"

@@ -18,6 +18,7 @@ NUMBER = "Number from 0 to 100"
 DARK = "!!document.querySelector('#app.theme--dark, html.theme--dark')"
 MOST_TABS = 120
 axe = Axe()
+BUSY = "document.querySelectorAll('[aria-label=Busy]').forEach(e => e.style.visibility = 'visible')"
 
 
 def look(page: Page) -> None:
