@@ -1,20 +1,24 @@
 """A class of 40 in one game: the times of every step, from the code to the debrief.
 
-The server is that of ``sabm view``, in a process of its own. The people are 40 clients that speak
-the HTTP of the page of a player, without its drawing: two groups of 20, of whom three come late,
-five load their page again and two go on with another device. The host opens the game, and has the
-slides and the ZIP file made at its end.
+The server is that of ``sabm view``, in a process of its own. The people are two groups of 20, of
+whom three come late, five load their page again and two go on with another device: 40 clients that
+speak the HTTP of the page of a player, or 40 pages in Chromium, whose drawing on the same machine
+counts as well. The host opens the game, and has the slides and the ZIP file made at its end.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shutil
 import socket
 import subprocess
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +28,8 @@ import numpy as np
 from benchmarks.results import Result
 
 PEOPLE, GROUPS, LATE, RELOADS, LOST, ROUNDS = 40, 2, 3, 5, 2, 4
+FORM, OVER, NUMBER = "form[data-question]", "You and the others", "Number from 0 to 100"
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 SERVER = """
 import json, threading, time
 from pathlib import Path
@@ -126,23 +132,114 @@ class Person:
                 await self.look(self.state["version"])
         self.ended = time.perf_counter()
 
+    async def close(self) -> None:
+        """Close the browser."""
+        await self.browser.close()
 
-async def a_class(url: str, folder: Path, times: Times) -> None:
+
+class Reader(Person):
+    """One person with a page in Chromium.
+
+    Args:
+        chromium: the browser of all of them, of the async interface of Playwright.
+    """
+
+    def __init__(self, url: str, code: str, times: Times, chromium: Any) -> None:
+        self.chromium = chromium
+        super().__init__(url, code, times)
+
+    def new_browser(self) -> Any:
+        """Return nothing: a page is opened when somebody joins."""
+        return None
+
+    async def join(self, step: str = "join", **word: str) -> None:
+        """Open the page, and take a seat or get it back."""
+        context = await self.chromium.new_context(viewport={"width": 390, "height": 844})
+        self.page = await context.new_page()
+        began = time.perf_counter()
+        await self.page.goto(f"{self.url}/join/{self.code}")
+        if word:
+            await self.page.get_by_text("I had a seat already").click()
+            await self.page.get_by_label("Your word").fill(word["word"])
+            await self.page.get_by_label("Your word").press("Enter")
+        else:
+            await self.page.get_by_role("button", name="Take a seat").click()
+        await self.page.wait_for_url("**/play/*")
+        await self.page.locator(".game-word").wait_for()
+        self.times[step].append(time.perf_counter() - began)
+
+    async def play(self, *, reload: bool, lost: bool) -> None:
+        """Answer all questions, until the results of the class are there."""
+        over = self.page.get_by_text(OVER)
+        before = ""
+        while True:
+            waiting = self.page.locator(f'{FORM}:not([data-question="{before}"])')
+            await waiting.or_(over).first.wait_for(timeout=120_000)
+            if await over.count():
+                break
+            before = str(await waiting.get_attribute("data-question"))
+            self.got.setdefault(len(self.got), time.perf_counter())
+            if len(self.got) == 2 and reload:
+                began = time.perf_counter()
+                await self.page.reload()
+                await self.page.locator(FORM).wait_for()
+                self.times["reload"].append(time.perf_counter() - began)
+            if len(self.got) == 3 and lost:
+                word = await self.page.locator(".game-word").inner_text()
+                await self.page.context.close()
+                await self.join("back on another device", word=word)
+                over = self.page.get_by_text(OVER)
+                await self.page.locator(FORM).wait_for()
+            field = self.page.get_by_label(NUMBER, exact=True)
+            await field.fill("30")
+            began = self.sent[len(self.sent)] = time.perf_counter()
+            await field.press("Enter")
+            await self.page.locator(f'{FORM}[data-question="{before}"]').wait_for(state="detached")
+            self.times["send"].append(time.perf_counter() - began)
+        self.ended = time.perf_counter()
+
+    async def close(self) -> None:
+        """Close the page."""
+        await self.page.context.close()
+
+
+async def a_class(url: str, folder: Path, times: Times, *, painted: bool) -> None:
     """Let a class play, and take the times of its steps.
 
     Args:
         url: the server.
         folder: where its process runs.
         times: step → seconds.
+        painted: whether people have pages in Chromium.
     """
+    async with AsyncExitStack() as stack:
+        new_person: Callable[[str, str, Times], Person] = Person
+        if painted:
+            from playwright.async_api import async_playwright
+
+            driver = await stack.enter_async_context(async_playwright())
+            path = os.environ.get("CHROMIUM") or shutil.which("chromium")
+            chromium = await driver.chromium.launch(executable_path=path, args=FLAGS)
+            stack.push_async_callback(chromium.close)
+
+            def new_person(url: str, code: str, times: Times) -> Person:
+                return Reader(url, code, times, chromium)
+
+        await _a_class(url, folder, times, new_person)
+
+
+async def _a_class(
+    url: str, folder: Path, times: Times, new_person: Callable[[str, str, Times], Person]
+) -> None:
     code = (folder / "code").read_text()
-    people = [Person(url, code, times) for _ in range(PEOPLE)]
+    people = [new_person(url, code, times) for _ in range(PEOPLE)]
     first = people[: PEOPLE - LATE]
-    began = time.perf_counter()
-    async with people[0].browser.get(f"{url}/join/{code}/qr.svg") as drawn:
-        assert drawn.status == 200
-        await drawn.read()
-    times["QR code"].append(time.perf_counter() - began)
+    async with aiohttp.ClientSession() as browser:
+        began = time.perf_counter()
+        async with browser.get(f"{url}/join/{code}/qr.svg") as drawn:
+            assert drawn.status == 200
+            await drawn.read()
+        times["QR code"].append(time.perf_counter() - began)
     for person in first:  # one after another, so that every other one is in the same group
         await person.join()
     began = time.perf_counter()
@@ -165,7 +262,7 @@ async def a_class(url: str, folder: Path, times: Times) -> None:
         last = max(p.sent[len(p.sent) - 1] for p in group)
         times["last send to debrief"] += [p.ended - last for p in group]
     for person in people:
-        await person.browser.close()
+        await person.close()
 
 
 def listens(port: int) -> bool:
@@ -179,11 +276,24 @@ def listens(port: int) -> bool:
 
 
 def class_of_40(name: str) -> list[Result]:
-    """The times of each step: the median, and further percentiles.
+    """The times of each step among 40 clients: the median, and further percentiles.
 
     Args:
         name: a folder that is empty.
     """
+    return _measured(name, painted=False)
+
+
+def class_of_40_in_chromium(name: str) -> list[Result]:
+    """The times of each step among 40 pages in Chromium: the median, and further percentiles.
+
+    Args:
+        name: a folder that is empty.
+    """
+    return _measured(name, painted=True)
+
+
+def _measured(name: str, *, painted: bool) -> list[Result]:
     folder, seats = Path(name), PEOPLE // GROUPS
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -194,7 +304,7 @@ def class_of_40(name: str) -> list[Result]:
         try:
             while not (folder / "code").exists() or not listens(port):
                 time.sleep(0.1)  # nothing tells when another process listens
-            asyncio.run(a_class(f"http://127.0.0.1:{port}", folder, times))
+            asyncio.run(a_class(f"http://127.0.0.1:{port}", folder, times, painted=painted))
             (folder / "ended").touch()
             while not (folder / "host").exists():
                 time.sleep(0.1)
