@@ -52,7 +52,7 @@ def open_class():
         time.sleep(0.01)  # a file says it, since this process has no other door
     session.start()
     while not Path("ended").exists():
-        time.sleep(0.01)
+        time.sleep(0.01)  # as above
     for game in session.games:
         game.join()
     host = {{"open the game": opened, "four slides": timed(lambda: slides(session))[1]}}
@@ -307,7 +307,7 @@ def _measured(name: str, *, painted: bool) -> list[Result]:
             asyncio.run(a_class(f"http://127.0.0.1:{port}", folder, times, painted=painted))
             (folder / "ended").touch()
             while not (folder / "host").exists():
-                time.sleep(0.1)
+                time.sleep(0.1)  # the other process says its times by this file
         finally:
             process.terminate()
     for step, took in json.loads((folder / "host").read_text()).items():

@@ -38,7 +38,7 @@ SCENARIO = "scenario"
 """The prompt entry that stands before every question, unless agents have one of their own."""
 REPEATED = 4000
 """Characters of a rejected answer that are sent back at most: each of them is paid for again."""
-_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+canonical_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +304,7 @@ class Ask:
     def digest(self) -> str:
         """The hash of the messages of this attempt and the form of the answer."""
         parts = [self.messages(), self.answer_format, self.answer_schema()]
-        return hashlib.sha256(_canonical(parts).encode()).hexdigest()
+        return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
 
     def read(self, reply: Reply) -> Reading:
         """Read a reply, up the ladder as far as `reading` allows.

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from sabm_mesa.core.asks import SentNotes
+from sabm_mesa.core.asks import SentNotes, canonical_json
 
 _SENDING = {"n", "place", "question", "needed", "sent", "room"}
 """Fields of a request that say how it is sent, and nothing of its content."""
-_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 _OPTIONAL = ("seed", "reasoning_effort", "max_thought_tokens", "extra_body")
 """Fields that a digest has only where they are set."""
 
@@ -80,7 +79,7 @@ class Request:
         for name in _OPTIONAL:
             if parts[name] is None:
                 del parts[name]
-        return hashlib.sha256(_canonical(parts).encode()).hexdigest()
+        return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
 
 
 _CONTENT = tuple(name for name in Request.__slots__ if name not in _SENDING)

@@ -6,8 +6,8 @@ way, once for all requests of that time, and from there grows by one each time a
 worth of requests (at least `FEWEST`) has been answered. It grows only while it is made use of.
 ``Retry-After`` pauses every request to the endpoint. A command begins with the limit that the
 endpoint had in a command of the last day, which a file of the user's holds (`limits_file`). The
-scheme is that of TCP congestion control
-(Jacobson 1988; RFC 7661 for limits that are not used), as Inspect AI applies it to model endpoints.
+scheme is that of TCP congestion control (Jacobson 1988; RFC 7661 for limits that are not used), as
+Inspect AI applies it to model endpoints.
 """
 
 from __future__ import annotations

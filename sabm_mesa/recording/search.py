@@ -54,7 +54,6 @@ _TEXTS = (
     "SELECT id, text FROM texts WHERE id IN (SELECT value FROM json_each(?)) AND text <> '' "
     "ORDER BY id"
 )
-_AMONG = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:among)"
 _BATCH = 2_000
 
 

@@ -112,9 +112,12 @@ def resume(
     kinds: dict[str, list[RecordedRun]] = {}
     for run in found:
         kinds.setdefault(run.model, []).append(run)
+    numbers = [run.run for run in found]
     with Recording(recording) as opened:
-        done = [
-            _continue(opened, each, minds, scenario, connection, watch)
+        done = [  # one budget for all of them: what was spent is counted anew before each kind
+            _continue(
+                opened, each, load_runs(recording, numbers), minds, scenario, connection, watch
+            )
             for each in sorted(kinds.values(), key=len)
         ]
     return done[-1]
@@ -174,9 +177,8 @@ def fork(
         numbers = [
             opened.start_fork(run, forked) for run, forked in zip(found, branches, strict=True)
         ]
-        return _continue(
-            opened, load_runs(into, numbers), minds, scenario, connection, watch, from_now_on=True
-        )
+        branched = load_runs(into, numbers)
+        return _continue(opened, branched, (), minds, scenario, connection, watch)
 
 
 def to_resume(recording: str | Path) -> list[RecordedRun]:
@@ -378,17 +380,17 @@ def _address(run: RecordedRun, spec: str) -> str:
 def _continue(
     opened: Recording,
     found: Sequence[RecordedRun],
+    counted: Sequence[RecordedRun],
     minds: OwnMinds | None,
     scenario: type[SmartModel] | None,
     connection: Connection | None,
     watch: Watch,
-    *,
-    from_now_on: bool = False,
 ) -> Runs:
+    """Go on with runs of one scenario, in a budget that counts what some runs have spent."""
     if connection is None:
         connection = Connection.of_recorded(found[0].connection)
-    if connection.budget is not None and not from_now_on:
-        spent = spent_before(found, connection.prices)
+    if connection.budget is not None and counted:
+        spent = spent_before(counted, connection.prices)
         connection = replace(connection, budget=connection.budget.after(spent))
     models = resume_models(opened, found, connection, minds=minds, scenario=scenario)
     return run_models(models, watch=watch)

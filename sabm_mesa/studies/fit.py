@@ -1,9 +1,9 @@
 """The kinds of players in a recording: behavioural models, fitted and compared.
 
 Every model that applies is fitted to all decisions (pooled), to those of each mind and, when
-wanted, of each agent; one is selected by BIC. The estimates of the pooled
-decisions under the selected model are the *fingerprint*: a table, a picture, and a file that
-``--minds fitted:FILE`` plays.
+wanted, of each agent; one is selected by BIC. The estimates of the pooled decisions under the
+selected model are the *fingerprint*: a table, a picture, and a file that ``--minds fitted:FILE``
+plays.
 """
 
 from __future__ import annotations

@@ -30,9 +30,8 @@ Index
     differ by less than a tenth of the range say nothing and are left out. The index is the mean of
     f, weighted by how far both are apart, as a part of the range (of a dilemma `TABLE`), since f
     is the noisier the nearer they are; its 95 % interval is a bootstrap over games, and over the
-    answers to the published game. A
-    mind is a *reciter* when the interval is below 0.5, a *reasoner* when it is above, and otherwise
-    it cannot be told.
+    answers to the published game. A mind is a *reciter* when the interval is below 0.5, a
+    *reasoner* when it is above, and otherwise it cannot be told.
 
 Unreadable answers
     A question without a usable answer has none, and does not count. When that is so in half of

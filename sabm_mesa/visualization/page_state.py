@@ -52,6 +52,7 @@ class PageState:
         at: the round that is looked at, from 0; None: the latest one.
         agent: the agent whose story is told; None: none.
         beside: a run of another condition with the same seed, shown beside the model; None: none.
+        compared: the condition that is wanted beside the model; ``""``: none.
         changes: how often something was changed on the page.
     """
 
@@ -66,7 +67,7 @@ class PageState:
         self.at: int | None = None
         self.agent: int | None = None
         self.beside: RunController | None = None
-        self._compared = ""
+        self.compared = ""
         self.changes, self.interval_s = 0, PACE_S
         self._folder = tempfile.TemporaryDirectory(prefix="sabm-view-", ignore_cleanup_errors=True)
         self._runs, self._closed = 0, False
@@ -82,11 +83,6 @@ class PageState:
     def dirty(self) -> bool:
         """Whether the controls say something else than the model on show was made with."""
         return self.values != self._used
-
-    @property
-    def compared(self) -> str:
-        """The condition of the run beside the model; ``""`` without one."""
-        return self._compared
 
     @property
     def shown_runs(self) -> list[RunController]:
@@ -180,22 +176,14 @@ class PageState:
         """The conditions of the scenario."""
         return next((each.options for each in self.controls if each.name == "condition"), ())
 
-    def choose_beside(self, condition: str) -> None:
-        """Compare with a condition of the scenario; any other word ends it.
-
-        Args:
-            condition: the condition.
-        """
-        self.compare(condition if condition in self.conditions else "")
-
     def compare(self, condition: str) -> None:
         """Run another condition with the same seed beside the model, as far as that has come.
 
         Args:
-            condition: the condition; ``""``: none.
+            condition: the condition; any word that is none ends the comparison.
         """
-        self._compared = condition
-        if condition:
+        self.compared = condition if condition in self.conditions else ""
+        if self.compared:
             self._set_up(lambda: None, 0)
         else:
             self._end_beside()
@@ -308,7 +296,7 @@ class PageState:
                 before.close()
                 controller.play(rounds)
             self._end_beside()
-            if self._compared:
+            if self.compared:
                 self.beside = self._make_beside()
                 self._catch_up(self.beside)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
@@ -369,7 +357,7 @@ class PageState:
         """The same model in the other condition: its seed, its connection, and so its caps too."""
         first = self.controller.model
         parameters, _, _ = self._trial(dict(self._used))
-        parameters |= {"condition": self._compared, "rng": list(first.entropy)}
+        parameters |= {"condition": self.compared, "rng": list(first.entropy)}
         recording: Path | None = None
         if not any(agent.mind.paid for agent in first.population):
             recording = Path(self._folder.name) / f"{self._runs}.sqlite"

@@ -153,7 +153,7 @@ def compare(page_state: PageState, at_once: Act) -> None:
     others = [each for each in page_state.conditions if each != page_state.condition]
     if others:
         with card("Another condition"):
-            beside = at_once(page_state.choose_beside)
+            beside = at_once(page_state.compare)
             choice("Compare with", [NOTHING, *others], page_state.compared or NOTHING, beside)
 
 
@@ -309,10 +309,8 @@ def stage(page_state: PageState, at_once: Act) -> None:
         at_once: makes an action draw the page again.
     """
     controller = page_state.controller
-    round_, pace = (
-        page_state.played if page_state.at is None else page_state.at,
-        page_state.interval_s,
-    )
+    round_ = page_state.played if page_state.at is None else page_state.at
+    pace = page_state.interval_s
     with inside("div", "sabm-worlds"):
         for each, words in page_state.named_runs():
             own = each is controller

@@ -8,18 +8,24 @@ from pathlib import Path
 import pytest
 
 from sabm_mesa.llm import close_all
+from sabm_mesa.recording import load_runs
+from sabm_mesa.runs.rerun import spent_before
 from tests.llm_server import LLMServer
 from tests.studies.experiments.support import SMALL
 
 from .support import Sabm, one_line
 
 
-@pytest.mark.slow
-def test_a_study_from_its_registration_to_its_report(
-    sabm: Sabm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def six_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file of an experiment with six runs a condition, in the folder of the test."""
     monkeypatch.chdir(tmp_path)
     Path("small.toml").write_text(SMALL.replace("runs = 2", "runs = 6"), "utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("six_runs")
+def test_a_study_from_its_registration_to_its_report(sabm: Sabm) -> None:
     answer = ["20"]
     with LLMServer(brain=lambda *_: answer[0]) as server:
         at = ("--base-url", server.url)
@@ -91,11 +97,8 @@ def test_what_cannot_be_registered_leaves_nothing_behind(
 
 
 @pytest.mark.slow
-def test_anchors_are_in_the_estimate_and_go_on_with_the_runs(
-    sabm: Sabm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("small.toml").write_text(SMALL.replace("runs = 2", "runs = 6"), "utf-8")
+@pytest.mark.usefixtures("six_runs")
+def test_anchors_are_in_the_estimate_and_go_on_with_the_runs(sabm: Sabm) -> None:
     recording = "out/reproduce/small/recording.sqlite"
     with LLMServer(brain=lambda *_: "20") as server:
         minds = ("--minds", f"llm:gpt-4o-mini@{server.url}")
@@ -118,3 +121,20 @@ def test_anchors_are_in_the_estimate_and_go_on_with_the_runs(
         empty = json.loads(sabm(*command, "--cost", "--json").out)[0]
         assert (empty["runs"], empty["lines"]) == (0, [])
     close_all()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("six_runs")
+def test_anchors_and_runs_that_go_on_are_in_one_budget_also_where_tokens_are_not_reported(
+    sabm: Sabm,
+) -> None:
+    recording = "out/reproduce/small/recording.sqlite"
+    cap = ("--max-tokens", 30_000)
+    with LLMServer(brain=lambda *_: "20", faults=lambda *_: "no-usage") as server:
+        minds = ("--minds", f"llm:gpt-4o-mini@{server.url}")
+        sabm("reproduce", "small.toml", *minds, "--anchors", *cap)
+        sabm("resume", recording, *cap)
+    close_all()
+    found = load_runs(recording)
+    assert {run.scenario for run in found} == {"anchors", "kbc"}
+    assert 29_000 < spent_before(found, None).tokens <= 30_000

@@ -27,7 +27,7 @@ from sabm_mesa.studies.registration import (
 )
 
 from .experiments.support import SMALL
-from .experiments.test_earlier_runs import GAMES, HELD, games
+from .experiments.test_earlier_runs import CLAIM, GAMES, HELD, games
 
 LLM = Connection(base_url="http://127.0.0.1:9/v1")
 """Nobody listens there: a registration sends nothing."""
@@ -256,15 +256,7 @@ def test_a_mind_from_a_file_and_earlier_runs_are_frozen_with_the_rest(tmp_path: 
     assert lines
     assert all(line.startswith("condition ") and f" files py:{mind}: " in line for line in lines)
 
-    text = games(tmp_path, GAMES + """
-[[claims]]
-text = "Those who met often give more."
-source = "nobody"
-measure = "given"
-kind = "more"
-condition = "familiar"
-than = "strangers"
-""")  # fmt: skip
+    text = games(tmp_path, GAMES + CLAIM)
     frozen = register(plan(parse_experiment("games", text), runs=6), LLM)
     (tmp_path / "held.toml").write_text(HELD.replace("n_agents = 4", "n_agents = 5"), "utf-8")
     changed = plan(parse_experiment("games", text), runs=6)

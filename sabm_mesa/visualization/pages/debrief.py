@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import pandas as pd
@@ -20,9 +20,6 @@ from sabm_mesa.runs.game import ClassSession, Game
 from sabm_mesa.studies.people import human_distributions
 from sabm_mesa.visualization.labels import count, in_words, number, round_of, titles_of
 from sabm_mesa.visualization.scenario_view import one_sentence
-
-if TYPE_CHECKING:
-    pass
 
 BINS = 20
 YOU = "<!-- you -->"

@@ -51,7 +51,7 @@ def Page() -> None:
         html("h1", "Smart agent-based models")
         html(
             "p",
-            "Agents that talk and reason, decided by rules, language models and people.",
+            "Agents that talk and reason; rules, language models and people decide for them.",
             "sabm-lead",
         )
         Doors(doors=[{**door, "path": root_path() + door["path"]} for door in DOORS],

@@ -72,14 +72,10 @@ def attempts_at(run: RunData, place: Place) -> list[dict[str, Any]]:
     Raises:
         RecordingError: when the recording cannot be read.
     """
-    round_, phase, agent, call = place
-    asks = run.asks_of(round_)
-    tried = asks[(asks["phase"] == phase) & (asks["agent"] == agent) & (asks["call"] == call)]
-    recording = Recorded(run.recorded.path, check=False)
-    number = run.recorded.run
+    recorded = Recorded(run.recorded.path, check=False)
     return [
-        attempt(row, recording.chat(number, round_, phase, agent, call, row["attempt"]))
-        for row in records(tried.sort_values("attempt"))
+        attempt(row, recorded.chat(run.recorded.run, *place, row["attempt"]))
+        for row in _tried(run, place)
     ]
 
 
@@ -168,14 +164,19 @@ def prompts_at(run: RunData, place: Place) -> list[tuple[str, str]]:
     Raises:
         RecordingError: when the recording cannot be read.
     """
+    tried = _tried(run, place)
+    if not tried:
+        return []
+    recorded = Recorded(run.recorded.path, check=False)
+    return recorded.chat(run.recorded.run, *place, tried[0]["attempt"])
+
+
+def _tried(run: RunData, place: Place) -> list[dict[str, Any]]:
+    """The attempts at an ask, in order."""
     round_, phase, agent, call = place
     asks = run.asks_of(round_)
     tried = asks[(asks["phase"] == phase) & (asks["agent"] == agent) & (asks["call"] == call)]
-    if tried.empty:
-        return []
-    recorded = Recorded(run.recorded.path, check=False)
-    first = int(tried["attempt"].min())
-    return recorded.chat(run.recorded.run, round_, phase, agent, call, first)
+    return records(tried.sort_values("attempt"))
 
 
 def place_before(run: RunData, place: Place) -> Place | None:

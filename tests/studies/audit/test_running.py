@@ -17,7 +17,7 @@ from sabm_mesa.studies.audit.running import NOT_READ, run
 from sabm_mesa.studies.experiments.design import parse_experiment
 from sabm_mesa.studies.experiments.running import EARLIER, RECORDING
 from tests.llm_server import LLMServer
-from tests.studies.experiments.test_earlier_runs import GAMES, games
+from tests.studies.experiments.test_earlier_runs import CLAIM, GAMES, games
 
 from .support import Reader, experiment
 
@@ -112,16 +112,7 @@ def test_minds_that_read_nothing_say_so(tmp_path) -> None:
 def test_earlier_runs_are_played_once_a_model_and_are_the_same_in_all_cells(
     tmp_path, monkeypatch
 ) -> None:
-    claim = """
-[[claims]]
-text = "Those who met often give more."
-source = "nobody"
-measure = "given"
-kind = "more"
-condition = "familiar"
-than = "strangers"
-"""
-    own = parse_experiment("games", games(tmp_path, GAMES + claim))
+    own = parse_experiment("games", games(tmp_path, GAMES + CLAIM))
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with LLMServer() as server:
         minds = [f"llm:{name}@{server.url}" for name in ("gpt-4o-mini", "gpt-4o")]

@@ -83,6 +83,16 @@ name = "given"
 label = "Contribution"
 columns = "contribution"
 """
+CLAIM = """
+[[claims]]
+text = "Those who met often give more."
+source = "nobody"
+measure = "given"
+kind = "more"
+condition = "familiar"
+than = "strangers"
+"""
+"""Of `GAMES`."""
 
 
 def games(folder: Path, text: str = GAMES) -> str:
