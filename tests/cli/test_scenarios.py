@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -123,5 +124,8 @@ def test_ctrl_c_keeps_what_was_answered_and_says_so(tmp_path: Path) -> None:
         ((answers,),) = connection.execute("SELECT count(*) FROM asks").fetchall()
     assert answers >= 10
     go_on = f"go on with: sabm resume {path}"
-    assert lines == [f"sabm: Stopped. {answers} answers are in {path}; {go_on}"]
+    awaited = re.compile(r"Waiting up to 10 s for \d+ answers? that (is|are) paid for\.")
+    *before, last = lines
+    assert all(awaited.fullmatch(line) for line in before)  # said where the answers came later
+    assert last == f"sabm: Stopped. {answers} answers are in {path}; {go_on}"
     assert [path.name for path in tmp_path.iterdir()] == ["recording.sqlite"]

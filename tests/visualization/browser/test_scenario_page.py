@@ -180,15 +180,14 @@ def test_one_clock_is_followed_by_map_numbers_talk_and_charts(browse):
     expect(page.locator(".sabm-world-canvas")).to_have_attribute("data-round", "0")
     expect(page.locator('dd[data-name="round"]')).to_have_text("1")
     expect(said).to_contain_text("Round 1")
-    at = "all => all.map(each => each.sabmAt())"
-    page.wait_for_function("document.querySelector('.sabm-canvas').sabmAt() === 0")
-    assert page.locator(".sabm-canvas").evaluate_all(at) == [0, 0, 0]
+    at = "[...document.querySelectorAll('.sabm-canvas')].map(each => each.sabmAt()).join()"
+    page.wait_for_function(f"{at} === '0,0,0'")
 
     page.keyboard.press(" ")  # plays what was played, and stops at its end
     expect(clock).to_have_text("Round 3 of 50")
     expect(page.locator(".sabm-progress")).to_have_text("3 of 50 rounds are played.")
     page.keyboard.press(" ")  # at the end of it plays the run itself
-    expect(page.locator(".sabm-world-canvas")).to_have_attribute("data-round", "4")
+    page.wait_for_function("document.querySelector('.sabm-world-canvas').dataset.round > 2")
     page.keyboard.press(" ")
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
 
