@@ -17,13 +17,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from numbers import Rational
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 RewardRule = Literal["independent", "amplified", "exclusive", "shared"]
+REWARD_RULES: tuple[str, ...] = get_args(RewardRule)
 HIGHER = 4
 """The top class of `nagel_level`: everything deeper than step 3, the pick 0 included."""
 TAU = 1.5
@@ -70,17 +70,17 @@ def winners(picks: Sequence[float | None], p: float | Fraction = 2 / 3) -> tuple
     """
     factor = _fraction(p)
     counts: Counter[Any] = Counter(picks)
-    exact = ((pick, pick if type(pick) is int else _exact(pick)) for pick in counts)
-    valid = {pick: value for pick, value in exact if value is not None}
-    if not valid:
+    ratios = {pick: ratio for pick in counts if (ratio := _ratio(pick)) is not None}
+    if not ratios:
         return (False,) * len(picks)
-    # All times the denominator of the factor and the number of picks: whole picks stay whole.
-    target = factor.numerator * sum(value * counts[pick] for pick, value in valid.items())
-    scale = factor.denominator * sum(counts[pick] for pick in valid)
-    distances: dict[Any, Any] = {pick: abs(value * scale - target) for pick, value in valid.items()}
+    # All times the denominators and the number of picks, so that integers stay integers.
+    common = math.lcm(*(below for _, below in ratios.values()))
+    exact = {pick: above * (common // below) for pick, (above, below) in ratios.items()}
+    target = factor.numerator * sum(value * counts[pick] for pick, value in exact.items())
+    scale = factor.denominator * sum(counts[pick] for pick in exact)
+    distances = {pick: abs(value * scale - target) for pick, value in exact.items()}
     closest = min(distances.values())
-    won = {pick for pick, distance in distances.items() if distance == closest}
-    return tuple(pick in won for pick in picks)
+    return tuple(distances.get(pick) == closest for pick in picks)
 
 
 def outcome(picks: Sequence[float | None], p: float = 2 / 3) -> GuessingOutcome:
@@ -93,13 +93,17 @@ def outcome(picks: Sequence[float | None], p: float = 2 / 3) -> GuessingOutcome:
     Raises:
         ValueError: as `winners`.
     """
-    valid = np.array([pick for pick in picks if pick is not None], dtype=float)
-    if not valid.size:
+    ordered = sorted(float(pick) for pick in picks if pick is not None)
+    n = len(ordered)
+    if not n:
         return GuessingOutcome(math.nan, math.nan, math.nan, math.nan, (False,) * len(picks))
-    mean = float(valid.mean())
-    ordered, middle = np.sort(valid), len(valid) // 2  # `np.median` takes long for a few picks
-    median = (ordered[middle] + ordered[-1 - middle]) / 2
-    return GuessingOutcome(mean, float(median), float(valid.var()), p * mean, winners(picks, p))
+    # As `mean` and `var` of numpy compute them, which take far longer for a few picks.
+    valid = np.array([pick for pick in picks if pick is not None], dtype=float)
+    mean = float(np.add.reduce(valid)) / n
+    gaps = valid - mean
+    variance = float(np.add.reduce(gaps * gaps)) / n
+    median = (ordered[n // 2] + ordered[-1 - n // 2]) / 2
+    return GuessingOutcome(mean, median, variance, p * mean, winners(picks, p))
 
 
 def reward_per_winner(n_winners: int, reward_rule: RewardRule, prize: float = 100.0) -> float:
@@ -112,8 +116,8 @@ def reward_per_winner(n_winners: int, reward_rule: RewardRule, prize: float = 10
     Raises:
         ValueError: if the rule is unknown or `n_winners` is negative.
     """
-    if reward_rule not in get_args(RewardRule):
-        rules = ", ".join(get_args(RewardRule))
+    if reward_rule not in REWARD_RULES:
+        rules = ", ".join(REWARD_RULES)
         raise ValueError(f"unknown reward rule {reward_rule!r}: use one of {rules}")
     if n_winners < 0:
         raise ValueError(f"n_winners must be 0 or more, not {n_winners}")
@@ -186,18 +190,21 @@ def nagel_level(choice: float, reference: float = 50.0, p: float = 2 / 3) -> int
         ValueError: if the pick is NaN (an abstention has no level) or negative, the reference
             is negative, or `p` is not positive or is 1.
     """
-    pick, start, factor = _exact(choice), _exact(reference), _fraction(p)
+    pick, start, factor = _ratio(choice), _ratio(reference), _fraction(p)
     if pick is None:
         raise ValueError("an abstention has no level: pass a number")
-    if start is None or pick < 0 or start < 0 or factor == 1:
+    if start is None or pick[0] < 0 or start[0] < 0 or factor == 1:
         raise ValueError(
             f"need choice >= 0, reference >= 0, p > 0 and p != 1, not {choice}, {reference}, {p}"
         )
     way = 1 if factor < 1 else -1
-    if way * (pick - start) > 0:
+    # Both times the denominators; squared, since half a step is a square root of the factor.
+    mine, first = pick[0] * start[1], start[0] * pick[1]
+    if way * (mine - first) > 0:
         return -1
     for step in range(HIGHER):
-        if way * (pick**2 - start**2 * factor ** (2 * step + 1)) > 0:
+        odd = 2 * step + 1
+        if way * (mine**2 * factor.denominator**odd - first**2 * factor.numerator**odd) > 0:
             return step
     return HIGHER
 
@@ -399,25 +406,25 @@ def _real_outcomes(x: Fraction, ends: tuple[Fraction, Fraction], n: int, p: Frac
 # Exact arithmetic.
 
 
-def _exact(pick: float | Fraction | None) -> Fraction | None:
-    """The exact value of a number; None for None and NaN."""
+def _ratio(pick: float | Fraction | None) -> tuple[int, int] | None:
+    """The exact value of a number, as numerator and denominator; None for None and NaN."""
     if pick is None:
         return None
-    if isinstance(pick, Rational):
-        return Fraction(int(pick.numerator), int(pick.denominator))
-    value = float(pick)
-    if math.isnan(value):
+    if not isinstance(pick, float):
+        return int(pick.numerator), int(pick.denominator)
+    if math.isnan(pick):
         return None
-    if math.isinf(value):
+    if math.isinf(pick):
         raise ValueError("a pick must be finite")
-    return Fraction(value)
+    return pick.as_integer_ratio()
 
 
 @lru_cache
 def _fraction(p: float | Fraction) -> Fraction:
     """The simple fraction a float is meant to be (2/3, 7/10), or else its exact value."""
-    value = _exact(p)
-    if value is None or value <= 0:
+    ratio = _ratio(p)
+    if ratio is None or ratio[0] <= 0:
         raise ValueError(f"p must be positive, not {p}")
+    value = Fraction(*ratio)
     simple = value.limit_denominator(1000)
     return simple if abs(simple - value) < Fraction(1, 10**12) else value

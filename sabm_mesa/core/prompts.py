@@ -374,6 +374,45 @@ class PromptBook:
 # Prompt files
 
 
+def book_of_run(
+    source: str | Path,
+    condition: str,
+    variant: str,
+    overrides: str | Path | None,
+    persona_format: PersonaFormat,
+    option_order: OptionOrder,
+    speaker_order: SpeakerOrder,
+) -> PromptBook:
+    """The book with these arguments (see `PromptBook`); runs with the same texts share it.
+
+    Raises:
+        UnknownName: as `PromptBook`.
+        PromptError: as `PromptBook`.
+    """
+    paths = [source] if overrides is None else [source, overrides]
+    try:
+        texts = tuple(Path(path).read_text("utf-8") for path in paths)
+    except (OSError, TypeError, ValueError):  # the book says what is wrong
+        texts = ()
+    given = source, condition, variant, overrides
+    make = _shared_book if texts else _shared_book.__wrapped__
+    return make(texts, given, persona_format, option_order, speaker_order)
+
+
+@lru_cache(maxsize=64)
+def _shared_book(
+    _texts: tuple[str, ...],
+    given: tuple[Any, ...],
+    persona_format: PersonaFormat,
+    option_order: OptionOrder,
+    speaker_order: SpeakerOrder,
+) -> PromptBook:
+    return PromptBook(
+        *given, persona_format=persona_format, option_order=option_order,
+        speaker_order=speaker_order,
+    )  # fmt: skip
+
+
 @cache
 def load_builtin(name: str) -> dict[str, Any]:
     """Read texts that all scenarios share: ``"answers"`` or ``"personas"``."""

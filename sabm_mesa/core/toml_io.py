@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from contextlib import suppress
-from copy import deepcopy
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,15 +33,10 @@ def read_toml(path: str | Path, what: str, error: type[UsageError]) -> dict[str,
         UsageError: of the type `error`, when it cannot be read or is not valid TOML.
     """
     try:
-        return deepcopy(_parsed(Path(path).read_text("utf-8")))
+        return tomllib.loads(Path(path).read_text("utf-8"))
     except OSError as problem:
         raise error(f"Cannot read the {what} {path}: {problem.strerror or problem}.") from None
     except RecursionError:
         raise error(f"The {what} {path} has too many brackets in brackets.") from None
     except ValueError as problem:  # no TOML, no UTF-8, or a number that is too long
         raise error(f"The {what} {path} is not valid TOML: {problem}.") from None
-
-
-@lru_cache(maxsize=32)  # each of a thousand runs reads the prompt file of its scenario
-def _parsed(text: str) -> dict[str, Any]:
-    return tomllib.loads(text)

@@ -27,7 +27,7 @@ from sabm_mesa.core.answers import Format, OptionOrder, Rung
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.messages import Conversation, Message
 from sabm_mesa.core.parameters import bind, check_int, checking, whole_signature
-from sabm_mesa.core.prompts import NO_PERSONA, PersonaFormat, PromptBook, SpeakerOrder
+from sabm_mesa.core.prompts import NO_PERSONA, PersonaFormat, PromptBook, SpeakerOrder, book_of_run
 from sabm_mesa.core.scheduler import SIMULTANEOUS, Phase, run_phase
 from sabm_mesa.core.streams import Seed, birth_rng, entropy
 from sabm_mesa.core.usage import NO_FAILURES, Failures, Usage
@@ -280,10 +280,10 @@ class SmartModel(mesa.Model):
             "persona_format": persona_format, "option_order": option_order,
             "speaker_order": speaker_order,
         }  # fmt: skip
-        self.book = (
+        self.book: PromptBook = (
             self.replaying.book(condition, variant, **shown)
             if self.replaying and not self.replaying.from_files
-            else PromptBook(self.prompt_file, condition, variant, prompts, **shown)
+            else book_of_run(self.prompt_file, condition, variant, prompts, **shown)
         )
         self.answer_format: Format = answer_format
         self.reading: Rung = reading
@@ -303,7 +303,7 @@ class SmartModel(mesa.Model):
         self.spoken, self._stage, self.current_turn = Conversation(), 0, 0
         self._under_way: Phase | None = None
         self.datacollector = RoundCollector(self.columns(), self.agent_columns)
-        self._made = {name: vars(self).get(name) for name in (*_ITS_OWN, *vars(self))}
+        self._made = dict.fromkeys(_ITS_OWN) | vars(self)
 
     def _seed_streams(self, seed: int | list[int]) -> None:
         """Seed `rng` and `random` as Mesa 3 does, also under Mesa 4, so that runs are the same."""

@@ -225,6 +225,8 @@ class RepeatedBeautyContest(SmartModel):
         self.high = _read_high(high, integer, self.rng)
         self.revealed = _read_revealed(revealed)
         self.played: list[PlayedRound] = []
+        self._recent: list[PlayedRound] = []
+        self._shown: tuple[PlayedRound, ...] = ()
         self.mean = self.median = self.target = self.variance = self.ratio = math.nan
         self.n_winners = 0
         self.reference = self.high / 2
@@ -233,10 +235,18 @@ class RepeatedBeautyContest(SmartModel):
         for player in self.players[self.n_players - self.n_fixed :]:
             player.mind = FixedMind(0)
 
+    def begin_round(self) -> None:
+        """Leave out of the results of the last rounds what is hidden in this one."""
+        first = 0 if self.window is None else max(len(self.played) - self.window, 0)
+        hidden: dict[str, Any] = {name: None for name in REVEALED if name not in self.revealed}
+        hidden.pop("own", None)
+        self._recent = self.played[first:]
+        self._shown = tuple(replace(each, payoffs=None, **hidden) for each in self._recent)
+
     def revealed_to(
         self, player: Player
     ) -> tuple[tuple[PlayedRound, ...], tuple[tuple[float | None, float], ...]]:
-        """Return the results of earlier rounds that a player sees.
+        """Return the results of earlier rounds that a player sees in this round.
 
         Args:
             player: the player.
@@ -245,16 +255,11 @@ class RepeatedBeautyContest(SmartModel):
             The last rounds without what is hidden, and the player's own pick and payoff in each of
             them; the latter are empty when they are not revealed.
         """
-        first = 0 if self.window is None else max(len(self.played) - self.window, 0)
-        recent = self.played[first:]
-        hidden: dict[str, Any] = {name: None for name in REVEALED if name not in self.revealed}
-        hidden.pop("own", None)
-        shown = tuple(replace(played, payoffs=None, **hidden) for played in recent)
         if "own" not in self.revealed:
-            return shown, ()
+            return self._shown, ()
         place = player.unique_id - 1
-        own = (((each.choices or ())[place], (each.payoffs or ())[place]) for each in recent)
-        return shown, tuple(own)
+        own = (((each.choices or ())[place], (each.payoffs or ())[place]) for each in self._recent)
+        return self._shown, tuple(own)
 
     def notice_to(self, player: Player) -> Notice | None:
         """Return the facts on opponents with a fixed strategy; None when nothing is told.
@@ -262,9 +267,11 @@ class RepeatedBeautyContest(SmartModel):
         Args:
             player: the player.
         """
+        if not self.notice:
+            return None
         specs = [other.mind.spec for other in self.players if other is not player]
         fixed = [spec for spec in specs if is_fixed(spec)]
-        if not fixed or not self.notice:
+        if not fixed:
             return None
         numbers = {_number(spec.partition(":")[2]) for spec in fixed}
         known = tuple(sorted(number for number in numbers if number is not None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from sabm_mesa.analysis.announcements import numbers_in
@@ -30,19 +31,17 @@ def agreement_share(messages: Sequence[Message], earlier: Iterable[Message] = ()
     Returns:
         A share from 0 to 1; NaN without messages.
     """
-    named: dict[float, set[int]] = {}
+    named: defaultdict[float, set[int]] = defaultdict(set)
     for message in earlier:
-        _note(named, message)
+        for number in stated_numbers(message.text):
+            named[number].add(message.sender)
     signs = []
     for message in messages:
         if message.text.strip():
-            numbers = stated_numbers(message.text)
-            taken_up = any(named.get(n, set()) - {message.sender} for n in numbers)
+            taken_up = False
+            for number in stated_numbers(message.text):
+                speakers = named[number]
+                taken_up = taken_up or not speakers <= {message.sender}
+                speakers.add(message.sender)
             signs.append(taken_up or signals_agreement(message.text))
-            _note(named, message)
     return sum(signs) / len(signs) if signs else math.nan
-
-
-def _note(named: dict[float, set[int]], message: Message) -> None:
-    for number in stated_numbers(message.text):
-        named.setdefault(number, set()).add(message.sender)
