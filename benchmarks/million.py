@@ -20,19 +20,23 @@ import mesa
 
 from benchmarks.results import Result, table
 from sabm_mesa import KeynesianBeautyContest
-from sabm_mesa.recording.store import INSERT_AGENT_DATA, INSERT_ASK
+from sabm_mesa.recording.store import ASK_COLUMNS, INSERT_AGENT_DATA, INSERT_ASK
 
 PLAYERS = 1_000_000
 LATENCY_S = 1.0
 PICK = 33
-ROW = [
-    *(0, 0, "act", 0, 0, 0, "act", "Sleeper", None, None, str(PICK), "value", str(PICK), "", True),
-    *("", 0, 0, 0, 0.0, LATENCY_S, "", "", 0, False, 0),
-]
-"""A row of asks as the contest has it; the fourth value is the agent, the last one its turn."""
+_ANSWERED = {
+    "phase": "act", "name": "act", "mind": "Sleeper", "messages": None, "request": None,
+    "raw": str(PICK), "thoughts": "", "form": "value", "value": str(PICK), "read_as": "exact",
+    "reasoning": "", "valid": True, "reason": "", "cost_usd": 0.0, "latency_s": LATENCY_S,
+    "served_model": "", "finish_reason": "", "response_id": None, "provenance": None,
+    "copied": False, "final": True,
+}  # fmt: skip
+ROW = [_ANSWERED.get(column, 0) for column in ASK_COLUMNS]
+"""A row of asks as the contest has it, but for the agent and its turn."""
+AGENT, POSITION = map(ASK_COLUMNS.index, ("agent", "position"))
 CELLS = ["Sleeper", PICK, True, 100.0, 1, 0, 0, 0, 0, 0]
 """The data of a player besides its number."""
-AGENT, POSITION = 3, 25
 
 
 def million(_folder: str, players: int = PLAYERS) -> list[Result]:
@@ -114,8 +118,10 @@ def floor(players: int, path: str) -> None:
     for statement in schema.read_text("utf-8").split(";\n"):
         connection.execute(statement)
     connection.execute("BEGIN")
-    rows = ([*ROW[:AGENT], agent.unique_id, *ROW[AGENT + 1 : POSITION], i]
-            for i, agent in enumerate(agents))  # fmt: skip
+    rows = (
+        [*ROW[:AGENT], agent.unique_id, *ROW[AGENT + 1 : POSITION], i, *ROW[POSITION + 1 :]]
+        for i, agent in enumerate(agents)
+    )
     connection.executemany(INSERT_ASK, rows)
     data = json.dumps([[agent.unique_id, *CELLS] for agent in agents])
     connection.execute(INSERT_AGENT_DATA, [0, 0, data])

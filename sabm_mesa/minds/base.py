@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from functools import partial
 from inspect import iscoroutinefunction
 from itertools import count
@@ -184,8 +184,8 @@ def name_of(mind: object) -> str:
 class SupportsRecord(SentNotes, Protocol):
     """Interface of an object that writes attempts: a recorder."""
 
-    async def record(self, attempt: Attempt, *, durable: bool) -> None:
-        """Write one attempt; with `durable`, return only when it is on disk."""
+    def record(self, attempt: Attempt, *, durable: bool) -> Awaitable[None] | None:
+        """Write one attempt; with `durable`, return what is done when it is on disk."""
 
 
 async def ask_until_valid(
@@ -222,7 +222,9 @@ async def ask_until_valid(
         reply = _as_reply(answer, ask, mind, started)
         attempt = _attempt(ask, number, mind, reply, last=number + 1 == max_attempts)
         usage.add_reply(reply, agent)
-        await recorder.record(attempt, durable=mind.paid)
+        written = recorder.record(attempt, durable=mind.paid)
+        if written is not None:
+            await written
         decision = _decision(attempt)
         if attempt.final:
             usage.add_decision(decision, agent)

@@ -6,7 +6,7 @@ import json
 import math
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -164,7 +164,7 @@ class ReplayRecorder(Recorder):
         """
         return self._recorder.outstanding(custom_id) if self._recorder else []
 
-    async def record(self, attempt: Attempt, *, durable: bool) -> None:
+    def record(self, attempt: Attempt, *, durable: bool) -> Awaitable[None] | None:
         """Compare an attempt with the recorded one, or write it.
 
         Raises:
@@ -176,10 +176,10 @@ class ReplayRecorder(Recorder):
             self.asked += 1
             self._asked_of[attempt.ask.key.round] += 1
             self.repeated_usd += math.nan if row["cost_usd"] is None else row["cost_usd"]
-        elif self._recorder is not None:
-            await self._recorder.record(attempt, durable=durable)
-        else:
-            raise self._beyond(attempt)
+            return None
+        if self._recorder is not None:
+            return self._recorder.record(attempt, durable=durable)
+        raise self._beyond(attempt)
 
     def collect(
         self,

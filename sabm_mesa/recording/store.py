@@ -14,6 +14,7 @@ from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from itertools import accumulate
+from operator import sub
 from pathlib import Path
 from typing import Any
 
@@ -179,7 +180,7 @@ def batch_row(batch: NotedBatch) -> list[Any]:
 
 def as_steps(lines: Sequence[int]) -> list[int]:
     """The ids of lines as the steps from one to the next, which have fewer digits."""
-    return [line - before for before, line in zip([0, *lines], lines, strict=False)]
+    return list(map(sub, lines, [0, *lines]))
 
 
 def from_steps(steps: Sequence[int]) -> list[int]:

@@ -17,11 +17,11 @@ import time
 import uuid
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from itertools import count, groupby
+from itertools import chain, count, groupby
 from operator import itemgetter
 from os import getpid
 from pathlib import Path
@@ -364,8 +364,8 @@ class Recorder(ABC):
         return []
 
     @abstractmethod
-    async def record(self, attempt: Attempt, *, durable: bool) -> None:
-        """Report one attempt; with `durable`, return only when it is on disk."""
+    def record(self, attempt: Attempt, *, durable: bool) -> Awaitable[None] | None:
+        """Report one attempt; with `durable`, return what is done when it is on disk."""
 
     @abstractmethod
     def collect(
@@ -475,23 +475,25 @@ class RunRecorder(Recorder):
         """
         return self._left.get(custom_id, [])
 
-    async def record(self, attempt: Attempt, *, durable: bool) -> None:
+    def record(self, attempt: Attempt, *, durable: bool) -> asyncio.Future[None] | None:
         """Write one attempt.
 
         Args:
             attempt: the attempt.
-            durable: whether to return only when it is on disk.
+            durable: whether its user waits until it is on disk.
+
+        Returns:
+            With `durable`, a future that is done when it is on disk.
 
         Raises:
-            RecordingError: when it cannot be written.
+            RecordingError: when an earlier commit failed; also by the future.
         """
         statements = [(INSERT_ASK, ask_row(self.run, attempt))]
         if attempt.reply.note is not None:
             statements.append((DELETE_SENT, [self._session, attempt.reply.note]))
         self._writer.add(*statements)
         attempt.ask.forget_question()  # many agents may wait for the disk, each with its question
-        if durable:
-            await self._writer.committed()
+        return self._writer.committed() if durable else None
 
     def collect(
         self,
@@ -551,7 +553,7 @@ class RunRecorder(Recorder):
 class NoRecording(Recorder):
     """Records nothing: for runs that can be repeated for free."""
 
-    async def record(self, attempt: Attempt, *, durable: bool) -> None:
+    def record(self, attempt: Attempt, *, durable: bool) -> None:
         """Record nothing."""
 
     def collect(
@@ -665,7 +667,7 @@ class BatchWriter:
         self._waiting: _Waiters | None = None
         self._due = math.inf
         self._wake = threading.Condition()
-        self._closing = False
+        self._wanted = self._closing = False
         self._failure: RecordingError | None = None
         self._texts = LineIds()
         self._thread = threading.Thread(target=self._run, name="sabm-recording", daemon=True)
@@ -697,10 +699,9 @@ class BatchWriter:
         """
         with self._wake:
             self._check()
-            if not self._promises:  # all calls before the next commit share its promise
-                self._promises.append(Future())
-                self._wake.notify()
-            return self._promises[0]
+            promise = self._promise()
+        self._begin()
+        return promise
 
     def commit_soon(self) -> None:
         """Have everything that was added so far on disk after `LINGER_S`, without waiting for it.
@@ -716,16 +717,23 @@ class BatchWriter:
                 self._due = time.monotonic() + LINGER_S
                 self._wake.notify()
 
-    async def committed(self) -> None:
-        """Await that everything that was added so far is on disk.
+    def committed(self) -> asyncio.Future[None]:
+        """Have everything that was added so far on disk; one future for each waiter on the loop.
+
+        The commit begins when all that is ready on the loop has had its turn: nobody there can go
+        on before, and answers that came together share it.
 
         Raises:
-            RecordingError: when it cannot be written.
+            RecordingError: when an earlier commit failed; also by the future.
         """
-        promise, loop, waiting = self.commit(), asyncio.get_running_loop(), self._waiting
-        if waiting is None or waiting.promise is not promise or waiting.loop is not loop:
-            waiting = self._waiting = _Waiters(promise, loop)
-        await waiting.join()
+        loop, waiting = asyncio.get_running_loop(), self._waiting
+        with self._wake:
+            self._check()
+            promise = self._promise()
+            if waiting is None or waiting.promise is not promise or waiting.loop is not loop:
+                waiting = self._waiting = _Waiters(promise, loop)
+                loop.call_soon(self._begin)
+        return waiting.join()
 
     def close(self) -> None:
         """Write the rest and end the thread.
@@ -739,6 +747,18 @@ class BatchWriter:
         self._thread.join()
         if self._failure is not None:
             raise self._failure
+
+    def _promise(self) -> Future[None]:
+        """The promise of the next commit, which all share that come before it."""
+        if not self._promises:
+            self._promises.append(Future())
+        return self._promises[0]
+
+    def _begin(self) -> None:
+        """Let the next commit begin."""
+        with self._wake:
+            self._wanted = True
+            self._wake.notify()
 
     def _check(self) -> None:
         if self._failure is not None:
@@ -765,12 +785,12 @@ class BatchWriter:
 
     def _next(self, connection: sqlite3.Connection) -> bool:
         with self._wake:
-            while not (self._promises or self._closing or len(self._rows) >= COMMIT_AT):
+            while not (self._wanted or self._closing or len(self._rows) >= COMMIT_AT):
                 left_s = self._due - time.monotonic()
                 if left_s <= 0:
                     break
                 self._wake.wait(None if left_s == math.inf else left_s)
-            rows, self._rows, self._due = self._rows, [], math.inf
+            rows, self._rows, self._due, self._wanted = self._rows, [], math.inf, False
             if len(rows) >= BLOCK_AT:
                 self._wake.notify_all()
             promises, self._promises = self._promises, []
@@ -872,25 +892,31 @@ class LineIds:
 
     def _number(self, connection: sqlite3.Connection, rows: list[list[Any]]) -> None:
         """Put numbers for the lines of the messages in rows of asks, and enter those lines."""
-        chats = [[(m["role"], m["content"].split("\n")) for m in row[MESSAGES]] for row in rows]
-        lines = dict.fromkeys(line for chat in chats for _, content in chat for line in content)
-        ids = self._ids_of(connection, lines)
+        chats = [[(m["role"], m["content"]) for m in row[MESSAGES]] for row in rows]
+        # Many agents are asked the same.
+        lines = {each: each[1].split("\n") for each in chain.from_iterable(chats)}
+        ids = self._ids_of(connection, chain.from_iterable(lines.values()))
+        in_json = {
+            each: to_json([each[0], as_steps(list(map(ids.__getitem__, content)))])
+            for each, content in lines.items()
+        }
         for row, chat in zip(rows, chats, strict=True):
-            row[MESSAGES] = to_json(
-                [[role, as_steps([ids[line] for line in content])] for role, content in chat]
-            )
+            row[MESSAGES] = f"[{','.join(map(in_json.__getitem__, chat))}]"
 
     def _intern(self, connection: sqlite3.Connection, rows: list[list[Any]]) -> None:
         """Put a number for the provenance in rows of asks, and enter each different one."""
         if not rows:
             return
-        ids = self._ids_of(connection, dict.fromkeys(row[PROVENANCE] for row in rows))
+        ids = self._ids_of(connection, (row[PROVENANCE] for row in rows))
         for row in rows:
             row[PROVENANCE] = ids[row[PROVENANCE]]
 
     def _ids_of(self, connection: sqlite3.Connection, lines: Iterable[str]) -> dict[str, int]:
-        ids = {line: self._ids.get(line, 0) for line in lines}
-        new = {_digest(line): line for line, number in ids.items() if not number}
+        """The ids of lines, and of others; those that are not in the file are entered."""
+        ids = self._ids
+        if len(ids) >= CACHED_LINES:
+            ids.clear()
+        new = {_digest(line): line for line in dict.fromkeys(lines) if line not in ids}
         digests = list(new)
         for i in range(0, len(digests), LINES_PER_QUERY):
             some = digests[i : i + LINES_PER_QUERY]
@@ -900,12 +926,9 @@ class LineIds:
                 ids[new.pop(digest)] = int(number)
         if new:
             (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM texts").fetchone()
-            ids |= {line: number for number, line in enumerate(new.values(), last + 1)}
-            rows = [(ids[line], digest, line) for digest, line in new.items()]
+            rows = [(number, *each) for number, each in enumerate(new.items(), last + 1)]
             connection.executemany("INSERT INTO texts VALUES (?, ?, ?)", rows)
-        if len(self._ids) >= CACHED_LINES:
-            self._ids.clear()
-        self._ids |= ids
+            ids.update((line, number) for number, _, line in rows)
         return ids
 
 

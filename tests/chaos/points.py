@@ -6,6 +6,7 @@ import os
 import sqlite3
 import threading
 from collections import Counter
+from collections.abc import Awaitable
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
@@ -101,11 +102,14 @@ def be_mortal(fate: Fate, bill: Bill) -> None:
     Mortal.fate = fate
     record, committed, connect = RunRecorder.record, BatchWriter.committed, sqlite3.connect
 
-    async def noted(self: RunRecorder, attempt: Attempt, *, durable: bool) -> None:
-        await record(self, attempt, durable=durable)
-        if durable:
-            bill.note(USED, attempt.reply.model)
-            fate.reach(IN_USE)
+    def noted(self: RunRecorder, attempt: Attempt, *, durable: bool) -> Awaitable[None] | None:
+        written = record(self, attempt, durable=durable)
+        return None if written is None else used(written, attempt.reply.model)
+
+    async def used(written: Awaitable[None], model: str) -> None:
+        await written
+        bill.note(USED, model)
+        fate.reach(IN_USE)
 
     async def handed(self: BatchWriter) -> None:
         fate.reach(HANDED)

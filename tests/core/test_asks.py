@@ -22,7 +22,7 @@ class Notes:
     def __init__(self) -> None:
         self.attempts, self.durable = [], []
 
-    async def record(self, attempt, *, durable) -> None:
+    def record(self, attempt, *, durable) -> None:
         self.attempts.append(attempt)
         self.durable.append(durable)
 
