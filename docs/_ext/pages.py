@@ -15,7 +15,7 @@ import typer
 from sources import ROOT, mentions, resolve, texts, works
 
 import sabm_mesa
-from sabm_mesa.cli import app
+from sabm_mesa.cli import command_line
 from sabm_mesa.describe import as_markdown, describe
 from sabm_mesa.models import registry
 from sabm_mesa.studies.experiments.design import experiment_names, load_experiment
@@ -108,7 +108,7 @@ def _contents(names: Iterable[str], **options: str) -> str:
 
 def _commands() -> str:
     """The ``--help`` of each command."""
-    group = typer.main.get_command(app)
+    group = typer.main.get_command(command_line())
     commands = {f"sabm {name}": each for name, each in group.commands.items() if not each.hidden}
     parts = ["# Commands", "What `sabm` and each of its commands say with `--help`."]
     for name, command in {"sabm": group, **dict(sorted(commands.items()))}.items():

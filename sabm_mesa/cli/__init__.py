@@ -2,67 +2,70 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import signal
 import sys
 import threading
 from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from typer.exceptions import TyperException
 
-from sabm_mesa.cli import (
-    anchors,
-    audit,
-    bundle,
-    check,
-    cost,
-    describe,
-    doctor,
-    export,
-    fit,
-    humans,
-    judge,
-    new,
-    play,
-    probe,
-    register,
-    reproduce,
-    rerun,
-    run,
-    screen,
-    sweep,
-    tournament,
-    view,
-)
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.errors import MissingKey, SabmError, one_line
 
-__all__ = [
-    "anchors",
-    "app",
-    "audit",
-    "bundle",
-    "check",
-    "cost",
-    "describe",
-    "doctor",
-    "export",
-    "fit",
-    "humans",
-    "judge",
-    "main",
-    "new",
-    "play",
-    "probe",
-    "register",
-    "reproduce",
-    "rerun",
-    "run",
-    "screen",
-    "sweep",
-    "tournament",
-    "view",
-]
+if TYPE_CHECKING:
+    from typer import Typer
+
+__all__ = ["COMMANDS", "command_line", "main"]
+
+COMMANDS = {
+    "anchors": "anchors",
+    "audit": "audit",
+    "bundle": "bundle",
+    "check": "check",
+    "cost": "cost",
+    "describe": "describe",
+    "scenarios": "describe",
+    "doctor": "doctor",
+    "export": "export",
+    "fit": "fit",
+    "humans": "humans",
+    "judge": "judge",
+    "new": "new",
+    "play": "play",
+    "probe": "probe",
+    "register": "register",
+    "reproduce": "reproduce",
+    "replay": "rerun",
+    "resume": "rerun",
+    "fork": "rerun",
+    "run": "run",
+    "screen": "screen",
+    "sweep": "sweep",
+    "tournament": "tournament",
+    "view": "view",
+}
+"""Command → the module of this package that has it."""
+_OBJECTS = 300_000
+"""Python collects garbage when so many objects were added: more than most commands import, which
+are no garbage. By default it looks at them again and again, for a tenth of the time of a start."""
+
+
+def command_line(command: str = "") -> Typer:
+    """The command line with one command, or with all when there is none of this name.
+
+    Importing all commands and preparing their options takes longer than a small command.
+
+    Args:
+        command: the name of the command.
+    """
+    wanted = [COMMANDS[command]] if command in COMMANDS else dict.fromkeys(COMMANDS.values())
+    for module in wanted:
+        import_module(f"{__name__}.{module}")
+    return app
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -77,14 +80,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+    thresholds = gc.get_threshold()
+    gc.set_threshold(_OBJECTS, *thresholds[1:])
     try:
-        status = app(args=arguments, standalone_mode=False)
+        status = command_line(*arguments[:1])(args=arguments, standalone_mode=False)
     except TyperException as error:
         status = _fail(error.format_message(), error.exit_code, "--json" in arguments)
     except MissingKey as error:
         status = _fail(error.problem, error.exit_status, "--json" in arguments, error.ways)
     except SabmError as error:
         status = _fail(str(error), error.exit_status, "--json" in arguments)
+    finally:
+        gc.set_threshold(*thresholds)
     sys.exit(status or 0)
 
 

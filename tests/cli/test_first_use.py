@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sabm_mesa.cli import options
+from sabm_mesa.cli import COMMANDS, command_line, options
 from sabm_mesa.errors import KEY_VARIABLE
 from sabm_mesa.llm.endpoints import URL_VARIABLE
 from sabm_mesa.models.registry import SCENARIOS
@@ -17,12 +17,13 @@ from .support import Sabm, one_line
 
 ROOT = Path(__file__).parents[2]
 HEAVY = {"mesa", "numpy", "pandas", "openai", "matplotlib", "solara", "scipy", "networkx", "rich"}
+WATCH = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
 START = "import sys; sys.argv[0] = 'sabm'; from sabm_mesa.cli import main; main()"
 
 
 def sabm_process(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own, under the name that it is installed with."""
-    command = [sys.executable, "-X", "importtime", "-c", START, *arguments]
+    command = [sys.executable, "-c", f"{WATCH}; {START}", *arguments]
     return subprocess.run(
         command, env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
         capture_output=True, text=True, check=False,
@@ -30,8 +31,8 @@ def sabm_process(*arguments: str, **variables: str) -> subprocess.CompletedProce
 
 
 def imported(done: subprocess.CompletedProcess[str]) -> set[str]:
-    """The modules that the process imported, as Python itself tells."""
-    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if "|" in line}
+    """The modules that the process imported."""
+    return set(done.stderr.splitlines()[-1].split())
 
 
 def test_without_arguments_it_says_what_to_do_first(sabm: Sabm) -> None:
@@ -56,6 +57,24 @@ def test_what_needs_no_model_imports_nothing_heavy(arguments: list[str]) -> None
     assert done.returncode == (2 if arguments == ["rnu"] else 0)
     assert "sabm_mesa.cli" in imported(done)
     assert not imported(done) & HEAVY
+
+
+def test_a_command_imports_no_other_command() -> None:
+    done = sabm_process("scenarios")
+
+    commands = {f"sabm_mesa.cli.{module}" for module in COMMANDS.values()}
+    assert "evacuation" in done.stdout
+    assert imported(done) & commands == {"sabm_mesa.cli.describe"}
+    assert not imported(done) & HEAVY
+
+
+def test_each_command_is_in_the_module_of_which_it_is_said() -> None:
+    found = {
+        each.name or each.callback.__name__: each.callback.__module__.rpartition(".")[2]
+        for each in command_line().registered_commands
+        if each.callback is not None
+    }
+    assert found == COMMANDS
 
 
 def test_a_command_that_is_mistyped_is_guessed(sabm: Sabm) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from sabm_mesa.cli import app
+from sabm_mesa.cli import command_line
 from sabm_mesa.testing import check_scenario
 
 pytestmark = [pytest.mark.slow, pytest.mark.check_once]
@@ -116,7 +116,7 @@ PAGES = [COURSE / "README.md", *EXERCISES, COURSE.parent / "examples/mixed_study
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_commands_exist(path: Path) -> None:
     text = re.sub(r"\n\s+(?=--)", " ", path.read_text("utf-8"))
-    commands = get_command(app).commands
+    commands = get_command(command_line()).commands
 
     for line in re.findall(r"(?:^|`)sabm ([a-z]+.*?)(?:`|$)", text, re.MULTILINE | re.DOTALL):
         name, *words = line.split("\n\n")[0].split()

@@ -19,7 +19,7 @@ import pytest
 import typer
 from typer.exceptions import TyperException
 
-from sabm_mesa.cli import app
+from sabm_mesa.cli import command_line
 from sabm_mesa.errors import SabmError
 from sabm_mesa.models.registry import GROUP, SCENARIOS, is_file, scenario
 
@@ -38,7 +38,7 @@ PAGES = [
     ),
 ]
 NOTEBOOKS = sorted((DOCS / "tutorials").glob("*.ipynb"))
-COMMANDS: Any = typer.main.get_command(app)
+COMMANDS: Any = typer.main.get_command(command_line())
 
 BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 EXAMPLE = re.compile(r"^```\{doctest\}\n(.*?)^```$", re.DOTALL | re.MULTILINE)
