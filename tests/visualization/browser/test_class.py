@@ -74,7 +74,7 @@ def test_a_class_of_two_groups_from_the_code_to_the_results(server, browse) -> N
     for page in (ann, carl, lost):
         says(page, "The game is over")
         says(page, "You and the others")
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
     says(wall, "The game is over")
     wall.get_by_role("button", name="Present the results").click()
     for number in range(1, 5):

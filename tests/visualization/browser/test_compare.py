@@ -26,6 +26,8 @@ def test_another_condition_with_the_same_seed_runs_beside(browse: Callable[..., 
     expect(page.get_by_text("Beside it, cooperative: The run has ended")).to_be_visible()
     expect(page.locator(".sabm-progress")).to_contain_text("The run has ended")
 
+    for condition in ("baseline", "cooperative"):
+        page.wait_for_function(f"({MEANS})()['{condition}: mean'].length === {ROUNDS}")
     shown = page.evaluate(MEANS)
     for condition in ("baseline", "cooperative"):
         model = KeynesianBeautyContest(condition=condition, n_rounds=ROUNDS, rng=SEED)

@@ -504,6 +504,6 @@ def test_an_answer_of_several_parts_is_filled_in_and_refused_by_its_part(
                 "note": "Hello, amount: 5",
                 "wishes": [],
             }
-            assert me.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+            me.wait_for_function(f"document.documentElement.scrollWidth <= {PHONE['width']}")
     finally:
         server.close()

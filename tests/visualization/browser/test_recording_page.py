@@ -208,7 +208,7 @@ def test_what_is_found_has_an_address_that_leads_there(server: Server, browse: B
     field.press("Enter")
     found = Recorded(server.folder / "parent.sqlite").asks(run=0)
     n = int(found["raw"].str.contains("rather not").sum())
-    page.get_by_label("Texts").select_option("answers")
+    page.get_by_role("combobox", name="Texts").select_option("answers")
     expect(page.locator("[data-name=found]")).to_have_text(f"{n} places.")
     expect(page.locator(".rec-hits mark").first).to_have_text("rather")
     expect(page.locator(".rec-hits b")).to_have_count(0)

@@ -75,6 +75,7 @@ def test_a_server_that_ends_while_cards_are_drawn_says_nothing(chromium, tmp_pat
     server = Server(tmp_path)
     try:
         with chromium.new_context() as context:
+            context.set_default_timeout(WAIT_MS)
             page = context.new_page()
             page.goto(server.url)
             expect(page.get_by_text("A run is being drawn …").first).to_be_visible()

@@ -77,7 +77,7 @@ def test_a_live_run_and_its_recording_tell_the_same_story_of_an_agent(
     assert "<b>All</b>" in said
     assert "announced 20 · did 40 · not honest" in said
     assert any(each.startswith("did") and "40" in each for each in told)
-    assert page.evaluate(OWN) == [[40, 40, 40]]
+    page.wait_for_function(f"JSON.stringify(({OWN})()) === '[[40,40,40]]'")
 
     panel.get_by_role("button", name=re.compile("Show the prompt: act")).last.press("Enter")
     expect(panel.locator("[data-role=user]")).to_contain_text("I will pick 20")
