@@ -27,7 +27,7 @@ WIND_UP_S = 15.0
 """Seconds that interrupted work may take to wind up: longer than the grace for a sent request."""
 
 LOOK_S = 1.0
-"""Seconds after which a waiting thread checks for an interrupt that came just before the wait."""
+"""Seconds after which the main thread checks for an interrupt that came just before its wait."""
 MANY_AGENTS = 100
 """The number of agents from which on the GC threshold is raised."""
 _OBJECTS = 10
@@ -176,10 +176,15 @@ def _engine() -> _Engine:
 
 
 def _wait_for(outcome: Future[Any], most_s: float = math.inf) -> None:
-    """Wait in short spans: Python does not see an interrupt between its last look and the wait."""
-    until = time.monotonic() + most_s
+    """Wait; the main thread, which gets the interrupts, in short spans.
+
+    Python does not see an interrupt between its last look and the wait. A thousand threads that
+    look as often, each for a run, would do little else.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    span_s, until = LOOK_S if is_main else threading.TIMEOUT_MAX, time.monotonic() + most_s
     while not outcome.done() and (left_s := until - time.monotonic()) > 0:
-        wait([outcome], timeout=min(LOOK_S, left_s))
+        wait([outcome], timeout=min(span_s, left_s))
 
 
 @contextmanager

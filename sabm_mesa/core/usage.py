@@ -104,8 +104,10 @@ class Usage:
 
     def __iter__(self) -> Iterator[tuple[str, float]]:
         """Yield names and sums, so that ``dict(usage)`` is a row of data."""
-        names = [each.name for each in fields(self) if each.name != "by_agent"]
-        return ((name, getattr(self, name)) for name in names)
+        return ((name, getattr(self, name)) for name in _SUMMED)
+
+
+_SUMMED = [each.name for each in fields(Usage) if each.name != "by_agent"]
 
 
 def _sum(a: float, b: float) -> float:

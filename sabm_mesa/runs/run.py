@@ -23,6 +23,7 @@ from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.minds.specs import describe_deciders, describe_minds
+from sabm_mesa.models.base import close_models
 from sabm_mesa.recording import Recording
 from sabm_mesa.recording.replaying import ReplayRecorder
 from sabm_mesa.recording.statistics import (
@@ -39,17 +40,19 @@ if TYPE_CHECKING:
     from sabm_mesa.llm import Batches, Connection
     from sabm_mesa.models.base import SmartModel
 
-CONCURRENT_RUNS = 32
-"""Runs with language models that go on at the same time, at most."""
-GATHERED_RUNS = 1000
-"""The same with batches: the more runs, the fewer batches are waited for one after another."""
+CONCURRENT_RUNS = 1000
+"""Runs with language models that go on at the same time, at most: each has a thread that waits.
+
+How many of their requests are sent at once is up to the limit of the endpoint.
+"""
 _log = logging.getLogger(__name__)
 NOT_IN_SUBTITLE = {"condition", "minds", "rng", "n_rounds", "prompts"}
 SUBTITLE_PART = 32
 """Characters of a parameter and its value in the subtitle of a plot, at most."""
 MOST_PICTURED = 12
 """Runs whose pictures are drawn at most."""
-REFRESH_S = 0.1
+REFRESH_S, SHARE_OF_WATCH = 0.1, 0.05
+"""Seconds between two looks at the runs; more where the looks would take more of the time."""
 Watch = Callable[[Sequence["SmartModel"]], None]
 
 
@@ -288,8 +291,7 @@ def run_models(
     started = time.perf_counter()
     waiting = any(not agent.mind.instant for model in models for agent in model.population)
     limits = rounds or [None] * len(models)
-    most = GATHERED_RUNS if gathering else CONCURRENT_RUNS
-    _run_together(models, limits, min(len(models), most) if waiting else 1, watch)
+    _run_together(models, limits, min(len(models), CONCURRENT_RUNS) if waiting else 1, watch)
     return Runs(models, [m.entropy[0] for m in models], time.perf_counter() - started)
 
 
@@ -316,8 +318,7 @@ def _run_together(
             for model in models:
                 model.stop()
             pool.shutdown(cancel_futures=True)
-            for model in models:
-                model.close("stopped")
+            close_models(models, "stopped")
             watch(models)
 
 
@@ -337,10 +338,12 @@ def _batches(model: SmartModel) -> Batches | None:
 
 
 def _watch(futures: list[Future[None]], models: Sequence[SmartModel], watch: Watch) -> None:
-    waiting = set(futures)
+    waiting, look_s = set(futures), REFRESH_S
     while waiting:
-        done, waiting = wait(waiting, timeout=REFRESH_S, return_when=FIRST_EXCEPTION)
+        done, waiting = wait(waiting, timeout=look_s, return_when=FIRST_EXCEPTION)
+        began = time.perf_counter()
         watch(models)
+        look_s = max(REFRESH_S, (time.perf_counter() - began) / SHARE_OF_WATCH)
         for future in done:
             future.result()
 
