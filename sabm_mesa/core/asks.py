@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from sabm_mesa.core.answers import (
 )
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.usage import Usage
+
+T = TypeVar("T")
 
 TRUNCATED = " […]"
 """Marks a text that the model did not finish, or of which only the beginning is repeated."""
@@ -203,6 +205,7 @@ class Ask:
 
     __slots__ = (
         "_agent",
+        "_made",
         "_paid",
         "_question",
         "_streams",
@@ -244,6 +247,7 @@ class Ask:
         self._agent, self._paid = agent, paid
         self._streams: dict[int, np.random.Generator] | None = None
         self._question: tuple[str, str] | None = None
+        self._made: tuple[Callable[[Ask], Any], int, Any] | None = None
 
     @property
     def class_name(self) -> str:
@@ -279,9 +283,21 @@ class Ask:
             self._question = texts
         return self._question
 
+    def once(self, make: Callable[[Ask], T]) -> T:
+        """Return what a mind makes of this attempt, such as its request; it is made once.
+
+        Args:
+            make: makes it of this ask.
+        """
+        attempt = len(self.rejected)
+        if self._made is None or self._made[0] != make or self._made[1] != attempt:
+            self._made = make, attempt, make(self)
+        made: T = self._made[2]
+        return made
+
     def forget_question(self) -> None:
-        """Let go of the rendered texts; they are rendered again when they are read again."""
-        self._question = None
+        """Let go of the rendered texts and the request; each is made again when it is wanted."""
+        self._question = self._made = None
 
     def messages(self) -> list[dict[str, str]]:
         """The chat messages of this attempt: the unchanging part first, rejected answers last."""

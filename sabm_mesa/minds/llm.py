@@ -119,7 +119,7 @@ class LLMMind(Mind):
             LLMError: when the model could not be asked.
             BudgetExceeded: when the ask could pass a cap.
         """
-        return as_reply(await self.client.complete(self._request(ask)), ask)
+        return as_reply(await self.client.complete(ask.once(self._request)), ask)
 
     def digest(self, ask: Ask) -> str:
         """The hash of the exact request for a question.
@@ -127,7 +127,7 @@ class LLMMind(Mind):
         Args:
             ask: the question.
         """
-        return self._request(ask).digest()
+        return ask.once(self._request).digest()
 
     def _request(self, ask: Ask) -> Request:
         key = ask.key
