@@ -22,9 +22,10 @@ _MOST_DOLLARS = 10**6
 _NUMBERS = int, float
 _LARGEST = 1e38
 """A 32-bit float holds no number that is much larger."""
-_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
 """Fields of a message that hold thoughts: DeepSeek, vLLM, SGLang and llama.cpp send the first,
-OpenRouter, newer vLLM, Groq and Ollama the second; Anthropic and Mistral have parts with the third.
+OpenRouter, newer vLLM, Groq and Ollama the second, and OpenRouter the last; Anthropic and Mistral
+have parts with the third.
 """
 _BY_FILTER = {"content_filter", "refusal", "safety", "prohibited_content", "blocklist", "sensitive"}
 """Reasons to finish of an answer that was declined: OpenAI, Anthropic, Google, Zhipu."""
@@ -139,12 +140,12 @@ def read_models(body: Any) -> list[str]:
 def _answer(choice: dict[str, Any]) -> _Answer:
     """The text of a choice, the thoughts beside it, and why it ends."""
     message = _table(choice.get("message"))
-    text = _text(message.get("content"))
-    thoughts = join_thoughts(
-        *(_thoughts(message.get(name)) for name in _THOUGHTS),
-        _thoughts(message.get("reasoning_details")),
-        *map(_thoughts, filter(_is_thought, _parts_of(message.get("content")))),
-    )
+    content = message.get("content")
+    text = _text(content)
+    told = [message[name] for name in _THOUGHTS if name in message]
+    if isinstance(content, list):
+        told += filter(_is_thought, content)
+    thoughts = join_thoughts(*map(_thoughts, told))
     reason = replace_surrogates(str(choice.get("finish_reason") or ""))
     refused = (message.get("refusal") and not text) or reason.casefold() in _BY_FILTER
     return _Answer(text, thoughts, BY_FILTER if refused else reason)
@@ -165,10 +166,6 @@ def _received(usage: dict[str, Any], prompt_tokens: int) -> tuple[int, int]:
     if beyond and isinstance(usage.get("completion_tokens"), int):
         return told + beyond, max(thoughts, beyond)
     return told, min(thoughts, told)
-
-
-def _parts_of(content: Any) -> list[Any]:
-    return content if isinstance(content, list) else []
 
 
 def _is_thought(part: Any) -> bool:

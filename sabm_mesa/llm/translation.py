@@ -9,6 +9,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from operator import attrgetter
 from typing import Any
 
 import aiohttp
@@ -46,11 +47,12 @@ _FROM_SERVER = (
     "parameters",
 )  # fmt: skip
 """Fields of a completion that may hold what a server, or an endpoint's entry, says."""
+_said = attrgetter(*_FROM_SERVER)
 
 
 def without_key(done: Completion) -> Completion:
     """The completion without the key, which a server may send back."""
-    said = "\0".join(getattr(done, name) for name in _FROM_SERVER)
+    said = "\0".join(_said(done))
     if errors.without_key(said) == said and not done.parts:
         return done
     hidden: dict[str, Any] = {n: errors.without_key(getattr(done, n)) for n in _FROM_SERVER}

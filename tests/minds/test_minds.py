@@ -18,7 +18,7 @@ from sabm_mesa import (
 from sabm_mesa.errors import MindError, MindSpecError, UnknownName
 from sabm_mesa.llm import Completion, ScriptedClient
 from sabm_mesa.minds.specs import assign, by_spec
-from tests.core.support import question, tiny
+from tests.core.support import question, rows, tiny
 
 
 def specs(**given):
@@ -239,6 +239,23 @@ def test_a_language_model_is_given_the_schema_in_the_json_format() -> None:
     assert client.requests[0].schema["properties"]["answer"]["maximum"] == 100
     assert "JSON" in client.requests[0].messages[1][1]
     assert model.values == {1: 5}
+
+
+def test_the_request_of_an_attempt_is_made_once_and_its_digest_is_recorded(tmp_path) -> None:
+    made = []
+
+    class Noting(LLMMind):
+        def _request(self, ask):
+            made.append(super()._request(ask))
+            return made[-1]
+
+    client = ScriptedClient(["I said 5", "5"])
+    path = tmp_path / "r.sqlite"
+    tiny(n=1, minds=Noting("m", client), rng=1, recording=path).step()
+
+    assert made == client.requests
+    recorded = rows(path, "SELECT request FROM asks ORDER BY attempt")
+    assert recorded == [(each.digest(),) for each in made]
 
 
 def test_an_llm_spec_names_model_and_endpoint(monkeypatch) -> None:
