@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from random import Random
 from typing import Any, ClassVar, Protocol
@@ -15,12 +15,11 @@ from sabm_mesa.core.asks import SCENARIO, Ask, Key, Observation
 from sabm_mesa.core.messages import Conversation, Message
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.streams import Entropy, agent_random, agent_rng, attempt_rng
-from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import RunError
-from sabm_mesa.minds.base import Mind, SupportsRecord, ask_until_valid
+from sabm_mesa.minds.base import Mind, SupportsAsks, ask_until_valid
 
 
-class AskingModel(Protocol):
+class AskingModel(SupportsAsks, Protocol):
     """Interface of a model that an agent needs to ask; `SmartModel` has it.
 
     Attributes:
@@ -29,10 +28,6 @@ class AskingModel(Protocol):
         book: the prompts of the run.
         answer_format: the format of the answers.
         reading: the highest rung on which answers are read.
-        max_attempts: attempts at a question at most.
-        recorder: the recorder of the run.
-        usage: the counts of the asks of the round.
-        in_flight: questions that wait for an answer now.
     """
 
     entropy: Entropy
@@ -40,13 +35,6 @@ class AskingModel(Protocol):
     book: PromptBook
     answer_format: Format
     reading: Rung
-    max_attempts: int
-    usage: Usage
-    in_flight: int
-
-    @property
-    def recorder(self) -> SupportsRecord:
-        """The recorder of the run."""
 
 
 class Remembering(Protocol):
@@ -170,7 +158,7 @@ class SmartAgent(mesa.Agent):
         messages: list[Message] = self.model.spoken.of(self.unique_id, first, self._joined)
         return tuple(messages)
 
-    async def ask(
+    def ask(
         self,
         name: str,
         spec: AnswerSpec,
@@ -178,8 +166,8 @@ class SmartAgent(mesa.Agent):
         *,
         mind: Mind | None = None,
         kind: type[Ask] = Ask,
-    ) -> Decision:
-        """Ask the agent's mind, or another one, a question.
+    ) -> Coroutine[Any, Any, Decision]:
+        """Ask the agent's mind, or another one, a question, and await the decision.
 
         Args:
             name: the prompt entry with the question.
@@ -220,13 +208,9 @@ class SmartAgent(mesa.Agent):
             reading=model.reading,
             scenario=self.scenario_prompt,
         )
-        model.in_flight += 1
-        try:
-            decision = await ask_until_valid(
-                ask, mind, model.recorder, model.usage, model.max_attempts
-            )
-        finally:
-            model.in_flight -= 1
+        return ask_until_valid(ask, mind, self)
+
+    def decided(self, decision: Decision) -> None:
+        """Count a decision of its mind (the asking calls it)."""
         self.attempts += decision.attempts
         self._by = decision.by if self._by is None else self._by and decision.by
-        return decision

@@ -32,6 +32,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass
 from types import CoroutineType
 from typing import Any, Protocol
@@ -220,7 +221,9 @@ class _Part:
         self._model, self._phase = model, phase
         self.has = model.has
         self._apply = getattr(model, f"after_{phase.name}")
-        self._places = {agent: place for place, agent in enumerate(agents)}
+        self._places: dict[Deciding, int] = {}
+        if phase.who is not None and not isinstance(phase.who, type):
+            self._places = {agent: place for place, agent in enumerate(agents)}
 
     def includes(self, agent: Deciding) -> bool:
         """Whether an agent takes part as things are now."""
@@ -321,23 +324,27 @@ def _decided(agent: Deciding, name: str, decision: Any) -> Any:
 
 
 async def _simultaneous(agents: list[Deciding], part: _Part) -> int:
-    chain, acting = 0, dict(zip(agents, range(len(agents)), strict=True))
+    chain, acting = 0, list(agents)
+    places: Sequence[int] = range(len(agents))
     for action_ in range(part.at_most):
-        positions = {a: action_ * len(agents) + place for a, place in acting.items()}
-        for agent, position in positions.items():
-            agent.begin(part.name, position)
+        before = action_ * len(agents)
+        for place, agent in zip(places, acting, strict=True):
+            agent.begin(part.name, before + place)
         if all(agent.instant for agent in acting):
             decided = [await getattr(agent, part.name)() for agent in acting]
         else:
             decided = await _all([getattr(agent, part.name)() for agent in acting])
-        for (agent, position), decision in zip(positions.items(), decided, strict=True):
+        for place, agent, decision in zip(places, acting, decided, strict=True):
             if part.has(agent):
-                part.apply(agent, decision, position)
+                part.apply(agent, decision, before + place)
         chain += max((agent.attempts for agent in acting), default=0)
         if action_ + 1 < part.at_most:
-            acting = {
-                a: place for a, place in acting.items() if not part.is_done(a) and part.includes(a)
-            }
+            places = [
+                place
+                for place, agent in zip(places, acting, strict=True)
+                if not part.is_done(agent) and part.includes(agent)
+            ]
+            acting = [agents[place] for place in places]
     return chain
 
 
@@ -409,8 +416,9 @@ class _Together:
         self.over: asyncio.Future[None] = loop.create_future()
         self.ended: asyncio.Future[None] = loop.create_future()
         self._left = len(self.tasks)
+        ended, context = self._ended, copy_context()  # else each task would keep its own
         for task in self.tasks:
-            task.add_done_callback(self._ended)
+            task.add_done_callback(ended, context=context)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._left -= 1

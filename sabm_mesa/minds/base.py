@@ -14,7 +14,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Mapping
 from functools import partial
 from inspect import iscoroutinefunction
-from itertools import count
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
@@ -188,17 +187,42 @@ class SupportsRecord(SentNotes, Protocol):
         """Write one attempt; with `durable`, return what is done when it is on disk."""
 
 
-async def ask_until_valid(
-    ask: Ask, mind: Mind, recorder: SupportsRecord, usage: Usage, max_attempts: int
-) -> Decision:
+class SupportsAsks(Protocol):
+    """Interface of a model in which minds are asked.
+
+    Attributes:
+        max_attempts: attempts at a question at most (at least 1).
+        usage: the counts that attempts and decisions are added to.
+        in_flight: questions that wait for an answer now.
+    """
+
+    max_attempts: int
+    usage: Usage
+    in_flight: int
+
+    @property
+    def recorder(self) -> SupportsRecord:
+        """The recorder that writes every attempt before its decision is used."""
+
+
+class Asker(Protocol):
+    """Interface of an agent whose mind is asked."""
+
+    @property
+    def model(self) -> SupportsAsks:
+        """Its model."""
+
+    def decided(self, decision: Decision) -> None:
+        """Count a decision."""
+
+
+async def ask_until_valid(ask: Ask, mind: Mind, asker: Asker) -> Decision:
     """Ask a mind until its answer is valid or the attempts are used up.
 
     Args:
         ask: the question.
         mind: the mind.
-        recorder: the recorder that writes every attempt before the decision is used.
-        usage: the counts that attempts and decision are added to.
-        max_attempts: attempts at most (at least 1).
+        asker: the agent that asks it.
 
     Returns:
         The decision; its value is None when no usable answer came.
@@ -206,43 +230,57 @@ async def ask_until_valid(
     Raises:
         MindError: when the mind raises anything that is not an error of this package.
     """
-    ask.sent = recorder
-    agent, instant = ask.key.agent, mind.instant
-    for number in count():
-        started = 0.0 if instant else time.perf_counter()
-        try:
-            answer = await mind.answer(ask)
-        except SabmError:
-            raise
-        except (Exception, SystemExit) as error:  # a mind that exits ends no process
-            why = f"{type(error).__name__}: {error}"
-            if isinstance(error, TypeError) and not iscoroutinefunction(mind.answer):
-                why = f"{type(mind).__name__}.answer has to be written as `async def`"
-            raise MindError(f"The mind {mind.spec!r} failed at {ask.key}: {why}") from error
-        reply = _as_reply(answer, ask, mind, started)
-        attempt = _attempt(ask, number, mind, reply, last=number + 1 == max_attempts)
-        usage.add_reply(reply, agent)
-        written = recorder.record(attempt, durable=mind.paid)
-        if written is not None:
-            await written
-        decision = _decision(attempt)
-        if attempt.final:
-            usage.add_decision(decision, agent)
-        if reply.stopped:
-            raise asyncio.CancelledError
-        if attempt.final:
-            break
-        ask.rejected += ((str(reply.answer), attempt.reason),)
+    # A million of these may wait at a time: few names, and none that is needed no more.
+    model = asker.model
+    ask.sent = model.recorder
+    decision = None
+    model.in_flight += 1
+    try:
+        while decision is None:
+            started = 0.0 if mind.instant else time.perf_counter()
+            try:
+                answer = await mind.answer(ask)
+            except SabmError:
+                raise
+            except (Exception, SystemExit) as error:  # a mind that exits ends no process
+                raise _failure(ask, mind, error) from error
+            attempt = _attempt(ask, mind, _as_reply(answer, ask, mind, started), model.max_attempts)
+            model.usage.add_reply(attempt.reply, ask.key.agent)
+            written, stopped = (
+                model.recorder.record(attempt, durable=mind.paid),
+                attempt.reply.stopped,
+            )
+            if attempt.final:
+                decision = _decision(attempt)
+            else:
+                ask.rejected += ((str(attempt.reply.answer), attempt.reason),)
+            del answer, attempt
+            if written is not None:
+                await written
+            if decision is not None:
+                model.usage.add_decision(decision, ask.key.agent)
+            if stopped:
+                raise asyncio.CancelledError
+    finally:
+        model.in_flight -= 1
+    asker.decided(decision)
     return decision
 
 
-def _attempt(ask: Ask, number: int, mind: Mind, reply: Reply, *, last: bool) -> Attempt:
-    reading, reason = None, ""
+def _failure(ask: Ask, mind: Mind, error: BaseException) -> MindError:
+    why = f"{type(error).__name__}: {error}"
+    if isinstance(error, TypeError) and not iscoroutinefunction(mind.answer):
+        why = f"{type(mind).__name__}.answer has to be written as `async def`"
+    return MindError(f"The mind {mind.spec!r} failed at {ask.key}: {why}")
+
+
+def _attempt(ask: Ask, mind: Mind, reply: Reply, max_attempts: int) -> Attempt:
+    number, reading, reason = len(ask.rejected), None, ""
     try:
         reading = ask.read(reply)
     except InvalidAnswer as problem:
         reason = ask.book.reason(problem)
-    final = last or reading is not None or reply.final
+    final = number + 1 == max_attempts or reading is not None or reply.final
     return Attempt(ask, number, reply.by or mind.spec, reply, reading, reason, final)
 
 

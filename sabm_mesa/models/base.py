@@ -678,7 +678,9 @@ class SmartModel(mesa.Model):
             for each in given if is_by_class(given) else ():
                 if each not in known:
                     raise UnknownName(f"class of agents of {name}", each, known, parameter=what)
-        if alone := [a for a in self.agents if isinstance(a, SmartAgent) and "mind" not in vars(a)]:
+        if alone := [
+            a for a in self.agents if isinstance(a, SmartAgent) and not hasattr(a, "mind")
+        ]:
             raise UsageError(
                 f"An agent of the class {type(alone[0]).__name__} has no mind: make it with "
                 "self.populate(…)."

@@ -33,10 +33,16 @@ class Notes:
         raise AssertionError("nothing is sent here")
 
 
+def asker(notes, usage, max_attempts=3):
+    """An agent that asks."""
+    model = SimpleNamespace(recorder=notes, usage=usage, max_attempts=max_attempts, in_flight=0)
+    return SimpleNamespace(model=model, decided=lambda _: None)
+
+
 def ask_for(mind, ask=None, max_attempts=3):
     notes, usage = Notes(), Usage()
     ask = ask or question()
-    decision = asyncio.run(ask_until_valid(ask, mind, notes, usage, max_attempts))
+    decision = asyncio.run(ask_until_valid(ask, mind, asker(notes, usage, max_attempts)))
     return SimpleNamespace(
         decision=decision, notes=notes.attempts, durable=notes.durable, usage=usage, ask=ask
     )
@@ -215,7 +221,7 @@ def test_an_answer_of_a_stopped_run_is_recorded_and_then_the_run_stops() -> None
     notes, usage = Notes(), Usage()
     stopped = Reply("33", prompt_tokens=5, stopped=True)
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(ask_until_valid(question(), ScriptedMind([stopped]), notes, usage, 3))
+        asyncio.run(ask_until_valid(question(), ScriptedMind([stopped]), asker(notes, usage)))
 
     assert [a.reading.value for a in notes.attempts] == [33]
     assert (usage.asks, usage.prompt_tokens) == (1, 5)
