@@ -46,6 +46,7 @@ class Conversation:
     def __init__(self) -> None:
         self._to_all: list[Message] = []
         self._private: defaultdict[int, list[Message]] = defaultdict(list)
+        self._delivered = 0  # messages that are in them
         self._all: list[Message] = []
         self._in_order = True  # so far the order of arrival is that of the turns
 
@@ -69,9 +70,6 @@ class Conversation:
         self._all.append(message)
         if message.to is None:
             self._to_all.append(message)
-            return
-        for agent in {message.sender, *message.to}:
-            self._private[agent].append(message)
 
     def since(self, first: int) -> list[Message]:
         """The messages from a round on.
@@ -89,11 +87,20 @@ class Conversation:
             first: the round.
             joined: the number of messages to all that were said before it joined.
         """
+        self._deliver()
         to_all = _from(self._to_all, first, joined)
         private = _from(self._private[agent], first) if agent in self._private else []
         if to_all and private:
             return sorted(to_all + private, key=_order)
         return self._by_turns(to_all or private)
+
+    def _deliver(self) -> None:
+        """Put private messages where agents find theirs; in many runs no agent asks."""
+        for message in self._all[self._delivered :]:
+            if message.to is not None:
+                for agent in {message.sender, *message.to}:
+                    self._private[agent].append(message)
+        self._delivered = len(self._all)
 
     def _by_turns(self, messages: list[Message]) -> list[Message]:
         return messages if self._in_order else sorted(messages, key=_order)

@@ -550,7 +550,7 @@ class SmartModel(mesa.Model):
 
     def say(
         self, sender: SmartAgent, text: str | None, *, to: SmartAgent | Iterable[Any] | None = None
-    ) -> None:
+    ) -> Message | None:
         """Let agents hear a message; usually called in ``after_PHASE``.
 
         The conversation of the agents, the messages of the recording, the judge and the viewer all
@@ -560,8 +560,11 @@ class SmartModel(mesa.Model):
             sender: the agent that says it. Its attribute `name`, if it has one, is shown with it.
             text: the words, such as ``decision.value``. None, as of an invalid answer, and a blank
                 text say nothing.
-            to: the agents that hear it, or the only one; None: all that are in the model. The
-                sender knows its own words, whether it is among them or not.
+            to: the agents that hear it or their ids, or the only agent; None: all that are in the
+                model. The sender knows its own words, whether it is among them or not.
+
+        Returns:
+            The message; None when nothing was said.
 
         Raises:
             RunError: for a sender or hearer that is no agent, or words that are no text.
@@ -574,17 +577,20 @@ class SmartModel(mesa.Model):
             )
         hearers: tuple[int, ...] | None = None
         if to is not None:
-            given = [to] if isinstance(to, mesa.Agent) else list(to)
-            for each in given:
-                if not isinstance(each, mesa.Agent):
-                    raise RunError(f"say(…, to=…): those that hear it are agents, not {each!r}.")
-            ids = {each.unique_id for each in given}
+            given = [to] if isinstance(to, mesa.Agent) else to
+            ids = {each if type(each) is int else _id_of_hearer(each) for each in given}
             ids.discard(sender.unique_id)
             hearers = tuple(sorted(ids))
-        if text is not None and text.strip():
-            name = str(getattr(sender, "name", ""))
-            place = self.current_turn, self._stage
-            self.spoken.add(Message(self.round, sender.unique_id, text, hearers, name, *place))
+            if hearers and (hearers[0] < 1 or hearers[-1] >= self.agent_id_counter):
+                unknown = hearers[0] if hearers[0] < 1 else hearers[-1]
+                raise RunError(f"say(…, to=…): no agent has the id {unknown}.")
+        if text is None or not text.strip():
+            return None
+        name = str(getattr(sender, "name", ""))
+        place = self.current_turn, self._stage
+        message = Message(self.round, sender.unique_id, text, hearers, name, *place)
+        self.spoken.add(message)
+        return message
 
     def conversation(self, rounds: int | None = 1) -> list[Message]:
         """All messages, also private ones, in the order of the turns.
@@ -968,6 +974,12 @@ def close_models(models: Iterable[SmartModel], problem: str = "closed") -> None:
         engine.run(finish())
     for model in going_on:
         model._release()  # noqa: SLF001 - its own module
+
+
+def _id_of_hearer(hearer: Any) -> int:
+    if not isinstance(hearer, mesa.Agent):
+        raise RunError(f"say(…, to=…): those that hear it are agents or ids, not {hearer!r}.")
+    return int(hearer.unique_id)
 
 
 def _spelled_out(given: Mapping[str, Any]) -> dict[str, Any]:

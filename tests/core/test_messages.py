@@ -160,7 +160,8 @@ def test_what_is_no_text_is_not_said() -> None:
     [
         (lambda m, _: m.say(1, "Hello."), r"the sender is an agent, not 1\."),
         (lambda m, a: m.say(a, 33), r"the words are a text, such as decision\.value, not 33\."),
-        (lambda m, a: m.say(a, "Hello.", to=[2]), r"those that hear it are agents, not 2\."),
+        (lambda m, a: m.say(a, "Hello.", to=["2"]), r"hear it are agents or ids, not '2'\."),
+        (lambda m, a: m.say(a, "Hello.", to=[2, 99]), r"no agent has the id 99\."),
     ],
 )
 def test_what_cannot_be_said_is_refused(given, line) -> None:

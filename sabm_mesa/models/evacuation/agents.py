@@ -214,6 +214,8 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
         feeling: its last sentence on panic.
         evaluation: its last sentences on the exits.
         glance: its last look around.
+        hearers: the ids of the people that hear it when it talks.
+        talkers: the squared distances and ids of those that it hears when they talk.
     """
 
     model: EmergencyEvacuation
@@ -230,6 +232,8 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
         self.choices: list[str] = []
         self.feeling = self.evaluation = ""
         self.glance: Glance | None = None
+        self.hearers: list[int] = []
+        self.talkers: list[tuple[int, int]] = []
 
     async def communicate(self) -> Decision:
         """Say something to people near; later speakers among them hear it."""
@@ -269,15 +273,12 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
 
     def heard(self) -> tuple[Message, ...]:
         """Return the messages of others that it has heard in this round, the nearest first."""
-        me, people, (x, y) = self.unique_id, self.model.people, self.pos
-        heard: list[tuple[int, int, Message]] = []
-        for message in self.conversation():
-            if message.sender != me:
-                px, py = people[message.sender - 1].pos
-                away = (px - x) * (px - x) + (py - y) * (py - y)
-                heard.append((away, message.position, message))  # no two have one position
-        heard.sort()
-        return tuple([message for _, _, message in heard])
+        said, found = self.model.words, []
+        for away, i in self.talkers:
+            if message := said.get(i):
+                found.append((away, message.position, message))  # no two have one position
+        found.sort()
+        return tuple([message for _, _, message in found])
 
     def observe(self, heard: tuple[Message, ...]) -> Situation:
         """Return what the person sees, hears, feels and remembers now.

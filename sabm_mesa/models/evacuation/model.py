@@ -79,15 +79,16 @@ Source
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, compress, pairwise
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from annotated_types import Ge, Le
 
 from sabm_mesa.core.answers import Choice, Decision, Text
+from sabm_mesa.core.messages import Message
 from sabm_mesa.core.scheduler import Phase, action, communication, planning
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError
@@ -107,6 +108,7 @@ from sabm_mesa.models.evacuation.agents import (
 from sabm_mesa.models.evacuation.measures import ANNOUNCEMENT, CODES, WORDS, evenness, shares
 from sabm_mesa.models.evacuation.minds import FloorField, NearestCell
 from sabm_mesa.models.evacuation.room import (
+    EMPTY,
     Cell,
     Exits,
     Ints,
@@ -119,6 +121,7 @@ from sabm_mesa.models.evacuation.room import (
     read_positions,
 )
 
+T = TypeVar("T")
 REPLAN = 0.2
 """The probability of planning again in a round."""
 CONGESTED = 3.0
@@ -134,27 +137,40 @@ _STAYS = (
 
 
 def within_hearing(model: EmergencyEvacuation, person: Evacuee) -> list[Evacuee]:
-    """Return the people that hear a person."""
-    return model.grid.people_at(person.pos, model.hearing)
+    """Return the people that hear a planner."""
+    return [model.people[i - 1] for i in person.hearers]
 
 
 def within_touch(model: EmergencyEvacuation, person: Evacuee) -> list[Evacuee]:
     """Return the people whose steps can depend on the step of a person."""
-    return model.grid.people_at(person.pos, model.touch)
+    near = model.grid.people_near(_cells_of([person]), TOUCH)
+    return [model.people[i - 1] for i in near.person.tolist()]
 
 
 def nearest_first(model: EmergencyEvacuation, people: Sequence[Evacuee]) -> list[Evacuee]:
     """By target exit, nearest to it first; people without a target come last."""
-    exits = model.room.names
-    target = np.array([exits.index(p.target) if p.target else len(exits) for p in people])
-    x, y = _cells_of(people).T
-    distance = model.room.distance[np.minimum(target, len(exits) - 1), x, y]
+    target, (x, y) = _targets_of(model, people), _cells_of(people).T
+    distance = model.room.distance[np.minimum(target, len(model.room.names) - 1), x, y]
     return [people[i] for i in np.lexsort((distance, target)).tolist()]
 
 
 def _cells_of(people: Iterable[Evacuee]) -> Ints:
     """The cells of people inside, one (x, y) per row."""
-    return np.array([person.pos for person in people], dtype=np.int64).reshape(-1, 2)
+    flat = chain.from_iterable([person.pos for person in people])
+    return np.fromiter(flat, dtype=np.int64).reshape(-1, 2)
+
+
+def _targets_of(model: EmergencyEvacuation, people: Iterable[Evacuee]) -> Ints:
+    """The places of their targets among the exits, or the number of exits without a target."""
+    places: dict[str | None, int] = {name: place for place, name in enumerate(model.room.names)}
+    places[None] = len(places)
+    return np.array([places[person.target] for person in people], dtype=np.int64)
+
+
+def _split(values: list[T], cells: Ints, n: int) -> Iterator[list[T]]:
+    """The values of each of `n` cells; `cells` has the cell of each value, in ascending order."""
+    ends = np.cumsum(np.bincount(cells, minlength=n)).tolist()
+    return (values[begin:end] for begin, end in pairwise([0, *ends]))
 
 
 def _columns(exits: Sequence[str]) -> Mapping[str, str]:
@@ -193,9 +209,9 @@ class EmergencyEvacuation(SmartModel):
     Attributes:
         room: the room.
         grid: Mesa's grid, with all people inside.
-        hearing, touch: the cells to which `HEARING` and `TOUCH` lead, as the grid takes them.
         people: all people, by id; `remaining`: all that have not escaped.
         planners: the people that talk and plan in this round.
+        words: the message of each that has talked in this round, by its id.
         trace: the dynamic floor field, which classical minds alone know.
 
     Raises:
@@ -299,17 +315,20 @@ class EmergencyEvacuation(SmartModel):
                 parameter="friction",
             )
         self.trace = Trace(self.room)
-        self._cells_left: list[Cell] = []
         self.exit_spec = Choice(self.room.names)
         self.evaluation_spec = Text(max_words=WORDS_AN_EXIT * len(self.room.names))
         self.grid = RoomGrid(self.room, self.random)
-        self.hearing, self.touch = map(self.grid.spans_of, (HEARING, TOUCH))
         self.people = self.populate(Evacuee, n)
         self.remaining, self.planners = list(self.people), list[Evacuee]()
+        self.words: dict[int, Message] = {}
         self.changed = 0
+        self._ids = np.arange(n + 1).astype(object)  # each id once, in however many messages
+        self._out = dict.fromkeys(self.room.names, 0)
         self._left: list[Evacuee] = []
         self._wishes: dict[Cell, list[Evacuee]] = {}
-        self.congested = self.room.close_to(CONGESTED)
+        self._began_at = self.grid.ids
+        self._at_exits = tuple(np.array(list(self.room.exit_at)).T)
+        self._crowding = [np.nonzero(close) for close in self.room.close_to(CONGESTED)]
         cells = self._start_cells(positions)
         for person, cell in zip(self.people, cells, strict=True):
             self._put(person, cell)
@@ -324,18 +343,24 @@ class EmergencyEvacuation(SmartModel):
             person.x = person.y = None
         self._left.clear()
         self.changed = 0
-        everybody = self.round == 0
-        self.planners = [
-            person for person in self.remaining if everybody or self.rng.random() < REPLAN
-        ]
-        view = self.grid.sight.look(_cells_of(self.planners), self.grid.people)
+        self._began_at = self.grid.ids.copy()
+        self.planners = list(self.remaining)
+        if self.round > 0:
+            draws = self.rng.random(len(self.remaining)) < REPLAN
+            self.planners = list(compress(self.remaining, draws.tolist()))
+        cells = _cells_of(self.planners)
+        view = self.grid.sight.look(cells, self.grid.people)
         rows = zip(*(column.tolist() for column in view), strict=True)
         for person, row in zip(self.planners, rows, strict=True):
             person.glance = Glance(*row)
+        self.words.clear()
+        if self.communication:
+            self._listen(cells)
 
     def after_communicate(self, speaker: Evacuee, words: Decision) -> None:
         """Let everybody within hearing distance hear a message."""
-        self.say(speaker, words.value, to=within_hearing(self, speaker))
+        if message := self.say(speaker, words.value, to=speaker.hearers):
+            self.words[speaker.unique_id] = message
 
     def after_plan(self, person: Evacuee, choice: Decision) -> None:
         """Take the chosen exit as the target; an unreadable choice changes nothing."""
@@ -361,14 +386,17 @@ class EmergencyEvacuation(SmartModel):
                 continue
             self._put(wanting[lucky], cell)
         self._wishes.clear()
-        self.trace.end_round(self._cells_left)
-        self._cells_left.clear()
-        for person in self.remaining:
-            if (exit_ := self.room.exit_at.get(person.pos)) is not None:
-                person.status, person.exit = ESCAPED, exit_
+        now = self.grid.ids
+        self.trace.end_round((self._began_at > EMPTY) & (self._began_at != now))
+        for i in now[self._at_exits].tolist():
+            if i != EMPTY:
+                person = self.people[i - 1]
+                person.status, person.exit = ESCAPED, self.room.exit_at[person.pos]
+                self._out[person.exit] += 1
                 self.grid.remove_agent(person)
                 self._left.append(person)
-        self.remaining = [person for person in self.remaining if person.exit is None]
+        if self._left:
+            self.remaining = [person for person in self.remaining if person.exit is None]
         if not self.remaining:
             self.running = False
         elif self.round + 1 >= self.n_rounds:
@@ -405,6 +433,18 @@ class EmergencyEvacuation(SmartModel):
             "escaped_by_persona": out,
         }
 
+    def _listen(self, cells: Ints) -> None:
+        """Note for each planner the people that hear it, and the planners among them."""
+        near = self.grid.people_near(cells, HEARING)
+        plans = np.zeros(self.n_people + 1, dtype=np.bool_)
+        plans[[person.unique_id for person in self.planners]] = True
+        talks, ids = plans[near.person], self._ids[near.person]
+        talkers = list(zip(near.away[talks].tolist(), ids[talks].tolist(), strict=True))
+        hearers_of = _split(ids.tolist(), near.cell, len(cells))
+        talkers_to = _split(talkers, near.cell[talks], len(cells))
+        for person, *each in zip(self.planners, hearers_of, talkers_to, strict=True):
+            person.hearers, person.talkers = each
+
     def _start_cells(self, given: Any) -> list[Cell]:
         """The given cells, or random free ones."""
         n, free = self.n_people, [(x, y) for x, y in self.room.inside.tolist()]
@@ -419,35 +459,26 @@ class EmergencyEvacuation(SmartModel):
         return [free[i] for i in self.rng.choice(len(free), n, replace=False)]
 
     def _put(self, person: Evacuee, cell: Cell) -> None:
-        if person.x is not None:
-            self._cells_left.append(person.pos)
         self.grid.place_agent(person, cell)
         person.x, person.y = cell
 
     def _measures(self) -> dict[str, float]:
         """The measures of the round that has just been played, by column."""
-        exits = self.room.names
-        out = Counter(person.exit for person in self.people)
-        targets = Counter(person.target for person in self.remaining)
-        near = self.congested[:, *_cells_of(self.remaining).T].sum(axis=1).tolist()
+        exits, inside = self.room.names, len(self.remaining)
+        targets, (x, y) = _targets_of(self, self.remaining), _cells_of(self.remaining).T
+        bound = targets < len(exits)
+        distances = self.room.distance[targets[bound], x[bound], y[bound]]
+        now = self.grid.ids
+        near = [int(np.count_nonzero(now[close] > EMPTY)) for close in self._crowding]
         return {
-            "escaped": self.n_people - len(self.remaining),
-            **{f"escaped_{name}": out[name] for name in exits},
-            "inside": len(self.remaining),
-            "dead": sum(person.status == DEAD for person in self.remaining),
-            "evenness": evenness(out[name] for name in exits),
-            "target_evenness": evenness(targets[name] for name in exits),
-            "mean_distance": self._mean_distance(),
+            "escaped": self.n_people - inside,
+            **{f"escaped_{name}": self._out[name] for name in exits},
+            "inside": inside,
+            "dead": inside if self.round + 1 >= self.n_rounds else 0,
+            "evenness": evenness(self._out.values()),
+            "target_evenness": evenness(np.bincount(targets[bound], minlength=len(exits)).tolist()),
+            "mean_distance": float(distances.mean()) if len(distances) else math.nan,
             "changed": self.changed,
             **{f"congestion_{name}": count for name, count in zip(exits, near, strict=True)},
             **shares((message.text for message in self.said), exits),
         }
-
-    def _mean_distance(self) -> float:
-        """Mean Euclidean distance of those inside to their targets; NaN without any."""
-        bound = [person for person in self.remaining if person.target is not None]
-        if not bound:
-            return math.nan
-        target = [self.room.names.index(person.target or "") for person in bound]
-        x, y = _cells_of(bound).T
-        return float(self.room.distance[target, x, y].mean())

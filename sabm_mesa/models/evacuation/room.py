@@ -8,7 +8,8 @@ then a few NumPy operations on all observers together. `RoomGrid` is the only se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
@@ -28,7 +29,7 @@ Exits = Mapping[str, Sequence[Sequence[int]]]
 Obstacles = bool | str | Sequence[str] | Sequence[Sequence[int]]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Spans = list[tuple[int, int]]
+People = npt.NDArray[np.intc]
 
 
 # The room.
@@ -41,10 +42,12 @@ STRAIGHT: tuple[Cell, ...] = ((-1, 0), (0, -1), (0, 1), (1, 0))
 DIAGONAL: tuple[Cell, ...] = ((-1, -1), (-1, 1), (1, -1), (1, 1))
 RADIUS = 10
 """The range of sight, in cells (Euclidean)."""
-EMPTY, SOLID, PERSON = 0, 1, 2
-"""The values of the padded map."""
+EMPTY, SOLID = 0, -1
+"""The values of the padded map where nobody stands; elsewhere it holds the ids of people."""
+_SAME_ANGLE = 1e-9
+"""Two angles that differ by less are the same but for rounding."""
 _OBSERVERS = 512
-"""Observers handled at a time, which bounds the memory."""
+"""Observers handled at a time."""
 AUTHORS_ROWS = (2, 4, 6, 8, 10, 12, 19, 21, 23, 25, 27, 29)
 AUTHORS_COLUMNS = (*range(4, 15), *range(18, 29))
 """The published layout of obstacles: these rows × these columns."""
@@ -247,16 +250,15 @@ class Trace:
         self.rows: list[list[float]] = self.field.tolist()
         self._ways = self._from_around(self._free.astype(np.float64))
 
-    def end_round(self, left: Sequence[Cell]) -> None:
+    def end_round(self, left: npt.NDArray[np.bool_]) -> None:
         """Add the steps of a round; then let the field vanish and spread.
 
         Args:
-            left: the cells that were left.
+            left: whether a cell was left, by (x, y).
         """
-        for x, y in left:
-            self.field[x, y] += 1.0
-        parts: Floats = DIFFUSION * self.field / np.maximum(self._ways, 1)
-        after = self.field - parts * self._ways + self._from_around(parts)
+        field = self.field + left
+        parts: Floats = DIFFUSION * field / np.maximum(self._ways, 1)
+        after = field - parts * self._ways + self._from_around(parts)
         self.field = (1 - DECAY) * np.where(self._free, after, 0.0)
         self.rows = self.field.tolist()
 
@@ -306,62 +308,75 @@ class Sight:
     def __init__(self, room: Room) -> None:
         self.room = room
         self.stride = room.width + 2 * RADIUS
-        self.blank = np.pad(room.solid, RADIUS, constant_values=True).ravel().astype(np.uint8)
+        walls = np.pad(room.solid, RADIUS, constant_values=True).ravel()
+        self.blank: People = np.where(walls, SOLID, EMPTY).astype(np.intc)
         offsets = np.array(disc(RADIUS), dtype=np.int64)
-        self._x, self._y = offsets.T
-        self._squares = self._x**2 + self._y**2
-        self._flat = self._x * self.stride + self._y
-        self._neighbour = np.abs(offsets).max(axis=1) == 1
+        angles = np.arctan2(offsets[:, 1], offsets[:, 0])
+        turn = np.argsort(angles, kind="stable")
+        offsets, self._angles = offsets[turn], _three_turns(angles[turn])
+        self._flat = self.flat(offsets)
+        self._neighbours = np.flatnonzero(np.abs(offsets).max(axis=1) == 1)
         self._lines = self._lines_of_sight(offsets) if room.has_obstacles else None
+        cells = room.exit_cells.values()
+        self._exits = np.array([cell for each in cells for cell in each]).T
+        self._first = np.cumsum([0, *map(len, cells)])[:-1]
+        self._widths = np.array([*map(len, cells)])
 
-    def index(self, x: int, y: int) -> int:
+    def index(self, x: Any, y: Any) -> Any:
         """The flat index of a cell."""
         return (x + RADIUS) * self.stride + y + RADIUS
 
-    def look(self, cells: Ints, people: npt.NDArray[np.uint8]) -> View:
+    def flat(self, offsets: Ints) -> Ints:
+        """The flat indices of offsets, one (x, y) per row."""
+        return offsets[:, 0] * self.stride + offsets[:, 1]
+
+    def look(self, cells: Ints, people: People) -> View:
         """Look around from several cells.
 
         Args:
             cells: the cells of the observers, one (x, y) per row.
-            people: the padded map: `EMPTY`, `SOLID` or `PERSON` by flat index.
+            people: the padded map: `EMPTY`, `SOLID` or the id of a person by flat index.
         """
-        parts = [
-            self._look(cells[i : i + _OBSERVERS], people)
-            for i in range(0, max(len(cells), 1), _OBSERVERS)
-        ]
+        parts = [self._look(part, people) for _, part in _in_parts(cells)]
         return View(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
-    def _look(self, cells: Ints, people: npt.NDArray[np.uint8]) -> View:
+    def _look(self, cells: Ints, people: People) -> View:
         x, y = cells.T
-        base = (x + RADIUS) * self.stride + y + RADIUS
-        # One pair for each person within the radius of an observer.
-        observer, offset = np.nonzero(people[base[:, None] + self._flat] == PERSON)
+        base = self.index(x, y)
+        seen = people[base[:, None] + self._flat] > EMPTY
         if self._lines is not None:
+            observer, offset = np.nonzero(seen)
             between = people[base[observer][:, None] + self._lines[offset]]
-            free = ~(between == SOLID).any(axis=1)
-            observer, offset = observer[free], offset[free]
-        n = len(cells)
-        crowds = [
-            np.mean([self._towards(x, y, exit_, observer, offset) for exit_ in exits], axis=0)
-            for exits in self.room.exit_cells.values()
-        ]
+            hidden = (between == SOLID).any(axis=1)
+            seen[observer[hidden], offset[hidden]] = False
+        so_far = np.zeros((len(cells), seen.shape[1] + 1), dtype=np.int64)
+        np.cumsum(seen, axis=1, out=so_far[:, 1:])
+        crowds = self._towards(x, y, so_far)
         return View(
             self.room.distance[:, x, y].T,
-            np.array(crowds).T,
-            np.bincount(observer, minlength=n),
-            np.bincount(observer[self._neighbour[offset]], minlength=n),
+            np.add.reduceat(crowds, self._first, axis=1) / self._widths,
+            so_far[:, -1],
+            seen[:, self._neighbours].sum(axis=1),
         )
 
-    def _towards(self, x: Ints, y: Ints, exit_: Cell, observer: Ints, offset: Ints) -> Ints:
-        """Number of people whose direction lies within 45° of that to a cell of an exit.
+    def _towards(self, x: Ints, y: Ints, so_far: Ints) -> Ints:
+        """Number of people whose direction lies within 45° of that to each cell of an exit.
 
-        In whole numbers: cos² of the angle is at least 1/2, and the angle below a right one.
+        The offsets go round by angle, so that those within 45° follow one another. Two angles of
+        different size differ by more than `_SAME_ANGLE`.
+
+        Args:
+            x: rows of the observers.
+            y: columns of the observers.
+            so_far: for each observer the number of people at the offsets before each, and at all.
         """
-        to_x, to_y = exit_[0] - x, exit_[1] - y
-        along = self._x[offset] * to_x[observer] + self._y[offset] * to_y[observer]
-        squares = self._squares[offset] * (to_x**2 + to_y**2)[observer]
-        ahead = (along > 0) & (2 * along**2 >= squares)
-        return np.bincount(observer[ahead], minlength=len(x))
+        exits_x, exits_y = self._exits
+        way = np.arctan2(exits_y - y[:, None], exits_x - x[:, None])
+        ends: list[Ints] = []
+        for bound in (-np.pi / 4 - _SAME_ANGLE, np.pi / 4 + _SAME_ANGLE):
+            turns, offset = np.divmod(np.searchsorted(self._angles, way + bound), len(self._flat))
+            ends.append(turns * so_far[:, -1:] + np.take_along_axis(so_far, offset, axis=1))
+        return ends[1] - ends[0]
 
     def _lines_of_sight(self, offsets: Ints) -> Ints:
         """For each offset the flat offsets its line passes; (0, 0), never solid, fills up."""
@@ -370,6 +385,11 @@ class Sight:
             for i, (x, y) in enumerate(bresenham(dx, dy)):
                 line[i] = x * self.stride + y
         return lines
+
+
+def _three_turns(angles: Floats) -> Floats:
+    """Ascending angles over one turn, with those of the turn before and the turn after."""
+    return np.concatenate([angles - 2 * np.pi, angles, angles + 2 * np.pi])
 
 
 @cache
@@ -406,7 +426,27 @@ def bresenham(dx: int, dy: int) -> list[Cell]:
         passed.append((x, y))
 
 
+def _in_parts(cells: Ints) -> Iterator[tuple[int, Ints]]:
+    """Cells in parts, which bounds the memory: the place of the first one, and the part."""
+    for first in range(0, max(len(cells), 1), _OBSERVERS):
+        yield first, cells[first : first + _OBSERVERS]
+
+
 # The grid.
+
+
+class Near(NamedTuple):
+    """People near several cells, one a row: cell by cell, in the order of the offsets.
+
+    Attributes:
+        cell: the place of the cell among those asked for.
+        away: the square of its Euclidean distance from the cell.
+        person: the id of the person.
+    """
+
+    cell: Ints
+    away: Ints
+    person: People
 
 
 class RoomGrid(OrthogonalMooreGrid):  # type: ignore[type-arg]  # generic from Mesa 4 on
@@ -414,7 +454,7 @@ class RoomGrid(OrthogonalMooreGrid):  # type: ignore[type-arg]  # generic from M
 
     Mesa's first coordinate is x, which runs from top to bottom here: the grid has the room's
     height as its ``width``. The cells of Mesa are not connected with one another: `free_neighbours`
-    and `people_at` give what is near.
+    and `people_near` give what is near.
 
     Args:
         room: the room.
@@ -422,19 +462,27 @@ class RoomGrid(OrthogonalMooreGrid):  # type: ignore[type-arg]  # generic from M
 
     Attributes:
         sight: the sight of everybody in the room.
-        people: the padded map of the room for `Sight.look`; a view of what the grid keeps.
     """
 
     def __init__(self, room: Room, random: Random) -> None:
         super().__init__((room.height, room.width), torus=False, capacity=1, random=random)
         self.sight = Sight(room)
-        self._map = bytearray(self.sight.blank.tobytes())
-        self.people = np.frombuffer(self._map, dtype=np.uint8)
-        self._at: list[Any] = [None] * len(self._map)
+        self._map = array("i", self.sight.blank.tobytes())
         self._moves = [(dx, dy, dx * self.sight.stride + dy) for dx, dy in room.moves]
 
     def _connect_cells(self) -> None:
         """Leave the cells unconnected, which a large room could not afford."""
+
+    @property
+    def people(self) -> People:
+        """The padded map of the room, see `Sight.look`; a view of what the grid keeps."""
+        return np.frombuffer(self._map, dtype=np.intc)
+
+    @property
+    def ids(self) -> People:
+        """The map of the room alone, by (x, y); a view of what the grid keeps."""
+        margin = slice(RADIUS, -RADIUS)
+        return self.people.reshape(-1, self.sight.stride)[margin, margin]
 
     def place_agent(self, agent: Any, pos: Cell) -> None:
         """Put a person into a cell, also one that stands in another.
@@ -450,16 +498,14 @@ class RoomGrid(OrthogonalMooreGrid):  # type: ignore[type-arg]  # generic from M
         if self._map[index] != EMPTY:
             raise ValueError(f"The cell {pos} is not free.")
         if agent.cell is not None:
-            left = self.sight.index(*agent.pos)
-            self._map[left], self._at[left] = EMPTY, None
+            self._map[self.sight.index(*agent.pos)] = EMPTY
         agent.cell, agent.pos = self[pos], pos
-        self._map[index], self._at[index] = PERSON, agent
+        self._map[index] = agent.unique_id
 
     def remove_agent(self, agent: Any) -> None:
         """Take a person off the grid; its ``pos`` becomes None."""
-        index = self.sight.index(*agent.pos)
+        self._map[self.sight.index(*agent.pos)] = EMPTY
         agent.cell = agent.pos = None
-        self._map[index], self._at[index] = EMPTY, None
 
     def free_neighbours(self, pos: Cell) -> list[Cell]:
         """Return the free neighbouring cells."""
@@ -467,33 +513,21 @@ class RoomGrid(OrthogonalMooreGrid):  # type: ignore[type-arg]  # generic from M
         here, now = self.sight.index(x, y), self._map
         return [(x + dx, y + dy) for dx, dy, jump in self._moves if not now[here + jump]]
 
-    def people_at(self, pos: Cell, spans: Spans) -> list[Any]:
-        """Return the people at these offsets from a cell.
+    def people_near(self, cells: Ints, offsets: Sequence[Cell]) -> Near:
+        """Find the people at some offsets from several cells.
 
         Args:
-            pos: the cell.
-            spans: the offsets, which must not exceed the view; see `spans_of`.
+            cells: the cells, one (x, y) per row.
+            offsets: the offsets, which must not exceed the view.
         """
-        here, at = self.sight.index(*pos), self._at
-        near: list[Any] = []
-        for first, end in spans:
-            near += at[here + first : here + end]
-        return [person for person in near if person is not None]
-
-    def spans_of(self, offsets: Iterable[Cell]) -> Spans:
-        """Offsets as spans of flat indices, each from its first one to behind its last one.
-
-        Args:
-            offsets: the offsets, row by row.
-        """
-        spans: Spans = []
-        for dx, dy in offsets:
-            jump = dx * self.sight.stride + dy
-            if spans and spans[-1][1] == jump:
-                spans[-1] = spans[-1][0], jump + 1
-            else:
-                spans.append((jump, jump + 1))
-        return spans
+        around = np.array(offsets, dtype=np.int64)
+        away, flat = (around**2).sum(axis=1), self.sight.flat(around)
+        people, parts = self.people, []
+        for first, part in _in_parts(cells):
+            ids = people[self.sight.index(*part.T)[:, None] + flat]
+            cell, offset = np.nonzero(ids > EMPTY)
+            parts.append((cell + first, away[offset], ids[cell, offset]))
+        return Near(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 # Reading of parameters.
