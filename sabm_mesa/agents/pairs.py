@@ -7,9 +7,11 @@ leaves by the word ``LEAVE`` at the end of a line; the text before it is still s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from sabm_mesa.agents.base import AskingModel, SmartAgent
@@ -184,6 +186,16 @@ def of_agent(records: Iterable[R], agent: int) -> tuple[R, ...]:
         agent: the id of the agent.
     """
     return tuple(each for each in records if agent in each.agents)
+
+
+def since(first: int, records: Sequence[R]) -> Sequence[R]:
+    """The talks or invitations from a round on.
+
+    Args:
+        first: the round.
+        records: talks or invitations in the order of their rounds.
+    """
+    return records[bisect_left(records, first, key=attrgetter("round")) :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,7 +449,7 @@ class PairAgent(SmartAgent):
         chats = newest(self.chats, words=model.window)
         known = self.invitations + of_agent(model.answered, self.unique_id)
         if len(chats) < len(self.chats):
-            known = tuple(each for each in known if each.round >= chats[0].round)
+            known = tuple(since(chats[0].round, known))
         return {
             "agent": self.unique_id,
             "n_agents": len(model.participants),

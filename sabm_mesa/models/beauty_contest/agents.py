@@ -207,6 +207,7 @@ class Player(SmartAgent):
         level: Nagel's class of the pick (see `nagel_level`), or None without one.
         depth: the same as a real number (see `strategic_level`); NaN without one.
         ratio: the pick divided by that of the round before; NaN without one.
+        results: the pick and the payoff of each round.
         understanding: the rules in its own words, ``""`` until it is asked.
     """
 
@@ -219,6 +220,7 @@ class Player(SmartAgent):
         self.payoff = 0.0
         self.level: int | None = None
         self.depth = self.ratio = math.nan
+        self.results: list[tuple[float | None, float]] = []
         self.understanding = ""
 
     async def understand(self) -> Decision:

@@ -85,6 +85,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from annotated_types import Ge, Le
 
+from sabm_mesa.agents.memory import newest
 from sabm_mesa.analysis.guessing import (
     level_k_labels,
     nagel_level,
@@ -225,7 +226,8 @@ class RepeatedBeautyContest(SmartModel):
         self.high = _read_high(high, integer, self.rng)
         self.revealed = _read_revealed(revealed)
         self.played: list[PlayedRound] = []
-        self._recent: list[PlayedRound] = []
+        self._told: list[PlayedRound] = []
+        self._told_as = self.revealed
         self._shown: tuple[PlayedRound, ...] = ()
         self.mean = self.median = self.target = self.variance = self.ratio = math.nan
         self.n_winners = 0
@@ -237,11 +239,13 @@ class RepeatedBeautyContest(SmartModel):
 
     def begin_round(self) -> None:
         """Leave out of the results of the last rounds what is hidden in this one."""
-        first = 0 if self.window is None else max(len(self.played) - self.window, 0)
+        if self._told_as != self.revealed:  # a fork may change what is revealed
+            self._told, self._told_as = [], self.revealed
         hidden: dict[str, Any] = {name: None for name in REVEALED if name not in self.revealed}
         hidden.pop("own", None)
-        self._recent = self.played[first:]
-        self._shown = tuple(replace(each, payoffs=None, **hidden) for each in self._recent)
+        for each in self.played[len(self._told) :]:
+            self._told.append(replace(each, payoffs=None, **hidden))
+        self._shown = newest(self._told, self.window)
 
     def revealed_to(
         self, player: Player
@@ -257,9 +261,7 @@ class RepeatedBeautyContest(SmartModel):
         """
         if "own" not in self.revealed:
             return self._shown, ()
-        place = player.unique_id - 1
-        own = (((each.choices or ())[place], (each.payoffs or ())[place]) for each in self._recent)
-        return self._shown, tuple(own)
+        return self._shown, newest(player.results, self.window)
 
     def notice_to(self, player: Player) -> Notice | None:
         """Return the facts on opponents with a fixed strategy; None when nothing is told.
@@ -300,6 +302,7 @@ class RepeatedBeautyContest(SmartModel):
         for player, wins in zip(self.players, won, strict=True):
             player.won, player.payoff = wins, share if wins else 0.0
             player.level, player.depth = self._reasoning(player.choice)
+            player.results.append((player.choice, player.payoff))
         self.reference = self.reference if math.isnan(self.mean) else self.mean
         self.played.append(
             PlayedRound(

@@ -76,13 +76,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sabm_mesa.agents.pairs import Chat
+from sabm_mesa.agents.pairs import Chat, since
 from sabm_mesa.analysis.sparse_text import distances_from_centre
 from sabm_mesa.core.scheduler import Phase
 from sabm_mesa.core.streams import Seed
@@ -169,17 +169,17 @@ class CocktailParty(PairModel):
         """Keep the round, and measure the window that ends with it."""
         self.conversations, self.n_invitations = len(self.held), len(self.sent)
         super().update()
-        since = self.round - measures.WINDOW + 1
-        chats = [chat for chat in self.chats if chat.round >= since]
-        sent = [each.agents for each in self.invitations if each.round >= since]
+        first = self.round - measures.WINDOW + 1
+        chats = since(first, self.chats)
+        sent = [each.agents for each in since(first, self.invitations)]
         met = [pair for chat in chats for pair in (chat.agents, chat.agents[::-1])]
         self.distinct_conversation_ratio = measures.distinct_ratio(met)
         self.distinct_invitation_ratio = measures.distinct_ratio(sent)
-        talks = [(chat.round, chat.agents) for chat in self.chats]
+        talks = [(chat.round, chat.agents) for chat in since(first - 1, self.chats)]
         self.repeat_rate = measures.repeat_rate(talks, self.round)
         self._measure_distances(chats)
 
-    def _measure_distances(self, chats: list[Chat]) -> None:
+    def _measure_distances(self, chats: Sequence[Chat]) -> None:
         """Measure how far the words of each pair are from those of all."""
         said = defaultdict(list)
         for chat in chats:

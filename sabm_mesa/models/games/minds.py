@@ -10,14 +10,14 @@ their payoffs count as if they had the mean value.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.minds.base import ClassicalMind
-from sabm_mesa.models.games.agents import PlayerView, answer_spec, label_of
+from sabm_mesa.models.games.agents import PastPlay, PlayerView, answer_spec, label_of
 from sabm_mesa.models.games.measures import tree_of
 from sabm_mesa.models.games.rules import Choices, Floats, GameForm, table_of
 from sabm_mesa.models.games.theory import Node, expected_payoffs, inequity_averse, logit_choice
@@ -26,6 +26,7 @@ PRECISION = 10.0
 """Weight of payoffs in `Logit`, as shares of the spread of all payoffs (our choice)."""
 TYPES = ((0.0, 0.0, 0.3), (0.5, 0.25, 0.3), (1.0, 0.6, 0.3), (4.0, 0.6, 0.1))
 """Envy, guilt and share of the types of Fehr and Schmidt 1999, table III."""
+T = TypeVar("T")
 EQUAL = 1e-9
 """Utilities that differ by at most this share of the spread are equally good."""
 
@@ -36,6 +37,31 @@ class PayoffMind(ClassicalMind):
     Args:
         spec: the name of the mind in the data.
     """
+
+    def __init__(self, spec: str) -> None:
+        super().__init__(spec)
+        self._over: dict[Hashable, tuple[int, PastPlay, Any]] = {}
+
+    def over_games(
+        self, view: PlayerView, name: Hashable, start: T, after: Callable[[T, PastPlay], T]
+    ) -> T:
+        """What follows from all past games; each is looked at once in a run.
+
+        Args:
+            view: the knowledge of the player.
+            name: the name of the value among those of the mind.
+            start: the value before the first game.
+            after: the value before a game, and the game → the value after it.
+        """
+        place = view.speaker, name
+        n, last, value = self._over.get(place, (0, None, start))
+        if n > len(view.plays) or (n and view.plays[n - 1] is not last):  # those of another run
+            n, value = 0, start
+        for play in view.plays[n:]:
+            value = after(value, play)
+        if view.plays:
+            self._over[place] = len(view.plays), view.plays[-1], value
+        return value
 
     async def answer(self, ask: Ask) -> object:
         """Choose, or say what it is going to choose.
@@ -138,9 +164,12 @@ class FictitiousPlay(PayoffMind):
 
     def belief(self, view: PlayerView, move: int, path: Choices, n: int) -> Sequence[float]:
         """The frequencies of the past."""
-        counts = np.full(n, 1.0 / n)
-        for place in _chosen_before(view, move, path):
-            counts[place] += 1
+
+        def count(counts: Floats, play: PastPlay) -> Floats:
+            place = _chosen(view, move, path, play)
+            return counts if place is None else counts + (np.arange(n) == place)
+
+        counts = self.over_games(view, (move, path), np.full(n, 1.0 / n), count)
         return list(map(float, counts / counts.sum()))
 
 
@@ -159,9 +188,9 @@ class BestReply(FictitiousPlay):
 
     def belief(self, view: PlayerView, move: int, path: Choices, n: int) -> Sequence[float]:
         """The last choice, with certainty."""
-        before = _chosen_before(view, move, path)
-        if before:
-            return _certain(before[-1], n)
+        before = _last_chosen(view, move, path)
+        if before is not None:
+            return _certain(before, n)
         if view.form.together:
             return [1.0 / n] * n
         return _certain(_selfish(view.form, path)[0], n)
@@ -317,15 +346,15 @@ class TitForTat(Conditional):
         form = view.form
         options, pair = form.options(move, view.path), form.n_players == 2
         if form.together and pair and len(options) == len(form.options(1 - view.player)):
-            before = _chosen_before(view, 1 - view.player, ())
-            if before:
-                return options[_in_file(form, move, before[-1])].value
+            before = _last_chosen(view, 1 - view.player, ())
+            if before is not None:
+                return options[_in_file(form, move, before)].value
         return super().choose(view, move, rng)
 
     def is_nice(self, view: PlayerView) -> bool:
         """Whether all others were nice in the last game that counts."""
-        played = [play.path for play in view.plays if play.path]
-        return not played or _all_were_nice(view, played[-1])
+        last = _last_game(view)
+        return last is None or _all_were_nice(view, last.path)
 
 
 class Grim(Conditional):
@@ -339,7 +368,11 @@ class Grim(Conditional):
 
     def is_nice(self, view: PlayerView) -> bool:
         """Whether all others were nice in all games."""
-        return all(_all_were_nice(view, play.path) for play in view.plays if play.path)
+
+        def still(nice: bool, play: PastPlay) -> bool:
+            return nice and _all_were_nice(view, play.path)
+
+        return self.over_games(view, None, True, still)
 
 
 class WinStayLoseShift(Conditional):
@@ -357,10 +390,10 @@ class WinStayLoseShift(Conditional):
     def choose(self, view: PlayerView, move: int, rng: np.random.Generator) -> float:
         """Stay, or shift."""
         form, me = view.form, view.player
-        played = [play for play in view.plays if play.path]
-        if not form.together or not played:
+        last = _last_game(view)
+        if not form.together or last is None:
             return super().choose(view, move, rng)
-        last, options = played[-1], form.options(move)
+        options = form.options(move)
         values = sorted(option.value for option in options)
         place = values.index(last.path[me])
         won = last.payoffs[me] >= float(_all_payoffs(view)[..., me].mean())
@@ -369,8 +402,12 @@ class WinStayLoseShift(Conditional):
     def is_nice(self, view: PlayerView) -> bool:
         """Whether it is nice in turns: it changes after each game that paid too little."""
         mean = float(_all_payoffs(view)[..., view.player].mean())
-        lost = [play.payoffs[view.player] < mean for play in view.plays if play.path]
-        return sum(lost) % 2 == 0
+
+        def shifted(nice: bool, play: PastPlay) -> bool:
+            lost = bool(play.path) and play.payoffs[view.player] < mean
+            return nice is not lost
+
+        return self.over_games(view, None, True, shifted)
 
 
 def first_best(values: Floats) -> int:
@@ -428,16 +465,23 @@ def _all_were_nice(view: PlayerView, path: Choices) -> bool:
     return True
 
 
-def _chosen_before(view: PlayerView, move: int, path: Choices) -> list[int]:
-    """The places of the choices of a move in past games; in turns, after the same moves."""
-    form = view.form
-    places = {option.value: i for i, option in enumerate(form.options(move, path))}
-    found = []
-    for play in view.plays:
-        same = form.together or play.path[: len(path)] == path
-        if same and move < len(play.path):
-            found.append(places[play.path[move]])
-    return found
+def _last_game(view: PlayerView) -> PastPlay | None:
+    """The last past game that counts."""
+    return next((play for play in reversed(view.plays) if play.path), None)
+
+
+def _last_chosen(view: PlayerView, move: int, path: Choices) -> int | None:
+    """The place of the choice of a move in the last game; in turns, after the same moves."""
+    places = (_chosen(view, move, path, play) for play in reversed(view.plays))
+    return next((place for place in places if place is not None), None)
+
+
+def _chosen(view: PlayerView, move: int, path: Choices, play: PastPlay) -> int | None:
+    """The place of the choice of a move in a past game; None in turns after other moves."""
+    if move >= len(play.path) or not (view.form.together or play.path[: len(path)] == path):
+        return None
+    values = [option.value for option in view.form.options(move, path)]
+    return values.index(play.path[move])
 
 
 def _in_file(form: GameForm, move: int, place: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from sabm_mesa.analysis.announcements import numbers_in
 from sabm_mesa.analysis.messages import signals_agreement, stated_numbers
@@ -19,29 +19,32 @@ ANNOUNCEMENT = Announcement(
 """The number that a player says it will pick, and its pick of the same round."""
 
 
-def agreement_share(messages: Sequence[Message], earlier: Iterable[Message] = ()) -> float:
-    """Return the share of messages that agree, or take up a number of another player.
+class Agreement:
+    """How far the messages of a discussion agree, round by round.
 
     Only equal numbers are the same: 33 and 33.3 are two numbers.
-
-    Args:
-        messages: the messages of a round in their order; blank ones do not count.
-        earlier: messages of earlier rounds, whose numbers can be taken up as well.
-
-    Returns:
-        A share from 0 to 1; NaN without messages.
     """
-    named: defaultdict[float, set[int]] = defaultdict(set)
-    for message in earlier:
-        for number in stated_numbers(message.text):
-            named[number].add(message.sender)
-    signs = []
-    for message in messages:
-        if message.text.strip():
-            taken_up = False
-            for number in stated_numbers(message.text):
-                speakers = named[number]
-                taken_up = taken_up or not speakers <= {message.sender}
-                speakers.add(message.sender)
-            signs.append(taken_up or signals_agreement(message.text))
-    return sum(signs) / len(signs) if signs else math.nan
+
+    def __init__(self) -> None:
+        self._named: defaultdict[float, set[int]] = defaultdict(set)
+
+    def share(self, messages: Sequence[Message]) -> float:
+        """Return the share of messages that agree, or take up a number of another player.
+
+        Args:
+            messages: the messages of the next round in their order; blank ones do not count. The
+                numbers of earlier rounds can be taken up as well.
+
+        Returns:
+            A share from 0 to 1; NaN without messages.
+        """
+        signs = []
+        for message in messages:
+            if message.text.strip():
+                taken_up = False
+                for number in stated_numbers(message.text):
+                    speakers = self._named[number]
+                    taken_up = taken_up or not speakers <= {message.sender}
+                    speakers.add(message.sender)
+                signs.append(taken_up or signals_agreement(message.text))
+        return sum(signs) / len(signs) if signs else math.nan

@@ -75,7 +75,7 @@ from sabm_mesa.core.streams import Seed
 from sabm_mesa.minds.specs import Minds
 from sabm_mesa.models.base import Personas, Score, SmartModel
 from sabm_mesa.models.kbc.agents import HIGH, LOW, SENTENCE, P, Player
-from sabm_mesa.models.kbc.measures import ANNOUNCEMENT, agreement_share
+from sabm_mesa.models.kbc.measures import ANNOUNCEMENT, Agreement
 from sabm_mesa.models.kbc.minds import CognitiveHierarchy, LevelK
 
 
@@ -166,6 +166,7 @@ class KeynesianBeautyContest(SmartModel):
         self.n_players, self.reward_rule = n_players, reward_rule
         self.mean = self.target = self.variance = self.agreement = math.nan
         self.n_winners = 0
+        self._agreement = Agreement()
         self.players = self.populate(Player, self.n_players)
 
     def after_communicate(self, player: Player, sentence: Decision) -> None:
@@ -186,5 +187,4 @@ class KeynesianBeautyContest(SmartModel):
             player.won = wins
             player.payoff = reward if wins else 0.0
             player.level = None if player.choice is None else nagel_level(player.choice, p=P)
-        now, all_ = self.said, self.conversation(rounds=None)
-        self.agreement = agreement_share(now, all_[: len(all_) - len(now)])
+        self.agreement = self._agreement.share(self.said)

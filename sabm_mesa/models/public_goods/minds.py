@@ -5,6 +5,8 @@ They think in units of a twentieth of the endowment, since the subjects of the l
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from operator import attrgetter
 from types import MappingProxyType
 
 import numpy as np
@@ -97,11 +99,11 @@ class FischbacherGaechter(ClassicalMind):
         return float(next_belief(self.belief, others_mean))
 
     def _learn(self, situation: PlayerView, unit: float) -> None:
-        for game in situation.games:
-            if game.number > self._known:
-                self._known = game.number
-                if game.others_mean is not None:
-                    self.belief = self.revised(game.others_mean / unit)
+        games = situation.games
+        for game in games[bisect_right(games, self._known, key=attrgetter("number")) :]:
+            self._known = game.number
+            if game.others_mean is not None:
+                self.belief = self.revised(game.others_mean / unit)
 
 
 class ScheduleOnly(FischbacherGaechter):

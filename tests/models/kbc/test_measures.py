@@ -3,7 +3,7 @@
 import math
 
 from sabm_mesa.core.messages import Message
-from sabm_mesa.models.kbc.measures import agreement_share
+from sabm_mesa.models.kbc.measures import Agreement
 
 
 def test_the_share_of_a_discussion_coded_by_hand() -> None:
@@ -15,22 +15,26 @@ def test_the_share_of_a_discussion_coded_by_hand() -> None:
         Message(0, 4, "I agree."),  # agreement
     ]
 
-    assert agreement_share(discussion) == 2 / 5
+    assert Agreement().share(discussion) == 2 / 5
 
 
 def test_numbers_of_earlier_rounds_can_be_taken_up() -> None:
-    earlier = [Message(0, 1, "I say 20.")]
+    def again(sender: int, *earlier: Message) -> float:
+        agreement = Agreement()
+        agreement.share(earlier)
+        return agreement.share([Message(1, sender, "20 again")])
 
-    assert agreement_share([Message(0, 2, "20 again")]) == 0
-    assert agreement_share([Message(0, 2, "20 again")], earlier) == 1
-    assert agreement_share([Message(0, 1, "20 again")], earlier) == 0
+    named = Message(0, 1, "I say 20.")
+    assert again(2) == 0
+    assert again(2, named) == 1
+    assert again(1, named) == 0
 
 
 def test_a_number_has_to_be_named_before() -> None:
-    assert agreement_share([Message(0, 1, "20"), Message(0, 2, "20")]) == 0.5
+    assert Agreement().share([Message(0, 1, "20"), Message(0, 2, "20")]) == 0.5
 
 
 def test_nothing_said_is_nan() -> None:
-    assert math.isnan(agreement_share([]))
-    assert math.isnan(agreement_share([Message(0, 1, " ")]))
-    assert agreement_share([Message(0, 1, ""), Message(0, 2, "I agree")]) == 1
+    assert math.isnan(Agreement().share([]))
+    assert math.isnan(Agreement().share([Message(0, 1, " ")]))
+    assert Agreement().share([Message(0, 1, ""), Message(0, 2, "I agree")]) == 1
