@@ -6,12 +6,11 @@ import statistics
 import time
 from pathlib import Path
 
-from benchmarks.llm import LATENCY_S, contest_of_one_round
+from benchmarks.llm import LATENCY_S, against_path, contest_of_one_round
 from benchmarks.results import Result
 from benchmarks.server import latency_server
-from sabm_mesa import BertrandCompetition, Connection, Recording
+from sabm_mesa import BertrandCompetition, Connection
 from sabm_mesa.llm import close_all
-from sabm_mesa.runs.run import run_all
 
 ROUNDS = 1200
 RUNS = 5
@@ -44,26 +43,23 @@ def five_runs_at_200_ms(folder: str) -> list[Result]:
 
 
 def _runs(folder: str, latency_s: float) -> list[Result]:
-    took = {}
     with latency_server(latency_s) as url:
         connection = Connection(base_url=url)
         contest_of_one_round(connection)
-        for runs in (1, RUNS):
-            with Recording(Path(folder, f"{runs}.sqlite")) as recording:
-                done = run_all(
-                    BertrandCompetition,
-                    {"minds": "llm:stub", "communication": False, "n_rounds": ROUNDS},
-                    runs=runs, seed=1, recording=recording, connection=connection,
-                )  # fmt: skip
-            took[runs], chain = done.wall_s, max(m.critical_path_asks for m in done.models)
+        parameters = {"minds": "llm:stub", "communication": False, "n_rounds": ROUNDS}
+        one, many = (
+            against_path(
+                Path(folder, f"{runs}.sqlite"), BertrandCompetition, parameters, runs, connection,
+                latency_s,
+            )
+            for runs in (1, RUNS)
+        )  # fmt: skip
     close_all()
     what = f"Bertrand, {ROUNDS} rounds, no talk, {latency_s * 1000:.0f} ms:"
-    ratio, path = took[RUNS] / took[1], chain * latency_s
     return [
         Result(
-            f"{what} {RUNS} runs at once / one run", ratio, "<= 1.05",
-            f"{took[RUNS]:.1f} s and {took[1]:.1f} s",
+            f"{what} {RUNS} runs at once / one run", many.ratio / one.ratio, "<= 1.05",
+            f"{many.detail}, over {one.detail}",
         ),
-        Result(f"{what} time of {RUNS} runs / critical path", took[RUNS] / path, "",
-               f"{chain} asks in a chain"),
+        Result(f"{what} time of {RUNS} runs / critical path", many.ratio),
     ]  # fmt: skip

@@ -13,8 +13,9 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,40 @@ def by_aiohttp(url: str, asked: list[Question], repeats: int) -> list[Took]:
                 return content
 
             return [await _timed(ask, asked) for _ in range(repeats)]
+
+    return asyncio.run(run())
+
+
+def bare_chain(url: str, chats: Sequence[Sequence[tuple[str, str]]], steps: int) -> float:
+    """Seconds that bare aiohttp takes for chats in steps, with the asks of a step at once.
+
+    As many asks as fit go with each step. All connections are open before.
+
+    Args:
+        url: the server.
+        chats: (role, content) of each message of each ask.
+        steps: how many steps wait for one another.
+    """
+    import aiohttp
+
+    ends = [len(chats) * step // steps for step in range(steps + 1)]
+
+    async def run() -> float:
+        connector = aiohttp.TCPConnector(limit=0)
+        async with aiohttp.ClientSession(connector=connector) as session:
+
+            async def ask(chat: Sequence[tuple[str, str]]) -> None:
+                messages = [{"role": role, "content": content} for role, content in chat]
+                body = {"model": "stub", "messages": messages, **SAMPLING}
+                async with session.post(f"{url}/chat/completions", json=body) as response:
+                    done = await response.json()
+                assert done["choices"]
+
+            await asyncio.gather(*map(ask, chats[: -(-len(chats) // steps)]))
+            began = time.perf_counter()
+            for first, end in pairwise(ends):
+                await asyncio.gather(*map(ask, chats[first:end]))
+            return time.perf_counter() - began
 
     return asyncio.run(run())
 

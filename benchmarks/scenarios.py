@@ -1,7 +1,9 @@
 """Every scenario over HTTP at 200 ms: its time against its critical path, and what it repeats.
 
 The critical path is the longest chain of asks in which each had to wait for the one before, times
-the latency: no program that keeps to the scenario's rules can be faster.
+the latency: no program that keeps to the scenario's rules can be faster. Beside it stands the time
+of bare aiohttp for the same asks in as many steps: what this server and this machine add by
+themselves.
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.clients import bare_chain
 from benchmarks.llm import LATENCY_S, contest_of_one_round
 from benchmarks.results import Result
 from benchmarks.server import latency_server
 from sabm_mesa import Connection, Recording
 from sabm_mesa.llm import close_all
 from sabm_mesa.models.registry import SCENARIOS, scenario
+from sabm_mesa.recording.reading import load_runs
 from sabm_mesa.runs.run import run_all
 
 SIZES: dict[str, dict[str, Any]] = {
@@ -41,7 +45,7 @@ def critical_paths(folder: str) -> list[Result]:
 
     The server is known: it has borne the requests of a first round of the evacuation before.
     """
-    results, shares = [], []
+    results, bare, shares = [], [], []
     with latency_server(LATENCY_S) as url:
         connection = Connection(base_url=url)
         contest_of_one_round(connection)
@@ -62,17 +66,27 @@ def critical_paths(folder: str) -> list[Result]:
             cpu_s = time.process_time() - before
             chain, total = done.models[0].critical_path_asks, done.total()
             attempts = total.asks + total.reasks
+            bare_s = bare_chain(url, sent(recording.path), chain)
             settings = ", ".join(f"{parameter}={value}" for parameter, value in size.items())
+            what = f"{name} ({settings})"
             results.append(
                 Result(
-                    f"{name} ({settings}): time / critical path",
+                    f"{what}: time / critical path",
                     done.wall_s / (chain * LATENCY_S),
                     "<= 1.08" if AT_ONCE.items() <= size.items() else "<= 1.05",
                     f"{done.wall_s:.2f} s (CPU {cpu_s:.2f} s), {attempts} asks, {chain} in a chain",
                 )
             )  # fmt: skip
+            bare.append(
+                Result(f"{what}: time / bare aiohttp", done.wall_s / bare_s, "", f"{bare_s:.2f} s")
+            )
             if number < len(sizes):
                 share = done.repeated_prefix()
                 shares.append(Result(f"{name}: share of prompt text that repeats", share))
     close_all()
-    return results + shares
+    return results + bare + shares
+
+
+def sent(path: Path) -> list[list[tuple[str, str]]]:
+    """(role, content) of the messages of each ask of the runs in a recording."""
+    return [run.messages(row) for run in load_runs(path) for row in run.asks.values()]

@@ -30,8 +30,8 @@ class LLMServer:
         brain: `(messages, body)` → text, Reply or Fault (or a list with one for each of `n`
             choices); may be `async`; runs in the server's loop, so it must not block. Default:
             the `stub` brain. Its exceptions go to `errors`, and to the client as a 500.
-        latency: Seconds until an answer, or a function `(number, body)` → seconds. A Reply's own
-            latency and a request header `x-latency` (in this order) override it.
+        latency: Seconds from a request to its answer, or a function `(number, body)` → seconds. A
+            Reply's own latency and a request header `x-latency` (in this order) override it.
         jitter: Added to the latency: uniform on 0..jitter seconds.
         faults: A plan: a list by request number (from 0), a mapping number → fault, or a callable
             `(number, body)` → fault, such as Rates. A fault is a Fault, its text, or None.

@@ -7,6 +7,7 @@ import inspect
 import json
 import random
 import re
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -232,9 +233,7 @@ class Service:
         except Exception as error:  # noqa: BLE001 - reported to the test and to the client
             return self._brain_failed(error, seen)
         seen.fault = fault.kind if fault else None
-        if not self._gate.is_set():
-            await self._gate.wait()
-        await asyncio.sleep(self._latency(request, body, seen.number, replies, fault))
+        await self._wait(seen, self._latency(request, body, seen.number, replies, fault))
         if fault and fault.kind in STATUS_FAULTS:
             response = status_response(fault, request.headers.get("Authorization", ""))
             seen.status = response.status
@@ -259,9 +258,7 @@ class Service:
         planned = self._plan(seen.number, body)
         fault = None if planned is None else as_fault(planned)
         seen.fault = fault.kind if fault else None
-        if not self._gate.is_set():
-            await self._gate.wait()
-        await asyncio.sleep(self._latency(request, body, seen.number, [], fault))
+        await self._wait(seen, self._latency(request, body, seen.number, [], fault))
         if fault and fault.kind in STATUS_FAULTS:
             response = status_response(fault, request.headers.get("Authorization", ""))
             seen.status = response.status
@@ -292,6 +289,17 @@ class Service:
                     raise TypeError(f"a brain answers text, Reply or Fault, not {one!r}")
                 replies.append(Reply(one) if isinstance(one, str) else one)
         return replies[:wanted], None
+
+    async def _wait(self, seen: Seen, latency: float) -> None:
+        """Wait until a request that was admitted, or released, has been here for its latency.
+
+        What the brain takes of it is no time on top: many requests at once would add that up.
+        """
+        since = seen.started or 0.0
+        if not self._gate.is_set():
+            await self._gate.wait()
+            since = time.monotonic()
+        await asyncio.sleep(since + latency - time.monotonic())
 
     def _latency(
         self,
