@@ -319,8 +319,12 @@ class Ask:
 
     def digest(self) -> str:
         """The hash of the messages of this attempt and the form of the answer."""
-        parts = [self.messages(), self.answer_format, self.answer_schema()]
-        return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
+        form = self.book.once(self.spec, f"digested {self.answer_format}", self._form_in_json)
+        text = f"[{canonical_json(self.messages())},{form}]"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _form_in_json(self, spec: AnswerSpec) -> str:
+        return f"{canonical_json(self.answer_format)},{canonical_json(spec.answer_schema())}"
 
     def read(self, reply: Reply) -> Reading:
         """Read a reply, up the ladder as far as `reading` allows.

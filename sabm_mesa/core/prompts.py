@@ -28,8 +28,8 @@ import re
 import string
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, cached_property, lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, cached_property, lru_cache, partial
 from importlib.resources import files
 from itertools import groupby
 from operator import attrgetter
@@ -319,9 +319,31 @@ class PromptBook:
             parameter="personas",
         )  # fmt: skip
 
+    def once(self, spec: AnswerSpec, what: str, make: Callable[[AnswerSpec], str]) -> str:
+        """A text that depends on a spec alone, made once for all agents that are asked for it.
+
+        Args:
+            spec: the definition of a legal answer.
+            what: the name of the text.
+            make: makes it of the spec as it is shown.
+        """
+        known = self._of_specs.get((id(spec), what))
+        if known is None or known[0] is not spec:
+            if len(self._of_specs) >= _REMEMBERED:
+                self._of_specs.clear()
+            known = self._of_specs[id(spec), what] = spec, make(self.as_shown(spec))
+        return known[1]
+
+    @cached_property
+    def _of_specs(self) -> dict[tuple[int, str], tuple[AnswerSpec, str]]:
+        """By identity: specs that are equal may show their numbers in other words."""
+        return {}
+
     def form(self, spec: AnswerSpec, answer_format: Format) -> str:
         """The words that say how an answer to `spec` has to be written."""
-        spec = self.as_shown(spec)
+        return self.once(spec, f"form {answer_format}", partial(self._form, answer_format))
+
+    def _form(self, answer_format: Format, spec: AnswerSpec) -> str:
         kind, form, values = spec.kind, str(answer_format), spec.placeholders()
         for name in ("number", "or_none"):
             if values.get(name):
@@ -548,11 +570,10 @@ def parse(text: str) -> tuple[tuple[str, str | None], ...]:
 
 def _tidy(text: str) -> str:
     """A rendered text without blanks around it, and with one blank line where there are several."""
-    if "\n" not in text:
-        return text.strip()
-    text = _BLANK_LINES.sub("\n\n", text)
-    while " \n\n" in text or "\t\n\n" in text:
-        text = text.replace(" \n\n", "\n\n").replace("\t\n\n", "\n\n")
+    if "\n\n\n" in text or " \n" in text or "\t\n" in text:
+        text = _BLANK_LINES.sub("\n\n", text)
+        while " \n\n" in text or "\t\n\n" in text:
+            text = text.replace(" \n\n", "\n\n").replace("\t\n\n", "\n\n")
     return text.strip()
 
 
