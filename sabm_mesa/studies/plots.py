@@ -136,7 +136,7 @@ def by_round(
     for mark, dash in zip(marks, DASHES[1:], strict=False):
         _mark(ax, mark, dash, rounds)
     style.plain_axes(ax, "Round", label)
-    style.integer_ticks(ax.xaxis, rounds)
+    style.round_ticks(ax.xaxis, rounds)
     ax.margins(x=0.02)
     if ax.get_ylim()[0] > 0 and np.nanmin(data[column].to_numpy(dtype=float)) >= 0:
         low, high = ax.get_ylim()
@@ -473,7 +473,7 @@ def codes_by_round(coders: Mapping[str, pd.DataFrame], subtitle: str = "") -> Fi
     counts.set_ylim(0, style.headroom(first["a_round"].tolist(), 0.1))
     for ax in panels[-3:]:
         ax.set_xlabel("Round", fontsize=style.LABEL)
-        style.integer_ticks(ax.xaxis, _rounds(next(iter(coders.values()))))
+        style.round_ticks(ax.xaxis, _rounds(next(iter(coders.values()))))
     if len(coders) > 1:
         figure.legend(
             *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(coders),

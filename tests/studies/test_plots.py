@@ -68,6 +68,7 @@ def test_means_by_round_and_condition() -> None:
         "95 % bootstrap interval of the mean",
     ]  # fmt: skip
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("Round", "Price")
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2"]  # as people count
 
 
 def test_long_published_courses_are_thinned_out() -> None:
