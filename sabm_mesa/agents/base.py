@@ -120,10 +120,10 @@ class SmartAgent(mesa.Agent):
 
     def begin(self, phase: str, position: int) -> None:
         """Start the agent's part of a phase (the scheduler calls it)."""
-        if self._round != self.model.round:
-            self._round, self._asked, self._by = self.model.round, (), None
-        self._phase = phase
-        self.position, self.attempts = position, 0
+        round_ = self.model.round
+        if self._round != round_:
+            self._round, self._asked, self._by = round_, (), None
+        self._phase, self.position, self.attempts = phase, position, 0
 
     @property
     def class_name(self) -> str:
@@ -192,9 +192,9 @@ class SmartAgent(mesa.Agent):
         if self._shows_memory and not observation.memory:
             observation = replace(observation, memory=self.memory.recall())
         model: AskingModel = self.model
-        mind = mind or self.mind
-        key = Key(self._round, self._phase, self.unique_id, self._asked.count(self._phase))
-        self._asked += (self._phase,)
+        mind, phase = mind or self.mind, self._phase
+        key = Key(self._round, phase, self.unique_id, self._asked.count(phase))
+        self._asked += (phase,)
         ask = kind(
             name,
             observation,

@@ -15,8 +15,8 @@ import signal
 import threading
 import time
 from collections.abc import Coroutine, Iterator
-from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
 from sabm_mesa.errors import RunError
@@ -184,7 +184,8 @@ def _wait_for(outcome: Future[Any], most_s: float = math.inf) -> None:
     is_main = threading.current_thread() is threading.main_thread()
     span_s, until = LOOK_S if is_main else threading.TIMEOUT_MAX, time.monotonic() + most_s
     while not outcome.done() and (left_s := until - time.monotonic()) > 0:
-        wait([outcome], timeout=min(span_s, left_s))
+        with suppress(TimeoutError):
+            outcome.exception(min(span_s, left_s))
 
 
 @contextmanager

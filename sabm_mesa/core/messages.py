@@ -77,7 +77,8 @@ class Conversation:
         Args:
             first: the round.
         """
-        return self._by_turns(_from(self._all, first))
+        found = _from(self._all, first)
+        return found if self._in_order else sorted(found, key=_order)
 
     def of(self, agent: int, first: int, joined: int = 0) -> list[Message]:
         """The messages from a round on that an agent said or heard.
@@ -88,11 +89,13 @@ class Conversation:
             joined: the number of messages to all that were said before it joined.
         """
         self._deliver()
-        to_all = _from(self._to_all, first, joined)
-        private = _from(self._private[agent], first) if agent in self._private else []
-        if to_all and private:
-            return sorted(to_all + private, key=_order)
-        return self._by_turns(to_all or private)
+        found = _from(self._to_all, first, joined)
+        if agent in self._private:
+            private = _from(self._private[agent], first)
+            if found and private:
+                return sorted(found + private, key=_order)
+            found = found or private
+        return found if self._in_order else sorted(found, key=_order)
 
     def _deliver(self) -> None:
         """Put private messages where agents find theirs; in many runs no agent asks."""
@@ -101,9 +104,6 @@ class Conversation:
                 for agent in {message.sender, *message.to}:
                     self._private[agent].append(message)
         self._delivered = len(self._all)
-
-    def _by_turns(self, messages: list[Message]) -> list[Message]:
-        return messages if self._in_order else sorted(messages, key=_order)
 
 
 def _from(messages: list[Message], first: int, joined: int = 0) -> list[Message]:

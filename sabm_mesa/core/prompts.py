@@ -417,8 +417,10 @@ def book_of_run(
     except (OSError, TypeError, ValueError):  # the book says what is wrong
         texts = ()
     given = source, condition, variant, overrides
-    make = _shared_book if texts else _shared_book.__wrapped__
-    return make(texts, given, persona_format, option_order, speaker_order)
+    shown = persona_format, option_order, speaker_order
+    known = texts and all(isinstance(name, str) for name in (condition, variant, *shown))
+    make = _shared_book if known else _shared_book.__wrapped__
+    return make(texts, given, *shown)
 
 
 @lru_cache(maxsize=64)

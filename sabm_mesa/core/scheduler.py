@@ -250,7 +250,8 @@ class _Part:
         Raises:
             RunError: when the agent's part of the phase returned nothing, or a coroutine.
         """
-        decision = _decided(agent, self.name, decision)
+        if decision is None or isinstance(decision, CoroutineType):
+            raise _undecided(agent, self.name, decision)
         self._model.current_turn = position
         self._apply(agent, decision)
 
@@ -276,14 +277,13 @@ def taking_part(model: Phased, phase: Phase) -> list[Deciding]:
         phase: the phase.
     """
     agents: Iterable[Any] = model.agents
-    if phase.who is None:
-        # Plain agents of Mesa have no mind, and no method `begin`.
-        agents = (a for a in agents if hasattr(a, phase.name) and hasattr(a, "begin"))
-    elif isinstance(phase.who, type):
-        kind = phase.who
-        agents = (agent for agent in agents if isinstance(agent, kind))
+    who, name = phase.who, phase.name
+    if who is None:  # plain agents of Mesa have no mind, and no method `begin`
+        agents = [a for a in agents if hasattr(a, name) and hasattr(a, "begin")]
+    elif isinstance(who, type):
+        agents = [agent for agent in agents if isinstance(agent, who)]
     else:
-        agents = phase.who(model)
+        agents = who(model)
     return list(agents)
 
 
@@ -305,22 +305,18 @@ def _in_order(
     return agents
 
 
-def _decided(agent: Deciding, name: str, decision: Any) -> Any:
-    """The decision of an agent.
-
-    Raises:
-        RunError: when its part of the phase returned nothing, or a coroutine.
-    """
-    if decision is None or isinstance(decision, CoroutineType):
-        found = "nothing"
-        if decision is not None:
-            decision.close()  # it is never awaited
-            found = "a coroutine"
-        raise RunError(
-            f"{type(agent).__name__}.{name} returned {found}: it has to return the decision, as in "
-            "`return await self.ask(…)`."
-        )
-    return decision
+def _undecided(
+    agent: Deciding, name: str, decision: CoroutineType[Any, Any, Any] | None
+) -> RunError:
+    """The error for an agent whose part of the phase returned nothing, or a coroutine."""
+    found = "nothing"
+    if decision is not None:
+        decision.close()  # it is never awaited
+        found = "a coroutine"
+    return RunError(
+        f"{type(agent).__name__}.{name} returned {found}: it has to return the decision, as in "
+        "`return await self.ask(…)`."
+    )
 
 
 async def _simultaneous(agents: list[Deciding], part: _Part) -> int:

@@ -66,13 +66,15 @@ class Usage:
 
     def add_reply(self, reply: Reply, agent: int) -> None:
         """Count what one answer to an agent's question cost."""
-        refused, truncated = reply.finish_reason == BY_FILTER, reply.finish_reason == BY_LENGTH
-        if reply.retries or refused or truncated:
-            self._fail(agent, Failures(0, 0, reply.retries, int(refused), int(truncated)))
-        self.prompt_tokens += reply.prompt_tokens
-        self.cached_tokens += reply.cached_tokens
-        self.completion_tokens += reply.completion_tokens
-        self.thought_tokens += reply.thought_tokens
+        if reply.retries or reply.finish_reason:
+            refused, truncated = reply.finish_reason == BY_FILTER, reply.finish_reason == BY_LENGTH
+            if reply.retries or refused or truncated:
+                self._fail(agent, Failures(0, 0, reply.retries, int(refused), int(truncated)))
+        if reply.prompt_tokens or reply.completion_tokens:
+            self.prompt_tokens += reply.prompt_tokens
+            self.cached_tokens += reply.cached_tokens
+            self.completion_tokens += reply.completion_tokens
+            self.thought_tokens += reply.thought_tokens
         if reply.cost_usd:
             self.cost_usd = _sum(self.cost_usd, round(reply.cost_usd, DECIMALS))
 
@@ -89,8 +91,9 @@ class Usage:
 
     def add(self, other: Usage) -> None:
         """Add the counts of another one."""
-        for name, value in other:
-            setattr(self, name, _sum(getattr(self, name), value))
+        for name in _SUMMED:
+            if value := getattr(other, name):
+                setattr(self, name, _sum(getattr(self, name), value))
 
     def subtract(self, other: Usage) -> None:
         """Take another sum away from this one."""

@@ -10,6 +10,7 @@ import asyncio
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -72,7 +73,7 @@ from sabm_mesa.models.declarations import Announcement, BuildsOn, MessageMeasure
 from sabm_mesa.recording import NoRecording, Recorder, RunHeader
 from sabm_mesa.recording.replaying import ReplayRecorder
 from sabm_mesa.recording.store import versions
-from sabm_mesa.recording.writing import Where, check_where, is_recorded, open_recorder
+from sabm_mesa.recording.writing import RoundRows, Where, check_where, is_recorded, open_recorder
 
 Personas = str | Mapping[str, Any] | Sequence[str] | None
 A = TypeVar("A", bound=SmartAgent)
@@ -93,6 +94,8 @@ _ITS_OWN = frozenset({
 })  # fmt: skip
 """Attributes of a model that its run needs, and that no scenario sets."""
 _NUMBER = "the number of agents"
+_IMMUTABLE = frozenset({bool, float, int, str, type(None)})
+"""Types whose values are collected as they are; others are copied, as they may change later."""
 
 
 class SmartModel(mesa.Model):
@@ -571,7 +574,7 @@ class SmartModel(mesa.Model):
         """
         if not isinstance(sender, SmartAgent):
             raise RunError(f"say(sender, text): the sender is an agent, not {sender!r}.")
-        if not isinstance(text, str | None):
+        if not (text is None or isinstance(text, str)):
             raise RunError(
                 f"say(sender, text): the words are a text, such as decision.value, not {text!r}."
             )
@@ -729,8 +732,7 @@ class SmartModel(mesa.Model):
             self.update()
             self._end_round()
             self.datacollector.collect(self)
-            rows = *self.datacollector.last_rows(), self._message_rows()
-            self.recorder.collect(self.round, *rows)
+            self.recorder.collect(self.round, self._rows)
             self._apply_due_forks()
             if self.round + 1 >= self.n_rounds:
                 self.running = False
@@ -746,13 +748,14 @@ class SmartModel(mesa.Model):
             where = f"{self.scenario_name}, round {self.round}"
             raise RunError(f"{where}: {format_user_error(error)}") from error
 
-    def _message_rows(self) -> list[list[Any]]:
-        """The messages of the round as they are recorded, in the order of `MESSAGE_COLUMNS`."""
+    def _rows(self) -> RoundRows:
+        """The data of the round as they are recorded."""
         names = [*(phase.name for phase in self.phases), ""]
-        return [
+        messages = [
             [each.sender, each.name, names[each.stage], each.position, each.to, each.text]
             for each in self.said
         ]
+        return *self.datacollector.last_rows(), messages
 
     def _end_round(self) -> None:
         self.playing = False
@@ -1067,11 +1070,21 @@ class RoundCollector(mesa.DataCollector):
             model: the model.
         """
         try:
-            super().collect(model)  # type: ignore[no-untyped-call]  # Mesa does not annotate it
+            values = [
+                getattr(model, reporter) if isinstance(reporter, str) else reporter(model)
+                for reporter in self.model_reporters.values()
+            ]
+            records = list(self._record_agents(model))
         except AttributeError as error:
             raise _no_column(model) or error from error
-        if not hasattr(self, "_collection_steps"):
-            self._agent_records[model.round] = self._agent_records.pop(model.steps)
+        for column, value in zip(self.model_vars.values(), values, strict=True):
+            column.append(value if type(value) in _IMMUTABLE else deepcopy(value))
+        steps: list[Any] | None = getattr(self, "_collection_steps", None)  # since Mesa 3.5
+        if steps is None:
+            self._agent_records[model.round] = records
+        else:
+            steps.append(model.time)
+            self._agent_records[model.time] = records
         if model.usage.by_agent:
             here = {record[1] for record in self._last_records()}
             for agent in sorted(model.usage.by_agent.keys() - here):

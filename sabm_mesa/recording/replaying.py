@@ -17,7 +17,7 @@ from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import ReplayMismatch
 from sabm_mesa.recording.reading import Messages, RecordedRun
 from sabm_mesa.recording.store import MESSAGE_COLUMNS, RunHeader, reporting_damage
-from sabm_mesa.recording.writing import Recorder, RunRecorder
+from sabm_mesa.recording.writing import Recorder, RoundRows, RunRecorder
 
 _SHOWN = 60
 
@@ -181,13 +181,7 @@ class ReplayRecorder(Recorder):
             return self._recorder.record(attempt, durable=durable)
         raise self._beyond(attempt)
 
-    def collect(
-        self,
-        round_: int,
-        model_row: Sequence[Any],
-        agent_rows: Sequence[Sequence[Any]],
-        message_rows: Sequence[Sequence[Any]],
-    ) -> None:
+    def collect(self, round_: int, rows: Callable[[], RoundRows]) -> None:
         """Compare the data of a round with the recorded ones, or write them.
 
         Raises:
@@ -200,12 +194,13 @@ class ReplayRecorder(Recorder):
                 f"answers of round {round_} were not asked for."
             )
         if round_ < recorded.rounds:
+            model_row, agent_rows, message_rows = rows()
             self._same_data("model", recorded.model_data[round_], [model_row], round_)
             self._same_data("agent", recorded.agent_data[round_], agent_rows, round_)
             self._same_data("message", recorded.message_data[round_], message_rows, round_)
             self.compared += 1
         elif self._recorder is not None:
-            self._recorder.collect(round_, model_row, agent_rows, message_rows)
+            self._recorder.collect(round_, rows)
         else:
             raise ReplayMismatch(
                 f"{recorded.name} differs: round {round_} is played, and the recording ends after "

@@ -57,6 +57,9 @@ from sabm_mesa.recording.store import (
 )
 
 Statement = tuple[str, list[Any]]
+RoundRows = tuple[Sequence[Any], Sequence[Sequence[Any]], Sequence[Sequence[Any]]]
+"""The values of the model columns of a round; those of the agent columns, for each agent; and those
+of `MESSAGE_COLUMNS`, for each message."""
 COMMIT_AT = 2000
 """Rows that wait for a commit before one is made without being asked for."""
 BLOCK_AT = 20_000
@@ -368,13 +371,7 @@ class Recorder(ABC):
         """Report one attempt; with `durable`, return what is done when it is on disk."""
 
     @abstractmethod
-    def collect(
-        self,
-        round_: int,
-        model_row: Sequence[Any],
-        agent_rows: Sequence[Sequence[Any]],
-        message_rows: Sequence[Sequence[Any]],
-    ) -> None:
+    def collect(self, round_: int, rows: Callable[[], RoundRows]) -> None:
         """Report the data of one round."""
 
     def flush(self) -> None:  # noqa: B027 - most write nothing
@@ -495,24 +492,17 @@ class RunRecorder(Recorder):
         attempt.ask.forget_question()  # many agents may wait for the disk, each with its question
         return self._writer.committed() if durable else None
 
-    def collect(
-        self,
-        round_: int,
-        model_row: Sequence[Any],
-        agent_rows: Sequence[Sequence[Any]],
-        message_rows: Sequence[Sequence[Any]],
-    ) -> None:
+    def collect(self, round_: int, rows: Callable[[], RoundRows]) -> None:
         """Write the data of one round.
 
         Args:
             round_: the round.
-            model_row: the values of the model columns.
-            agent_rows: for each agent, the values of the agent columns.
-            message_rows: for each message, the values of `MESSAGE_COLUMNS`.
+            rows: returns its rows.
 
         Raises:
             RecordingError: when an earlier commit failed.
         """
+        model_row, agent_rows, message_rows = rows()
         self._writer.add(
             (INSERT_MODEL_DATA, [self.run, round_, to_json(model_row)]),
             (INSERT_AGENT_DATA, [self.run, round_, rows_to_json(agent_rows)]),
@@ -556,13 +546,7 @@ class NoRecording(Recorder):
     def record(self, attempt: Attempt, *, durable: bool) -> None:
         """Record nothing."""
 
-    def collect(
-        self,
-        round_: int,
-        model_row: Sequence[Any],
-        agent_rows: Sequence[Sequence[Any]],
-        message_rows: Sequence[Sequence[Any]],
-    ) -> None:
+    def collect(self, round_: int, rows: Callable[[], RoundRows]) -> None:
         """Record nothing."""
 
     async def finish(

@@ -95,11 +95,12 @@ class CognitiveHierarchy(ClassicalMind):
     def _listen(self, opinion: float, discussion: Discussion) -> float:
         new = discussion.said[self._heard :]
         self._heard = len(discussion.said)
-        named = {
-            message.sender: numbers[-1]
-            for message in new
-            if message.sender != discussion.player and (numbers := stated_numbers(message.text))
-        }
+        me = discussion.player
+        named: dict[int, float] = {}
+        for message in new:
+            sender = message.sender
+            if sender != me and (numbers := stated_numbers(message.text)):
+                named[sender] = numbers[-1]
         if not named:
             return opinion
         trust = TRUST.get(self._condition, TRUST["baseline"])
