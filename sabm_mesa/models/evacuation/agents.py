@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import dist
+from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 from mesa.discrete_space import CellAgent
@@ -197,6 +198,18 @@ def _direction(here: Cell, there: Cell) -> str:
     return _DIRECTIONS[(x > 0) - (x < 0), (y > 0) - (y < 0)]
 
 
+_DRAWS = {n: tuple((i, i + 1, (i + 1).bit_length()) for i in range(n - 1, 0, -1)) for n in CODES}
+
+
+def _shuffle(cells: list[Cell], random: Random) -> None:
+    """Shuffle as `Random.shuffle` does, in half its time: it is done for each step."""
+    bits = random.getrandbits
+    for last, n, width in _DRAWS[len(cells)]:
+        while (drawn := bits(width)) >= n:
+            pass
+        cells[last], cells[drawn] = cells[drawn], cells[last]
+
+
 class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `cell` twice
     """A person in the room: talks, plans, and steps.
 
@@ -260,7 +273,7 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
         if not options or self.target is None:
             return Decision(here)
         options.append(here)
-        self.random.shuffle(options)
+        _shuffle(options, self.random)
         crossing = Crossing(
             model.room, model.round, model.n_rounds, model.condition, here,
             self.target, previous, options,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache
+from itertools import accumulate
 from math import exp, isfinite
 from types import MappingProxyType
 
@@ -101,7 +103,7 @@ class FloorField(ClassicalMind):
                 )
                 for name, time in zip(seen.room.names, times, strict=True)
             )
-        best = seen.room.names[min(range(len(times)), key=times.__getitem__)]
+        best = seen.room.names[times.index(min(times))]
         if ask.name == "communicate":
             return ask.book.render("classical_says", {"exit": best})
         return best
@@ -122,19 +124,16 @@ class FloorField(ClassicalMind):
             in_view: people seen in all directions.
         """
         room, pace = seen.room, _of_trait("pace", seen.persona)
-        said, named = dict.fromkeys(room.names, 0.0), 0
+        said, named = [0.0] * len(room.names), 0
         for each in heard:
             if names := recommended(each.text, room.names):
                 named += 1
                 for name in names:
-                    said[name] += 1 / len(names)
+                    said[room.names.index(name)] += 1 / len(names)
         others = 1 - named / max(in_view, named, 1)
         x, y = seen.cell
-        steps = room.steps_from[x][y]
-        return [
-            way / pace + (others * crowd + said[name]) / len(room.exit_cells[name])
-            for name, way, crowd in zip(room.names, steps, crowds, strict=True)
-        ]
+        ways = zip(room.steps_from[x][y], crowds, said, room.widths, strict=True)
+        return [way / pace + (others * crowd + say) / width for way, crowd, say, width in ways]
 
     def step(self, seen: Crossing, rng: np.random.Generator) -> int:
         """Return the place of a cell among the options.
@@ -143,44 +142,33 @@ class FloorField(ClassicalMind):
             seen: the observation before a step.
             rng: the random stream of the person.
         """
-        options, cell = seen.options, seen.cell
-        stay = options.index(cell)
-        field = seen.room.way_down[seen.target]
-        here = field[cell[0]][cell[1]]
+        field, (x, y) = seen.room.way_down[seen.target], seen.cell
         # One draw for both: below the pace it walks, and where below it is uniform again.
         draw = rng.random() / _of_trait("pace", seen.persona)
-        if draw >= 1 or not isfinite(here):
-            return stay
-        nearer = [here - field[x][y] for x, y in options]
-        return self.walk(seen, nearer, draw)
+        if draw >= 1 or not isfinite(field[x][y]):
+            return seen.options.index(seen.cell)
+        return self.walk(seen, field, draw)
 
-    def walk(self, seen: Crossing, nearer: Sequence[float], draw: float) -> int:
+    def walk(self, seen: Crossing, field: Sequence[Sequence[float]], draw: float) -> int:
         """Return the place of the cell it steps to among the options, when it walks.
 
         Args:
             seen: the observation before a step.
-            nearer: by how much each option is nearer to the exit than the own cell, in steps.
+            field: the static field of its exit, in steps by (x, y).
             draw: a random number from 0 to below 1.
         """
-        options, cell, k_s = seen.options, seen.cell, self.k_s
-        k_d = self.k_d * _of_trait("follows", seen.persona)
-        if k_d:
+        options, (x, y), k_s = seen.options, seen.cell, self.k_s
+        here = field[x][y]
+        if k_d := self.k_d * _of_trait("follows", seen.persona):
             assert seen.trace is not None
             trace, previous = seen.trace, seen.previous
-            weights = [
-                exp(k_s * less + k_d * trace[x][y])
-                for less, (x, y) in zip(nearer, options, strict=True)
-            ]
-            if previous in options and previous != cell:
+            weights = [exp(k_s * (here - field[x][y]) + k_d * trace[x][y]) for x, y in options]
+            if previous in options and previous != seen.cell:
                 weights[options.index(previous)] *= exp(-k_d * FRESH)  # its own trace
         else:
-            weights = [exp(k_s * less) for less in nearer]
-        draw *= sum(weights)
-        for i, weight in enumerate(weights):
-            draw -= weight
-            if draw < 0:
-                return i
-        return len(weights) - 1
+            weights = [exp(k_s * (here - field[x][y])) for x, y in options]
+        ends = list(accumulate(weights))
+        return min(bisect_right(ends, draw * ends[-1]), len(ends) - 1)
 
 
 class NearestCell(FloorField):
@@ -197,9 +185,12 @@ class NearestCell(FloorField):
 
     informed = ("room", "cell")
 
-    def walk(self, seen: Crossing, nearer: Sequence[float], draw: float) -> int:
+    def walk(self, seen: Crossing, field: Sequence[Sequence[float]], draw: float) -> int:
         """Return the place of the nearest cell."""
         del draw
+        x, y = seen.cell
+        here = field[x][y]
+        nearer = [here - field[x][y] for x, y in seen.options]
         best = max(nearer)
         return nearer.index(best) if best > 0 else seen.options.index(seen.cell)
 

@@ -371,7 +371,7 @@ class EmergencyEvacuation(SmartModel):
 
     def after_act(self, person: Evacuee, step: Decision) -> None:
         """Step at once, or note the wish when all step at the end of the round."""
-        if step.value in {None, person.pos}:
+        if step.value is None or step.value == person.pos:
             return
         if self.movement == "sequential":
             self._put(person, step.value)

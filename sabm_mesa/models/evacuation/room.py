@@ -101,6 +101,11 @@ class Room:
         return tuple(self.exit_cells)
 
     @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """The number of cells of each exit."""
+        return tuple(map(len, self.exit_cells.values()))
+
+    @cached_property
     def solid(self) -> npt.NDArray[np.bool_]:
         """Whether a cell is wall or obstacle, by (x, y)."""
         solid = np.ones((self.height, self.width), dtype=np.bool_)
@@ -319,8 +324,7 @@ class Sight:
         self._lines = self._lines_of_sight(offsets) if room.has_obstacles else None
         cells = room.exit_cells.values()
         self._exits = np.array([cell for each in cells for cell in each]).T
-        self._first = np.cumsum([0, *map(len, cells)])[:-1]
-        self._widths = np.array([*map(len, cells)])
+        self._first = np.cumsum([0, *room.widths])[:-1]
 
     def index(self, x: Any, y: Any) -> Any:
         """The flat index of a cell."""
@@ -354,7 +358,7 @@ class Sight:
         crowds = self._towards(x, y, so_far)
         return View(
             self.room.distance[:, x, y].T,
-            np.add.reduceat(crowds, self._first, axis=1) / self._widths,
+            np.add.reduceat(crowds, self._first, axis=1) / self.room.widths,
             so_far[:, -1],
             seen[:, self._neighbours].sum(axis=1),
         )
