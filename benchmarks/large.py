@@ -131,13 +131,12 @@ def _index(path: Path) -> Callable[[], object]:
 
 
 def _export(path: Path, kind: str) -> Callable[[], object]:
-    from sabm_mesa.recording.export import write_frames
+    from sabm_mesa.recording.export import write_tables
     from sabm_mesa.recording.frames import Recorded
 
     def write() -> int:
-        frames = Recorded(path).frames()
-        write_frames(path.parent / kind, frames, kind)
-        return sum(map(len, frames.values()))
+        with Recorded(path).tables() as tables:
+            return sum(write_tables(path.parent / kind, tables, kind).values())
 
     return write
 

@@ -10,7 +10,7 @@ from random import Random
 from benchmarks.results import Result
 from sabm_mesa import KeynesianBeautyContest, Recording, Reply, ScriptedMind
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.recording.export import write_frames
+from sabm_mesa.recording.export import write_tables
 from sabm_mesa.recording.frames import Recorded
 
 ASKS = 100_000
@@ -50,7 +50,7 @@ def hundred_thousand_asks(folder: str) -> list[Result]:
     size = path.stat().st_size / asks
     results = [Result(f"{asks:,} asks: bytes an ask", size, "<= 1000", f"{path.stat().st_size:,}")]
     for name, work in {
-        "read one chat": lambda: recorded.messages(runs - 1, 3, "act", 24),
+        "read one chat": lambda: recorded.chat(runs - 1, 3, "act", 24),
         "read the decisions": recorded.decisions,
         **{f"export to {kind}": _export(recorded, folder, kind) for kind in _KINDS},
         "export to csv with messages": _export(recorded, folder, "csv", messages=True),
@@ -70,7 +70,11 @@ _KINDS = ("csv", "parquet", "jsonl")
 def _export(
     recorded: Recorded, folder: str, kind: str, messages: bool = False
 ) -> Callable[[], object]:
-    return lambda: write_frames(Path(folder, kind), recorded.frames(messages), kind)
+    def write() -> None:
+        with recorded.tables(messages) as tables:
+            write_tables(Path(folder, kind), tables, kind)
+
+    return write
 
 
 def _answer(ask: Ask) -> Reply:

@@ -38,14 +38,13 @@ def export(
     from sabm_mesa.recording.frames import Recorded
 
     export.check_format(to)
-    frames = Recorded(path).frames(messages)
     folder = path.parent / "export" if out is None else out
-    files = export.write_frames(folder, frames, to)
-    rows = {name: len(frame) for name, frame in frames.items()}
+    with Recorded(path).tables(messages) as tables:
+        files = export.write_tables(folder, tables, to)
     if as_json:
-        said = {"recording": str(path), "files": [str(file) for file in files], "rows": rows}
+        rows = {file.stem: n for file, n in files.items()}
+        said = {"recording": str(path), "files": [*map(str, files)], "rows": rows}
         say(export.readable_json(said))
         return
-    counts = zip(files, rows.values(), strict=True)
-    listed = [f"{file.name} ({n:,} row{'' if n == 1 else 's'})" for file, n in counts]
+    listed = [f"{file.name} ({n:,} row{'' if n == 1 else 's'})" for file, n in files.items()]
     say(f"Written to {folder}: {', '.join(listed)}")

@@ -5,12 +5,14 @@ Each file and folder is written completely or not at all.
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +25,8 @@ from sabm_mesa.errors import OutputError, ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from sabm_mesa.recording.frames import Columns, Tables
 
 _NOT_ASCII = re.compile(r"[^\n -~]")
 
@@ -117,19 +121,26 @@ def write_file(path: Path, write: Callable[[Path], object], mode: int = 0o666) -
     Raises:
         OutputError: when it cannot be written.
     """
+    with _new_file(path, mode) as part:
+        write(part)
+    return path
+
+
+@contextmanager
+def _new_file(path: Path, mode: int = 0o666) -> Iterator[Path]:
+    """A place to write a file, which becomes the file at the end, or nothing does."""
     part = path.with_name(f".{path.stem}.{uuid4().hex}{path.suffix}")
     try:
         part.touch(
             mode, exist_ok=False
         )  # with the rights of the umask; those of tempfile are others
         try:
-            write(part)
+            yield part
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"Cannot write {path}: {error.strerror or error}.") from None
-    return path
 
 
 def write_text_file(path: Path, text: str, mode: int = 0o666) -> Path:
@@ -248,7 +259,7 @@ def check_format(kind: str) -> None:
     Raises:
         ParameterError: when there is no such format, or it needs a package that is not installed.
     """
-    check_choice("format", kind, tuple(_WRITE))
+    check_choice("format", kind, tuple(_WRITERS))
     if kind == "parquet" and find_spec("pyarrow") is None:
         raise ParameterError(
             "Parquet needs pyarrow: pip install 'sabm-mesa[parquet]', or use --to csv"
@@ -256,12 +267,7 @@ def check_format(kind: str) -> None:
 
 
 def write_frames(folder: Path, frames: Mapping[str, pd.DataFrame], kind: str) -> list[Path]:
-    """Write each frame to a file of its name, each file completely or not at all.
-
-    Texts are data and are written as they are, whatever they look like. CSV is that of RFC 4180
-    in UTF-8: lines end in CR LF, a missing value is an empty field like an empty text. Parquet and
-    JSON lines keep the difference. In CSV and Parquet, a column of lists or of mixed types is
-    written as text, its values as JSON.
+    """Write each frame to a file of its name, in the formats of `write_tables`.
 
     Args:
         folder: where to; it is made when it does not exist.
@@ -272,55 +278,131 @@ def write_frames(folder: Path, frames: Mapping[str, pd.DataFrame], kind: str) ->
         The files.
 
     Raises:
+        OutputError: as by `write_tables`.
+        ParameterError: as by `check_format`.
+    """
+    from sabm_mesa.recording.frames import Tables, columns_of
+
+    types = {name: {str(n): _type_of(each) for n, each in f.items()} for name, f in frames.items()}
+    tables = Tables(types, ((name, columns_of(frame)) for name, frame in frames.items()))
+    return list(write_tables(folder, tables, kind))
+
+
+def write_tables(folder: Path, tables: Tables, kind: str) -> dict[Path, int]:
+    """Write each table to a file of its name, batch by batch; all files are completed, or none.
+
+    Texts are data and are written as they are, whatever they look like. CSV is that of RFC 4180
+    in UTF-8: lines end in CR LF, a missing value is an empty field like an empty text. Parquet and
+    JSON lines keep the difference. In CSV and Parquet, a column of lists or of mixed types is
+    written as text, its values as JSON. In Parquet each batch is a row group.
+
+    Args:
+        folder: where to; it is made when it does not exist.
+        tables: the tables.
+        kind: the format: ``csv``, ``parquet`` or ``jsonl``.
+
+    Returns:
+        The files in the order of the tables, with the number of their rows.
+
+    Raises:
         OutputError: when a file cannot be written.
         ParameterError: as by `check_format`.
     """
+    from sabm_mesa.core.engine import relaxed_gc
+    from sabm_mesa.recording.frames import BATCH
+
     check_format(kind)
     make_folder(folder)
-    return [
-        write_file(folder / f"{name}.{kind}", partial(_WRITE[kind], frame))
-        for name, frame in frames.items()
-    ]
+    paths = {name: folder / f"{name}.{kind}" for name in tables.types}
+    rows: Counter[str] = Counter()
+    with relaxed_gc(BATCH), ExitStack() as files:  # a row is as many objects as an agent
+        parts = {name: files.enter_context(_new_file(path)) for name, path in paths.items()}
+        writers = {
+            name: files.enter_context(_WRITERS[kind](parts[name], types))
+            for name, types in tables.types.items()
+        }
+        for name, columns in tables.batches:
+            writers[name](columns)
+            rows[name] += len(next(iter(columns.values()), ()))
+    return {path: rows[name] for name, path in paths.items()}
 
 
-def _csv(frame: pd.DataFrame, path: Path) -> None:
+@contextmanager
+def _csv(path: Path, types: Mapping[str, type]) -> Iterator[Callable[[Columns], object]]:
     # Only with this line end does every Python put a text with a lone CR into quotes.
-    _flat(frame).to_csv(path, index=False, lineterminator="\r\n")
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\r\n")
+        writer.writerow(types)
+
+        def write(columns: Columns) -> None:
+            _check(columns, types)
+            writer.writerows(zip(*_texts(columns, types), strict=True))
+
+        yield write
 
 
-def _parquet(frame: pd.DataFrame, path: Path) -> None:
-    _flat(frame).to_parquet(path, index=False, engine="pyarrow")
-
-
-def _jsonl(frame: pd.DataFrame, path: Path) -> None:
-    rows = frame.astype(object).where(frame.notna(), None).itertuples(index=False, name=None)
+@contextmanager
+def _jsonl(path: Path, types: Mapping[str, type]) -> Iterator[Callable[[Columns], object]]:
     encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # made once: faster
-    names = list(frame)
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(encode(dict(zip(names, row, strict=True))) + "\n" for row in rows)
+
+        def write(columns: Columns) -> None:
+            _check(columns, types)
+            rows = zip(*(columns[name] for name in types), strict=True)
+            file.writelines(encode(dict(zip(types, row, strict=True))) + "\n" for row in rows)
+
+        yield write
 
 
-def _flat(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with columns of numbers, booleans and texts only."""
-    from pandas.api.types import infer_dtype
+@contextmanager
+def _parquet(path: Path, types: Mapping[str, type]) -> Iterator[Callable[[Columns], object]]:
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
 
-    mixed = [
-        name
-        for name in frame
-        if frame[name].dtype == object and infer_dtype(frame[name], skipna=True) != "boolean"
-    ]
-    frame = frame.copy(deep=False)
-    for name in mixed:
-        frame[name] = frame[name].map(_as_text, na_action="ignore").astype("string")
-    return frame
+    known = {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    schema = pa.schema([(name, known.get(kind, pa.large_string())) for name, kind in types.items()])
+    with ParquetWriter(path, schema) as writer:
+        yield lambda columns: writer.write_batch(
+            pa.record_batch([*map(pa.array, _texts(columns, types), schema.types)], schema=schema)
+        )
+
+
+def _texts(columns: Columns, types: Mapping[str, type]) -> Iterator[Sequence[Any]]:
+    """The columns with numbers, booleans and texts only."""
+    for name, kind in types.items():
+        values = columns[name]
+        yield [None if v is None else _as_text(v) for v in values] if kind is object else values
+
+
+def _check(columns: Columns, types: Mapping[str, type]) -> None:
+    """Check that values are of their types, as Parquet does by itself.
+
+    Raises:
+        ValueError: when one is not.
+    """
+    for name, kind in types.items():
+        if kind is not object and not {*map(type, columns[name])} <= {kind, type(None)}:
+            raise ValueError(f"a value of {name} is not of type {kind.__name__}")
 
 
 def _as_text(value: object) -> str:
     return value if isinstance(value, str) else to_json(value)
 
 
-_WRITE: Mapping[str, Callable[[pd.DataFrame, Path], None]] = {
-    "csv": _csv,
-    "parquet": _parquet,
-    "jsonl": _jsonl,
-}
+def _type_of(column: pd.Series[Any]) -> type:
+    """The type of the values of a column of a frame; `object` when they differ."""
+    from pandas.api import types
+
+    if types.is_bool_dtype(column) or types.infer_dtype(column, skipna=True) == "boolean":
+        return bool
+    if types.is_integer_dtype(column):
+        return int
+    if types.is_float_dtype(column):
+        return float
+    return object
+
+
+_WRITERS: Mapping[
+    str,
+    Callable[[Path, Mapping[str, type]], AbstractContextManager[Callable[[Columns], object]]],
+] = {"csv": _csv, "parquet": _parquet, "jsonl": _jsonl}

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.usage import DECIMALS
 from sabm_mesa.errors import UnknownName
 from sabm_mesa.recording.store import (
+    ASK_COLUMNS,
     MESSAGE_COLUMNS,
     ended_sessions,
     from_steps,
@@ -27,23 +31,29 @@ MESSAGE_FRAME = ("run", "round", "phase", "position", "speaker", "name", "to", "
 HEARD_BY_ALL = "all"
 KEY = ("run", "round", "phase", "agent", "call", "attempt")
 _TYPES: dict[str, type] = {
-    **dict.fromkeys((*KEY, "attempts", "retries", "rounds", "asks", "invalid", "position"), int),
+    **dict.fromkeys(
+        (*KEY, "attempts", "retries", "rounds", "asks", "invalid", "position", "speaker"), int
+    ),
     **dict.fromkeys(("prompt_tokens", "cached_tokens", "completion_tokens", "thought_tokens"), int),
     **dict.fromkeys(("cost_usd", "paid_usd", "latency_s", "number"), float),
-    "provenance": float,
     **dict.fromkeys(("valid", "final", "copied"), bool),
     "phase": str,
 }
 """The types of the columns; every other one is text."""
-# The last attempt of each ask: beside a single max(), SQLite takes other columns from its row.
-_DECIDED = """
-SELECT run, round, phase, agent, call, name, mind, valid, value, read_as, reasoning, reason,
-    max(attempt) + 1 AS attempts, sum(prompt_tokens) AS prompt_tokens,
-    sum(cached_tokens) AS cached_tokens, sum(completion_tokens) AS completion_tokens,
-    CASE WHEN count(cost_usd) = count(*) THEN total(cost_usd) END AS cost_usd,
-    sum(latency_s) AS latency_s, copied, position, final
-FROM asks {where} GROUP BY run, round, phase, agent, call
-"""
+_SUMS = ("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd", "latency_s")
+"""The columns of a decision that are added up over its attempts."""
+_DECISION = (
+    *KEY[:-1], "name", "mind", "valid", "value", "number", "read_as", "reasoning", "reason",
+    "attempts", *_SUMS, "copied", "position", "final",
+)  # fmt: skip
+_OF_DECISION = tuple(dict.fromkeys((*KEY, *(each for each in _DECISION if each in ASK_COLUMNS))))
+"""The columns of attempts that a decision is made of."""
+BATCH = 10_000
+"""Rows that are read at a time; of collected data and messages whole rounds, at least so many."""
+LINES = 2**15
+"""Lines of chats that are kept at most while chats are put together."""
+Columns = Mapping[str, Sequence[Any]]
+"""Some rows of a table: column → values; None where one is missing."""
 _RUNS = """
 SELECT run, uid, command, parent, scenario, status,
     (SELECT count(*) FROM model_data WHERE model_data.run = runs.run) AS rounds,
@@ -72,6 +82,19 @@ UNION SELECT round FROM model_data WHERE run = :run ORDER BY round
 _SPOKEN = "SELECT round FROM message_data WHERE run = :run AND data <> '[]' ORDER BY round"
 _N_MESSAGES = "SELECT total(json_array_length(data)) FROM message_data WHERE run = :run"
 _INVALID = "SELECT DISTINCT round FROM asks WHERE run = :run AND NOT valid ORDER BY round"
+
+
+class Tables(NamedTuple):
+    """Tables in batches, so that only a part of them is in memory at a time.
+
+    Attributes:
+        types: table → column → type of its values: `int`, `float`, `bool`, `str`, or `object` for
+            lists and values of different types.
+        batches: some rows each: the table, and its columns. Those of a table are in order.
+    """
+
+    types: Mapping[str, Mapping[str, type]]
+    batches: Iterable[tuple[str, Columns]]
 
 
 class Recorded:
@@ -313,6 +336,21 @@ class Recorded:
             }
 
     @contextmanager
+    def tables(self, messages: bool = False) -> Iterator[Tables]:
+        """The rows of all six frames in batches, as they were at one moment.
+
+        The memory that it takes does not grow with the recording, but with its longest round.
+
+        Args:
+            messages: as in `asks`.
+
+        Yields:
+            The tables, with the names, columns and rows of `frames`.
+        """
+        with self._moment() as tables:
+            yield tables.in_batches(messages)
+
+    @contextmanager
     def _moment(self, run: int | None = None) -> Iterator[_Tables]:
         """Open the recording as it is at one moment, for any number of queries."""
         opened = open_for_reading(self.path, check=self._check)
@@ -336,7 +374,7 @@ class _Tables:
 
     def __init__(self, connection: sqlite3.Connection, ended: Collection[str] = ()) -> None:
         self._connection, self._ended = connection, ended
-        self._texts = _Texts(connection)
+        self._line = lru_cache(LINES)(self._read_line)
 
     def runs(self, run: int | None = None, *, counts: bool = True) -> pd.DataFrame:
         """One row a run."""
@@ -363,6 +401,31 @@ class _Tables:
         places = ((round_, (run, round_, phase)) for round_ in rounds)
         return [n for n, place in places if self._connection.execute(query, place).fetchone()]
 
+    def in_batches(self, messages: bool) -> Tables:
+        """All tables in batches; each attempt is read once for its ask and its decision."""
+        types = {
+            "runs": _types_of(runs := self.runs()),
+            "asks": _types(_attempt_columns(messages)),
+            "decisions": _types(_DECISION),
+            "model_data": self._data_types("model"),
+            "agent_data": self._data_types("agent"),
+            "messages": _types(MESSAGE_FRAME),
+        }
+
+        def batches() -> Iterator[tuple[str, Columns]]:
+            yield "runs", columns_of(runs)
+            for attempts in self._attempts(_attempt_columns(messages)):
+                yield "asks", attempts
+                yield "decisions", _decided(attempts)
+            for kind in ("model", "agent"):
+                named = types[f"{kind}_data"]
+                for data in self._data(kind):
+                    yield f"{kind}_data", _as_typed(data, named)
+            for said in self._said():
+                yield "messages", said
+
+        return Tables(types, batches())
+
     def asks(
         self,
         messages: bool,
@@ -371,73 +434,32 @@ class _Tables:
         agent: int | None = None,
     ) -> pd.DataFrame:
         """One row an attempt, with the chats as JSON when `messages` are wanted."""
-        where, given = _where(run, rounds, agent)
-        asks = self._table(f"SELECT * FROM asks {where}", given)
-        known = (None if math.isnan(key) else self._texts[int(key)] for key in asks["provenance"])
-        asks["provenance"] = pd.Series(list(known), dtype=str)
-        if not messages:
-            return asks.drop(columns="messages")
-        chats = [self._as_json(stored) for stored in asks["messages"]]
-        return asks.assign(messages=pd.Series(chats, dtype=str))
+        names = _attempt_columns(messages)
+        return _frame(_types(names), self._attempts(names, run, rounds, agent))
 
     def decisions(self, run: int | None = None) -> pd.DataFrame:
         """One row an ask."""
-        where, given = _where(run)
-        decided = self._table(_DECIDED.format(where=where), given)
-        values = [_loads(value) if isinstance(value, str) else None for value in decided["value"]]
-        decided["value"] = pd.Series([_as_text(value) for value in values], dtype=str)
-        numbers = pd.Series([_as_number(value) for value in values], dtype=float)
-        decided.insert(list(decided.columns).index("value") + 1, "number", numbers)
-        return decided
+        return _frame(_types(_DECISION), map(_decided, self._attempts(_OF_DECISION, run)))
 
     def data(self, kind: str, run: int | None = None, rounds: range | None = None) -> pd.DataFrame:
         """The collected data: one row a round (`kind` ``model``) or an agent and round (``agent``).
 
         The types of the columns are what pandas makes of the values, as in the frames of a model.
         """
-        where, given = _where(run)
-        named = f"SELECT run, {kind}_columns FROM runs {where} ORDER BY run"
-        columns = {
-            number: _loads(names) for number, names in self._connection.execute(named, given)
-        }
-        union = dict.fromkeys(name for names in columns.values() for name in names)
-        found: dict[str, list[Any]] = {name: [] for name in union}
-        places: list[tuple[int, int]] = []
-        where, given = _where(run, rounds)
-        stored = f"SELECT run, round, data FROM {kind}_data {where} ORDER BY run, round"
-        for number, round_, data in self._connection.execute(stored, given):
-            for row in [_loads(data)] if kind == "model" else _loads(data):
-                cells = dict(zip(columns[number], row, strict=True))
-                places.append((number, round_))
-                for name, values in found.items():
-                    values.append(cells.get(name))
+        names = ["run", "round", *self._data_columns(kind, run)]
+        found = _joined(names, self._data(kind, run, rounds))
         # A column without any value is one of missing numbers.
-        frame = pd.DataFrame(
+        return pd.DataFrame(
             {
                 name: values if any(value is not None for value in values) else math.nan
                 for name, values in found.items()
             },
-            index=range(len(places)),
-        )
-        frame.insert(0, "round", pd.Series([round_ for _, round_ in places], dtype=int))
-        frame.insert(0, "run", pd.Series([number for number, _ in places], dtype=int))
-        return frame
+            index=range(len(found["run"])),
+        ).astype({"run": int, "round": int})
 
     def said(self, run: int | None = None, rounds: range | None = None) -> pd.DataFrame:
         """One row a message, with the hearers as a text."""
-        where, given = _where(run, rounds)
-        query = f"SELECT run, round, data FROM message_data {where} ORDER BY run, round"
-        rows = [
-            (number, round_, *message)
-            for number, round_, data in self._connection.execute(query, given)
-            for message in _loads(data)
-        ]
-        found = pd.DataFrame(rows, columns=["run", "round", *MESSAGE_COLUMNS])
-        whole = dict.fromkeys(("run", "round", "speaker", "position"), int)
-        to = [HEARD_BY_ALL if ids is None else " ".join(map(str, ids)) for ids in found["to"]]
-        for name, values in found.assign(to=to)[["name", "to", "phase", "text"]].items():
-            found[name] = pd.Series([each or None for each in values], dtype=str)
-        return found.astype(whole)[list(MESSAGE_FRAME)]
+        return _frame(_types(MESSAGE_FRAME), self._said(run, rounds))
 
     def chat(self, *key: int | str) -> list[tuple[str, str]]:
         """(role, content) of each message of the attempt at these values of `KEY`.
@@ -461,38 +483,223 @@ class _Tables:
     def _table(self, query: str, given: Sequence[int] = ()) -> pd.DataFrame:
         cursor = self._connection.execute(query, given)
         names = [name for name, *_ in cursor.description]
-        columns = list(zip(*cursor, strict=True)) or [() for _ in names]
-        table = pd.DataFrame(
-            {
-                name: pd.Series(list(values), dtype=_TYPES.get(name, str))
-                for name, values in zip(names, columns, strict=True)
-            }
+        return _frame(_types(names), map(_cleaned, _in_columns(names, [cursor.fetchall()])))
+
+    def _attempts(
+        self,
+        names: Sequence[str],
+        run: int | None = None,
+        rounds: range | None = None,
+        agent: int | None = None,
+    ) -> Iterator[Columns]:
+        """These columns of attempts, `KEY` first; all attempts at an ask are in one batch."""
+        where, given = _where(run, rounds, agent)
+        query = f"SELECT {', '.join(names)} FROM asks {where} ORDER BY {', '.join(KEY)}"
+        for batch in _in_columns(names, _whole_asks(self._connection.execute(query, given))):
+            found = _cleaned(batch)
+            if "provenance" in found:
+                found["provenance"] = [
+                    None if line is None else self._line(line) for line in found["provenance"]
+                ]
+            if "messages" in found:
+                found["messages"] = [self._as_json(stored) for stored in found["messages"]]
+            yield found
+
+    def _data_columns(self, kind: str, run: int | None = None) -> dict[str, None]:
+        """The columns of the collected data of all runs, or of one."""
+        where, given = _where(run)
+        query = f"SELECT {kind}_columns FROM runs {where} ORDER BY run"
+        named = (_loads(names) for (names,) in self._connection.execute(query, given))
+        return dict.fromkeys(chain.from_iterable(named))
+
+    def _data(
+        self, kind: str, run: int | None = None, rounds: range | None = None
+    ) -> Iterator[Columns]:
+        """The collected data as they are stored."""
+        query = f"SELECT run, {kind}_columns FROM runs"
+        columns = {number: _loads(names) for number, names in self._connection.execute(query)}
+        union = ["run", "round", *self._data_columns(kind, run)]
+        where, given = _where(run, rounds)
+        stored = f"SELECT run, round, data FROM {kind}_data {where} ORDER BY run, round"
+        found: dict[str, list[Any]] = {name: [] for name in union}
+        for number, round_, data in self._connection.execute(stored, given):
+            rows = [_loads(data)] if kind == "model" else _loads(data)
+            if not rows:
+                continue
+            values = zip(*rows, strict=True)
+            cells = dict(zip(columns[number], values, strict=True))
+            cells |= {"run": [number] * len(rows), "round": [round_] * len(rows)}
+            for name, column in found.items():
+                column.extend(cells.get(name) or [None] * len(rows))
+            if len(found["run"]) >= BATCH:
+                yield found
+                found = {name: [] for name in union}
+        if found["run"]:
+            yield found
+
+    def _data_types(self, kind: str) -> dict[str, type]:
+        """The types of the collected data, for which all of them are looked at."""
+        seen: dict[str, set[type]] = {name: set() for name in self._data_columns(kind)}
+        for data in self._data(kind):
+            for name, kinds in seen.items():
+                kinds.update(_kinds(data[name]))
+        return _types(("run", "round")) | {name: _common(kinds) for name, kinds in seen.items()}
+
+    def _said(self, run: int | None = None, rounds: range | None = None) -> Iterator[Columns]:
+        """The messages, with their hearers as texts."""
+        where, given = _where(run, rounds)
+        query = f"SELECT run, round, data FROM message_data {where} ORDER BY run, round"
+        stored = (
+            [(number, round_, *message) for message in _loads(data)]
+            for number, round_, data in self._connection.execute(query, given)
         )
-        dollars = [name for name in ("cost_usd", "paid_usd") if name in table]
-        return table.round(dict.fromkeys(dollars, DECIMALS))
+        for batch in _in_columns(("run", "round", *MESSAGE_COLUMNS), _joined_rows(stored)):
+            batch["to"] = [
+                HEARD_BY_ALL if ids is None else " ".join(map(str, ids)) for ids in batch["to"]
+            ]
+            for name in ("name", "to", "phase", "text"):
+                batch[name] = [each or None for each in batch[name]]
+            yield {name: batch[name] for name in MESSAGE_FRAME}
+
+    def _read_line(self, line: int) -> str:
+        query = "SELECT text FROM texts WHERE id = ?"
+        (text,) = self._connection.execute(query, [line]).fetchone()
+        return str(text)
 
     def _chat(self, stored: str) -> list[tuple[str, str]]:
         return [
-            (role, "\n".join([self._texts[line] for line in from_steps(steps)]))
+            (role, "\n".join([self._line(line) for line in from_steps(steps)]))
             for role, steps in _loads(stored)
         ]
 
-    def _as_json(self, stored: object) -> str | None:
-        if not isinstance(stored, str):
+    def _as_json(self, stored: str | None) -> str | None:
+        if stored is None:
             return None
         return to_json([{"role": r, "content": content} for r, content in self._chat(stored)])
 
 
-class _Texts(dict[int, str]):
-    """The lines of messages by their ids, each looked up once."""
+def columns_of(frame: pd.DataFrame) -> Columns:
+    """The columns of a frame.
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    Args:
+        frame: the frame.
+    """
+    present = frame.astype(object).where(frame.notna(), None)
+    return {str(name): values.tolist() for name, values in present.items()}
 
-    def __missing__(self, key: int) -> str:
-        query = "SELECT text FROM texts WHERE id = ?"
-        (self[key],) = self._connection.execute(query, [key]).fetchone()
-        return self[key]
+
+def _attempt_columns(messages: bool) -> list[str]:
+    return [name for name in ASK_COLUMNS if messages or name != "messages"]
+
+
+def _types(names: Iterable[str]) -> dict[str, type]:
+    return {name: _TYPES.get(name, str) for name in names}
+
+
+def _types_of(frame: pd.DataFrame) -> dict[str, type]:
+    return _types(map(str, frame.columns))
+
+
+def _frame(types: Mapping[str, type], batches: Iterable[Columns]) -> pd.DataFrame:
+    found = _joined(types, batches)
+    return pd.DataFrame({name: pd.Series(found[name], dtype=types[name]) for name in types})
+
+
+def _joined(names: Iterable[str], batches: Iterable[Columns]) -> dict[str, list[Any]]:
+    """The columns of all batches."""
+    parts = list(batches)
+    return {name: [*chain.from_iterable(part[name] for part in parts)] for name in names}
+
+
+def _in_columns(
+    names: Sequence[str], batches: Iterable[Sequence[Sequence[Any]]]
+) -> Iterator[dict[str, Sequence[Any]]]:
+    """Batches of rows as columns."""
+    for rows in batches:
+        if rows:
+            yield dict(zip(names, zip(*rows, strict=True), strict=True))
+
+
+def _joined_rows(parts: Iterable[list[Any]]) -> Iterator[list[Any]]:
+    """Parts of rows joined to batches."""
+    rows: list[Any] = []
+    for part in parts:
+        rows += part
+        if len(rows) >= BATCH:
+            yield rows
+            rows = []
+    yield rows
+
+
+def _whole_asks(cursor: sqlite3.Cursor) -> Iterator[list[Any]]:
+    """Batches of attempts, `KEY` first; the last ask of a batch may go on and begins the next."""
+    rows: list[Any] = []
+    while more := cursor.fetchmany(BATCH):
+        rows += more
+        end = len(rows) - 1
+        while end and rows[end - 1][:5] == rows[-1][:5]:
+            end -= 1
+        yield rows[:end]
+        rows = rows[end:]
+    yield rows
+
+
+def _cleaned(batch: dict[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    """Columns of a query, with truth values and dollars as they are in frames."""
+    for name, values in batch.items():
+        if _TYPES.get(name) is bool:
+            batch[name] = [*map(bool, values)]
+        elif name in ("cost_usd", "paid_usd"):
+            usd = np.round(np.array(values, float), DECIMALS)
+            batch[name] = [None if each != each else each for each in usd.tolist()]
+    return batch
+
+
+def _decided(attempts: Columns) -> Columns:
+    """The last attempt of each ask, with the sums over all its attempts."""
+    found: dict[str, Sequence[Any]] = {name: attempts[name] for name in _OF_DECISION}
+    found["attempts"] = [attempt + 1 for attempt in found["attempt"]]
+    if any(found["attempt"]):
+        keys = [*zip(*(found[name] for name in KEY[:-1]), strict=True), None]
+        ends = [n for n, (key, after) in enumerate(pairwise(keys), start=1) if key != after]
+        sums = {name: [_sum(found[name][i:j]) for i, j in pairwise([0, *ends])] for name in _SUMS}
+        found |= {name: [values[end - 1] for end in ends] for name, values in found.items()} | sums
+    found["value"], found["number"] = zip(*map(_read_value, found["value"]), strict=True)
+    return {name: found[name] for name in _DECISION}
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    """The sum of numbers; None when one is not known."""
+    if len(values) == 1:
+        return values[0]
+    return None if None in values else round(sum(values), DECIMALS)
+
+
+def _kinds(values: Sequence[Any]) -> set[type]:
+    """The types of values as they stand in JSON; `object` for numbers of more than 64 bits."""
+    found = set(map(type, values))
+    whole = [each for each in values if type(each) is int] if found > {int} else values
+    if int in found and not (min(whole) >= -(2**63) and max(whole) < 2**63):
+        found.add(object)
+    return found
+
+
+def _common(kinds: Collection[type]) -> type:
+    """The type that pandas gives to a column with values of these types."""
+    known = set(kinds) - {type(None)}
+    if known <= {int, float}:
+        return int if known == set(kinds) == {int} else float
+    return known.pop() if len(known) == 1 and known <= {bool, str} else object
+
+
+def _as_typed(data: Columns, types: Mapping[str, type]) -> Columns:
+    """Collected data with the numbers of a column that has to be one of floats as floats."""
+    return {
+        name: [None if value is None else float(value) for value in values]
+        if types[name] is float
+        else values
+        for name, values in data.items()
+    }
 
 
 def _where(
@@ -524,9 +731,11 @@ def _loads(text: str) -> Any:
     return value
 
 
-def _as_text(value: object) -> str | None:
-    return value if value is None or isinstance(value, str) else to_json(value)
-
-
-def _as_number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) and value is not True else math.nan
+@lru_cache(BATCH)  # many decisions have the same value
+def _read_value(stored: str | None) -> tuple[str | None, float | None]:
+    """The value of an answer as text, and as a number when it is one."""
+    value = None if stored is None else _loads(stored)
+    text = value if value is None or isinstance(value, str) else to_json(value)
+    if isinstance(value, int | float) and value is not True and not math.isnan(value):
+        return text, float(value)
+    return text, None

@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sabm_mesa import Recording, ScriptedMind, communication
+from sabm_mesa import Recording, ScriptedMind, action, communication
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.recording import export
 from sabm_mesa.recording.frames import Recorded
@@ -88,17 +88,78 @@ def test_the_files_hold_the_frames(sabm: Sabm, path: Path, kind: str) -> None:
     )
 
     for name, frame in Recorded(path).frames(messages=True).items():
-        found = read(folder / f"{name}.{kind}")
-        assert list(found.columns) == list(frame.columns)
-        expected = frame.replace("", None) if kind == "csv" else frame
-        pd.testing.assert_frame_equal(
-            found.astype(object).where(found.notna(), None),
-            expected.astype(object).where(expected.notna(), None),
-            check_exact=True,
-        )
-        if kind == "parquet":  # it also keeps the types; those of texts differ with pandas
-            numbers = list(frame.select_dtypes(["number", "bool"]))
-            pd.testing.assert_frame_equal(found[numbers], frame[numbers])
+        assert_holds(folder / f"{name}.{kind}", frame)
+
+
+def assert_holds(file: Path, frame: pd.DataFrame) -> None:
+    found = read(file)
+    assert list(found.columns) == list(frame.columns)
+    expected = frame.replace("", None) if file.suffix == ".csv" else frame
+    pd.testing.assert_frame_equal(
+        found.astype(object).where(found.notna(), None),
+        expected.astype(object).where(expected.notna(), None),
+        check_exact=True,
+    )
+    if file.suffix == ".parquet":  # it also keeps the types; those of texts differ with pandas
+        numbers = list(frame.select_dtypes(["number", "bool"]))
+        pd.testing.assert_frame_equal(found[numbers], frame[numbers])
+
+
+ODD = {
+    "late": [1, 2, 3, None],
+    "half": [1, 2, 3, 4.5],
+    "flag": [True, False, True, None],
+    "word": [None, None, "a", "b"],
+    "nothing": [None, None, None, None],
+    "mixed": [1, 2, "two", None],
+    "lists": [[1], None, [2, 3], []],
+    "huge": [1, 2, 3, 2**70],
+}
+"""Column → values of four rounds, whose type shows late."""
+
+
+@pytest.mark.fast_cases(2)  # without pyarrow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_recording_is_written_batch_by_batch(
+    sabm: Sabm, path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Of several runs with other columns, questions asked three times, and rounds of odd data."""
+    for seed in (1, 2):
+        tiny(
+            communication(), action(), n=3, n_rounds=4, rng=seed, recording=path,
+            minds=Priced(lambda ask: "about 7" if ask.key.agent == 2 else "3"),
+        ).run_model()  # fmt: skip
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE runs SET model_columns = ? WHERE run = 1", [json.dumps([*ODD])])
+        for round_, values in enumerate(zip(*ODD.values(), strict=True)):
+            connection.execute(
+                "UPDATE model_data SET data = ? WHERE run = 1 AND round = ?",
+                [json.dumps(values), round_],
+            )
+    frames = Recorded(path).frames(messages=True)
+    monkeypatch.setattr("sabm_mesa.recording.frames.BATCH", 4)
+    assert sabm("export", path, "--to", kind, "--messages").status == 0
+    if kind != "jsonl":  # which has values as they are
+        odd = frames["model_data"]
+        for name, texts in {
+            "mixed": ["1", "2", "two", None],
+            "lists": ["[1]", None, "[2,3]", "[]"],
+            "huge": ["1", "2", "3", str(2**70)],
+        }.items():
+            odd[name] = [None, *texts, *[None] * 4]
+    for name, frame in frames.items():
+        if kind == "csv" and name == "model_data":
+            continue  # texts of CSV are stated below
+        assert_holds(path.parent / "export" / f"{name}.{kind}", frame)
+    if kind == "csv":
+        with (path.parent / "export" / "model_data.csv").open(newline="") as file:
+            rows = list(csv.DictReader(file))[1:5]
+        assert [tuple(row[name] for name in ODD) for row in rows] == [
+            ("1.0", "1.0", "True", "", "", "1", "[1]", "1"),
+            ("2.0", "2.0", "False", "", "", "2", "", "2"),
+            ("3.0", "3.0", "True", "a", "", "two", "[2,3]", "3"),
+            ("", "4.5", "", "b", "", "", "[]", str(2**70)),
+        ]
 
 
 @pytest.mark.fast_cases(2)  # without pyarrow
@@ -176,6 +237,14 @@ def test_files_are_replaced_whole(sabm: Sabm, path: Path) -> None:
     assert (folder / "asks.csv").read_bytes().startswith(before)
     assert {file.suffix for file in folder.iterdir()} == {".csv"}
     assert len(list(folder.iterdir())) == 6
+
+    before = {file: file.read_bytes() for file in folder.iterdir()}
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE agent_data SET data = '[[1]]' WHERE run = 1")
+    outcome = sabm("export", path)
+    assert outcome.status == 1
+    assert "is not a usable recording" in one_line(outcome)
+    assert {file: file.read_bytes() for file in folder.iterdir()} == before
 
 
 def test_without_pyarrow(sabm: Sabm, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,8 +22,8 @@ from sabm_mesa.recording import load_runs
 from sabm_mesa.recording.export import (
     new_folder,
     readable_json,
-    write_frames,
     write_picture,
+    write_tables,
     write_text_file,
 )
 from sabm_mesa.recording.frames import Recorded
@@ -75,7 +75,8 @@ def write_bundle(
             _write_run(pages, place, read_run(path, each.run), rows[each.run])
         copy_recording(path, place / RECORDING)
         digest = hashlib.sha256((place / RECORDING).read_bytes()).hexdigest()
-        tables = write_frames(place / "tables", Recorded(path).frames(), "csv")
+        with Recorded(path).tables() as rows_of_all:
+            tables = write_tables(place / "tables", rows_of_all, "csv")
         told = {
             "runs": [_told(run, rows[run.run]) for run in recorded],
             "left_out": len(rows) - len(recorded),
