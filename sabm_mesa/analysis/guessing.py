@@ -93,7 +93,7 @@ def outcome(picks: Sequence[float | None], p: float = 2 / 3) -> GuessingOutcome:
     Raises:
         ValueError: as `winners`.
     """
-    ordered = sorted(float(pick) for pick in picks if pick is not None)
+    ordered = sorted(pick for pick in picks if pick is not None)
     n = len(ordered)
     if not n:
         return GuessingOutcome(math.nan, math.nan, math.nan, math.nan, (False,) * len(picks))
@@ -102,7 +102,7 @@ def outcome(picks: Sequence[float | None], p: float = 2 / 3) -> GuessingOutcome:
     mean = float(np.add.reduce(valid)) / n
     gaps = valid - mean
     variance = float(np.add.reduce(gaps * gaps)) / n
-    median = (ordered[n // 2] + ordered[-1 - n // 2]) / 2
+    median = float(ordered[n // 2] + ordered[-1 - n // 2]) / 2
     return GuessingOutcome(mean, median, variance, p * mean, winners(picks, p))
 
 
@@ -410,6 +410,8 @@ def _ratio(pick: float | Fraction | None) -> tuple[int, int] | None:
     """The exact value of a number, as numerator and denominator; None for None and NaN."""
     if pick is None:
         return None
+    if type(pick) is int:
+        return pick, 1
     if not isinstance(pick, float):
         return int(pick.numerator), int(pick.denominator)
     if math.isnan(pick):

@@ -403,6 +403,8 @@ class Number(AnswerSpec):
 
     def check(self, value: Any) -> int | float:
         """Return an int (``integer``) or a float inside the interval."""
+        if type(value) is int and self.integer and self.low <= value <= self.high:
+            return value
         number = self._number(value)
         if not math.isfinite(number):
             raise InvalidAnswer("not_a_number", found=shorten(str(value)))

@@ -88,7 +88,8 @@ class Conversation:
             first: the round.
             joined: the number of messages to all that were said before it joined.
         """
-        self._deliver()
+        if self._delivered < len(self._all):
+            self._deliver()
         found = _from(self._to_all, first, joined)
         if agent in self._private:
             private = _from(self._private[agent], first)
@@ -108,5 +109,6 @@ class Conversation:
 
 def _from(messages: list[Message], first: int, joined: int = 0) -> list[Message]:
     """The messages from a round on, of a list in the order of the rounds."""
-    place = bisect_left(messages, first, key=_round) if first > 0 else 0
-    return messages[max(place, joined) :]
+    if first > 0:
+        joined = max(joined, bisect_left(messages, first, key=_round))
+    return messages[joined:]

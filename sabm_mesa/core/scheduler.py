@@ -78,8 +78,7 @@ class Phased(Protocol):
     rng: np.random.Generator
     current_turn: int
 
-    @property
-    def agents(self) -> Collection[Any]:
+    def agents_here(self) -> Collection[Any]:
         """The agents that are in the model, in the order of their ids."""
 
     def has(self, agent: Any) -> bool:
@@ -276,7 +275,7 @@ def taking_part(model: Phased, phase: Phase) -> list[Deciding]:
         model: the model.
         phase: the phase.
     """
-    agents: Iterable[Any] = model.agents
+    agents: Iterable[Any] = model.agents_here()
     who, name = phase.who, phase.name
     if who is None:  # plain agents of Mesa have no mind, and no method `begin`
         agents = [a for a in agents if hasattr(a, name) and hasattr(a, "begin")]

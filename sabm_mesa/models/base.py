@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -268,7 +268,7 @@ class SmartModel(mesa.Model):
     ) -> None:
         self.entropy = entropy(rng)
         self.agent_id_counter = 1
-        self._present: set[Any] = set()
+        self._present: dict[Any, None] = {}
         seed = self.entropy[0] if len(self.entropy) == 1 else list(self.entropy)
         super().__init__(rng=seed)
         self._seed_streams(seed)
@@ -327,12 +327,12 @@ class SmartModel(mesa.Model):
             agent.unique_id = self.agent_id_counter
             self.agent_id_counter += 1
         super().register_agent(agent)  # type: ignore[no-untyped-call]  # Mesa does not annotate it
-        self._present.add(agent)
+        self._present[agent] = None
 
     def deregister_agent(self, agent: Any) -> None:
         """Take an agent out of the model (Mesa calls it)."""
         super().deregister_agent(agent)  # type: ignore[no-untyped-call]  # Mesa does not annotate it
-        self._present.discard(agent)
+        self._present.pop(agent, None)
 
     def has(self, agent: Any) -> bool:
         """Whether an agent is in the model; Mesa's own set of agents is slow to tell.
@@ -341,6 +341,10 @@ class SmartModel(mesa.Model):
             agent: an agent of Mesa.
         """
         return agent in self._present
+
+    def agents_here(self) -> Collection[Any]:
+        """The agents that are in the model, in the order of their ids; sooner than Mesa's set."""
+        return self._present.keys()
 
     @overload
     def populate(self, agents: type[A], n: int, *args: Any) -> list[A]: ...
@@ -1094,11 +1098,10 @@ class RoundCollector(mesa.DataCollector):
     def _record_agents(self, model: Any) -> Iterator[tuple[Any, ...]]:
         """Return the records of Mesa's own method, without a call for each agent and column."""
         step, failures, values = model.round + 1, model.usage.by_agent, self._values
-        for agent in model.agents:
-            if not isinstance(agent, SmartAgent):
-                continue
-            own = values[type(agent)](agent)
-            yield (step, *own, *failures.get(own[0], NO_FAILURES))
+        for agent in model.agents_here():
+            if isinstance(agent, SmartAgent):
+                own = values[type(agent)](agent)
+                yield (step, *own, *failures.get(own[0], NO_FAILURES))
 
     def last_rows(self) -> tuple[list[Any], list[tuple[Any, ...]]]:
         """The last round: the values of the model columns; id and agent columns of each agent."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 
 from sabm_mesa.analysis.announcements import numbers_in
@@ -18,6 +17,9 @@ ANNOUNCEMENT = Announcement(
 )  # fmt: skip
 """The number that a player says it will pick, and its pick of the same round."""
 
+_SEVERAL = -1
+"""Stands for several speakers in the place of the id of one."""
+
 
 class Agreement:
     """How far the messages of a discussion agree, round by round.
@@ -26,7 +28,7 @@ class Agreement:
     """
 
     def __init__(self) -> None:
-        self._named: defaultdict[float, set[int]] = defaultdict(set)
+        self._named: dict[float, int] = {}  # number → its only speaker, or `_SEVERAL`
 
     def share(self, messages: Sequence[Message]) -> float:
         """Return the share of messages that agree, or take up a number of another player.
@@ -41,10 +43,9 @@ class Agreement:
         signs = []
         for message in messages:
             if message.text.strip():
-                taken_up = False
+                sender, taken_up = message.sender, False
                 for number in stated_numbers(message.text):
-                    speakers = self._named[number]
-                    taken_up = taken_up or not speakers <= {message.sender}
-                    speakers.add(message.sender)
+                    if self._named.setdefault(number, sender) != sender:
+                        self._named[number], taken_up = _SEVERAL, True
                 signs.append(taken_up or signals_agreement(message.text))
         return sum(signs) / len(signs) if signs else math.nan
