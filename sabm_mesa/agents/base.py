@@ -65,6 +65,7 @@ class SmartAgent(mesa.Agent):
 
     Attributes:
         mind: its mind; set when the model is populated, or when the agent is born.
+        given_mind: the spec from which its mind was made, or the object that was given as its mind.
         persona: the name of the persona, ``"none"`` without one.
         parent: the agent that it was born of, or None.
         position: the agent's place in the order of the phase under way, from 0.
@@ -75,17 +76,21 @@ class SmartAgent(mesa.Agent):
 
     model: Any
     mind: Mind
+    given_mind: str | Mind
     memory: Any = None
     columns: ClassVar[Mapping[str, str]] = {}
     classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {}
     scenario_prompt: ClassVar[str] = SCENARIO
     no_value: ClassVar[None] = None
     """The value of a column that only agents of other classes have."""
+    # What most agents never have is kept by the class alone.
+    parent: SmartAgent | None = None
+    _rng: np.random.Generator | None = None
+    _random: Random | None = None
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
         self.persona = "none"
-        self.parent: SmartAgent | None = None
         self.position = 0
         self.attempts = 0
         spoken: Conversation | None = getattr(model, "spoken", None)
@@ -94,11 +99,8 @@ class SmartAgent(mesa.Agent):
         self._asked: tuple[str, ...] = ()  # the phase of each question of this round
         self._by: str | None = None  # the mind that decided in the place of its own, this round
         kind: Remembering | None = type(self).memory
-        self._shows_memory = kind is not None
         if kind is not None:
             self.memory = kind.empty()
-        self._rng: np.random.Generator | None = None
-        self._random: Random | None = None
 
     @property
     def rng(self) -> np.random.Generator:
@@ -189,7 +191,7 @@ class SmartAgent(mesa.Agent):
                 f"Observation (a frozen dataclass derived from it), not as a "
                 f"{type(observation).__name__}."
             )
-        if self._shows_memory and not observation.memory:
+        if type(self).memory is not None and not observation.memory:
             observation = replace(observation, memory=self.memory.recall())
         model: AskingModel = self.model
         mind, phase = mind or self.mind, self._phase

@@ -319,7 +319,7 @@ def _undecided(
 
 
 async def _simultaneous(agents: list[Deciding], part: _Part) -> int:
-    chain, acting = 0, list(agents)
+    chain, acting = 0, agents
     places: Sequence[int] = range(len(agents))
     for action_ in range(part.at_most):
         before = action_ * len(agents)
@@ -407,7 +407,8 @@ class _Together:
 
     def __init__(self, parts: Sequence[Coroutine[Any, Any, Any]]) -> None:
         loop = asyncio.get_running_loop()
-        self.tasks = [loop.create_task(part) for part in parts]
+        # One name for all: else each would have a text of its own.
+        self.tasks = [loop.create_task(part, name="an agent's part") for part in parts]
         self.over: asyncio.Future[None] = loop.create_future()
         self.ended: asyncio.Future[None] = loop.create_future()
         self._left = len(self.tasks)

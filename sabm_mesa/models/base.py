@@ -302,7 +302,6 @@ class SmartModel(mesa.Model):
         self._minds, self._personas = minds, NO_PERSONA if personas is None else personas
         self._shares: dict[type[SmartAgent], tuple[Shares, Shares]] = {}
         self._makers: dict[tuple[type[SmartAgent], Any], MindMaker] = {}
-        self._named: dict[SmartAgent, MindSpec] = {}
         self._begun, self.began_with, self._scope = False, 0, engine.Scope()
         self.spoken, self._stage, self.current_turn = Conversation(), 0, 0
         self._under_way: Phase | None = None
@@ -434,7 +433,7 @@ class SmartModel(mesa.Model):
             )
         agent = agent_class(self, *args)
         agent.parent = of
-        parent = None if of is None else (self._named[of], of.persona)
+        parent = None if of is None else (of.given_mind, of.persona)
         mind, persona = self._of_newborn(agent, parent)
         self._join(agent, mind, self._maker(agent_class, mind), persona)
         return agent
@@ -470,7 +469,7 @@ class SmartModel(mesa.Model):
         return spread
 
     def _join(self, agent: SmartAgent, mind: MindSpec, maker: MindMaker, persona: str) -> None:
-        self._named[agent], agent.persona = mind, persona
+        agent.given_mind, agent.persona = mind, persona
         agent.mind = maker(agent)
         self.population.append(agent)
 
@@ -934,12 +933,13 @@ class SmartModel(mesa.Model):
         after: dict[SmartAgent, tuple[MindSpec, str]] = {}
         for agent in self.population:
             if other := at_first.get(agent.unique_id):
-                mind, persona, made = clone._named[other], other.persona, other.mind
+                mind, persona, made = other.given_mind, other.persona, other.mind
             else:  # it was born: it has what it would have been born with
                 parent = None if agent.parent is None else after[agent.parent]
                 mind, persona = clone._of_newborn(agent, parent)
                 made = clone._maker(type(agent), mind)(agent)
             after[agent] = mind, persona
+            agent.given_mind = mind
             if "personas" in changed:
                 agent.persona = persona
             # A free mind that stays may have learned; a paid one is the same but for its settings.
@@ -947,7 +947,6 @@ class SmartModel(mesa.Model):
                 agent.mind = made
         self._minds, self._personas = clone._minds, clone._personas
         self._shares, self._makers = clone._shares, clone._makers
-        self._named = {agent: mind for agent, (mind, _) in after.items()}
         for name in changed & self.changeable:
             setattr(self, name, getattr(clone, name))
 
