@@ -2,19 +2,21 @@
 
 The recording is only read. Its index is a temporary database of this process, which SQLite keeps in
 a file without a name and removes with the process: FTS5 without a copy of the texts (section 4.4 of
-"SQLite FTS5 Extension", sqlite.org). An excerpt is read from the recording when it is shown.
+"SQLite FTS5 Extension", sqlite.org). An excerpt is read from the recording when it is shown. The
+index of a large recording takes a while; what is in it by now can be searched.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 import sqlite3
 import threading
+import time
 import weakref
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,18 +45,21 @@ _FACTS = ("kind", "run", "round", "phase", "agent", "call", "attempt", "valid", 
 _INSERT_PLACE = "INSERT INTO places VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _ANSWERS = f"""
 SELECT run, round, phase, agent, call, attempt, valid, read_as, messages, {_ANSWER}, thoughts
-FROM asks ORDER BY run, round, phase, agent, call, attempt
+FROM asks WHERE (run, round, phase, agent, call, attempt) > (?, ?, ?, ?, ?, ?)
+ORDER BY run, round, phase, agent, call, attempt LIMIT 2000
 """
 _MESSAGES = """
 SELECT run, round, json_extract(value, '$[2]'), json_extract(value, '$[0]'), key,
     json_extract(value, '$[5]')
-FROM message_data, json_each(data) ORDER BY run, round, key
+FROM (
+    SELECT * FROM message_data WHERE (run, round) > (?, ?) AND data <> '[]'
+    ORDER BY run, round LIMIT 100
+), json_each(data) ORDER BY run, round, key
 """
 _TEXTS = (
     "SELECT id, text FROM texts WHERE id IN (SELECT value FROM json_each(?)) AND text <> '' "
     "ORDER BY id"
 )
-_BATCH = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +97,24 @@ class SearchResult(NamedTuple):
     Attributes:
         total: the number of all hits.
         hits: those of the page, in the order of runs, rounds, phases and agents.
+        searched: the number of texts that were searched.
+        complete: whether these are all texts of the recording.
     """
 
     total: int
     hits: list[Hit]
+    searched: int
+    complete: bool
 
 
 class Search:
-    """An index of a recording as it is now; its memory does not grow with the recording.
+    """An index of a recording, made while it is searched; its memory does not grow with it.
 
     Args:
         path: the recording.
 
-    Raises:
-        RecordingError: when it cannot be read.
+    Attributes:
+        complete: whether all texts are in the index.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -114,9 +123,14 @@ class Search:
         # A name of no characters is a database of this connection alone, on disk when it is large.
         self._index = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         weakref.finalize(self, self._index.close)
-        with reporting_damage(self.path), open_for_reading(self.path, check=False) as source:
-            source.row_factory = None
-            self._build(source)
+        for pragma in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -32768"):
+            self._index.execute(f"PRAGMA {pragma}")
+        self._index.executescript(_TABLES)
+        self.complete = False
+        self._texts = 0
+        self._last_ask: Sequence[Any] = (-1, -1, "", -1, -1, -1)
+        self._last_round: Sequence[Any] = (-1, -1)
+        self._sent = bytearray()
 
     def find(
         self,
@@ -131,6 +145,7 @@ class Search:
         among: Collection[tuple[int, int]] | None = None,
         start: int = 0,
         most: int = 50,
+        patience: float = math.inf,
     ) -> SearchResult:
         """Find texts that hold all words, or attempts when there are no words.
 
@@ -146,6 +161,8 @@ class Search:
             among: only of these agents in these rounds: (round, agent).
             start: so many hits are left out.
             most: hits of the page at most.
+            patience: seconds after which texts that are not in the index yet are left out; the
+                next search goes on with them.
 
         Raises:
             ParameterError: when the words hold neither letters nor digits.
@@ -173,6 +190,8 @@ class Search:
             given["words"] = sought
         condition = " AND ".join(where)
         with self._lock:
+            self._index_more(patience)
+            searched, complete = self._texts, self.complete
             (total,) = self._index.execute(
                 f"SELECT count(*) FROM {counted} WHERE {condition}", given
             ).fetchone()
@@ -190,48 +209,55 @@ class Search:
             facts: dict[str, Any] = dict(zip(_FACTS, row[:-1], strict=True))
             facts["valid"] = None if row[7] is None else bool(row[7])
             hits.append(Hit(**facts, excerpt=_excerpt(text, marked)))
-        return SearchResult(int(total), hits)
+        return SearchResult(int(total), hits, searched, complete)
 
-    def _build(self, source: sqlite3.Connection) -> None:
-        index = self._index
-        for pragma in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -32768"):
-            index.execute(f"PRAGMA {pragma}")
-        index.executescript(_TABLES)
-        index.execute("BEGIN")
-        documents = self._documents(source)
-        while batch := list(islice(documents, _BATCH)):
-            index.executemany(_INSERT_PLACE, [row[:-1] for row in batch])
-            index.executemany(
-                "INSERT INTO words (rowid, text) VALUES (?, ?)",
-                [(row[0], row[-1]) for row in batch],
-            )
-        index.execute("COMMIT")
+    def _index_more(self, seconds: float) -> None:
+        """Put texts into the index, some at least, until all are in it or the time is over."""
+        if self.complete:
+            return
+        until = time.monotonic() + seconds
+        with reporting_damage(self.path), open_for_reading(self.path, check=False) as source:
+            source.row_factory = None
+            source.execute("BEGIN")
+            (last,) = source.execute("SELECT coalesce(max(id), 0) FROM texts").fetchone()
+            self._sent.extend(bytes(max(last + 1 - len(self._sent), 0)))
+            while not self.complete:
+                batch = [*self._answers(source)] or [*self._messages(source)]
+                self.complete = not batch
+                rows = [(self._texts + n, *row) for n, row in enumerate(batch, start=1)]
+                self._index.execute("BEGIN")
+                self._index.executemany(_INSERT_PLACE, [row[:-1] for row in rows])
+                self._index.executemany(
+                    "INSERT INTO words (rowid, text) VALUES (?, ?)",
+                    [(row[0], row[-1]) for row in rows],
+                )
+                self._index.execute("COMMIT")
+                self._texts += len(rows)
+                if time.monotonic() >= until:
+                    break
 
-    @staticmethod
-    def _documents(source: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
-        """The rows of `places`, each with its text."""
-        source.execute("BEGIN")
-        (last,) = source.execute("SELECT coalesce(max(id), 0) FROM texts").fetchone()
-        sent = bytearray(last + 1)
-        number = count(1)
-        asks = source.execute(_ANSWERS)
-        while rows := asks.fetchmany(_BATCH):
-            new: dict[int, Sequence[Any]] = {}
-            for row in rows:
-                *facts, messages, answer, thoughts = row
-                yield next(number), ANSWERED, *facts, None, answer
-                if thoughts:
-                    yield next(number), THOUGHT, *facts, None, thoughts
-                for _, steps in json.loads(messages) if messages else ():
-                    for line in from_steps(steps):
-                        if not sent[line]:
-                            sent[line] = 1
-                            new[line] = facts
-            wanted = json.dumps([*new])
-            for line, text in source.execute(_TEXTS, (wanted,)):
-                yield next(number), SENT, *new[line], line, text
-        for *key, text in source.execute(_MESSAGES):
-            yield next(number), SAID, *key, 0, None, None, None, text
+    def _answers(self, source: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
+        """The next rows of `places`, each with its text: what was answered, thought and sent."""
+        new: dict[int, Sequence[Any]] = {}
+        for row in source.execute(_ANSWERS, self._last_ask).fetchall():
+            *facts, messages, answer, thoughts = row
+            self._last_ask = facts[:6]
+            yield ANSWERED, *facts, None, answer
+            if thoughts:
+                yield THOUGHT, *facts, None, thoughts
+            for _, steps in json.loads(messages) if messages else ():
+                for line in from_steps(steps):
+                    if not self._sent[line]:
+                        self._sent[line] = 1
+                        new[line] = facts
+        for line, text in source.execute(_TEXTS, (json.dumps([*new]),)):
+            yield SENT, *new[line], line, text
+
+    def _messages(self, source: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
+        """The next rows of `places`, each with its text: what was said."""
+        for *key, text in source.execute(_MESSAGES, self._last_round).fetchall():
+            self._last_round = key[:2]
+            yield SAID, *key, 0, None, None, None, text
 
 
 def _text(source: sqlite3.Connection, row: Sequence[Any]) -> str:

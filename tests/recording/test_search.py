@@ -7,7 +7,7 @@ import pytest
 from sabm_mesa import KeynesianBeautyContest, Recorded, Recording, ScriptedMind
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.recording.search import ANSWERED, SAID, SENT, THOUGHT, Search
+from sabm_mesa.recording.search import _ANSWERS, ANSWERED, SAID, SENT, THOUGHT, Search
 
 
 def answer(ask):
@@ -72,3 +72,19 @@ def test_words_without_letters_are_refused_in_a_line(search, words):
 @pytest.mark.parametrize("words", ['a"b', "x OR", "text:33", "NEAR(", "(33", "33*"])
 def test_signs_of_the_query_language_are_text(search, words):
     assert search.find(words).total >= 0
+
+
+def test_a_search_without_patience_finds_what_is_in_the_index_by_now(search, monkeypatch):
+    monkeypatch.setattr(
+        "sabm_mesa.recording.search._ANSWERS", _ANSWERS.replace("LIMIT 2000", "LIMIT 3")
+    )
+    whole = search.find("cooperat", most=100)
+    assert whole.complete
+    growing, seen = Search(search.path), []
+    while not growing.complete:
+        seen.append(growing.find("cooperat", most=100, patience=0))
+    searched = [found.searched for found in seen]
+    assert searched == sorted(searched)
+    assert searched[0] < searched[len(seen) // 2] < searched[-1] == whole.searched
+    assert [found.complete for found in seen] == [False] * (len(seen) - 1) + [True]
+    assert places(seen[0]) < places(whole) == places(seen[-1])

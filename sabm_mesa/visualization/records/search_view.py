@@ -17,6 +17,8 @@ from sabm_mesa.visualization.records.store import RunData, search_of, stamp
 
 MOST = 50
 """Hits on the page at once."""
+PATIENCE = 0.3
+"""Seconds in which a look adds texts to the index of the recording before it searches them."""
 ALL = "all"
 RUNGS = (ALL, "exact", "unambiguous")
 TEXTS = {ALL: None, "answers": ANSWERED, "thoughts": THOUGHT, "messages": SAID, "prompts": SENT}
@@ -49,6 +51,7 @@ def Search(run: RunData, runs: int, open_: Callable[[str], None]) -> None:
     honest, set_honest = solara.use_state(ALL)
     everywhere, set_everywhere = solara.use_state(False)
     start, set_start = solara.use_state(0)
+    looks, set_looks = solara.use_state(0)
     chosen = [words.strip(), text, phase, agent.strip(), result, reading, honest, everywhere]
     solara.use_effect(lambda: set_start(0), chosen)
     path, number = run.recorded.path, run.recorded.run
@@ -68,10 +71,18 @@ def Search(run: RunData, runs: int, open_: Callable[[str], None]) -> None:
             among=None if honest == ALL else _who_was(run, HONEST[honest]),
             start=start,
             most=MOST,
+            patience=PATIENCE,
         )
         return found, [_shown(run, hit) for hit in found.hits]
 
-    found, wrong, busy = use_read(find, [path, stamp(path), number, start, *chosen])
+    question = [path, number, start, *chosen]
+    latest, wrong, busy = use_read(find, [*question, stamp(path), looks])
+    kept = solara.use_ref((question, latest))
+    if not busy or kept.current[0] != question:
+        kept.current = question, latest
+    found = kept.current[1]  # stays in view while the next texts are searched
+    going_on = found is not None and not found[0].complete and not busy
+    solara.use_effect(lambda: set_looks(looks + 1) if going_on else None, [going_on, looks])
     with card("Find"):
         solara.InputText(
             "Words, or a phrase in quotation marks; Enter searches", words, on_value=set_words
@@ -91,8 +102,8 @@ def Search(run: RunData, runs: int, open_: Callable[[str], None]) -> None:
     with inside("section", "sabm-card", aria_live="polite"):
         if wrong:
             problem(wrong)
-        elif busy and asked:
-            waiting("Searching. The first search of a recording indexes its texts …")
+        elif busy and asked and found is None:
+            waiting("Searching …")
         elif found is None:
             html("p", "Type words, or choose what to show.", "sabm-empty")
         else:
@@ -109,7 +120,10 @@ def _results(
     told = count(found.total, "place")
     if found.total > MOST:
         told += f", of which {start + 1:,} to {start + len(shown):,} are shown"
-    html("p", f"{told}." if found.total else "Nothing is found.", "sabm-hint", data_name="found")
+    told = f"{told}." if found.total else "Nothing is found."
+    if not found.complete:
+        told += f" So far {found.searched:,} texts are searched; the others follow …"
+    html("p", told, "sabm-hint", data_name="found")
     Hits(hits=list(shown), event_choose=open_)
     if found.total > MOST:
         with inside("div", "rec-bar"):

@@ -231,7 +231,7 @@ def run_data(path: Path, number: int) -> RunData:
 
 
 def search_of(path: Path) -> Search:
-    """The index of a recording, which is made when it is searched for the first time.
+    """The index of a recording; one that is not complete goes on when the recording changes.
 
     Args:
         path: the recording.
@@ -240,9 +240,14 @@ def search_of(path: Path) -> Search:
         RecordingError: when it cannot be read, or not in a browser (see `check_path`).
     """
     _check(path)
-    with _INDEXING:  # who types on while it is made waits for the same one
-        found: Search = _KEPT.get(("search", path, stamp(path)), lambda: Search(path))
-    return found
+    now = stamp(path)
+    with _INDEXING:
+        when, found = _KEPT.get(("search", path), lambda: (now, Search(path)))
+        if found.complete and when != now:
+            _KEPT.forget(("search", path))
+            _, found = _KEPT.get(("search", path), lambda: (now, Search(path)))
+    index: Search = found
+    return index
 
 
 def read_run(path: Path, number: int) -> RunData:
