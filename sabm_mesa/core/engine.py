@@ -26,12 +26,25 @@ T = TypeVar("T")
 WIND_UP_S = 15.0
 """Seconds that interrupted work may take to wind up: longer than the grace for a sent request."""
 
+MOST_FILES = 16_384
+"""Open files that the system is asked for; a connection of the viewer takes four for a moment."""
 LOOK_S = 1.0
 """Seconds after which the main thread checks for an interrupt that came just before its wait."""
 MANY_AGENTS = 100
 """The number of agents from which on the GC threshold is raised."""
 _OBJECTS = 10
 """Objects an agent has while it waits for an answer, roughly."""
+
+
+def raise_file_limit() -> None:
+    """Let the process have as many open files as it may: each connection is some of them."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource  # which Windows has not
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+        if soft != resource.RLIM_INFINITY and soft < most:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 class _Job(Generic[T]):

@@ -290,6 +290,7 @@ def connect(
     with _lock:
         place = (endpoint.identity, how.timeout_s)
         if place not in _clients:
+            engine.raise_file_limit()
             _clients[place] = _client(endpoint, how.timeout_s)
             _interfaces[place] = BatchInterface(endpoint, how.timeout_s)
         sender, interface = _clients[place], _interfaces[place]

@@ -13,7 +13,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,8 +36,6 @@ MOST_GONE = 200
 """Pages of others that are kept at most: the one that has been gone for longest makes room."""
 MOST_SOCKETS, MOST_OF_ADDRESS = 400, 120
 """Connections of pages that are open at most, in all and from one address; a host gets in."""
-MOST_FILES = 16_384
-"""Open files that the server asks the system for; each connection takes four for a moment."""
 _log = logging.getLogger(__name__)
 
 
@@ -215,14 +212,3 @@ def fire_event(widget: Any, event: str, data: Any = None) -> None:
     known = widget._event_handlers_map.get(event)  # noqa: SLF001
     for callback in () if known is None else tuple(known.callbacks):
         callback(widget, event, data)
-
-
-def raise_file_limit() -> None:
-    """Let the process have as many open files as it may: each connection is some of them."""
-    with suppress(ImportError, OSError, ValueError):
-        import resource  # which Windows has not
-
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
-        if soft != resource.RLIM_INFINITY and soft < most:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

@@ -32,6 +32,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 
+from sabm_mesa.core.engine import raise_file_limit
 from sabm_mesa.visualization.access import (
     COOKIE,
     KEY_PATH,
@@ -41,7 +42,7 @@ from sabm_mesa.visualization.access import (
     may_host,
 )
 from sabm_mesa.visualization.assets import assets
-from sabm_mesa.visualization.connections import KEEP_S, Connections, fire_event, raise_file_limit
+from sabm_mesa.visualization.connections import KEEP_S, Connections, fire_event
 from sabm_mesa.visualization.gate import Gate, limit_logs
 from sabm_mesa.visualization.html import root_path
 from sabm_mesa.visualization.seat_interface import seat_route

@@ -3,6 +3,7 @@
 import asyncio
 import math
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -80,6 +81,21 @@ def test_a_mind_asks_as_it_was_set() -> None:
     assert [role for role, _ in request.messages] == ["system", "user"]
     assert list(model.agent_frame()["choice"]) == [42, 42]
     assert math.isnan(model.total.cost_usd)
+
+
+def test_a_hundred_requests_at_once_need_no_more_than_the_few_files_that_a_system_gives() -> None:
+    given = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = len(list(Path("/dev/fd").iterdir()))
+    access.close_all()
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (used + 50, given[1]))
+        with LLMServer() as server:
+            model = contest(server, n_players=100, n_rounds=1)
+            model.run_model()
+    finally:
+        access.close_all()
+        resource.setrlimit(resource.RLIMIT_NOFILE, given)
+    assert (model.total.invalid, model.total.retries) == (0, 0)
 
 
 @pytest.mark.parametrize("answer_format", ["paper", "json"])
