@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import hashlib
 import math
+import os
 import sqlite3
 import threading
 import time
@@ -23,7 +24,6 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from itertools import chain, count, groupby
 from operator import itemgetter
-from os import getpid
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +73,8 @@ FOLDER = Path("sabm_recordings")
 """The folder for runs with paid answers when no recording is given; made for its owner alone, since
 it holds what people said in games."""
 _BUSY_S = 60.0
-_NORMAL = 1
-"""The level of SQLite at which a commit to the log is not followed by an fsync."""
 _ORDER = {INSERT_SENT: 0, DELETE_SENT: 2}
+_fsync = getattr(os, "fdatasync", os.fsync)
 _open: weakref.WeakSet[BatchWriter] = weakref.WeakSet()
 _numbers, _notes = count(), count()
 
@@ -118,7 +117,8 @@ class Recording:
             raise unusable(self.path, error) from None
         self._joint: sqlite3.Connection | None = None
         self.session = Session(self._file)
-        self._writer = BatchWriter(self.path, self._connect)
+        log = self._file.with_name(f"{self._file.name}-wal") if durable else None
+        self._writer = BatchWriter(self.path, self._connect, log)
 
     def start(self, header: RunHeader, *, own: bool = False) -> RunRecorder:
         """Begin a run.
@@ -417,7 +417,9 @@ class RunRecorder(Recorder):
     async def note_sent(
         self, model: str, most: Sequence[Usage], place: InBatch | None = None
     ) -> Sequence[int]:
-        """Note the answers that a request asks for, before it leaves; return when it is on disk.
+        """Note the answers that a request asks for, before it leaves; return when it is written.
+
+        A note outlives the process, and need not outlive the machine.
 
         Args:
             model: the name of the language model.
@@ -435,7 +437,7 @@ class RunRecorder(Recorder):
             )
         )
         try:
-            await self._writer.committed()
+            await self._writer.written()
         except asyncio.CancelledError:  # it will not be sent
             self.take_back(notes)
             raise
@@ -625,7 +627,7 @@ def new_path(scenario: str) -> Path:
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     with contextlib.suppress(OSError):  # opening the recording says what is wrong
         FOLDER.mkdir(mode=0o700)
-    return FOLDER / f"{scenario}-{stamp}-{getpid()}-{next(_numbers)}.sqlite"
+    return FOLDER / f"{scenario}-{stamp}-{os.getpid()}-{next(_numbers)}.sqlite"
 
 
 def now() -> str:
@@ -636,19 +638,26 @@ def now() -> str:
 class BatchWriter:
     """Writes rows on a thread of its own: many rows a commit, and a promise kept for each.
 
-    One commit (with an `fsync`) serves all rows that came in while the one before was being
-    written, so that hundreds of answers a second can be durable before they are used.
+    One commit serves all rows that came in while the one before was being written, and one `fsync`
+    all commits before it, so that hundreds of answers a second can be durable before they are
+    used. What is committed outlives the process; what is on disk outlives the machine as well.
+    The `fsync` has a thread of its own, so that requests are noted, and leave, while the disk is
+    busy with the answers of others.
 
     Args:
         path: the file, for errors.
         connect: opens the connection, on the writer's thread.
+        log: the write-ahead log of the file, which is brought to disk; None: it is left to SQLite.
     """
 
-    def __init__(self, path: Path, connect: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(
+        self, path: Path, connect: Callable[[], sqlite3.Connection], log: Path | None = None
+    ) -> None:
         self._path, self._connect = path, connect
+        self._log = log
         self._rows: list[Statement] = []
-        self._promises: list[Future[None]] = []
-        self._waiting: _Waiters | None = None
+        self._promises: dict[bool, Future[None]] = {}
+        self._waiting: dict[bool, _Waiters] = {}
         self._due = math.inf
         self._wake = threading.Condition()
         self._wanted = self._closing = False
@@ -683,7 +692,7 @@ class BatchWriter:
         """
         with self._wake:
             self._check()
-            promise = self._promise()
+            promise = self._promise(on_disk=True)
         self._begin()
         return promise
 
@@ -710,14 +719,15 @@ class BatchWriter:
         Raises:
             RecordingError: when an earlier commit failed; also by the future.
         """
-        loop, waiting = asyncio.get_running_loop(), self._waiting
-        with self._wake:
-            self._check()
-            promise = self._promise()
-            if waiting is None or waiting.promise is not promise or waiting.loop is not loop:
-                waiting = self._waiting = _Waiters(promise, loop)
-                loop.call_soon(self._begin)
-        return waiting.join()
+        return self._awaited(on_disk=True)
+
+    def written(self) -> asyncio.Future[None]:
+        """Have everything that was added so far committed, as by `committed`, but not on disk.
+
+        Raises:
+            RecordingError: when an earlier commit failed; also by the future.
+        """
+        return self._awaited(on_disk=False)
 
     def close(self) -> None:
         """Write the rest and end the thread.
@@ -732,11 +742,21 @@ class BatchWriter:
         if self._failure is not None:
             raise self._failure
 
-    def _promise(self) -> Future[None]:
-        """The promise of the next commit, which all share that come before it."""
-        if not self._promises:
-            self._promises.append(Future())
-        return self._promises[0]
+    def _awaited(self, *, on_disk: bool) -> asyncio.Future[None]:
+        loop, waiting = asyncio.get_running_loop(), self._waiting.get(on_disk)
+        with self._wake:
+            self._check()
+            promise = self._promise(on_disk=on_disk)
+            if waiting is None or waiting.promise is not promise or waiting.loop is not loop:
+                waiting = self._waiting[on_disk] = _Waiters(promise, loop)
+                loop.call_soon(self._begin)
+        return waiting.join()
+
+    def _promise(self, *, on_disk: bool) -> Future[None]:
+        """The promise of the next commit, or of its way to disk; all share it that come before."""
+        if on_disk not in self._promises:
+            self._promises[on_disk] = Future()
+        return self._promises[on_disk]
 
     def _begin(self) -> None:
         """Let the next commit begin."""
@@ -752,8 +772,13 @@ class BatchWriter:
 
     def _run(self) -> None:
         try:
-            with closing(self._connect()) as connection:
-                while self._next(connection):
+            with (
+                closing(self._connect()) as connection,
+                closing(_Disk(self._log, self._lost)) as disk,
+            ):
+                if self._log is not None:
+                    connection.execute("PRAGMA synchronous = NORMAL")
+                while self._next(connection, disk):
                     pass
         except Exception as error:  # noqa: BLE001 - every waiter gets the error
             self._fail(RecordingError(f"Cannot write the recording {self._path}: {error}."), [])
@@ -761,30 +786,40 @@ class BatchWriter:
     def _fail(self, failure: RecordingError, promises: list[Future[None]]) -> None:
         with self._wake:
             self._failure = failure
-            promises += self._promises
-            self._promises = []
+            promises += self._promises.values()
+            self._promises = {}
             self._wake.notify_all()
         for promise in promises:
             promise.set_exception(failure)
 
-    def _next(self, connection: sqlite3.Connection) -> bool:
+    def _lost(self, error: OSError, promises: list[Future[None]]) -> None:
+        problem = f"Cannot write the recording {self._path}: {error.strerror or error}."
+        self._fail(RecordingError(problem), promises)
+
+    def _next(self, connection: sqlite3.Connection, disk: _Disk) -> bool:
         with self._wake:
-            while not (self._wanted or self._closing or len(self._rows) >= COMMIT_AT):
-                left_s = self._due - time.monotonic()
-                if left_s <= 0:
-                    break
+            while (left_s := self._due - time.monotonic()) > 0 and not (
+                self._wanted or self._closing or len(self._rows) >= COMMIT_AT
+            ):
                 self._wake.wait(None if left_s == math.inf else left_s)
-            rows, self._rows, self._due, self._wanted = self._rows, [], math.inf, False
+            if left_s <= 0:  # nobody waits for it
+                self._promise(on_disk=True)
+            rows, self._rows, self._wanted = self._rows, [], False
             if len(rows) >= BLOCK_AT:
                 self._wake.notify_all()
-            promises, self._promises = self._promises, []
+            promises, self._promises = self._promises, {}
+            if True in promises:
+                self._due = math.inf
             closing = self._closing
         failure = self._write(connection, rows)
         if failure is not None:
-            self._fail(failure, promises)
+            self._fail(failure, list(promises.values()))
             return False
-        for promise in promises:
-            promise.set_result(None)
+        for on_disk, promise in promises.items():
+            if on_disk:
+                disk.take(promise)
+            else:
+                promise.set_result(None)
         return not closing
 
     def _write(
@@ -792,12 +827,10 @@ class BatchWriter:
     ) -> RecordingError | None:
         if not rows:
             return None
-        only_notes = all(sql in _ORDER for sql, _ in rows)
         try:
-            with _without_fsync(connection) if only_notes else contextlib.nullcontext():
-                connection.execute("BEGIN IMMEDIATE")
-                self._texts.insert(connection, rows)
-                connection.execute("COMMIT")
+            connection.execute("BEGIN IMMEDIATE")
+            self._texts.insert(connection, rows)
+            connection.execute("COMMIT")
         except (sqlite3.Error, UnicodeError, OverflowError) as error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -809,13 +842,67 @@ class BatchWriter:
         return None
 
 
-@contextmanager
-def _without_fsync(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit what has to survive the process, and not the machine: notes, before each request."""
-    (level,) = connection.execute("PRAGMA synchronous").fetchone()
-    connection.execute(f"PRAGMA synchronous = {min(level, _NORMAL)}")
-    yield
-    connection.execute(f"PRAGMA synchronous = {level}")
+class _Disk:
+    """Brings a log to disk, on a thread of its own.
+
+    Args:
+        log: the log, which is there when the first promise is taken; None: there is nothing to do.
+        lost: called with the error, and with the promises that cannot be kept.
+    """
+
+    def __init__(
+        self, log: Path | None, lost: Callable[[OSError, list[Future[None]]], None]
+    ) -> None:
+        self._log, self._lost = log, lost
+        self._taken = threading.Condition()
+        self._promises: list[Future[None]] = []
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="sabm-disk", daemon=True)
+        if log is not None:
+            self._thread.start()
+
+    def take(self, promise: Future[None]) -> None:
+        """Keep a promise: all that is committed by now is on disk."""
+        if self._log is None:
+            promise.set_result(None)
+            return
+        with self._taken:
+            self._promises.append(promise)
+            self._taken.notify()
+
+    def close(self) -> None:
+        """Keep all promises and end the thread."""
+        with self._taken:
+            self._closing = True
+            self._taken.notify()
+        if self._log is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while promises := self._next():
+            try:
+                self._bring()
+            except OSError as error:
+                self._lost(error, promises)
+            else:
+                for promise in promises:
+                    promise.set_result(None)
+
+    def _next(self) -> list[Future[None]]:
+        """The promises so far; none when it is closed."""
+        with self._taken:
+            while not (self._promises or self._closing):
+                self._taken.wait()
+            promises, self._promises = self._promises, []
+        return promises
+
+    def _bring(self) -> None:
+        assert self._log is not None
+        log = os.open(self._log, os.O_RDWR)
+        try:
+            _fsync(log)
+        finally:
+            os.close(log)
 
 
 class _Waiters:
