@@ -25,7 +25,7 @@ def critical_path(folder: str) -> list[Result]:
     """24 players, 4 rounds: 72 turns and 4 decisions wait for one another; and 15 runs at once."""
     with latency_server(LATENCY_S) as url:
         connection = Connection(base_url=url)
-        contest_of_one_round(connection)
+        contest_of_one_round(connection, 2 * RUNS * 24)  # as a command before leaves the limit
         one, many = (
             against_path(
                 Path(folder, f"{runs}.sqlite"), KeynesianBeautyContest, {"minds": "llm:stub"},
@@ -148,9 +148,15 @@ def noting(noted: bool) -> Iterator[None]:
         llm.NoteSentClient = client  # type: ignore[misc]  # the class that was there
 
 
-def contest_of_one_round(connection: Connection) -> None:
-    """Open connections and import what is imported once, so that it is not measured."""
+def contest_of_one_round(connection: Connection, players: int = 24) -> None:
+    """Open connections and import what is imported once, so that it is not measured.
+
+    Args:
+        connection: the server.
+        players: so many are asked at once, so that the limit of requests is known.
+    """
     model = KeynesianBeautyContest(
-        n_rounds=1, minds="llm:stub", rng=0, connection=connection, recording=False
-    )
+        n_players=players, n_rounds=1, minds="llm:stub", rng=0, connection=connection,
+        recording=False,
+    )  # fmt: skip
     model.run_model()

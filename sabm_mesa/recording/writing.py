@@ -74,7 +74,8 @@ FOLDER = Path("sabm_recordings")
 it holds what people said in games."""
 _BUSY_S = 60.0
 _ORDER = {INSERT_SENT: 0, DELETE_SENT: 2}
-_fsync = getattr(os, "fdatasync", os.fsync)
+fsync = getattr(os, "fdatasync", os.fsync)
+"""As SQLite does it: the size of a file goes along, and the time of its last change need not."""
 _open: weakref.WeakSet[BatchWriter] = weakref.WeakSet()
 _numbers, _notes = count(), count()
 
@@ -900,7 +901,7 @@ class _Disk:
         assert self._log is not None
         log = os.open(self._log, os.O_RDWR)
         try:
-            _fsync(log)
+            fsync(log)
         finally:
             os.close(log)
 

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
@@ -100,7 +100,7 @@ class Mortal(sqlite3.Connection):
 def be_mortal(fate: Fate, bill: Bill) -> None:
     """Let this process note what it uses, and die where its fate says."""
     Mortal.fate = fate
-    record, committed, connect = RunRecorder.record, BatchWriter.committed, sqlite3.connect
+    record, connect = RunRecorder.record, sqlite3.connect
 
     def noted(self: RunRecorder, attempt: Attempt, *, durable: bool) -> Awaitable[None] | None:
         written = record(self, attempt, durable=durable)
@@ -111,14 +111,18 @@ def be_mortal(fate: Fate, bill: Bill) -> None:
         bill.note(USED, model)
         fate.reach(IN_USE)
 
-    async def handed(self: BatchWriter) -> None:
-        fate.reach(HANDED)
-        await committed(self)
+    def handing(wait: Callable[[BatchWriter], Awaitable[None]]) -> Any:
+        async def handed(self: BatchWriter) -> None:
+            fate.reach(HANDED)
+            await wait(self)
+
+        return handed
 
     def opened(*given: Any, **options: Any) -> sqlite3.Connection:
         reads_only = options.get("uri", False)
         return connect(*given, **options, **({} if reads_only else {"factory": Mortal}))
 
     RunRecorder.record = noted  # type: ignore[method-assign]
-    BatchWriter.committed = handed  # type: ignore[method-assign]
+    BatchWriter.committed = handing(BatchWriter.committed)  # type: ignore[method-assign]
+    BatchWriter.written = handing(BatchWriter.written)  # type: ignore[method-assign]
     sqlite3.connect = opened

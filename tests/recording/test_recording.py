@@ -1,10 +1,13 @@
 """Recordings: what stands in the file, when it is there, and what is refused."""
 
+import asyncio
+import errno
 import json
 import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from itertools import accumulate
 from pathlib import Path
@@ -14,7 +17,9 @@ import pytest
 from sabm_mesa import KeynesianBeautyContest, Recording, ScriptedMind, action, communication
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.jsonable import to_json
+from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import OutputError, RecordingError
+from sabm_mesa.recording import writing
 from sabm_mesa.recording.store import versions
 from tests.core.support import Priced, Waiting, rows, tiny
 
@@ -463,6 +468,46 @@ def test_when_the_disk_is_full_the_run_stops_and_what_was_used_is_kept(tmp_path)
     assert [(round_, agent, int(value)) for round_, agent, value in kept][: len(used)] == used
     assert len(kept) - len(used) in (0, 1)
     assert rows(path, "PRAGMA integrity_check") == [("ok",)]
+
+
+def test_a_request_is_noted_while_the_disk_is_busy_and_an_answer_waits_for_it(
+    tmp_path, monkeypatch
+) -> None:
+    busy, free, fsync, seen = threading.Event(), threading.Event(), writing.fsync, []
+
+    def slow(log: int) -> None:
+        busy.set()
+        free.wait(60)
+        fsync(log)
+
+    class Sending(Priced):
+        async def answer(self, ask):
+            if ask.key.agent == 2:
+                await asyncio.to_thread(busy.wait, 60)  # with the answer of the first agent
+                notes = await ask.sent.note_sent("m", [Usage()])
+                seen.append((len(notes), model.in_flight))
+                free.set()
+            return Reply("1")
+
+    monkeypatch.setattr(writing, "fsync", slow)
+    path = tmp_path / "r.sqlite"
+    model = tiny(n=2, minds=Sending(None), rng=1, recording=path)
+    model.step()
+
+    assert seen == [(1, 2)]  # noted, and neither question is decided
+    assert rows(path, "SELECT count(*) FROM sent") == [(1,)]
+
+
+def test_an_answer_that_the_disk_does_not_take_is_not_used(tmp_path, monkeypatch) -> None:
+    def broken(_log: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(writing, "fsync", broken)
+    model = tiny(minds=Priced(lambda _: "1"), rng=1, recording=tmp_path / "r.sqlite")
+
+    with pytest.raises(RecordingError, match=r"Cannot write .*: Input/output error"):
+        model.step()
+    assert set(model.values.values()) == {0}
 
 
 LOST = """
