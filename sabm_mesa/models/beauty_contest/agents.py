@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sabm_mesa.agents.base import SmartAgent
-from sabm_mesa.core.answers import Decision, Number, Text, words
+from sabm_mesa.core.answers import Decision, Number, Reasoning, Text, words
 from sabm_mesa.core.asks import Observation
 
 if TYPE_CHECKING:
@@ -235,8 +235,7 @@ class Player(SmartAgent):
             goal = stated.value or ""
         game = self.observe(goal)
         reason = None if self.model.elicitation == "none" else REASON
-        pick = Number(0, game.high, integer=game.integer, reasoning=reason)
-        return await self.ask("act", pick, game)
+        return await self.ask("act", _pick(game.high, game.integer, reason), game)
 
     def observe(self, goal: str = "") -> GuessingView:
         """Return what the player knows now.
@@ -262,6 +261,12 @@ class Player(SmartAgent):
             goal=goal,
             persona=self.persona,
         )
+
+
+@lru_cache
+def _pick(high: float, integer: bool, reasoning: Reasoning | None) -> Number:
+    """The definition of a legal pick, which all players of a game share."""
+    return Number(0, high, integer=integer, reasoning=reasoning)
 
 
 @lru_cache(maxsize=10_000)  # each prompt shows every number of every round

@@ -236,9 +236,14 @@ class RepeatedBeautyContest(SmartModel):
         self.players = self.populate(Player, self.n_players)
         for player in self.players[self.n_players - self.n_fixed :]:
             player.mind = FixedMind(0)
+        self._fixed = self._players_with_fixed_minds()
+
+    def _players_with_fixed_minds(self) -> list[Player]:
+        return [player for player in self.players if is_fixed(player.mind.spec)]
 
     def begin_round(self) -> None:
-        """Leave out of the results of the last rounds what is hidden in this one."""
+        """Find what is told in this round: the last rounds without what is hidden, fixed minds."""
+        self._fixed = self._players_with_fixed_minds()
         if self._told_as != self.revealed:  # a fork may change what is revealed
             self._told, self._told_as = [], self.revealed
         hidden: dict[str, Any] = {name: None for name in REVEALED if name not in self.revealed}
@@ -271,8 +276,7 @@ class RepeatedBeautyContest(SmartModel):
         """
         if not self.notice:
             return None
-        specs = [other.mind.spec for other in self.players if other is not player]
-        fixed = [spec for spec in specs if is_fixed(spec)]
+        fixed = [other.mind.spec for other in self._fixed if other is not player]
         if not fixed:
             return None
         numbers = {_number(spec.partition(":")[2]) for spec in fixed}
