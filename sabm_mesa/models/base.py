@@ -389,10 +389,14 @@ class SmartModel(mesa.Model):
             self.book.persona(persona)
         kinds = [each for each, number in numbers.items() for _ in range(number)]
         makers = [self._maker(each, mind) for each, mind in zip(kinds, minds, strict=True)]
+        made = []
         with engine.relaxed_gc(total):
-            made = [each(self, *args) for each in kinds]
-        for agent, mind, maker, persona in zip(made, minds, makers, personas, strict=True):
-            self._join(agent, mind, maker, persona)
+            # Each is complete before the next is made: CPython keeps the attributes of many objects
+            # without a dictionary an object only where the first of them has all.
+            for each, *given in zip(kinds, minds, makers, personas, strict=True):
+                agent = each(self, *args)
+                self._join(agent, *given)
+                made.append(agent)
         if not several:
             return made
         return [[agent for agent in made if type(agent) is each] for each in numbers]

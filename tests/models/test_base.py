@@ -93,6 +93,16 @@ def test_a_scenario_without_an_update_needs_none() -> None:
     assert list(model.agent_frame()["value"]) == [4, 4, 4]
 
 
+def test_attributes_of_many_agents_take_no_dictionary_an_agent() -> None:
+    class Own(Cell):
+        """A class that no other test has made agents of."""
+
+    made = tiny(minds="fixed:1", rng=1).populate(Own, 200)
+    assert all(agent.rng is not None for agent in made)
+
+    assert not [agent for agent in made for each in gc.get_referents(agent) if type(each) is dict]
+
+
 def test_the_frames_have_one_row_a_round_and_one_an_agent_and_round() -> None:
     model = tiny(n=2, n_rounds=2, minds=ScriptedMind(["1", "2", "3", "4"]), rng=1)
     model.run_model()
