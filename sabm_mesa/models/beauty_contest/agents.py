@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -103,8 +104,8 @@ class GuessingView(Observation):
     integer: bool
     prize: float
     notice: Notice | None
-    past: tuple[PlayedRound, ...]
-    own: tuple[tuple[float | None, float], ...]
+    past: Sequence[PlayedRound]
+    own: Sequence[tuple[float | None, float]]
     understanding: str
     goal: str
 

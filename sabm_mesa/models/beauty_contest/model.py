@@ -85,7 +85,6 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from annotated_types import Ge, Le
 
-from sabm_mesa.agents.memory import newest
 from sabm_mesa.analysis.guessing import (
     level_k_labels,
     nagel_level,
@@ -94,6 +93,7 @@ from sabm_mesa.analysis.guessing import (
 )
 from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.parameters import check_at_most, check_choice, check_int, limits_of
+from sabm_mesa.core.past import Past
 from sabm_mesa.core.scheduler import Phase, action
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError, about
@@ -228,7 +228,7 @@ class RepeatedBeautyContest(SmartModel):
         self.played: list[PlayedRound] = []
         self._told: list[PlayedRound] = []
         self._told_as = self.revealed
-        self._shown: tuple[PlayedRound, ...] = ()
+        self._shown: Sequence[PlayedRound] = ()
         self.mean = self.median = self.target = self.variance = self.ratio = math.nan
         self.n_winners = 0
         self.reference = self.high / 2
@@ -250,11 +250,11 @@ class RepeatedBeautyContest(SmartModel):
         hidden.pop("own", None)
         for each in self.played[len(self._told) :]:
             self._told.append(replace(each, payoffs=None, **hidden))
-        self._shown = newest(self._told, self.window)
+        self._shown = Past(self._told, self.window)
 
     def revealed_to(
         self, player: Player
-    ) -> tuple[tuple[PlayedRound, ...], tuple[tuple[float | None, float], ...]]:
+    ) -> tuple[Sequence[PlayedRound], Sequence[tuple[float | None, float]]]:
         """Return the results of earlier rounds that a player sees in this round.
 
         Args:
@@ -266,7 +266,7 @@ class RepeatedBeautyContest(SmartModel):
         """
         if "own" not in self.revealed:
             return self._shown, ()
-        return self._shown, newest(player.results, self.window)
+        return self._shown, Past(player.results, self.window)
 
     def notice_to(self, player: Player) -> Notice | None:
         """Return the facts on opponents with a fixed strategy; None when nothing is told.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import AnswerSpec, Choice, Decision, Number, Text
 from sabm_mesa.core.asks import Observation
 from sabm_mesa.core.messages import Message
+from sabm_mesa.core.past import Past
 from sabm_mesa.core.prompts import parse
 from sabm_mesa.models.games.rules import Choices, GameForm
 
@@ -61,7 +62,7 @@ class PlayerView(Observation):
     continuation: float | None
     matching: str
     talk: bool
-    plays: tuple[PastPlay, ...]
+    plays: Sequence[PastPlay]
     path: Choices
     value: float
     said: tuple[Message, ...]
@@ -278,7 +279,7 @@ class Player(SmartAgent):
             continuation=model.continuation,
             matching=model.matching,
             talk=model.talk,
-            plays=tuple(self.plays),
+            plays=Past(self.plays),
             path=model.path_of(self) or (),
             value=self.value,
             said=tuple(each for each in model.said if each.sender in members),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sabm_mesa.agents.base import SmartAgent
-from sabm_mesa.agents.memory import newest
 from sabm_mesa.core.answers import Decision, Number, words
 from sabm_mesa.core.asks import Observation
+from sabm_mesa.core.past import Past
 
 if TYPE_CHECKING:
     from sabm_mesa.agents.pairs import Chat
@@ -69,7 +70,7 @@ class PlayerView(Observation):
     multiplier: float
     matching: str
     n_rounds: int | None
-    games: tuple[PastGame, ...]
+    games: Sequence[PastGame]
     party: int | None = None
     chats: tuple[Chat, ...] = ()
 
@@ -161,7 +162,7 @@ class Player(SmartAgent):
             multiplier=model.multiplier,
             matching=model.matching,
             n_rounds=model.announced_rounds,
-            games=newest(self.games, model.memory),
+            games=Past(self.games, model.memory),
             party=self.agent_at_party,
             chats=self.chats,
             persona=self.persona,

@@ -1,0 +1,25 @@
+"""What happened so far, as agents are told it."""
+
+import pickle
+
+import pytest
+
+from sabm_mesa.core.past import Past
+
+
+@pytest.mark.parametrize(
+    ("last", "first", "told"),
+    [(None, 0, "abc"), (2, 0, "bc"), (9, 1, "bc"), (0, 0, ""), (None, 5, "")],
+)
+def test_the_past_is_a_tuple_of_what_was_there(last: int | None, first: int, told: str) -> None:
+    items, wanted = list("abc"), tuple(told)
+    past = Past(items, last, first)
+    items.append("d")
+    assert past == wanted == tuple(past) == past[:]
+    assert (len(past), hash(past), repr(past)) == (len(wanted), hash(wanted), repr(wanted))
+    assert pickle.loads(pickle.dumps(past)) == wanted
+    assert (past[::-1], past[1:], past[-2:]) == (wanted[::-1], wanted[1:], wanted[-2:])
+    assert tuple(reversed(past)) == wanted[::-1]
+    assert all(past[i] == past[i - len(told)] == each for i, each in enumerate(told))
+    with pytest.raises(IndexError):
+        past[len(told)]
