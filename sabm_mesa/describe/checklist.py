@@ -18,12 +18,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from sabm_mesa.describe.rendering import plain, table
 from sabm_mesa.describe.subject import Subject, of_recording, of_scenario
 from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.models.base import SmartModel
+from sabm_mesa.recording.statistics import Alike, alike
 
 KNOWN, PARTLY, OPEN, NONE = "known", "partly", "not known", "does not apply"
 """The answer is whole, the author adds to it, or gives it; or no language model is used."""
@@ -76,13 +75,11 @@ def checklist_of_recording(path: str | Path, runs: Sequence[int] | None = None) 
         UsageError: when the runs are of different scenarios, or cannot be rebuilt.
     """
     from sabm_mesa.recording import load_runs
-    from sabm_mesa.recording.frames import Recorded
 
     found = load_runs(path, runs)
     if runs is None:
         found = [run for run in found if run.command == found[-1].command]
-    asks = Recorded(path).asks()
-    asks = asks[asks["run"].isin([run.run for run in found])]
+    asks = alike(path, [run.run for run in found])
     connection = found[0].connection
     return _filled(_Facts(of_recording(path, runs), asks, connection, len(found)))
 
@@ -129,7 +126,7 @@ class _Facts:
     def __init__(
         self,
         subject: Subject,
-        asks: pd.DataFrame | None = None,
+        asks: Sequence[Alike] = (),
         connection: Mapping[str, Any] | None = None,
         n_runs: int = 0,
     ) -> None:
@@ -141,12 +138,9 @@ class _Facts:
         self.parameters = subject.parameters
 
     @property
-    def of_models(self) -> pd.DataFrame:
-        """The attempts of language models; without rows for a scenario that was not run."""
-        if self.asks is None:
-            return pd.DataFrame(columns=["mind", "served_model", "provenance", "read_as", "valid"])
-        kinds = self.asks["mind"].astype(str).str.partition(":")[0]
-        return self.asks[kinds.isin(_LANGUAGE_MODELS)]
+    def of_models(self) -> list[Alike]:
+        """The attempts of language models; none for a scenario that was not run."""
+        return [each for each in self.asks if each.mind.partition(":")[0] in _LANGUAGE_MODELS]
 
 
 def _filled(facts: _Facts) -> dict[str, Any]:
@@ -208,21 +202,15 @@ def _automation(facts: _Facts) -> str:
 def _models(facts: _Facts) -> str:
     said = [f"asked for: {', '.join(facts.models)}"]
     rows = facts.of_models
-    if served := sorted(
-        {str(each) for each in rows["served_model"] if isinstance(each, str) and each}
-    ):
+    if served := sorted({each.served_model for each in rows} - {""}):
         said.append(f"as the servers named them: {', '.join(served)}")
-    found = [json.loads(each) for each in rows["provenance"].dropna().unique() if _is_json(each)]
+    found = [json.loads(each.provenance) for each in rows if each.provenance]
     for name, title in (("provider", "provider"), ("system_fingerprint", "system fingerprint")):
         values = sorted({str(each[name]) for each in found if each.get(name)})
         said += [f"{title}: {', '.join(values)}"] if values else []
     if days := facts.subject.runs.get("begun on"):
         said.append(f"runs begun on {days}")
     return "; ".join(said) + "."
-
-
-def _is_json(text: object) -> bool:
-    return isinstance(text, str) and text.startswith("{")
 
 
 def _access(facts: _Facts) -> str:
@@ -294,14 +282,15 @@ def _processing(facts: _Facts) -> str:
         f"place of the answer; otherwise it is asked for again, at most {attempts} times in all, "
         "then recorded as invalid (rule of the scenario: ODD, element 7). Never a made-up value."
     )
-    if facts.asks is None or facts.asks.empty:
+    if not facts.asks:
         return rule
-    asks = facts.asks
-    exact, one = (int((asks["read_as"] == name).sum()) for name in ("exact", "unambiguous"))
-    unread = int((~asks["valid"].astype(bool)).sum())
-    return (
-        f"{rule} Of {len(asks)} answers {exact} were exact, {one} unambiguous, {unread} unusable."
+    exact, one = (
+        sum(each.answers for each in facts.asks if each.read_as == name)
+        for name in ("exact", "unambiguous")
     )
+    unread = sum(each.answers for each in facts.asks if not each.valid)
+    n = sum(each.answers for each in facts.asks)
+    return f"{rule} Of {n} answers {exact} were exact, {one} unambiguous, {unread} unusable."
 
 
 def _sharing(facts: _Facts) -> str:
@@ -333,14 +322,16 @@ def _transcripts(facts: _Facts) -> str:
 
 def _resources(facts: _Facts) -> str:
     asks = facts.asks
-    if asks is None or asks.empty:
+    if not asks:
         return ""
-    said = [f"{len(asks)} answers"]
-    for name, title in (("prompt_tokens", "prompt tokens"), ("completion_tokens", "answer tokens")):
-        said.append(f"{int(asks[name].sum()):,} {title}")
-    cost = float(asks["cost_usd"].sum(skipna=False))
-    said.append("cost not known" if math.isnan(cost) else f"{cost:.4g} dollars")
-    said.append(f"{float(asks['latency_s'].sum()):.3g} s of waiting for answers, added up")
+    cost = math.fsum(each.cost_usd for each in asks)
+    said = [
+        f"{sum(each.answers for each in asks)} answers",
+        f"{sum(each.prompt_tokens for each in asks):,} prompt tokens",
+        f"{sum(each.completion_tokens for each in asks):,} answer tokens",
+        "cost not known" if math.isnan(cost) else f"{cost:.4g} dollars",
+        f"{math.fsum(each.latency_s for each in asks):.3g} s of waiting for answers, added up",
+    ]
     return ", ".join(said) + "."
 
 

@@ -12,7 +12,7 @@ from sabm_mesa.describe.texts import in_figures
 from sabm_mesa.minds.base import ClassicalMind
 from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.specs import map_minds
-from sabm_mesa.recording.statistics import mended_requests
+from sabm_mesa.recording.statistics import alike, mended_requests
 from sabm_mesa.recording.store import versions
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _course(
 
 def _totals(first: RecordedRun, table: pd.DataFrame) -> dict[str, str]:
     """Questions, cost and first days of all runs, and the models that answered in the first."""
-    served = sorted({row["served_model"] for row in first.asks.values()} - {""})
+    served = sorted({each.served_model for each in alike(first.path, [first.run])} - {""})
     cost = table["cost_usd"].sum(skipna=False)
     days = sorted({started[:10] for started in table["started"]})
     return {
