@@ -57,6 +57,7 @@ LONG: dict[str, Callable[[str], list[Result]]] = {
     "bertrand-runs-200ms": bertrand.five_runs_at_200_ms,
     "recording": recording.hundred_thousand_asks,
     "large-recording": large.million_asks,
+    "growth-recordings": growth.recordings,
     "class-in-chromium": class_game.class_of_40_in_chromium,
 }
 """Benchmarks that take minutes: only measured when named."""

@@ -1,4 +1,4 @@
-"""Curves of time by agents, rounds and runs: `docs/images/benchmarks`."""
+"""Curves of time by agents, rounds, runs and recorded asks: `docs/images/benchmarks`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
+from benchmarks import large
 from benchmarks.llm import LATENCY_S, contest_of_one_round
 from benchmarks.million import apart
 from benchmarks.results import IMAGES, Result, number
@@ -22,6 +23,7 @@ from sabm_mesa.runs.run import run_all
 AGENTS = (100, 1_000, 10_000, 100_000, 1_000_000)
 ROUNDS = (100, 300, 1_000, 3_000, 10_000)
 RUNS = (1, 2, 4, 8, 16, 32)
+RECORDINGS = (10_000, 100_000, 1_000_000, 10_000_000)
 CONTEST = {"n_players": 12, "n_rounds": 2}
 Points = list[tuple[int, float]]
 
@@ -89,6 +91,57 @@ def runs(folder: str) -> list[Result]:
     _save(figure, "runs")
     name = f"{RUNS[-1]} runs at once / one: time"
     return [Result(name, points[-1][1] / points[0][1], "", _said(points, "s"))]
+
+
+def recordings(folder: str, sizes: Sequence[int] = RECORDINGS) -> list[Result]:
+    """Recordings of public goods of 1,000 players, by asks: first page, search, export, memory.
+
+    The rounds of the larger recordings repeat those of the smallest.
+    """
+    path = Path(folder, "recording.sqlite")
+    large.apart("write", path, sizes[0] // large.PLAYERS)
+    found: dict[str, list[dict[str, float]]] = {
+        name: [] for name in ("first page", "search", "export to parquet")
+    }
+    for n in sizes:
+        large.repeat_rounds(path, n // large.PLAYERS)
+        for name, measured in found.items():
+            measured.append(large.apart(name, path))
+    page, search, export = (
+        [(n, each["cpu_s"]) for n, each in zip(sizes, measured, strict=True)]
+        for measured in found.values()
+    )
+    exports = found["export to parquet"]
+    rate = [(n, each["rows"] / each["cpu_s"] / 1e3) for n, each in zip(sizes, exports, strict=True)]
+    memory = [(n, each["gib"] * 2**10) for n, each in zip(sizes, exports, strict=True)]
+    _draw_recordings(page, search, rate, memory)
+    name = f"a recording of {sizes[-1]:,} asks / of {sizes[0]:,}:"
+    return [
+        Result(f"{name} {what}", points[-1][1] / points[0][1], "", _said(points, unit))
+        for what, points, unit in (
+            ("CPU time of the first page", page, "s"),
+            ("CPU time of a search", search, "s"),
+            ("CPU time of the export to Parquet", export, "s"),
+            ("rows exported a second", rate, "thousand"),
+            ("memory of the export", memory, "MiB"),
+        )
+    ]
+
+
+def _draw_recordings(page: Points, search: Points, rate: Points, memory: Points) -> None:
+    figure = style.new_figure(
+        "What a recording costs its reader", "Public goods of 1,000 players; seconds are of CPU",
+        height=5.4,
+    )  # fmt: skip
+    panels = figure.subplots(2, 2).flat
+    x = "Asks (logarithmic)"
+    _curve(next(panels), page, x, "First page (s)")
+    _curve(ax := next(panels), search, x, "Search (s, logarithmic)")
+    ax.set_yscale("log")
+    ax.set_ylim(search[0][1] / 2, search[-1][1] * 2)
+    _curve(next(panels), rate, x, "Parquet (1,000 rows a s)")
+    _curve(next(panels), memory, x, "Memory of the export (MiB)")
+    _save(figure, "recordings")
 
 
 def _figure(title: str, subtitle: str) -> Figure:

@@ -7,10 +7,12 @@ cost time but less CPU. Beside it is the least that has to be done: one look at 
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -36,13 +38,13 @@ def million_asks(folder: str, rounds: int = ROUNDS) -> list[Result]:
     few = min(FEW, rounds // 2)
     paths = {n: Path(folder, f"{n}.sqlite") for n in (few, rounds)}
     for n, path in paths.items():
-        _apart("write", path, n)
+        apart("write", path, n)
     small, large = paths.values()
     n_asks = PLAYERS * rounds
     results = []
-    floor = _apart("floor", large)["cpu_s"]
+    floor = apart("floor", large)["cpu_s"]
     for name, target in WORK.items():
-        took, least = _apart(name, large), _apart(name, small)
+        took, least = apart(name, large), apart(name, small)
         what = f"{n_asks:,} asks: {name},"
         detail = f"{took['wall_s']:.2f} s on the clock; a look at every row {floor:.2f} s of CPU"
         results.append(Result(f"{what} seconds of CPU", took["cpu_s"], target, detail))
@@ -68,11 +70,24 @@ WORK = {
 """Measure → its target in seconds of CPU."""
 
 
-def _apart(name: str, path: Path, rounds: int = 0) -> dict[str, float]:
+def apart(name: str, path: Path, rounds: int = 0) -> dict[str, float]:
+    """CPU seconds, seconds, memory and rows of one measure, in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.large", name, str(path), str(rounds)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     measured: dict[str, float] = json.loads(done.stdout)
     return measured
+
+
+def repeat_rounds(path: Path, rounds: int) -> None:
+    """Make a recording of one run longer by repeating its rounds, until there are so many."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA synchronous = OFF")
+        (known,) = connection.execute("SELECT count(*) FROM model_data").fetchone()
+        for table in ("asks", "model_data", "agent_data", "message_data"):
+            rest = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")][2:]
+            copy = f"INSERT INTO {table} SELECT run, round + ?, {', '.join(rest)} FROM {table}"
+            for first in range(known, rounds, known):
+                connection.execute(f"{copy} WHERE round < ?", [first, min(known, rounds - first)])
 
 
 def _write(path: Path, rounds: int) -> Callable[[], object]:
