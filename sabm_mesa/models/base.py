@@ -658,7 +658,7 @@ class SmartModel(mesa.Model):
             paid = any(agent.paid for agent in self.population)
             if is_recorded(self.recording, paid=paid):
                 check_specs(self._minds)
-            self.recorder = open_recorder(self.recording, self._header(), paid=paid)
+            self.recorder = open_recorder(self.recording, self._header, paid=paid)
         except SabmError:
             self.running = False
             raise

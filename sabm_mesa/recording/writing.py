@@ -589,12 +589,12 @@ def is_recorded(where: Where, *, paid: bool) -> bool:
     return isinstance(where, Recording | str | Path) or (where is None and paid)
 
 
-def open_recorder(where: Where, header: RunHeader, *, paid: bool) -> Recorder:
+def open_recorder(where: Where, header: Callable[[], RunHeader], *, paid: bool) -> Recorder:
     """Enter a run where it is recorded.
 
     Args:
         where: where it is recorded.
-        header: the header of the run.
+        header: makes the header of the run; it is called unless the run is not recorded.
         paid: whether answers are paid for.
 
     Raises:
@@ -603,17 +603,16 @@ def open_recorder(where: Where, header: RunHeader, *, paid: bool) -> Recorder:
         ReplayMismatch: when a replay collects other data than were recorded.
     """
     if isinstance(where, Recorder):
-        where.enter(header)
+        where.enter(header())
         return where
     if isinstance(where, Recording):
-        return where.start(header)
+        return where.start(header())
     if isinstance(where, bool) or (where is None and not paid):
         return NoRecording()
-    if where is None:
-        where = new_path(header.scenario)
-    own = Recording(where)
+    begun = header()
+    own = Recording(new_path(begun.scenario) if where is None else where)
     try:
-        return own.start(header, own=True)
+        return own.start(begun, own=True)
     except BaseException:
         own.close()
         raise
