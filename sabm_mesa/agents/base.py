@@ -83,14 +83,12 @@ class SmartAgent(mesa.Agent):
     scenario_prompt: ClassVar[str] = SCENARIO
     no_value: ClassVar[None] = None
     """The value of a column that only agents of other classes have."""
-    # What most agents never have is kept by the class alone.
-    parent: SmartAgent | None = None
-    _rng: np.random.Generator | None = None
-    _random: Random | None = None
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
+        # All that it will ever have: attributes that are new later take three times the memory.
         self.persona = "none"
+        self.parent: SmartAgent | None = None
         self.position = 0
         self.attempts = 0
         spoken: Conversation | None = getattr(model, "spoken", None)
@@ -101,6 +99,8 @@ class SmartAgent(mesa.Agent):
         kind: Remembering | None = type(self).memory
         if kind is not None:
             self.memory = kind.empty()
+        self._rng: np.random.Generator | None = None
+        self._random: Random | None = None
 
     @property
     def rng(self) -> np.random.Generator:
