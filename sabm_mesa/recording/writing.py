@@ -792,9 +792,8 @@ class BatchWriter:
         for promise in promises:
             promise.set_exception(failure)
 
-    def _lost(self, error: OSError, promises: list[Future[None]]) -> None:
-        problem = f"Cannot write the recording {self._path}: {error.strerror or error}."
-        self._fail(RecordingError(problem), promises)
+    def _lost(self, error: Exception, promises: list[Future[None]]) -> None:
+        self._fail(RecordingError(f"Cannot write the recording {self._path}: {error}."), promises)
 
     def _next(self, connection: sqlite3.Connection, disk: _Disk) -> bool:
         with self._wake:
@@ -851,7 +850,7 @@ class _Disk:
     """
 
     def __init__(
-        self, log: Path | None, lost: Callable[[OSError, list[Future[None]]], None]
+        self, log: Path | None, lost: Callable[[Exception, list[Future[None]]], None]
     ) -> None:
         self._log, self._lost = log, lost
         self._taken = threading.Condition()
@@ -882,7 +881,7 @@ class _Disk:
         while promises := self._next():
             try:
                 self._bring()
-            except OSError as error:
+            except Exception as error:  # noqa: BLE001 - every waiter gets the error
                 self._lost(error, promises)
             else:
                 for promise in promises:
