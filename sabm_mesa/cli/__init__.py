@@ -49,7 +49,7 @@ COMMANDS = {
     "view": "view",
 }
 """Command → the module of this package that has it."""
-_OBJECTS = 300_000
+_OBJECTS = 500_000
 """Python collects garbage when so many objects were added: more than most commands import, which
 are no garbage. By default it looks at them again and again, for a tenth of the time of a start."""
 

@@ -28,6 +28,8 @@ POLL_S = 0.2
 """Seconds between two looks at what pages show, unless one is asked for."""
 REST_S = 0.01
 """Seconds between two looks at least."""
+SOON_S = 0.05
+"""Seconds until a look that is asked for soon: a quick round has ended then, and is drawn once."""
 KEEP_S = 3600
 """Seconds that the page of a host is kept whose browser is gone: a run may go on in it."""
 KEEP_SEAT_S = 600
@@ -46,7 +48,7 @@ class Watched:
     Attributes:
         context: the page that it belongs to.
         look: returns what is looked at.
-        seen: its result when the component was last drawn.
+        seen: its result when the component was last drawn, for whatever reason.
         draw: draws it again.
         drawing: whether that is going on.
     """
@@ -54,7 +56,7 @@ class Watched:
     context: VirtualKernelContext
     look: Callable[[], object]
     seen: object
-    draw: Callable[[object], None]
+    draw: Callable[[], None]
     drawing: bool = field(default=False)
 
 
@@ -72,9 +74,13 @@ def use_poll(look: Callable[[], object]) -> None:
         look: returns what is looked at; it is cheap, and runs on a thread of no page.
     """
     now = look()
-    _, draw = solara.use_state(now)
-    mine = solara.use_memo(lambda: Watched(get_current_context(), look, now, draw), [])
-    mine.look = look
+    _, set_times = solara.use_state(0)
+
+    def watch() -> Watched:
+        return Watched(get_current_context(), look, now, lambda: set_times(lambda n: n + 1))
+
+    mine = solara.use_memo(watch, [])
+    mine.look, mine.seen = look, now
 
     def start() -> Callable[[], None]:
         _watch(mine)
@@ -101,6 +107,11 @@ def look_now() -> None:
     _news.set()
 
 
+def look_soon() -> None:
+    """Look at all pages in a moment, when what was begun may be done."""
+    threading.Timer(SOON_S, look_now).start()
+
+
 def _look() -> None:
     """Look at all pages in turn; one thread does it for all of them."""
     while True:
@@ -125,13 +136,13 @@ def _look_at(each: Watched) -> None:
         return
     each.seen, each.drawing = now, True
     # Of its own, for the connection of this page may be slow.
-    threading.Thread(target=_draw, args=(each, now), name="sabm-draw", daemon=True).start()
+    threading.Thread(target=_draw, args=(each,), name="sabm-draw", daemon=True).start()
 
 
-def _draw(each: Watched, now: object) -> None:
+def _draw(each: Watched) -> None:
     try:
         with each.context:
-            each.draw(now)
+            each.draw()
     except Exception:  # noqa: BLE001 - the browser may be gone, or the page
         _log.debug("A page could not be drawn.", exc_info=True)
     finally:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from sabm_mesa.visualization.access import is_own_page
+from sabm_mesa.visualization.access import is_own_page, open_to_others
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -27,6 +27,8 @@ _HOST = re.compile(r"[A-Za-z0-9.\-_]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 
 class Gate:
     """Gate that each request passes first: it refuses those of other sites and adds the headers.
+
+    A server that only this machine reaches compresses nothing.
 
     Args:
         app: the server behind it.
@@ -43,6 +45,9 @@ class Gate:
         nonce = secrets.token_urlsafe(16)
         scope.setdefault("state", {})["nonce"] = nonce
         headers = _headers_of(scope)
+        if not open_to_others():  # within a machine compressing takes longer than sending
+            kept = [each for each in scope["headers"] if each[0] != b"accept-encoding"]
+            scope = {**scope, "headers": kept}
         added = [
             (b"content-security-policy", policy(headers.get("host", ""), nonce).encode()),
             (b"referrer-policy", b"no-referrer"),

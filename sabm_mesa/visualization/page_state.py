@@ -19,6 +19,7 @@ from sabm_mesa.minds.specs import check_fixed, check_forms, endpoints_in
 from sabm_mesa.recording import Recording
 from sabm_mesa.runs.rerun import resume_models, spent_before, to_resume
 from sabm_mesa.visualization.access import check_address, check_kinds, check_minds
+from sabm_mesa.visualization.connections import look_soon
 from sabm_mesa.visualization.controls import LANGUAGE_MODELS, controls_of, parameters_from
 from sabm_mesa.visualization.labels import FREE, error_line, noun_of, who_decides, who_would_decide
 from sabm_mesa.visualization.run_controller import PACE_S, RunController, Status, rounds_done
@@ -165,6 +166,7 @@ class PageState:
         else:
             for each in self.shown_runs:
                 each.play(rounds)
+        look_soon()
 
     @property
     def condition(self) -> str:
@@ -240,6 +242,7 @@ class PageState:
         """Pause as soon as the round under way is done."""
         for each in self.shown_runs:
             each.pause()
+        look_soon()
 
     def turn(self, _key: object = None) -> None:
         """Play on, or pause."""

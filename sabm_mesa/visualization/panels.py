@@ -121,15 +121,15 @@ def Transport(
         if status == "playing":
             solara.Button(
                 "Pause", icon_name="mdi-pause", color="primary",
-                on_click=at_once(page_state.pause),
+                on_click=page_state.pause,
             ).key("pause")  # fmt: skip
         else:
             solara.Button(
-                "Play", icon_name="mdi-play", color="primary", on_click=at_once(page_state.play),
+                "Play", icon_name="mdi-play", color="primary", on_click=page_state.play,
                 disabled=stuck,
             ).key("play")  # fmt: skip
         solara.Button(
-            "Step", icon_name="mdi-skip-next", on_click=at_once(page_state.step),
+            "Step", icon_name="mdi-skip-next", on_click=page_state.step,
             disabled=stuck or status in {"playing", "pausing"},
         )  # fmt: skip
         solara.Button(
@@ -320,7 +320,7 @@ def stage(page_state: PageState, at_once: Act) -> None:
             )  # fmt: skip
     clock(
         controller, round_, pace, at_once(page_state.go), planned=controller.planned,
-        event_run=at_once(page_state.turn), last=page_state.played,
+        event_run=page_state.turn, last=page_state.played,
         live="over" if page_state.status == "failed" else page_state.status,
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import threading
 import time
@@ -61,13 +62,18 @@ def serve(
     os.environ[LISTENS] = host
     os.environ.setdefault("SOLARA_MODE", "production")
     os.environ.setdefault("SOLARA_CHECK_HOOKS", "off")  # the tests check them, and it takes long
+    os.environ.setdefault("SOLARA_GC_FREEZE", "false")  # `load` does it, when the address is told
 
     from solara.server.starlette import app
 
     from sabm_mesa.visualization.gate import limit_logs
-    from sabm_mesa.visualization.pages.home import draw_all
+    from sabm_mesa.visualization.pages.home import draw_all, load_all
 
     address = f"{address_of(host, port)}{path}?key="
+
+    def load() -> None:
+        load_all()
+        gc.freeze()  # what is loaded is no garbage: looking through it delays pages
 
     def listens() -> None:
         ready(address + host_key())
@@ -75,6 +81,8 @@ def serve(
         if open_browser:  # all users of the machine can see with which address it is started
             opened = address + new_ticket()
             threading.Thread(target=webbrowser.open, args=(opened,), daemon=True).start()
+        # While the browser starts and loads the scripts of a page.
+        threading.Thread(target=load, name="sabm-load", daemon=True).start()
 
     limit_logs()
     _run(_Server(_config(app, host, port), listens, _close_all))

@@ -95,11 +95,14 @@ def test_a_prompt_with_a_code_block_stays_one_block() -> None:
     assert code("a\n```\nb\n") == "````text\na\n```\nb\n````"
 
 
-def test_describing_imports_no_statistics_plots_viewer_or_client() -> None:
+def test_describing_and_pages_import_no_statistics_plots_viewer_or_client() -> None:
     code = (
         "import sys; from sabm_mesa.describe import as_text, describe; "
+        "from sabm_mesa.models.declarations import load_class_game, load_page; "
         "from sabm_mesa.models.registry import SCENARIOS, scenario; "
-        "print(*(len(as_text(describe(scenario(name)))) for name in SCENARIOS)); "
+        "models = [scenario(name) for name in SCENARIOS]; "
+        "[(load_page(model.page), load_class_game(model.class_game)) for model in models]; "
+        "print(*(len(as_text(describe(model))) for model in models)); "
         "print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""Connections that ask for nothing, against a real server without its pages."""
+"""Connections that ask for nothing, against a real server without its pages; the gate."""
 
 import asyncio
 import socket
@@ -9,6 +9,8 @@ import pytest
 import uvicorn
 
 from sabm_mesa.visualization import server as viewer
+from sabm_mesa.visualization.access import LISTENS, VARIABLE
+from sabm_mesa.visualization.gate import Gate
 
 ASKS = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
 POSTS = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n"
@@ -106,3 +108,19 @@ def test_connections_are_bounded_by_address_and_in_all(monkeypatch):
                 pass
 
     asyncio.run(asyncio.wait_for(scene(), 30))
+
+
+@pytest.mark.parametrize(("listens", "is_asked"), [("127.0.0.1", False), ("0.0.0.0", True)])
+def test_within_a_machine_nothing_is_compressed(monkeypatch, listens: str, is_asked: bool):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setenv(LISTENS, listens)
+    got = []
+
+    async def behind(scope, _receive, _send) -> None:
+        got.extend(name for name, _ in scope["headers"])
+
+    headers = [(b"host", b"localhost"), (b"accept-encoding", b"gzip, br")]
+    asyncio.run(Gate(behind)({"type": "http", "headers": headers}, None, None))
+
+    assert (b"accept-encoding" in got) == is_asked
+    assert b"host" in got

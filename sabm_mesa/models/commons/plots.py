@@ -6,9 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import PercentFormatter
 
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.statistics import require_columns
@@ -16,6 +13,7 @@ from sabm_mesa.models.commons.measures import equality, kaplan_meier, survival
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 ROUND = ("month", 1)
@@ -284,6 +282,8 @@ def skills(table: pd.DataFrame, subtitle: str = "", *, enough: float) -> Figure:
     Raises:
         ValueError: if a column is missing or there are no rows.
     """
+    from matplotlib.lines import Line2D
+
     require_columns(table, ["mind", "wording", "skill", "share", "low", "high"])
     if table.empty:
         raise ValueError("the data frame has no rows: nothing to plot")
@@ -317,6 +317,8 @@ def skills(table: pd.DataFrame, subtitle: str = "", *, enough: float) -> Figure:
 def _panel(
     ax: Axes, table: pd.DataFrame, minds: list[str], kinds: list[str], enough: float
 ) -> None:
+    from matplotlib.ticker import PercentFormatter
+
     aside = _SPAN * ((np.arange(len(minds)) + 0.5) / len(minds) - 0.5)
     for (mind, (colour, marker)), beside in zip(_looks(minds), aside, strict=True):
         rows = table[table["mind"] == mind].set_index("skill").reindex(kinds)

@@ -14,14 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.animation import FuncAnimation
-from matplotlib.artist import Artist
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import ListedColormap, PowerNorm
-from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, Rectangle
 
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.statistics import bootstrap_mean_by_round, require_columns, require_rows
@@ -36,7 +28,10 @@ from sabm_mesa.models.evacuation.theory import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from sabm_mesa.models.evacuation.room import Room
 
@@ -365,6 +360,8 @@ def snapshots(
     Raises:
         ValueError: if a column is missing or there are no rows.
     """
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     run, number = _first_run(agent_data)
     plan = FloorPlan.of(room, agent_data)
     last = int(run["round"].max()) + 1
@@ -405,6 +402,8 @@ def occupancy(
     Raises:
         ValueError: if a column is missing or there are no rows.
     """
+    from matplotlib.colors import PowerNorm
+
     _first_run(agent_data)
     plan = FloorPlan.of(room, agent_data)
     height, width = plan.walls.shape
@@ -451,6 +450,9 @@ def animate(
     Raises:
         ValueError: if a column is missing or there are no rows.
     """
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     run, number = _first_run(agent_data)
     plan = FloorPlan.of(room, agent_data)
     height, width = plan.walls.shape
@@ -483,6 +485,9 @@ def draw_room(ax: Axes, plan: FloorPlan, *, floor: bool = True) -> None:
         plan: the plan of the room.
         floor: whether the floor is painted, and the exits filled.
     """
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Rectangle
+
     height, width = plan.walls.shape
     shown = plan.walls if floor else np.ma.masked_equal(plan.walls, 0)
     ax.imshow(shown, cmap=ListedColormap(["white", _WALL, _OBSTACLE]), vmin=0, vmax=2, zorder=2)
@@ -539,6 +544,8 @@ def _caption(now: pd.DataFrame, after: int) -> str:
 
 
 def _target_legend(figure: Figure, plan: FloorPlan) -> None:
+    from matplotlib.lines import Line2D
+
     handles = [
         Line2D([], [], linestyle="none", marker="o", markersize=6, color=colour, label=name)
         for name, colour in plan.colours.items()
@@ -594,6 +601,8 @@ def routes(
     Raises:
         ValueError: if a column is missing or there are no rows.
     """
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     require_columns(agent_data, _ROUTE_COLUMNS)
     if agent_data.empty:
         raise ValueError("the data frame has no rows: nothing to plot")
@@ -632,6 +641,8 @@ def _entries(named: pd.Series[str]) -> int:
 
 
 def _draw_empty_room(ax: Axes, size: int, exits: Sequence[Cell], start: Cell) -> None:
+    from matplotlib.patches import Rectangle
+
     ax.set_aspect("equal")
     for i in range(1, size):
         for line in (([i - 0.5] * 2, [-0.5, size - 0.5]), ([-0.5, size - 0.5], [i - 0.5] * 2)):
@@ -658,6 +669,9 @@ def _draw_routes(
     ax: Axes, named: pd.Series[str], size: int, exits: Sequence[Cell], start: Cell
 ) -> list[Artist]:
     """Draw the shortest and the named routes; return the entries of the legend."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
     best = shortest_routes(size, start, exits)
     for route in best:
         _line(ax, (start, *route), **_SHORTEST, zorder=2)

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.plot_style import interval_band
@@ -19,6 +17,7 @@ from sabm_mesa.models.games.theory import auction_bid, dominant_option
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Floats = npt.NDArray[np.float64]
 COLOURS = (
@@ -87,6 +86,8 @@ def payoff_table(agent_data: pd.DataFrame, subtitle: str, predictions: Predictio
         subtitle: the minds and the condition; the number of runs is added.
         predictions: what theory says of the game.
     """
+    from matplotlib.patches import Rectangle
+
     form, rules = predictions.form, predictions.rules
     rows, columns = (list(names) for names in rules.options)
     shares = _cells(agent_data, rows, columns)

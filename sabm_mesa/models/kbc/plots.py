@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.markers import CARETDOWNBASE
-from matplotlib.patches import Patch
 
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.guessing import (
@@ -25,6 +22,7 @@ from sabm_mesa.analysis.statistics import bootstrap_mean_by_round, require_colum
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 Floats = npt.NDArray[np.float64]
@@ -192,6 +190,8 @@ def picks_histogram(
 
 def _picks_panel(ax: Axes, choices: Floats, edges: Floats, target: float) -> None:
     """Bars of the valid picks and, behind them, the mean target if there is one."""
+    from matplotlib.markers import CARETDOWNBASE
+
     valid = choices[~np.isnan(choices)]
     counts, _ = np.histogram(valid, edges)
     some = counts > 0  # each bar takes time, and most would be empty
@@ -303,6 +303,8 @@ def depth(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
     Raises:
         ValueError: as `levels_by_round`.
     """
+    from matplotlib.patches import Patch
+
     require_columns(agent_data, ["run"])
     shares = levels_by_round(agent_data)
     n_runs = agent_data["run"].nunique()

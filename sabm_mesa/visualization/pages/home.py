@@ -74,8 +74,9 @@ def Film(name: str) -> None:
     Args:
         name: the name of the scenario in the registry.
     """
-    coming = _film(name)
-    played = solara.lab.use_task(lambda: _result(coming), dependencies=[name], raise_error=False)
+    played = solara.lab.use_task(
+        lambda: _result(_film(name)), dependencies=[name], raise_error=False
+    )
     motion = played.value
     with inside("div"):
         with inside("div", "sabm-film"):
@@ -107,9 +108,9 @@ def Card(name: str) -> None:
         name: the name of the scenario in the registry.
     """
     model = scenario(name)
-    coming = _picture(name)
-
-    drawn = solara.lab.use_task(lambda: _result(coming), dependencies=[name], raise_error=False)
+    drawn = solara.lab.use_task(
+        lambda: _result(_picture(name)), dependencies=[name], raise_error=False
+    )
     with solara.Link(f"/scenario/{name}"), inside("article", "sabm-card sabm-teaser"):
         with inside("div", "sabm-teaser-picture"):
             with inside("div", "sabm-teaser-drawn"):  # both stay: a widget keeps its tag
@@ -122,6 +123,12 @@ def Card(name: str) -> None:
         html("h2", model.title)
         html("p", one_sentence(model))
         html("p", model.source, "sabm-source")
+
+
+def load_all() -> None:
+    """Import all scenarios and their pages, as the first page does."""
+    for model in find_all().models.values():
+        ScenarioView(model)
 
 
 def draw_all() -> None:

@@ -1,0 +1,35 @@
+"""Components that are looked at, without a browser."""
+
+import reacton
+import solara
+from solara.server.kernel import Kernel
+from solara.server.kernel_context import VirtualKernelContext
+
+from sabm_mesa.visualization.connections import use_poll, watched
+
+
+def test_what_was_drawn_for_another_reason_is_not_drawn_again_for_its_news() -> None:
+    state, draws = ["ready"], []
+
+    @solara.component
+    def shown() -> None:
+        use_poll(lambda: state[0])
+        draws.append(solara.use_state(0)[1])
+        solara.Text(state[0])
+
+    others = set(watched)
+    context = VirtualKernelContext(id="page", kernel=Kernel(), session_id="visitor")
+    with context:
+        _, drawn = reacton.render(shown(), handle_error=False)
+        (mine,) = watched - others
+        state[0] = "playing"
+        assert mine.look() != mine.seen
+
+        draws[-1](1)
+
+        assert len(draws) == 2
+        assert mine.look() == mine.seen == "playing"
+        mine.draw()
+        assert len(draws) == 3
+        drawn.close()
+    assert watched == others
