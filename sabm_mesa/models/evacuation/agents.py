@@ -236,7 +236,7 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
 
     def __init__(self, model: EmergencyEvacuation) -> None:
         super().__init__(model)
-        self._rng = self._random = self._mesa_cell = None  # see `SmartModel.populate`
+        self._mesa_cell = None  # Mesa sets it later: see the base class
         self.x: int | None = None
         self.y: int | None = None
         self.target: str | None = None
