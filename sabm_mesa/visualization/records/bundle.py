@@ -74,7 +74,8 @@ def write_bundle(
             said(f"run {each.run}")
             _write_run(pages, place, read_run(path, each.run), rows[each.run])
         copy_recording(path, place / RECORDING)
-        digest = hashlib.sha256((place / RECORDING).read_bytes()).hexdigest()
+        with (place / RECORDING).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
         with Recorded(path).tables() as rows_of_all:
             tables = write_tables(place / "tables", rows_of_all, "csv")
         told = {
