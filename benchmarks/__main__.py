@@ -46,6 +46,7 @@ BENCHMARKS: dict[str, Callable[[str], list[Result]]] = {
     "evacuation": evacuation.without_language_model,
     "bertrand": bertrand.best_response,
     "sweep": sweep.two_workers,
+    "sweep-asks": sweep.asks_on_workers,
     "recording-overhead": history.recording_overhead,
     "replay": history.replays,
     "note-sent": llm.notes,

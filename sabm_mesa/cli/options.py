@@ -109,8 +109,8 @@ RunsOn = Annotated[
     str,
     typer.Option(
         metavar="here|processes|ray",
-        help="Where free runs are played: one after another, on processes, or on Ray. Runs with "
-        "language models are played here, all at the same time.",
+        help="Where runs are played: in this process, on several, or on Ray. They share one limit "
+        "of requests and one budget.",
     ),
 ]
 Workers = Annotated[

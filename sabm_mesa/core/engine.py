@@ -14,7 +14,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
@@ -186,6 +186,16 @@ def _engine() -> _Engine:
         if _current is None or _current.pid != os.getpid():
             _current = _Engine()
         return _current
+
+
+def call_soon(function: Callable[..., object], *given: Any) -> None:
+    """Call a function on the engine's loop, from any thread.
+
+    Args:
+        function: the function.
+        given: its arguments.
+    """
+    _engine().loop.call_soon_threadsafe(function, *given)
 
 
 def _wait_for(outcome: Future[Any], most_s: float = math.inf) -> None:

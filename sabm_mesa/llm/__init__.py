@@ -22,8 +22,9 @@ import json
 import math
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +102,8 @@ class Connection:
             not take one of them.
         limits: the file that remembers how many requests at once endpoints bear, or None. It is
             read for the first run of this process that asks an endpoint.
+        limiters: identity of an endpoint → its limiter, for a process whose requests count among
+            those of another one; by default those of this process.
 
     Raises:
         ParameterError: for an illegal value.
@@ -121,6 +124,7 @@ class Connection:
     agreed: frozenset[str] | None = None
     needed: frozenset[str] = frozenset()
     limits: Path | None = field(default=None, repr=False, compare=False)
+    limiters: Callable[[str], Limiter] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse what would wait for ever or reach nothing."""
@@ -294,13 +298,9 @@ def connect(
             _clients[place] = _client(endpoint, how.timeout_s)
             _interfaces[place] = BatchInterface(endpoint, how.timeout_s)
         sender, interface = _clients[place], _interfaces[place]
-        if endpoint.identity not in _limiters:
-            _limiters[endpoint.identity] = Limiter(remembered_limit(how.limits, endpoint.identity))
-            if how.limits is not None:
-                _limits[endpoint.identity] = how.limits
-        limiter = _limiters[endpoint.identity]
         supports_n = _supports_n.setdefault((endpoint.identity, model), SupportsN())
         room = _rooms.setdefault((endpoint.identity, model), ThoughtRoom(endpoint.where, model))
+    limiter = (how.limiters or partial(limiter_of, limits=how.limits))(endpoint.identity)
     endpoint.check_key()
     for told in map(json.loads, before):
         sender.dialect(model).adopt(told["asked"], told["sent"])
@@ -323,6 +323,21 @@ def connect(
         how.batches.register(interface)
     batched = MakeRoomClient(RetryClient(batched, how.max_retries), room, in_batch=True)
     return BatchOrDirectClient(batched, client, how.batches)
+
+
+def limiter_of(identity: str, limits: Path | None = None) -> Limiter:
+    """The limiter of an endpoint, for all requests that this process counts.
+
+    Args:
+        identity: the identity of the endpoint.
+        limits: the file that remembers limits, or None.
+    """
+    with _lock:
+        if identity not in _limiters:
+            _limiters[identity] = Limiter(remembered_limit(limits, identity))
+            if limits is not None:
+                _limits[identity] = limits
+        return _limiters[identity]
 
 
 def _client(endpoint: Endpoint, timeout_s: float) -> OpenAIClient:

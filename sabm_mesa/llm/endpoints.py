@@ -141,6 +141,13 @@ class Endpoint:
         """The key that goes there, or ``""``."""
         return key(self.key_env) if self.key_env else ""
 
+    def hide_secrets(self) -> None:
+        """Hide its key and secret headers from now on, wherever this process writes texts."""
+        hide_variable(self.key_env)
+        for name, value in self.headers.items():
+            if _SECRET_NAME.search(name):
+                hide_words(value)
+
     def check_key(self) -> None:
         """Say at once when a request could not succeed for want of a key.
 
@@ -224,10 +231,10 @@ def _endpoint(name: str, entry: Any, where: str) -> Endpoint:
             f"{where}: key_env is the name of a variable of the environment, such as LAB_API_KEY, "
             "and not the key."
         )
-    hide_variable(variable)
     headers = _headers(entry.get("headers", {}), where)
     extra = check_extra_body(entry.get("extra_body", {}), f"{where}: extra_body")
     found = Endpoint(url, name, variable, headers, extra, most, api, _key_header(entry, where))
+    found.hide_secrets()
     if api != APIS[0] and (found.key_header or found.query):
         raise ParameterError(
             f'{where}: the library for api = "{api}" sends key and version in its own way: leave '
@@ -263,8 +270,6 @@ def _headers(headers: Any, where: str) -> dict[str, str]:
                 f"{where}: {name!r} is no header: its name has letters, digits and -, its value is "
                 "a text of ASCII characters on one line."
             )
-        if _SECRET_NAME.search(name):
-            hide_words(value)
     return headers
 
 

@@ -25,8 +25,9 @@ from datetime import UTC, datetime
 from itertools import chain, count, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from sabm_mesa.core import engine
 from sabm_mesa.core.asks import Attempt, InBatch, NotedBatch, Outstanding
 from sabm_mesa.core.jsonable import rows_to_json, to_json
 from sabm_mesa.core.usage import Usage
@@ -90,6 +91,7 @@ class Recording:
     Attributes:
         path: the file, as it was given.
         session: marks the runs that are written here.
+        writer: writes their rows.
 
     Raises:
         OutputError: when the folder or the file cannot be written.
@@ -119,7 +121,7 @@ class Recording:
         self._joint: sqlite3.Connection | None = None
         self.session = Session(self._file)
         log = self._file.with_name(f"{self._file.name}-wal") if durable else None
-        self._writer = BatchWriter(self.path, self._connect, log)
+        self.writer = BatchWriter(self.path, self._connect, log)
 
     def start(self, header: RunHeader, *, own: bool = False) -> RunRecorder:
         """Begin a run.
@@ -135,7 +137,7 @@ class Recording:
             RecordingError: when it cannot be written.
         """
         run, session = self._enter(header), self.session.uid
-        return RunRecorder(run, self._writer, self.path, session, self if own else None)
+        return RunRecorder(run, self.writer, self.path, session, self if own else None)
 
     def start_fork(self, parent: RecordedRun, branch: RecordedRun) -> int:
         """Enter a run that begins with the history of another one, all of it on disk.
@@ -218,7 +220,7 @@ class Recording:
                 left[run] = _take_over(connection, run, self.session.uid)
         session = self.session.uid
         return {
-            run: RunRecorder(run, self._writer, self.path, session, left=left[run]) for run in runs
+            run: RunRecorder(run, self.writer, self.path, session, left=left[run]) for run in runs
         }
 
     def close(self) -> None:
@@ -228,7 +230,7 @@ class Recording:
             RecordingError: when it cannot be written.
         """
         try:
-            self._writer.close()
+            self.writer.close()
         finally:
             self.session.close()
 
@@ -388,6 +390,22 @@ class Recorder(ABC):
         """Close a recording that was opened for this run alone."""
 
 
+class RowWriter(Protocol):
+    """Writes rows to a recording, in the order in which they come; see `BatchWriter`."""
+
+    def add(self, *statements: Statement) -> None:
+        """Add rows to the next commit, which holds all of them or none."""
+
+    def commit_soon(self) -> None:
+        """Have everything that was added so far on disk soon, without waiting for it."""
+
+    def committed(self) -> asyncio.Future[None]:
+        """Have everything that was added so far on disk; the future says when it is."""
+
+    def written(self) -> asyncio.Future[None]:
+        """Have everything that was added so far committed, but not on disk."""
+
+
 class RunRecorder(Recorder):
     """Records one run.
 
@@ -398,19 +416,21 @@ class RunRecorder(Recorder):
         session: the mark of the writer's session.
         own: the recording when it was opened for this run alone, or None.
         left: requests of the run that are in batches of earlier sessions.
+        notes: the numbers of notes, which no other recorder of the session uses.
     """
 
     def __init__(
         self,
         run: int,
-        writer: BatchWriter,
+        writer: RowWriter,
         path: Path,
         session: str,
         own: Recording | None = None,
         left: Iterable[Outstanding] = (),
+        notes: Iterator[int] = _notes,
     ) -> None:
         self.run, self.path = run, path
-        self._writer, self._session, self._own = writer, session, own
+        self._writer, self._session, self._own, self._notes = writer, session, own, notes
         self._left: dict[str, list[Outstanding]] = {}
         for each in left:
             self._left.setdefault(each.place.custom_id, []).append(each)
@@ -430,7 +450,7 @@ class RunRecorder(Recorder):
         Raises:
             RecordingError: when it cannot be written.
         """
-        notes = [next(_notes) for _ in most]
+        notes = [next(self._notes) for _ in most]
         self._writer.add(
             *(
                 (INSERT_SENT, sent_row(self._session, note, self.run, model, each, place))
@@ -516,7 +536,10 @@ class RunRecorder(Recorder):
     def flush(self) -> None:
         """Have all that was reported on disk; a recording that cannot be written ends its run."""
         with contextlib.suppress(RecordingError):
-            self._writer.commit().result()
+            engine.run(self._on_disk())
+
+    async def _on_disk(self) -> None:
+        await self._writer.committed()
 
     async def finish(
         self, problem: str = "", measures: Callable[[], Mapping[str, Any]] = dict

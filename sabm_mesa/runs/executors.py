@@ -1,16 +1,20 @@
-"""Executors of the free runs of a sweep: in this process, in others, or on Ray.
+"""The places where a sweep is played: this process, others of this machine, or Ray.
 
-Each executor plays every run into a recording of its own, and returns the files as they come.
+Free runs: an executor plays every run into a recording of its own, and returns the files as they
+come. Runs with language models: workers play them within what they share, and here is how messages
+come to them (see `sabm_mesa.runs.workers`).
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import threading
+import traceback
 from collections import Counter, deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -25,6 +29,7 @@ from sabm_mesa.llm.endpoints import check_listener
 from sabm_mesa.recording import Recording
 from sabm_mesa.runs.planned import RunSpec
 from sabm_mesa.runs.run import run_models
+from sabm_mesa.runs.workers import Carrier, Worker, WorkerMessage
 
 MAX_LOST_WORKERS = 3
 """Workers that may be lost over one run: then it may be the run that ends them."""
@@ -35,9 +40,10 @@ _WORKER = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 sys.path[:] = {path!r}
-from sabm_mesa.runs.executors import serve
-serve({scratch!r})
+from sabm_mesa.runs.executors import {serve}
+{serve}({given})
 """
+_log = logging.getLogger(__name__)
 
 Played = Generator[tuple[int, bytes], None, None]
 """The place of a run among the plans, and the file of its recording: as they come."""
@@ -172,6 +178,12 @@ def lost_too_often(spec: RunSpec) -> RunError:
     )
 
 
+def _started(serve: str, given: str = "") -> subprocess.Popen[bytes]:
+    code = _WORKER.format(path=sys.path, serve=serve, given=given)
+    pipe = subprocess.PIPE
+    return subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe)
+
+
 class _RunProcess:
     """A process that plays one run after another.
 
@@ -180,9 +192,7 @@ class _RunProcess:
     """
 
     def __init__(self, scratch: Path) -> None:
-        code = _WORKER.format(path=sys.path, scratch=str(scratch))
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe)
+        self._process = _started("serve", repr(str(scratch)))
 
     def play(self, spec: RunSpec) -> bytes | None:
         """Have it play a run; None when the process is lost.
@@ -232,6 +242,79 @@ def serve(scratch: str) -> None:
                 done = error
             pickle.dump(done, answers)
             answers.flush()
+
+
+class _WorkerProcess:
+    """Carries messages to a worker in a process of this machine; see `Carrier`."""
+
+    def __init__(self) -> None:
+        self._process = _started("serve_messages")
+
+    def write(self, messages: Sequence[WorkerMessage]) -> None:
+        """Bring messages to the worker; nothing happens when it is lost."""
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            pickle.dump(messages, self._process.stdin)
+            self._process.stdin.flush()
+
+    def read(self) -> Sequence[WorkerMessage] | None:
+        """Wait for messages of the worker; None when it is lost."""
+        assert self._process.stdout is not None
+        try:
+            messages: Sequence[WorkerMessage] = pickle.load(self._process.stdout)
+        except (EOFError, OSError, pickle.UnpicklingError):
+            return None
+        return messages
+
+    def kill(self) -> None:
+        """End the worker at once."""
+        self._process.kill()
+
+    def end(self) -> None:
+        """End the worker, and close what leads to it."""
+        self.kill()
+        with suppress(OSError):  # it may not have read all of its input
+            self._process.communicate()
+
+
+@contextmanager
+def worker_processes(n: int, workers: int) -> Iterator[Sequence[Carrier]]:
+    """Start processes of this machine as workers; see `OpenWorkers`.
+
+    Args:
+        n: their number at most.
+        workers: the number of processes.
+    """
+    started = [_WorkerProcess() for _ in range(min(n, workers))]
+    try:
+        yield started
+    finally:
+        for each in started:
+            each.end()
+
+
+def serve_messages() -> None:
+    """Carry messages between a worker and standard input and output: what its process runs."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a scenario prints must not mix with the messages
+    worker = Worker()
+
+    def carry() -> None:
+        try:
+            while True:
+                pickle.dump(worker.collect(), answers)
+                answers.flush()
+        except OSError:  # the parent is gone
+            os._exit(0)
+        except BaseException:  # noqa: BLE001 - a worker that cannot say anything is lost
+            traceback.print_exc()
+            os._exit(1)
+
+    threading.Thread(target=carry, daemon=True).start()
+    with suppress(EOFError, OSError):  # the parent is gone
+        while True:
+            worker.deliver(pickle.load(sys.stdin.buffer))
+    os._exit(0)  # nothing can be recorded any more
 
 
 def load_ray(address: str | None = None) -> Any:
@@ -293,6 +376,65 @@ def on_ray(
             for done in ray.wait(list(waiting))[0]:
                 place = waiting.pop(done)
                 yield place, _result(ray, done, specs[place])
+
+
+class _WorkerActor:
+    """Carries messages to a worker that is an actor of Ray; see `Carrier`.
+
+    Args:
+        ray: the library.
+    """
+
+    def __init__(self, ray: Any) -> None:
+        self._ray, self._killed = ray, False
+        self._actor = ray.remote(num_cpus=1, max_concurrency=2)(Worker).remote()
+
+    def write(self, messages: Sequence[WorkerMessage]) -> None:
+        """Bring messages to the worker; nothing happens when it is lost."""
+        self._call(self._actor.deliver, messages)
+
+    def read(self) -> Sequence[WorkerMessage] | None:
+        """Wait for messages of the worker; None when it is lost."""
+        messages: Sequence[WorkerMessage] | None = self._call(self._actor.collect)
+        return messages
+
+    def kill(self) -> None:
+        """End the worker at once."""
+        self._killed = True
+        self._ray.kill(self._actor)
+
+    def _call(self, method: Any, *given: Any) -> Any:
+        try:
+            return self._ray.get(method.remote(*given))
+        except self._ray.exceptions.RayError as error:
+            if not self._killed:
+                if isinstance(error, self._ray.exceptions.RayTaskError):
+                    _log.warning("A worker of Ray failed: %s.", error_message(error.cause))
+                self.kill()
+            return None
+
+
+@contextmanager
+def worker_actors(n: int, workers: int | None, address: str | None) -> Iterator[Sequence[Carrier]]:
+    """Start actors of Ray as workers, as many as it has cores; see `OpenWorkers`.
+
+    Args:
+        n: their number at most.
+        workers: as of `on_ray`.
+        address: as of `on_ray`.
+
+    Raises:
+        ParameterError: when Ray is not installed, or there is no cluster at the address.
+    """
+    ray = load_ray()
+    with _connected(ray, workers, address):
+        cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        started = [_WorkerActor(ray) for _ in range(min(n, cores))]
+        try:
+            yield started
+        finally:
+            for each in started:
+                each.kill()
 
 
 def _result(ray: Any, done: Any, spec: RunSpec) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,8 +22,12 @@ from sabm_mesa.minds.specs import endpoints_in, files_of, objects_by_spec
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.recording import RecordedRun, Recording, load_runs
 from sabm_mesa.recording.reading import find_tagged
+from sabm_mesa.recording.writing import Recorder
 from sabm_mesa.runs.rerun import planned_fork, resume_models, spent_before
 from sabm_mesa.runs.run import Watch, run_models
+
+Spread = Callable[[Sequence["RunSpec"], Recording, Connection], None]
+"""Plays new runs that are entered into a recording, as far as it can."""
 
 
 @dataclass(frozen=True)
@@ -111,12 +115,12 @@ class RunSpec:
         return RunSpec(self.scenario, self.parameters, self.seed, tags or {}, fork)
 
     def build(
-        self, recording: Recording | bool = False, connection: Connection | None = None
+        self, recording: Recording | Recorder | bool = False, connection: Connection | None = None
     ) -> SmartModel:
         """The model of the run, at its beginning.
 
         Args:
-            recording: where it is recorded; False for nowhere.
+            recording: where it is recorded, or its recorder; False for nowhere.
             connection: how language models are reached.
 
         Raises:
@@ -194,8 +198,9 @@ def run_missing(
     connection: Connection | None = None,
     *,
     watch: Watch = lambda _: None,
+    spread: Spread | None = None,
 ) -> int:
-    """Run the missing plans: all at the same time, in this process, within one budget.
+    """Run the missing plans: all at the same time, within one budget.
 
     Recorded runs are not run again, and interrupted ones are continued. Runs that fork
     others come after those.
@@ -205,6 +210,7 @@ def run_missing(
         connection: how language models are reached; what the recordings say has been spent
             already is added to its budget.
         watch: called with the models every tenth of a second.
+        spread: plays new runs elsewhere first; what it leaves is played in this process.
 
     Returns:
         How many runs were played or continued now.
@@ -228,6 +234,12 @@ def run_missing(
                 connection.budget.spent.add(spent_before(found, connection.prices))
     with ExitStack() as stack:
         opened = {path: stack.enter_context(Recording(path)) for path in todo}
+        if spread is not None:
+            for path, left in todo.items():
+                begun = find_runs(left, path)
+                new = [each for each in left if not each.fork and each.digest not in begun]
+                spread(new, opened[path], connection)
+                todo[path] = missing(left, path)
         for depth in sorted({spec.depth for left in todo.values() for spec in left}):
             models = [
                 model
@@ -238,7 +250,7 @@ def run_missing(
             ]
             if models:
                 run_models(models, watch=watch)
-    return sum(map(len, todo.values()))
+    return len(plans_left)
 
 
 def _models(

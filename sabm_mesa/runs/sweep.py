@@ -3,10 +3,10 @@
 A sweep is a folder with one recording. Finished runs in it are not run again, so that the same
 call finishes what is missing. Runs of minds that cost nothing are played by workers, each run into
 a recording of its own, which is kept when the run is finished and merged into the recording of the
-folder (see `sabm_mesa.recording.shards`). Runs in which anything is paid for, or with mind objects,
-are played by the calling process whatever the workers are, all at the same time: so they share its
-one limiter for each endpoint and its one budget, each answer is on its disk before it is used, and
-a lost worker has never been given anything that was paid for.
+folder (see `sabm_mesa.recording.shards`). Runs in which anything is paid for share one limiter for
+each endpoint, one budget and the recording of the folder, all of the calling process: it plays them
+itself, all at the same time, or has workers do so that ask it for each of these (see
+`sabm_mesa.runs.workers`). Runs with mind objects are always played by the calling process.
 """
 
 from __future__ import annotations
@@ -34,12 +34,21 @@ from sabm_mesa.minds.llm import varied_sampling
 from sabm_mesa.minds.specs import by_spec, objects_by_spec
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.registry import scenario as registered
-from sabm_mesa.recording import RecordedRun
+from sabm_mesa.recording import RecordedRun, Recording
 from sabm_mesa.recording.export import write_frames
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.recording.shards import SHARDS, Shards, list_shards
-from sabm_mesa.runs.executors import Executor, load_ray, on_processes, on_ray, play_here
+from sabm_mesa.runs.executors import (
+    Executor,
+    load_ray,
+    on_processes,
+    on_ray,
+    play_here,
+    worker_actors,
+    worker_processes,
+)
 from sabm_mesa.runs.planned import RunSpec, find_runs, missing, run_missing, trial_models
+from sabm_mesa.runs.workers import OpenWorkers, may_leave, play_on_workers
 
 RECORDING = "recording.sqlite"
 SEED = 1
@@ -140,10 +149,10 @@ def sweep(
         parameters: the other parameters, the same in all runs.
         runs: runs a combination.
         seed: the first seed.
-        on: where free runs are played: ``"here"``, one after another; on ``"processes"`` of this
-            machine; on ``"ray"``. A scenario of your own has to be in a module then. On a
-            cluster, this package, that module and the files that parameters name have to be on
-            every machine.
+        on: where runs are played: ``"here"``, free ones one after another and those with language
+            models at the same time; on ``"processes"`` of this machine; on ``"ray"``. A scenario
+            of your own has to be in a module then. On a cluster, this package, that module, the
+            files that parameters name and the keys of language models have to be on every machine.
         workers: how many processes; as many as there are cores when None.
         address: a Ray cluster: ``HOST:PORT`` of its head, ``auto`` or ``ray://HOST:PORT``. None:
             the Ray that this process is connected to, or one that is started for the sweep.
@@ -156,12 +165,12 @@ def sweep(
         RunError: when a run fails, or the folder cannot be used; the same call goes on.
     """
     started = time.perf_counter()
-    executor = _executor(on, workers, address)
+    executor, open_workers = _place(on, workers, address)
     planned = grid(scenario, vary, parameters or {}, runs, seed)
     path = Path(folder) / RECORDING
     needed = varied_sampling(spec.parameters for spec in planned.specs)
     how = replace(connection or Connection(), needed=needed)
-    ran = _finish(planned, path, executor, how, watch)
+    ran = _finish(planned, path, executor, open_workers, how, watch)
     found = find_runs(planned.specs, path)
     recorded = [found[spec.digest] for spec in planned.specs]
     data = model_table(planned, recorded, Recorded(path))
@@ -259,7 +268,10 @@ def run_table(grid: Grid, runs: Sequence[RecordedRun], data: pd.DataFrame) -> pd
     return pd.concat([cells.merge(sums, left_on="run", right_index=True), ends], axis="columns")
 
 
-def _executor(on: str, workers: int | None, address: str | None) -> Executor:
+def _place(
+    on: str, workers: int | None, address: str | None
+) -> tuple[Executor, OpenWorkers | None]:
+    """The executor of free runs, and the workers for others; None: they are played here."""
     check_choice("place for runs (on)", on, PLACES)
     if workers is not None:
         check_int("workers", workers, 1)
@@ -272,14 +284,23 @@ def _executor(on: str, workers: int | None, address: str | None) -> Executor:
         raise ParameterError("An address is that of a Ray cluster: sweep on ray.")
     if on == "ray":
         load_ray(address)
-        return partial(on_ray, workers=workers, address=address)
+        return (
+            partial(on_ray, workers=workers, address=address),
+            partial(worker_actors, workers=workers, address=address),
+        )
     if on == "processes":
-        return partial(on_processes, workers=workers or cpu_count() or 1)
-    return play_here
+        n = workers or cpu_count() or 1
+        return partial(on_processes, workers=n), partial(worker_processes, workers=n)
+    return play_here, None
 
 
 def _finish(
-    planned: Grid, path: Path, executor: Executor, connection: Connection, watch: Watch
+    planned: Grid,
+    path: Path,
+    executor: Executor,
+    open_workers: OpenWorkers | None,
+    connection: Connection,
+    watch: Watch,
 ) -> int:
     """Run the missing runs; return the number of runs that were played or continued."""
     todo = missing(planned.specs, path)
@@ -298,11 +319,22 @@ def _finish(
         _play(free, kept, executor, shards, lambda left: watch(free_done - left, total))
         shards.finish([spec.digest for spec in planned.specs])
         if paid:
+
+            def spread(new: Sequence[RunSpec], opened: Recording, how: Connection) -> None:
+                leave = [spec for spec in new if may_leave(trials[spec.identity])]
+                if open_workers is not None and leave:
+                    stay = len(paid) - len(leave)
+                    play_on_workers(
+                        leave, opened, how, open_workers,
+                        lambda left: watch(total - stay - left, total),
+                    )  # fmt: skip
+
             try:
                 run_missing(
                     {path: paid},
                     connection,
                     watch=lambda now: watch(total - sum(model.running for model in now), total),
+                    spread=spread,
                 )
             finally:  # a run that failed or was stopped has ended, and is not done
                 watch(total - len(missing(planned.specs, path)), total)

@@ -353,7 +353,7 @@ def play(
         parameters: the parameters of the scenario.
         runs: runs of each seating, with the seeds ``seed``, ``seed + 1``, ….
         seed: the first seed.
-        on: where free runs are played: ``"here"``, ``"processes"`` or ``"ray"``.
+        on: where runs are played: ``"here"``, on ``"processes"`` or on ``"ray"``.
         workers: how many processes; as many as there are cores when None.
         connection: how language models are reached, with its budget.
         watch: called with the number of runs that are done and of all runs.

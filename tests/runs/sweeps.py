@@ -49,6 +49,21 @@ class Held(Tiny):
             until(self.gate.exists)
 
 
+class Waiting(Tiny):
+    """Each run says in which process it is."""
+
+    scenario_name = "waiting"
+
+    def __init__(self, pids: str = "", **settings: Any) -> None:
+        super().__init__(**settings)
+        self.pids = pids
+
+    def begin_round(self) -> None:
+        super().begin_round()
+        if self.pids:
+            Path(self.pids, str(os.getpid())).touch()
+
+
 class Failing(Tiny):
     """Runs with the seed 2 fail."""
 

@@ -15,6 +15,7 @@ from sabm_mesa.recording.shards import SHARDS, list_shards
 from sabm_mesa.runs.executors import MAX_LOST_WORKERS
 
 from .sweeps import FIXED, Failing, Held, Mortal, lives, same, until
+from .test_workers import killed_and_whole
 
 SCRIPT = """
 import sys
@@ -156,6 +157,12 @@ def test_a_ray_of_others_is_used_and_left_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="workers were lost over the run of mortal with"):
         sweep(Mortal, {}, folder=tmp_path / "mortal", parameters=given, on="ray")
     assert len(list(graves.iterdir())) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("cluster")
+def test_actors_share_limit_budget_and_recording_and_one_is_killed(tmp_path: Path) -> None:
+    killed_and_whole(tmp_path, on="ray")
 
 
 @pytest.mark.slow

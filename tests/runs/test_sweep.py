@@ -242,14 +242,13 @@ def test_nothing_is_paid_for_twice_and_no_cap_is_passed(
         def swept(folder: str, caps: Budget | None = None, ceiling: int | None = None):
             how = Connection(budget=caps, max_concurrency=ceiling)
             return sweep(
-                "kbc", vary, runs=2, folder=tmp_path / folder, parameters=given,
-                on="processes", workers=2, connection=how,
-            )  # fmt: skip
+                "kbc", vary, runs=2, folder=tmp_path / folder, parameters=given, connection=how
+            )
 
         whole = swept("whole", ceiling=2)
         asked = server.stats["requests"]
         assert asked == 2 * 9 + 2 * 12
-        assert server.max_in_flight == 2  # one limit over all runs, whatever plays the others
+        assert server.max_in_flight == 2  # one limit over all runs
         with pytest.raises(BudgetExceeded):
             swept("cut", Budget(max_asks=20))
         with pytest.raises(BudgetExceeded):

@@ -1,0 +1,601 @@
+"""Runs with language models on several processes, within one limit, one budget and one recording.
+
+A worker plays whole runs with its own connections to the servers, so that the work of the model,
+of its prompts and of HTTP is done there. What has to be one for all runs stays in the process that
+started the workers: before a request leaves, that process has given it a place within the limit of
+its endpoint, set its highest cost aside in the budget, and noted it in the recording; and it has
+the answer on its disk before the run goes on. So limit, budget and recording are the ones of a
+single process, whatever becomes of a worker, and a worker needs no disk: it may be on another
+machine. The price is three or four messages there and back for each question, which share a packet
+with those of all questions that are asked at the same time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, suppress
+from dataclasses import dataclass, fields
+from functools import partial
+from itertools import count
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Protocol
+
+from sabm_mesa.core import engine
+from sabm_mesa.core.usage import Usage
+from sabm_mesa.errors import RecordingError, RunError, SabmError, error_message
+from sabm_mesa.llm import Budget, Connection, limiter_of
+from sabm_mesa.llm.budget import CAPS, Reservation
+from sabm_mesa.llm.limit import CEILING, Limiter
+from sabm_mesa.minds.specs import objects_by_spec
+from sabm_mesa.models.base import SmartModel
+from sabm_mesa.recording import Recording
+from sabm_mesa.recording.store import DELETE_SENT, INSERT_ASK, INSERT_SENT
+from sabm_mesa.recording.writing import RunRecorder, Statement
+from sabm_mesa.runs.planned import RunSpec
+from sabm_mesa.runs.run import CONCURRENT_RUNS
+
+WorkerMessage = tuple[str, int, tuple[Any, ...]]
+"""What it is about, the number under which it is answered or 0, and what it is given."""
+_NOT_ALONE = ("gguf:", "py:", "human")
+"""Minds that need this process: its memory, its limits for files, its people."""
+_ONE_EACH = {sql: sql for sql in (INSERT_ASK, INSERT_SENT, DELETE_SENT)}
+"""The writer knows some statements by their identity, which they lose on their way."""
+_OWN = ("budget", "batches", "limits", "limiters")
+"""Parts of a connection that a worker has of its own."""
+_NOTES = 2**40
+"""Notes of a worker at most."""
+_log = logging.getLogger(__name__)
+
+
+class Carrier(Protocol):
+    """Carries messages to a worker and back."""
+
+    def write(self, messages: Sequence[WorkerMessage]) -> None:
+        """Bring messages to the worker; nothing happens when it is lost."""
+
+    def read(self) -> Sequence[WorkerMessage] | None:
+        """Wait for messages of the worker; None when it is lost."""
+
+    def kill(self) -> None:
+        """End the worker at once; a second time changes nothing."""
+
+
+OpenWorkers = Callable[[int], AbstractContextManager[Sequence[Carrier]]]
+"""Starts at most so many workers, for as long as a block lasts."""
+
+
+class Outbox:
+    """Messages that wait to be carried: those of one turn of the engine's loop go together."""
+
+    def __init__(self) -> None:
+        self._messages: list[WorkerMessage] = []
+        self._wake = threading.Condition()
+        self._complete = self._closed = False
+
+    def put(self, what: str, number: int, *given: Any) -> None:
+        """Add a message, from any thread.
+
+        Args:
+            what: the kind of message.
+            number: the number under which it is answered, or 0.
+            given: the rest of it.
+        """
+        with self._wake:
+            self._messages.append((what, number, given))
+            first = len(self._messages) == 1
+        if first:
+            engine.call_soon(self._send)
+
+    def take(self) -> list[WorkerMessage]:
+        """Wait for messages; none when the outbox is closed."""
+        with self._wake:
+            while not (self._complete or self._closed):
+                self._wake.wait()
+            self._complete = False
+            messages, self._messages = self._messages, []
+            return messages
+
+    def close(self) -> None:
+        """End the wait for messages."""
+        with self._wake:
+            self._closed = True
+            self._wake.notify()
+
+    def _send(self) -> None:
+        with self._wake:
+            self._complete = True
+            self._wake.notify()
+
+
+# In the process of a worker.
+
+
+@dataclass(frozen=True)
+class WorkerStart:
+    """What a worker is told first.
+
+    Attributes:
+        worker: its number, from 1.
+        connection: name → value of the connection, but for `_OWN`.
+        caps: those of the budget, or None.
+        path: the recording, as messages name it.
+        session: the mark of the session that records.
+    """
+
+    worker: int
+    connection: Mapping[str, Any]
+    caps: Mapping[str, Any] | None
+    path: Path
+    session: str
+
+
+class Worker:
+    """Plays runs for the process that started it."""
+
+    def __init__(self) -> None:
+        self._link = _Link()
+        self._lock = threading.Lock()
+        self._models: set[SmartModel] = set()
+        self._stopped = False
+        handler = _Forward(self._link)
+        logging.getLogger().handlers = [handler]
+
+    def collect(self) -> list[WorkerMessage]:
+        """Wait for messages to the process that started it."""
+        return self._link.outbox.take()
+
+    def deliver(self, messages: Sequence[WorkerMessage]) -> None:
+        """Take messages of the process that started it.
+
+        Args:
+            messages: the messages.
+        """
+        if answers := [each for each in messages if each[0] == "answer"]:
+            engine.call_soon(self._link.answer, answers)
+        for what, _, given in messages:
+            match what:
+                case "start":
+                    self._start(*given)
+                case "play":
+                    threading.Thread(target=self._play, args=given, daemon=True).start()
+                case "stop":
+                    self._stop()
+
+    def _start(self, start: WorkerStart) -> None:
+        budget = None if start.caps is None else _SharedBudget(self._link, start.caps)
+        limiters = partial(_SharedLimiter, self._link)
+        self._connection = Connection(**start.connection, budget=budget, limiters=limiters)
+        for endpoint in self._connection.endpoints.values():
+            endpoint.hide_secrets()
+        writer, notes = _SharedWriter(self._link), count(_NOTES * start.worker)
+        self._recorder = partial(
+            RunRecorder, writer=writer, path=start.path, session=start.session, notes=notes
+        )
+        self._link.outbox.put("ready", 0)
+
+    def _play(self, place: int, spec: RunSpec, run: int) -> None:
+        failed: SabmError | None = None
+        try:
+            with self._lock:
+                model = spec.build(self._recorder(run), self._connection)
+                self._models.add(model)
+                if self._stopped:
+                    model.stop()
+            try:
+                while model.running:
+                    model.step()
+            finally:
+                model.close("stopped")
+                with self._lock:
+                    self._models.discard(model)
+        except SabmError as error:
+            failed = error
+        except BaseException as error:  # noqa: BLE001 - the process that started it raises it
+            failed = RunError(error_message(error))
+        self._link.outbox.put("ended", 0, place, failed)
+
+    def _stop(self) -> None:
+        with self._lock:
+            self._stopped = True
+            for model in self._models:
+                model.stop()
+
+
+class _Link:
+    """What the parts of a worker share: its messages, and the answers that it waits for."""
+
+    def __init__(self) -> None:
+        self.outbox = Outbox()
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._numbers = count(1)
+
+    def ask(self, what: str, *given: Any) -> tuple[int, asyncio.Future[Any]]:
+        """Ask; the number of the question, and the answer."""
+        number = next(self._numbers)
+        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self.outbox.put(what, number, *given)
+        return number, answer
+
+    async def call(self, what: str, *given: Any) -> Any:
+        """Ask and await the answer; what it grants is given back when nobody awaits it any more."""
+        number, answer = self.ask(what, *given)
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            self.outbox.put("cancel", 0, number, what, *given)
+            raise
+
+    def answer(self, answers: Sequence[WorkerMessage]) -> None:
+        """Hand answers on, on the engine's loop, unless nobody awaits them any more."""
+        for _, number, (value, error) in answers:
+            waiting = self._waiting.pop(number)
+            if waiting.done():
+                continue
+            if error is None:
+                waiting.set_result(value)
+            else:
+                waiting.set_exception(error)
+
+
+class _SharedLimiter(Limiter):
+    """The limiter of an endpoint in the process that started this one."""
+
+    def __init__(self, link: _Link, identity: str) -> None:
+        super().__init__()
+        self._link, self._identity = link, identity
+
+    async def acquire(self, ceiling: int = CEILING) -> float:
+        sent: float = await self._link.call("acquire", self._identity, ceiling)
+        return sent
+
+    def release(self, ceiling: int = CEILING) -> None:
+        self._link.outbox.put("release", 0, self._identity, ceiling)
+
+    def answered(self) -> None:
+        self._link.outbox.put("answered", 0, self._identity)
+
+    def refused(self, sent: float, retry_after: float | None) -> None:
+        self._link.outbox.put("refused", 0, self._identity, sent, retry_after)
+
+
+class _SharedBudget(Budget):
+    """The budget in the process that started this one."""
+
+    def __init__(self, link: _Link, caps: Mapping[str, Any]) -> None:
+        super().__init__(**caps)
+        self._link = link
+        self._held: dict[Reservation, int] = {}
+
+    async def reserve(
+        self, place: tuple[str, str], asked: Usage, *, in_batch: bool = False
+    ) -> Reservation:
+        number, most = await self._link.call("reserve", place, asked, in_batch)
+        reservation = Reservation(place, asked, most)
+        self._held[reservation] = number
+        return reservation
+
+    def settle(self, reservation: Reservation, spent: Usage | None) -> None:
+        self._link.outbox.put("settle", 0, self._held.pop(reservation), spent)
+
+
+class _SharedWriter:
+    """The writer of the recording in the process that started this one."""
+
+    def __init__(self, link: _Link) -> None:
+        self._link = link
+
+    def add(self, *statements: Statement) -> None:
+        self._link.outbox.put("add", 0, *statements)
+
+    def commit_soon(self) -> None:
+        self._link.outbox.put("commit_soon", 0)
+
+    def committed(self) -> asyncio.Future[None]:
+        return self._link.ask("committed")[1]
+
+    def written(self) -> asyncio.Future[None]:
+        return self._link.ask("written")[1]
+
+
+class _Forward(logging.Handler):
+    """Has what is logged said by the process that started this one."""
+
+    def __init__(self, link: _Link) -> None:
+        super().__init__(logging.WARNING)
+        self._link = link
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._link.outbox.put("log", 0, record.name, record.levelno, record.getMessage())
+
+
+# In the process that starts the workers.
+
+
+def may_leave(model: SmartModel) -> bool:
+    """Whether workers may play a run with language models.
+
+    Args:
+        model: the run at its beginning.
+    """
+    how = model.connection
+    together = how is not None and (how.batches.gather or how.share_requests)
+    own = any(agent.mind.spec.startswith(_NOT_ALONE) for agent in model.population)
+    return not (together or own or objects_by_spec(model.parameters["minds"]))
+
+
+def play_on_workers(
+    specs: Sequence[RunSpec],
+    opened: Recording,
+    connection: Connection,
+    open_workers: OpenWorkers,
+    watch: Callable[[int], None],
+) -> None:
+    """Enter runs into a recording, all or none, and have workers play them.
+
+    A run whose worker is lost is left as it is: interrupted, with all that was answered.
+
+    Args:
+        specs: the runs.
+        opened: the recording.
+        connection: how language models are reached; its budget counts what was spent before.
+        open_workers: starts workers.
+        watch: called with the number of runs that are not done, when one is.
+
+    Raises:
+        RunError: when a run fails; the others are stopped, and what was answered is recorded.
+    """
+    runs = []
+    with opened.together():
+        for spec in specs:
+            model = spec.build(opened, connection)
+            model.begin()
+            runs.append(model.recorder.run)
+    with (
+        open_workers(len(specs)) as carriers,
+        closing(_Shift(carriers, opened, connection)) as all_,
+    ):
+        all_.play(specs, runs, watch)
+
+
+class _Shift:
+    """Workers at work.
+
+    Args:
+        carriers: for each worker the carrier of its messages.
+        opened: the recording.
+        connection: how language models are reached.
+    """
+
+    def __init__(
+        self, carriers: Sequence[Carrier], opened: Recording, connection: Connection
+    ) -> None:
+        self._events: SimpleQueue[tuple[_Desk, str, tuple[Any, ...]]] = SimpleQueue()
+        self._playing: dict[_Desk, set[int]] = {}
+        said: set[str] = set()
+        self._desks = [_Desk(each, opened, connection, self._events, said) for each in carriers]
+        budget = connection.budget
+        caps = None if budget is None else {cap: getattr(budget, cap) for cap in CAPS}
+        named = [each.name for each in fields(connection) if each.name not in _OWN]
+        how = {name: getattr(connection, name) for name in named}
+        for number, desk in enumerate(self._desks, 1):
+            start = WorkerStart(number, how, caps, opened.path, opened.session.uid)
+            desk.outbox.put("start", 0, start)
+
+    def play(
+        self, specs: Sequence[RunSpec], runs: Sequence[int], watch: Callable[[int], None]
+    ) -> None:
+        """Have the runs played, until they are done or no worker is left; see `play_on_workers`."""
+        waiting = deque(enumerate(zip(specs, runs, strict=True)))
+        share = min(CONCURRENT_RUNS, math.ceil(len(specs) / len(self._desks)))
+        left, lost = len(specs), 0
+        while left and lost < len(self._desks):
+            desk, what, given = self._events.get()
+            match what:
+                case "ready":
+                    self._playing[desk] = set()
+                case "ended":
+                    place, error = given
+                    self._playing[desk].discard(place)
+                    if error is not None:
+                        raise error
+                    left -= 1
+                    watch(left)
+                case "lost":
+                    lost += 1
+                    of_it = len(self._playing.pop(desk, ()))
+                    left -= of_it
+                    _log.warning(
+                        "A worker was lost. Its runs (%d) go on here when the others are done.",
+                        of_it,
+                    )
+            for each, playing in self._playing.items():
+                while waiting and len(playing) < share:
+                    place, (spec, run) = waiting.popleft()
+                    playing.add(place)
+                    each.outbox.put("play", 0, place, spec, run)
+
+    def close(self) -> None:
+        """Stop what is played, have its answers recorded, and end the workers."""
+        with engine.interrupts_deferred():
+            for desk in self._playing:
+                desk.outbox.put("stop", 0)
+            until = time.monotonic() + engine.WIND_UP_S
+            with suppress(Empty):
+                while any(self._playing.values()):
+                    desk, what, given = self._events.get(timeout=max(0, until - time.monotonic()))
+                    if what == "ended":
+                        self._playing[desk].discard(given[0])
+                    elif what == "lost":
+                        self._playing.pop(desk, None)
+            for desk in self._desks:
+                desk.close()
+
+
+class _Desk:
+    """Answers one worker: on the engine's loop, to which limits, budget and commits belong.
+
+    Args:
+        carrier: carries the messages.
+        opened: the recording.
+        connection: how language models are reached.
+        events: receives what the worker says of its runs, and that it is lost.
+        said: texts that were logged before for any worker.
+    """
+
+    def __init__(
+        self,
+        carrier: Carrier,
+        opened: Recording,
+        connection: Connection,
+        events: SimpleQueue[tuple[_Desk, str, tuple[Any, ...]]],
+        said: set[str],
+    ) -> None:
+        self.outbox = Outbox()
+        self._carrier, self._writer, self._events, self._said = (
+            carrier, opened.writer, events, said,
+        )  # fmt: skip
+        self._limits, self._budget = connection.limits, connection.budget
+        self._granting: dict[int, asyncio.Task[Any]] = {}
+        self._permits: Counter[tuple[str, int]] = Counter()
+        self._reserved: dict[int, Reservation] = {}
+        self._grants: dict[str, Callable[..., Coroutine[Any, Any, Any]]] = {
+            "acquire": self._acquire,
+            "reserve": self._reserve,
+        }
+        self._takes: dict[str, Callable[..., None]] = {
+            "add": self._add, "commit_soon": self._commit_soon, "release": self._release,
+            "answered": self._answered, "refused": self._refused, "settle": self._settle,
+            "cancel": self._take_back, "log": self._say,
+        }  # fmt: skip
+        self._threads = [
+            threading.Thread(target=work, name="sabm-worker", daemon=True)
+            for work in (self._read, self._write)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """End the worker."""
+        self.outbox.close()
+        self._carrier.kill()
+        for thread in self._threads:
+            thread.join()
+
+    def _write(self) -> None:
+        while messages := self.outbox.take():
+            self._carrier.write(messages)
+
+    def _read(self) -> None:
+        while (messages := self._carrier.read()) is not None:
+            engine.call_soon(self._receive, messages)
+        engine.call_soon(self._lost)
+
+    def _receive(self, messages: Sequence[WorkerMessage]) -> None:
+        awaited: dict[str, list[int]] = {"committed": [], "written": []}
+        for what, number, given in messages:
+            if what in awaited:
+                awaited[what].append(number)
+            elif what in self._grants:
+                self._grant(number, self._grants[what](number, *given))
+            elif what in self._takes:
+                self._takes[what](*given)
+            else:
+                self._events.put((self, what, given))
+        for what, numbers in awaited.items():
+            if numbers:
+                self._grant(numbers[0], self._write_all(what, numbers))
+
+    def _add(self, *statements: Statement) -> None:
+        with suppress(RecordingError):  # the commit will say it
+            self._writer.add(*((_ONE_EACH.get(sql, sql), row) for sql, row in statements))
+
+    def _commit_soon(self) -> None:
+        with suppress(RecordingError):
+            self._writer.commit_soon()
+
+    def _grant(self, number: int, work: Coroutine[Any, Any, Any]) -> None:
+        task = self._granting[number] = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(partial(self._answer, number))
+
+    def _answer(self, number: int, task: asyncio.Task[Any]) -> None:
+        del self._granting[number]
+        error = None if task.cancelled() else task.exception()
+        value = None if task.cancelled() or error else task.result()
+        self.outbox.put("answer", number, value, error)
+
+    def _limiter(self, identity: str) -> Limiter:
+        return limiter_of(identity, self._limits)
+
+    async def _acquire(self, _number: int, identity: str, ceiling: int) -> float:
+        sent = await self._limiter(identity).acquire(ceiling)
+        self._permits[identity, ceiling] += 1
+        return sent
+
+    def _release(self, identity: str, ceiling: int) -> None:
+        self._permits[identity, ceiling] -= 1
+        self._limiter(identity).release(ceiling)
+
+    async def _reserve(
+        self, number: int, place: tuple[str, str], asked: Usage, in_batch: bool
+    ) -> tuple[int, Usage]:
+        assert self._budget is not None
+        reservation = await self._budget.reserve(place, asked, in_batch=in_batch)
+        self._reserved[number] = reservation
+        return number, reservation.most
+
+    def _settle(self, number: int, spent: Usage | None) -> None:
+        assert self._budget is not None
+        self._budget.settle(self._reserved.pop(number), spent)
+
+    async def _write_all(self, what: str, numbers: Sequence[int]) -> None:
+        """Answer so many of a kind at once, when all that was added is written."""
+        error: RecordingError | None = None
+        try:
+            await getattr(self._writer, what)()
+        except RecordingError as failed:
+            error = failed
+        for number in numbers[1:]:
+            self.outbox.put("answer", number, None, error)
+        if error is not None:
+            raise error
+
+    def _answered(self, identity: str) -> None:
+        self._limiter(identity).answered()
+
+    def _refused(self, identity: str, sent: float, retry_after: float | None) -> None:
+        self._limiter(identity).refused(sent, retry_after)
+
+    def _take_back(self, number: int, what: str, *given: Any) -> None:
+        """Give back what was granted, or is about to be, to a question that does not wait."""
+        if number in self._granting and self._granting[number].cancel():
+            return
+        if what == "acquire":
+            self._release(*given)
+        elif number in self._reserved:
+            self._settle(number, None)
+
+    def _say(self, name: str, level: int, text: str) -> None:
+        if text not in self._said:  # what a server does not take, say, each worker finds out
+            self._said.add(text)
+            logging.getLogger(name).log(level, "%s", text)
+
+    def _lost(self) -> None:
+        """Free what the worker held: its requests may have been billed."""
+        for task in self._granting.values():
+            task.cancel()
+        for (identity, ceiling), n in self._permits.items():
+            for _ in range(n):
+                self._limiter(identity).release(ceiling)
+        self._permits.clear()
+        for reservation in self._reserved.values():
+            assert self._budget is not None
+            self._budget.settle(reservation, reservation.most)
+        self._reserved.clear()
+        self._events.put((self, "lost", ()))
