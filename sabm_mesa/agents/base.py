@@ -157,8 +157,7 @@ class SmartAgent(mesa.Agent):
             rounds: of so many rounds, the one under way included; None: of the whole run.
         """
         first = 0 if rounds is None else self.model.round + 1 - rounds
-        messages: list[Message] = self.model.spoken.of(self.unique_id, first, self._joined)
-        return tuple(messages)
+        return tuple(self.model.spoken.of(self.unique_id, first, self._joined))
 
     def ask(
         self,

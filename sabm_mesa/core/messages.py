@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -45,6 +46,7 @@ class Conversation:
 
     def __init__(self) -> None:
         self._to_all: list[Message] = []
+        self._told: tuple[Message, ...] = ()
         self._private: defaultdict[int, list[Message]] = defaultdict(list)
         self._delivered = 0  # messages that are in them
         self._all: list[Message] = []
@@ -80,7 +82,7 @@ class Conversation:
         found = _from(self._all, first)
         return found if self._in_order else sorted(found, key=_order)
 
-    def of(self, agent: int, first: int, joined: int = 0) -> list[Message]:
+    def of(self, agent: int, first: int, joined: int = 0) -> Sequence[Message]:
         """The messages from a round on that an agent said or heard.
 
         Args:
@@ -90,6 +92,10 @@ class Conversation:
         """
         if self._delivered < len(self._all):
             self._deliver()
+        if first <= 0 and not joined and self._in_order and agent not in self._private:
+            if len(self._told) != len(self._to_all):  # one copy for all that hear the same
+                self._told = tuple(self._to_all)
+            return self._told
         found = _from(self._to_all, first, joined)
         if agent in self._private:
             private = _from(self._private[agent], first)
