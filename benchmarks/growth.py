@@ -1,31 +1,87 @@
-"""Curves of time by agents, rounds, runs and recorded asks: `docs/images/benchmarks`."""
+"""Curves of cost by agents, rounds, runs at once and recorded asks: `docs/images/benchmarks`.
+
+``python -m benchmarks.growth NAME`` plays one of the runs by whose rounds the cost is measured.
+"""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+import threading
 import time
-from collections.abc import Sequence
+import urllib.request
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from benchmarks import large
-from benchmarks.llm import LATENCY_S, contest_of_one_round
-from benchmarks.million import apart
+from benchmarks.llm import contest_of_one_round
+from benchmarks.million import _gib, apart
 from benchmarks.results import IMAGES, Result, number
 from benchmarks.server import latency_server
-from sabm_mesa import BertrandCompetition, Connection, KeynesianBeautyContest, Recording
+from sabm_mesa import Connection, KeynesianBeautyContest, Recording, ScriptedMind
 from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.core.asks import Ask
 from sabm_mesa.llm import close_all
+from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.registry import scenario
 from sabm_mesa.runs.run import run_all
 
 AGENTS = (100, 1_000, 10_000, 100_000, 1_000_000)
-ROUNDS = (100, 300, 1_000, 3_000, 10_000)
-RUNS = (1, 2, 4, 8, 16, 32)
+ROUNDS = (100, 1_000, 10_000, 100_000)
 RECORDINGS = (10_000, 100_000, 1_000_000, 10_000_000)
-CONTEST = {"n_players": 12, "n_rounds": 2}
+RUNS = (1, 3, 10, 30, 100, 300, 1_000)
+BEARS, LATENCY_S = 200, 1.0
+"""Requests at once that the server of the runs bears, and seconds until it answers one."""
+CONTEST = {"n_players": 3, "n_rounds": 2}
 Points = list[tuple[int, float]]
+
+
+class Long(NamedTuple):
+    """A run with many rounds.
+
+    Attributes:
+        label: its name in the picture.
+        scenario: the scenario.
+        rounds: the number of its rounds.
+        colour: the colour of its line.
+        parameters: those that differ from their defaults.
+    """
+
+    label: str
+    scenario: str
+    rounds: int
+    colour: str
+    parameters: Mapping[str, Any] = {}
+
+
+def _reads_its_prompt(ask: Ask) -> int:
+    ask.messages()
+    return 7
+
+
+PRICES = {"communication": False, "stop_after": None}
+LONG = {
+    "bertrand": Long("price competition", "bertrand", 100_000, style.BLUE, PRICES),
+    "bertrand-prompts": Long(
+        "price competition, prompts rendered", "bertrand", 10_000, style.SKY_BLUE,
+        PRICES | {"minds": ScriptedMind(_reads_its_prompt)},
+    ),
+    "games": Long(
+        "prisoner's dilemma", "games", 100_000, style.VERMILLION, {"game": "prisoners_dilemma"}
+    ),
+    "public-goods": Long("public goods", "public-goods", 100_000, style.GREEN),
+    "beauty-contest": Long("repeated beauty contest", "beauty-contest", 10_000, style.ORANGE),
+    "kbc": Long("beauty contest with talk", "kbc", 1_000, style.PURPLE),
+    "cocktail-party": Long("cocktail party", "cocktail-party", 1_000, style.BLACK),
+}  # fmt: skip
 
 
 def agents(_folder: str) -> list[Result]:
@@ -33,10 +89,14 @@ def agents(_folder: str) -> list[Result]:
     found = {n: apart("free", n) for n in AGENTS}
     cpu = [(n, took["cpu_s"] / n * 1e6) for n, took in found.items()]
     memory = [(n, (took["gib"] - took["gib_before"]) * 2**20 / n) for n, took in found.items()]
-    figure = _figure("What an agent costs", "One recorded round of the beauty contest")
-    left, right = figure.subplots(1, 2)
-    _curve(left, cpu, "Agents (logarithmic)", "CPU time of an agent (µs)")
-    _curve(right, memory, "Agents (logarithmic)", "Memory of an agent (KiB)")
+    figure = style.new_figure(
+        "What an agent costs", "One recorded round of the beauty contest", height=3.1
+    )
+    for ax, points, ylabel in zip(
+        figure.subplots(1, 2), (cpu, memory),
+        ("CPU time of an agent (µs)", "Memory of an agent (KiB)"), strict=True,
+    ):  # fmt: skip
+        _curve(ax, points, "Agents", ylabel)
     _save(figure, "agents")
     name = f"an agent among {AGENTS[-1]:,} / among {AGENTS[2]:,}:"
     return [
@@ -45,52 +105,123 @@ def agents(_folder: str) -> list[Result]:
     ]
 
 
-def rounds(folder: str) -> list[Result]:
-    """Recorded classical price competitions, by rounds: the CPU time of a round."""
-    points = []
-    for n in ROUNDS:
-        model = BertrandCompetition(
-            n_rounds=n, communication=False, stop_after=None, rng=1,
-            recording=Path(folder, f"{n}.sqlite"),
-        )  # fmt: skip
-        started = time.process_time()
-        model.run_model()
-        points.append((n, (time.process_time() - started) / n * 1e6))
-    figure = _figure("What a round costs", "Price competition of two classical firms, recorded")
-    _curve(figure.subplots(), points, "Rounds of the run (logarithmic)", "CPU time of a round (µs)")
+def rounds(_folder: str) -> list[Result]:
+    """Recorded classical runs, by rounds: CPU time of a round, and memory by round."""
+    figure = style.new_figure(
+        "What a round costs", "Recorded runs, one a line; a mark is the mean of its rounds since "
+        "half of that number", height=4.6,
+    )  # fmt: skip
+    left, right = figure.subplots(1, 2)
+    results = []
+    for name, each in LONG.items():
+        command = [sys.executable, "-m", "benchmarks.growth", name]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        cpu, memory = json.loads(done.stdout)
+        _line(left, cpu, each.colour, each.label)
+        _line(right, memory, each.colour, each.label)
+        (n, last), (before, one) = cpu[-1], cpu[-2]
+        what = f"{each.label}: a round among {n:,} / among {before:,}: CPU time"
+        results.append(Result(what, last / one, "<= 1.5", _said(cpu, "µs")))
+        what = f"{each.label}: KiB of memory a round, after {n:,}"
+        results.append(Result(what, memory[-1][1], "", _said(memory, "KiB")))
+    _axes(left, ROUNDS, "Rounds", "CPU time of a round (µs)")
+    _axes(right, ROUNDS, "Rounds", "Memory, by round so far (KiB)")
+    figure.legend(
+        *left.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False,
+        fontsize=style.NOTE,
+    )  # fmt: skip
     _save(figure, "rounds")
-    name = f"a round among {ROUNDS[-1]:,} / among {ROUNDS[2]:,}: CPU time"
-    return [Result(name, points[-1][1] / points[2][1], "", _said(points, "µs"))]
+    return results
+
+
+def _play(name: str) -> tuple[Points, Points]:
+    """Play a long run: µs of CPU of a round, and KiB by round so far."""
+    each = LONG[name]
+    marks = [n for n in ROUNDS if n <= each.rounds]
+    cpu, memory = [], []
+    with TemporaryDirectory() as folder:
+        model: SmartModel = scenario(each.scenario)(
+            **each.parameters, n_rounds=each.rounds, rng=1, recording=Path(folder, "run.sqlite")
+        )
+        before = _gib("VmRSS")
+        for n in marks:
+            _advance(model, n // 2)
+            began = time.process_time()
+            _advance(model, n)
+            cpu.append((n, (time.process_time() - began) / (n - n // 2) * 1e6))
+            memory.append((n, (_gib("VmRSS") - before) * 2**20 / n))
+    return cpu, memory
+
+
+def _advance(model: SmartModel, rounds: int) -> None:
+    while model.round + 1 < rounds:
+        model.step()
 
 
 def runs(folder: str) -> list[Result]:
-    """Recorded contests with a language model that go on at once, by runs: the time of all."""
-    points = []
-    with latency_server(LATENCY_S) as url:
-        connection = Connection(base_url=url)
-        contest_of_one_round(connection)
+    """Recorded contests with a language model that go on at once, by runs: time and CPU time.
+
+    The limit of requests at once is found anew for each number of runs. Threads and open files are
+    the most that were seen.
+    """
+    wall, cpu, most = [], [], {"threads": 0, "open files": 0}
+
+    def watch(_models: object) -> None:
+        most["threads"] = max(most["threads"], threading.active_count())
+        most["open files"] = max(most["open files"], len([*Path("/proc/self/fd").iterdir()]))
+
+    with latency_server(LATENCY_S, "--max-concurrency", str(BEARS)) as url:
+        contest_of_one_round(Connection(base_url=url))
         for n in RUNS:
+            close_all()
+            first, began = _stats(url), time.process_time()
             with Recording(Path(folder, f"runs-{n}.sqlite")) as recording:
                 done = run_all(
                     KeynesianBeautyContest, {"minds": "llm:stub", **CONTEST}, runs=n, seed=1,
-                    recording=recording, connection=connection,
+                    recording=recording, connection=Connection(base_url=url), watch=watch,
                 )  # fmt: skip
-            points.append((n, done.wall_s))
+            last, asks = _stats(url), done.total().asks
+            wall.append((n, done.wall_s))
+            cpu.append((n, (time.process_time() - began) / asks * 1e3))
     close_all()
-    path = done.models[0].critical_path_asks * LATENCY_S
-    figure = _figure(
-        "What runs at once cost", "Beauty contest of 12 players, two rounds, answers after 200 ms"
+    answered, refused = (
+        last.get(status, 0) - first.get(status, 0) for status in ("status_200", "status_429")
     )
-    ax = figure.subplots()
-    _curve(ax, points, "Runs at once (logarithmic)", "Time of all runs (s)")
-    ax.axhline(path, color=style.GREY, linestyle="--", linewidth=1.2)
-    ax.annotate(
-        "critical path", (RUNS[0], path), xytext=(0, -4), textcoords="offset points",
-        va="top", fontsize=style.NOTE, color="#606060",
-    )  # fmt: skip
+    path = done.models[0].critical_path_asks * LATENCY_S
+    share = asks / RUNS[-1] * LATENCY_S / BEARS
+    _draw_runs(wall, cpu, path, share)
+    name, least = (
+        f"{RUNS[-1]:,} runs at once, a server that bears {BEARS} requests:",
+        (RUNS[-1] * share),
+    )
+    return [
+        Result(f"{name} time / asks · latency / {BEARS}", wall[-1][1] / least, "<= 1.3",
+               f"{wall[-1][1]:.1f} s and {least:.1f} s, {asks:,} asks; {_said(wall, 's')}"),
+        Result(f"{name} answers of the server / asks", answered / asks, "<= 1",
+               f"{refused} requests were refused and sent again"),
+        Result(f"{name} an ask, CPU / among {RUNS[2]} runs", cpu[-1][1] / cpu[2][1], "<= 1.5",
+               _said(cpu, "ms")),
+        *(Result(f"{name} {what} at most", n, "<= 1100") for what, n in most.items()),
+    ]  # fmt: skip
+
+
+def _draw_runs(wall: Points, cpu: Points, path: float, share: float) -> None:
+    figure = style.new_figure(
+        "What runs at once cost",
+        f"Beauty contest of 3 players, two rounds; answers after {LATENCY_S:g} s, from a server "
+        f"that bears {BEARS} requests at once",
+        height=3.3,
+    )
+    left, right = figure.subplots(1, 2)
+    _line(left, wall)
+    knee = path / share
+    left.plot([RUNS[0], RUNS[-1]], [path, path], **_DASHED)
+    left.plot([knee / 4, RUNS[-1]], [path / 4, RUNS[-1] * share], **_DASHED)
+    _note(left, "critical path\n(slope 0)", (RUNS[0], path), "top", "left")
+    _note(left, "the server's limit\n(slope 1)", (knee / 2, path / 4), "bottom", "left")
+    _axes(left, RUNS, "Runs at once", "Time of all runs (s)")
+    _curve(right, cpu, "Runs at once", "CPU time of an ask (ms)")
     _save(figure, "runs")
-    name = f"{RUNS[-1]} runs at once / one: time"
-    return [Result(name, points[-1][1] / points[0][1], "", _said(points, "s"))]
 
 
 def recordings(folder: str, sizes: Sequence[int] = RECORDINGS) -> list[Result]:
@@ -133,31 +264,70 @@ def _draw_recordings(page: Points, search: Points, rate: Points, memory: Points)
         "What a recording costs its reader", "Public goods of 1,000 players; seconds are of CPU",
         height=5.4,
     )  # fmt: skip
-    panels = figure.subplots(2, 2).flat
-    x = "Asks (logarithmic)"
-    _curve(next(panels), page, x, "First page (s)")
-    _curve(ax := next(panels), search, x, "Search (s, logarithmic)")
-    ax.set_yscale("log")
-    ax.set_ylim(search[0][1] / 2, search[-1][1] * 2)
-    _curve(next(panels), rate, x, "Parquet (1,000 rows a s)")
-    _curve(next(panels), memory, x, "Memory of the export (MiB)")
+    for ax, points, label, slope in zip(
+        figure.subplots(2, 2).flat, (page, search, rate, memory),
+        (
+            "First page (s)", "Search with its index (s)", "Parquet (1,000 rows a s)",
+            "Memory of the export (MiB)",
+        ),
+        (0, 1, 0, 0), strict=True,
+    ):  # fmt: skip
+        _curve(ax, points, "Recorded asks", label, slope)
     _save(figure, "recordings")
 
 
-def _figure(title: str, subtitle: str) -> Figure:
-    return style.new_figure(title, subtitle, height=2.9)
+def _stats(url: str) -> dict[str, int]:
+    with urllib.request.urlopen(url.removesuffix("/v1") + "/_stats") as answer:
+        counts: dict[str, int] = json.load(answer)
+    return counts
 
 
-def _curve(ax: Axes, points: Sequence[tuple[int, float]], xlabel: str, ylabel: str) -> None:
-    """A line over an axis of orders of magnitude, from zero."""
+_DASHED: dict[str, Any] = {"color": style.GREY, "linestyle": "--", "linewidth": 1.2, "zorder": 1}
+
+
+def _curve(ax: Axes, points: Points, xlabel: str, ylabel: str, slope: int = 0) -> None:
+    """A line in orders of magnitude, beside one of a slope that ends where it does."""
+    numbers, (most, last) = [n for n, _ in points], points[-1]
+    _line(ax, points)
+    first = last * (numbers[0] / most) ** slope
+    ax.plot([numbers[0], most], [first, last], **_DASHED)
+    beside = (numbers[0] * numbers[1]) ** 0.5
+    height = last * (beside / most) ** slope
+    _note(ax, f"slope {slope}", (beside, height), "top", "left")
+    _axes(ax, numbers, xlabel, ylabel)
+
+
+def _line(ax: Axes, points: Points, colour: str = style.BLUE, label: str = "") -> None:
     numbers, values = zip(*points, strict=True)
-    ax.plot(numbers, values, color=style.BLUE, linewidth=1.8, marker="o", markersize=5)
+    ax.plot(
+        numbers, values, color=colour, linewidth=1.8, marker="o", markersize=5, label=label,
+        clip_on=False,
+    )  # fmt: skip
+
+
+def _note(ax: Axes, text: str, at: tuple[float, float], va: str, ha: str) -> None:
+    ax.annotate(
+        text, at, xytext=(0, -6 if va == "top" else 0), textcoords="offset points",
+        va=va, ha=ha, fontsize=style.NOTE, color="#606060",
+    )  # fmt: skip
+
+
+def _axes(ax: Axes, numbers: Sequence[int], xlabel: str, ylabel: str) -> None:
+    """Both axes in orders of magnitude; the upright one has at least two of them."""
+    values = np.concatenate([np.asarray(line.get_ydata(), float) for line in ax.get_lines()])
     ax.set_xscale("log")
-    ax.set_xticks(numbers)
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda n, _: _short(n)))
+    ax.set_yscale("log")
+    ax.set_xticks([n for n in numbers if len(numbers) < 6 or str(n)[0] == "1"])
+    low, high = float(values.min()), float(values.max())
+    while high / low < 100:
+        low, high = low / 1.1, high * 1.1
+    ax.set_ylim(low / 1.5, high * 1.5)
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.set_ylim(0, style.headroom(list(values), 0.12))
+    ax.yaxis.set_major_locator(LogLocator())
+    ax.yaxis.set_minor_formatter(NullFormatter())
     style.plain_axes(ax, xlabel, ylabel)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda n, _: _short(n)))
 
 
 def _short(n: float) -> str:
@@ -174,3 +344,7 @@ def _said(points: Points, unit: str) -> str:
 def _save(figure: Figure, name: str) -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     figure.savefig(IMAGES / f"{name}.png")
+
+
+if __name__ == "__main__":
+    print(json.dumps(_play(sys.argv[1])))
