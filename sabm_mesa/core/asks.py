@@ -170,7 +170,7 @@ class SentNotes(Protocol):
     async def note_sent(
         self, model: str, most: Sequence[Usage], place: InBatch | None = None
     ) -> Sequence[int]:
-        """Note the answers that a request asks for; return their notes when they are on disk."""
+        """Note the answers that a request asks for; return their notes when they are written."""
 
     def take_back(self, notes: Sequence[int]) -> None:
         """Remove the notes of answers that nobody is billed for."""

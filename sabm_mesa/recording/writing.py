@@ -344,7 +344,7 @@ class Recorder(ABC):
     async def note_sent(
         self, model: str, most: Sequence[Usage], place: InBatch | None = None
     ) -> Sequence[int]:
-        """Note the answers that a request asks for, before it leaves; return when it is on disk.
+        """Note the answers that a request asks for, before it leaves; return when it is written.
 
         Args:
             model: the name of the language model.
@@ -824,7 +824,7 @@ class BatchWriter:
                 self._wanted or self._closing or len(self._rows) >= COMMIT_AT
             ):
                 self._wake.wait(None if left_s == math.inf else left_s)
-            if left_s <= 0:  # nobody waits for it
+            if left_s <= 0 or self._closing:  # nobody waits for it
                 self._promise(on_disk=True)
             rows, self._rows, self._wanted = self._rows, [], False
             if len(rows) >= BLOCK_AT:
@@ -901,14 +901,18 @@ class _Disk:
             self._thread.join()
 
     def _run(self) -> None:
+        lost: Exception | None = None
         while promises := self._next():
-            try:
-                self._bring()
-            except Exception as error:  # noqa: BLE001 - every waiter gets the error
-                self._lost(error, promises)
-            else:
-                for promise in promises:
-                    promise.set_result(None)
+            if lost is None:
+                try:
+                    self._bring()
+                except Exception as error:  # noqa: BLE001 - every waiter gets the error
+                    lost = error
+            if lost is not None:  # a later `fsync` would not bring to disk what this one lost
+                self._lost(lost, promises)
+                continue
+            for promise in promises:
+                promise.set_result(None)
 
     def _next(self) -> list[Future[None]]:
         """The promises so far; none when it is closed."""

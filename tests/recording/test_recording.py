@@ -510,6 +510,48 @@ def test_an_answer_that_the_disk_does_not_take_is_not_used(tmp_path, monkeypatch
     assert set(model.values.values()) == {0}
 
 
+def test_what_is_left_is_brought_to_disk_when_the_recording_is_closed(
+    tmp_path, monkeypatch
+) -> None:
+    """SQLite does it only when no other process has the file open."""
+    brought, path = [], tmp_path / "r.sqlite"
+    recording = Recording(path)
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("SELECT * FROM runs").fetchall()
+        monkeypatch.setattr(writing, "fsync", brought.append)
+        recording.writer.add((writing.DELETE_SENT, ["", 1]))
+        recording.close()
+    assert brought
+
+
+def test_what_a_disk_lost_is_not_on_it_when_the_next_attempt_succeeds(
+    tmp_path, monkeypatch
+) -> None:
+    """The system drops the pages that it could not write, and reports that once."""
+    busy, fails = threading.Event(), threading.Event()
+
+    def fails_once(_log: int) -> None:
+        if not busy.is_set():
+            busy.set()
+            fails.wait(60)
+            raise OSError(errno.EIO, "Input/output error")
+
+    async def written() -> None:
+        await recording.writer.written()
+
+    monkeypatch.setattr(writing, "fsync", fails_once)
+    recording = Recording(tmp_path / "r.sqlite")
+    first = recording.writer.commit()
+    busy.wait(60)
+    second = recording.writer.commit()
+    asyncio.run(written())
+    fails.set()
+
+    for ended in (first.result, second.result, recording.close):
+        with pytest.raises(RecordingError, match="Input/output error"):
+            ended()
+
+
 LOST = """
 import resource, sys
 from sabm_mesa import Recording, ScriptedMind
