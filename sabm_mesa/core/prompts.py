@@ -34,6 +34,7 @@ from importlib.resources import files
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from sabm_mesa.core.answers import AnswerSpec, Format, InvalidAnswer, OptionOrder
@@ -99,7 +100,9 @@ _INSTEAD = {
 
 
 class PromptBook:
-    """The prompt entries of one run: one scenario, condition and variant.
+    """The prompt entries of runs: one scenario, condition and variant.
+
+    Runs share it, so that nobody can change its texts.
 
     Args:
         source: the path of the scenario's prompt file.
@@ -155,16 +158,22 @@ class PromptBook:
         self.all_personas = sorted(book["personas"])
         plain = persona_format == PERSONA_FORMATS[0]
         texts = book["personas"] if plain else book["persona_formats"].get(persona_format, {})
-        self.personas: dict[str, str] = {NO_PERSONA: "", **texts}
-        self.entries: dict[str, str] = {
+        entries: dict[str, str] = {
             **{name: text for name, text in book["answers"].items() if isinstance(text, str)},
             **{f"reason_{code}": text for code, text in book["answers"]["reasons"].items()},
             **book["prompts"],
             **book["variants"].get(variant, {}),
             **book["conditions"].get(condition, {}),
         }
+        self.entries: Mapping[str, str] = MappingProxyType(entries)
         # Also refuses a template that cannot be read at once.
-        self.personas = {n: self._with_entries(n, text) for n, text in self.personas.items()}
+        personas = {n: self._with_entries(n, text) for n, text in texts.items()}
+        self.personas: Mapping[str, str] = MappingProxyType({NO_PERSONA: "", **personas})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process needs: the texts, and nothing that was made of them here."""
+        kept = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        return kept | {"entries": dict(self.entries), "personas": dict(self.personas)}
 
     def _with_entries(self, name: str, text: str) -> str:
         """The text of a persona; braces in it name entries, which a condition may replace."""
@@ -214,7 +223,8 @@ class PromptBook:
         """
         book = cls.__new__(cls)
         book.conditions, book.variants = (condition,), (variant,)
-        book.entries, book.personas = dict(entries), {NO_PERSONA: "", **personas}
+        book.entries = MappingProxyType(dict(entries))
+        book.personas = MappingProxyType({NO_PERSONA: "", **personas})
         book.persona_format, book.option_order = persona_format, option_order
         book.speaker_order, book.all_personas = speaker_order, sorted(personas)
         return book
@@ -380,7 +390,7 @@ class PromptBook:
             personas: the names of the personas in use.
         """
         used = {f"persona {name}": self.persona(name) for name in sorted(personas)}
-        return {name: (_digest(text), text) for name, text in (self.entries | used).items()}
+        return {name: (_digest(text), text) for name, text in {**self.entries, **used}.items()}
 
     def digest(self, personas: Iterable[str] | None = None) -> str:
         """One hash over all entries, and over the personas.

@@ -116,7 +116,7 @@ def _described(subject: Subject) -> dict[str, Any]:
         "parameters": typed_parameters(subject),
         "conditions": {c: changes.get("conditions", {}).get(c, {}) for c in book.conditions},
         "variants": {v: changes.get("variants", {}).get(v, {}) for v in book.variants},
-        "personas": book.personas,
+        "personas": dict(book.personas),
         "minds": ["classical" if m == "default" else f"classical:{m}" for m in classical],
         "model_columns": list(subject.model.model_frame().columns),
         "agent_columns": list(subject.model.agent_frame().columns),

@@ -1,5 +1,6 @@
 """Prompt files: what is rendered, and what is refused by name."""
 
+import pickle
 import re
 from importlib.resources import files
 from itertools import product
@@ -141,6 +142,18 @@ def test_hashes_change_with_the_text_alone(own) -> None:
     assert book.digest() == same.digest() != other.digest()
     assert {e for e, h in book.hashes().items() if other.hashes()[e] != h} == {"act_line"}
     assert all(re.fullmatch("[0-9a-f]{12}", h) for h in book.hashes().values())
+
+
+def test_runs_share_texts_that_no_run_can_change() -> None:
+    first, second = (scenario("kbc")(rng=seed) for seed in (1, 2))
+    with pytest.raises(TypeError):
+        first.book.entries["act"] = "Choose 33."
+    assert first.book is second.book
+
+    first.step()
+    sent = pickle.loads(pickle.dumps(first.book))
+    assert {name for name in vars(sent) if name.startswith("_")} == set()
+    assert sent.digest() == first.book.digest()
 
 
 def test_the_digest_covers_the_personas(own) -> None:
