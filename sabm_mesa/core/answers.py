@@ -403,7 +403,7 @@ class Number(AnswerSpec):
 
     def check(self, value: Any) -> int | float:
         """Return an int (``integer``) or a float inside the interval."""
-        if type(value) is int and self.integer and self.low <= value <= self.high:
+        if type(value) is int and self.integer and self.low <= value <= self.high < math.inf:
             return value
         number = self._number(value)
         if not math.isfinite(number):

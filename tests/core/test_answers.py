@@ -290,6 +290,7 @@ def test_a_value_is_checked_like_a_text(value) -> None:
         (INTEGER, {}, "not_a_number"),
         (INTEGER, True, "not_a_number"),
         (INTEGER, 10**400, "not_a_number"),
+        (Number(0, math.inf, integer=True), 10**400, "not_a_number"),
         (INTEGER, math.nan, "not_a_number"),
         (INTEGER, -1, "out_of_range"),
         (INTEGER, 0.5, "not_an_integer"),
