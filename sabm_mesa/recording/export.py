@@ -131,9 +131,7 @@ def _new_file(path: Path, mode: int = 0o666) -> Iterator[Path]:
     """A place to write a file, which becomes the file at the end, or nothing does."""
     part = path.with_name(f".{path.stem}.{uuid4().hex}{path.suffix}")
     try:
-        part.touch(
-            mode, exist_ok=False
-        )  # with the rights of the umask; those of tempfile are others
+        part.touch(mode, exist_ok=False)  # with the rights of the umask, unlike those of tempfile
         try:
             yield part
             part.replace(path)
@@ -289,7 +287,7 @@ def write_frames(folder: Path, frames: Mapping[str, pd.DataFrame], kind: str) ->
 
 
 def write_tables(folder: Path, tables: Tables, kind: str) -> dict[Path, int]:
-    """Write each table to a file of its name, batch by batch; all files are completed, or none.
+    """Write each table to a file of its name, batch by batch; none appears before all are written.
 
     Texts are data and are written as they are, whatever they look like. CSV is that of RFC 4180
     in UTF-8: lines end in CR LF, a missing value is an empty field like an empty text. Parquet and

@@ -228,7 +228,6 @@ class RepeatedBeautyContest(SmartModel):
         self.played: list[PlayedRound] = []
         self._told: list[PlayedRound] = []
         self._told_as = self.revealed
-        self._shown: Sequence[PlayedRound] = ()
         self.mean = self.median = self.target = self.variance = self.ratio = math.nan
         self.n_winners = 0
         self.reference = self.high / 2
@@ -242,15 +241,18 @@ class RepeatedBeautyContest(SmartModel):
         return [player for player in self.players if is_fixed(player.mind.spec)]
 
     def begin_round(self) -> None:
-        """Find what is told in this round: the last rounds without what is hidden, fixed minds."""
+        """Find the players with fixed minds: a fork may change them."""
         self._fixed = self._players_with_fixed_minds()
+
+    def _rounds_told(self) -> list[PlayedRound]:
+        """All rounds without what is hidden; each is made once."""
         if self._told_as != self.revealed:  # a fork may change what is revealed
             self._told, self._told_as = [], self.revealed
         hidden: dict[str, Any] = {name: None for name in REVEALED if name not in self.revealed}
         hidden.pop("own", None)
         for each in self.played[len(self._told) :]:
             self._told.append(replace(each, payoffs=None, **hidden))
-        self._shown = Past(self._told, self.window)
+        return self._told
 
     def revealed_to(
         self, player: Player
@@ -264,9 +266,8 @@ class RepeatedBeautyContest(SmartModel):
             The last rounds without what is hidden, and the player's own pick and payoff in each of
             them; the latter are empty when they are not revealed.
         """
-        if "own" not in self.revealed:
-            return self._shown, ()
-        return self._shown, Past(player.results, self.window)
+        told = Past(self._rounds_told(), self.window)
+        return told, Past(player.results, self.window) if "own" in self.revealed else ()
 
     def notice_to(self, player: Player) -> Notice | None:
         """Return the facts on opponents with a fixed strategy; None when nothing is told.
