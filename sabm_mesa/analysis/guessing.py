@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from numbers import Rational
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -412,13 +413,14 @@ def _ratio(pick: float | Fraction | None) -> tuple[int, int] | None:
         return None
     if type(pick) is int:
         return pick, 1
-    if not isinstance(pick, float):
+    if not isinstance(pick, float) and isinstance(pick, Rational):
         return int(pick.numerator), int(pick.denominator)
-    if math.isnan(pick):
+    value = float(pick)
+    if math.isnan(value):
         return None
-    if math.isinf(pick):
+    if math.isinf(value):
         raise ValueError("a pick must be finite")
-    return pick.as_integer_ratio()
+    return value.as_integer_ratio()
 
 
 @lru_cache

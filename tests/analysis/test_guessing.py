@@ -146,9 +146,10 @@ def test_winners_do_not_depend_on_the_order_or_number_type(picks, random) -> Non
     random.shuffle(order)
     as_floats = [None if picks[i] is None else np.float64(picks[i]) for i in order]
     as_integers = [None if picks[i] is None else np.int64(picks[i]) for i in order]
+    as_short = [None if picks[i] is None else np.float32(picks[i]) for i in order]
 
     expected = tuple(winners(picks)[i] for i in order)
-    assert winners(as_floats) == winners(as_integers) == expected
+    assert winners(as_floats) == winners(as_integers) == winners(as_short) == expected
 
 
 def test_reward_rules() -> None:
