@@ -17,14 +17,13 @@ class Past(Sequence[T]):
     Args:
         items: the list.
         last: items at most; None: any number.
-        first: the place of the first item that is in it.
     """
 
     __slots__ = ("_end", "_first", "_items")
 
-    def __init__(self, items: list[T], last: int | None = None, first: int = 0) -> None:
+    def __init__(self, items: list[T], last: int | None = None) -> None:
         self._items, self._end = items, len(items)
-        self._first = min(max(first, 0 if last is None else self._end - last), self._end)
+        self._first = 0 if last is None else max(self._end - last, 0)
 
     def __len__(self) -> int:
         """Number of items."""

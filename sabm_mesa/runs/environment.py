@@ -199,7 +199,7 @@ def numbers_in(value: Any, path: str = "") -> dict[str, float]:
         parts = value._asdict()
     elif isinstance(value, Mapping):
         parts = {str(name): each for name, each in value.items()}
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
         found = {f"{below}n": float(len(value))}
         return found | (numbers_in(value[-1], f"{below}last") if value else {})
     else:

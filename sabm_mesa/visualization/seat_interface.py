@@ -11,7 +11,7 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -205,7 +205,7 @@ def facts(value: Any) -> Any:
         return {name: facts(each) for name, each in value._asdict().items()}
     if isinstance(value, Mapping):
         return {str(name): facts(each) for name, each in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, Sequence | Set) and not isinstance(value, str | bytes):
         return [facts(each) for each in value]
     return json_roundtrip(value)
 

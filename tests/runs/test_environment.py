@@ -10,9 +10,10 @@ import pytest
 from pettingzoo.test import parallel_api_test
 
 from sabm_mesa import KeynesianBeautyContest
+from sabm_mesa.core.past import Past
 from sabm_mesa.errors import UsageError
 from sabm_mesa.models.registry import SCENARIOS
-from sabm_mesa.runs.environment import Coding, PolicyMind, ScenarioEnv
+from sabm_mesa.runs.environment import Coding, PolicyMind, ScenarioEnv, numbers_in
 from tests.models.test_several_classes import Colony
 
 pytestmark = [pytest.mark.slow, pytest.mark.check_once]
@@ -85,6 +86,10 @@ def test_a_round_until_the_way_out_costs_one() -> None:
 
     assert set(total.values()) <= {-2.0, -1.0, 0.0}
     assert min(total.values()) == -2.0
+
+
+def test_a_policy_sees_how_much_was_played_and_what_came_last() -> None:
+    assert numbers_in(Past([1.0, 3.0]), "plays") == {"plays.n": 2.0, "plays.last": 3.0}
 
 
 def test_a_policy_plays_as_a_mind() -> None:
