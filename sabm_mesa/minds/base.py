@@ -246,10 +246,8 @@ async def ask_until_valid(ask: Ask, mind: Mind, asker: Asker) -> Decision:
                 raise _failure(ask, mind, error) from error
             attempt = _attempt(ask, mind, _as_reply(answer, ask, mind, started), model.max_attempts)
             model.usage.add_reply(attempt.reply, ask.key.agent)
-            written, stopped = (
-                model.recorder.record(attempt, durable=mind.paid),
-                attempt.reply.stopped,
-            )
+            written = model.recorder.record(attempt, durable=mind.paid)
+            stopped = attempt.reply.stopped
             if attempt.final:
                 decision = _decision(attempt)
             else:
