@@ -284,7 +284,7 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> bool:
             f"{FORMAT}. Choose another file."
         )
     (page_size,) = connection.execute("PRAGMA page_size").fetchone()
-    if path.stat().st_size % page_size and not _has_log(path):
+    if path.stat().st_size % page_size and not has_log(path):
         # SQLite would fill up the page with zeros, and read them as if they had been written.
         raise damaged(path, _CUT_OFF)
     return bool(tables)
@@ -333,11 +333,11 @@ def _open(path: Path) -> sqlite3.Connection:
     only one that might write removes the log again. The content of a log is left there.
     """
     address = path.resolve().as_uri()
-    mode = "ro" if _has_log(path) else "rw"
+    mode = "ro" if has_log(path) else "rw"
     try:
         connection = _connected(f"{address}?mode={mode}")
     except sqlite3.OperationalError:
-        if _has_log(path):
+        if has_log(path):
             raise
         connection = _connected(f"{address}?immutable=1")
     connection.execute("PRAGMA query_only = ON")
@@ -357,12 +357,14 @@ def _connected(uri: str) -> sqlite3.Connection:
 
 def _is_cut_off(path: Path) -> bool:
     """Whether an SQLite file is shorter than its header says, or no whole number of pages."""
+    if has_log(path):
+        return False
     try:
         with path.open("rb") as file:
             head = file.read(100)
     except OSError:
         return False
-    if _has_log(path) or not head.startswith(b"SQLite format 3\0"):
+    if not head.startswith(b"SQLite format 3\0"):
         return False
     page_size = int.from_bytes(head[16:18], "big")  # 1 stands for 65536, which is not used here
     pages = int.from_bytes(head[28:32], "big")
@@ -370,8 +372,12 @@ def _is_cut_off(path: Path) -> bool:
     return len(head) < 100 or size < page_size * pages or size % max(page_size, 1) > 0
 
 
-def _has_log(path: Path) -> bool:
-    """Whether pages stand in a log beside the file, which then need not be complete itself."""
+def has_log(path: Path) -> bool:
+    """Whether pages stand in a log beside the file, which then need not be complete itself.
+
+    Such a file may be being written: it is opened by SQLite alone, since closing it ends the locks
+    that this process has on it ("How To Corrupt An SQLite Database File", 2.2, sqlite.org).
+    """
     try:
         return path.with_name(f"{path.name}-wal").stat().st_size > 0
     except FileNotFoundError:  # also when its writer has just closed

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import errno
 import hashlib
 import math
 import os
@@ -104,7 +105,7 @@ class Recording:
         new = not self._file.exists()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.open("ab").close()
+            _make_writable(self.path)
         except OSError as error:
             raise OutputError(
                 f"Cannot write {self.path} ({error.strerror or error}): choose another folder."
@@ -280,6 +281,17 @@ class Recording:
         _write_ahead(connection)
         if not is_recording:
             create_tables(connection)
+
+
+def _make_writable(path: Path) -> None:
+    """Make a file when it is not there; raise `OSError` when it cannot be written."""
+    if not path.exists():
+        path.open("ab").close()
+        return
+    # Not by opening it: closing it again would end the locks that this process has on it.
+    why = errno.EISDIR if path.is_dir() else 0 if os.access(path, os.W_OK) else errno.EACCES
+    if why:
+        raise OSError(why, os.strerror(why))
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

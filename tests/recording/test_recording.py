@@ -552,6 +552,17 @@ def test_what_a_disk_lost_is_not_on_it_when_the_next_attempt_succeeds(
             ended()
 
 
+@pytest.mark.slow
+def test_a_recording_that_is_open_twice_stays_locked_against_other_processes(tmp_path) -> None:
+    path = tmp_path / "r.sqlite"
+    other = f"from sabm_mesa.recording import Recording; Recording({str(path)!r}).close()"
+    with Recording(path) as first, Recording(path) as second:
+        subprocess.run([sys.executable, "-c", other], check=True)
+        for recording in (first, second):
+            recording.writer.add((writing.DELETE_SENT, ["", 1]))
+            recording.writer.commit().result(60)
+
+
 LOST = """
 import resource, sys
 from sabm_mesa import Recording, ScriptedMind
