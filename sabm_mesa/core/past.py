@@ -1,4 +1,4 @@
-"""What happened so far, as agents are told it in long runs."""
+"""The past of a run, as agents are told it."""
 
 from __future__ import annotations
 

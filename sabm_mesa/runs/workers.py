@@ -42,7 +42,7 @@ from sabm_mesa.runs.planned import RunSpec
 from sabm_mesa.runs.run import CONCURRENT_RUNS
 
 WorkerMessage = tuple[str, int, tuple[Any, ...]]
-"""What it is about, the number under which it is answered or 0, and what it is given."""
+"""Its subject, the number under which it is answered or 0, and what is given with it."""
 _NOT_ALONE = ("gguf:", "py:", "human")
 """Minds that need this process: its memory, its limits for files, its people."""
 _ONE_EACH = {sql: sql for sql in (INSERT_ASK, INSERT_SENT, DELETE_SENT)}
@@ -119,7 +119,7 @@ class Outbox:
 
 @dataclass(frozen=True)
 class WorkerStart:
-    """What a worker is told first.
+    """The first message to a worker.
 
     Attributes:
         worker: its number, from 1.
@@ -209,7 +209,7 @@ class Worker:
 
 
 class _Link:
-    """What the parts of a worker share: its messages, and the answers that it waits for."""
+    """The messages of a worker, and the answers that it waits for; its parts share it."""
 
     def __init__(self) -> None:
         self.outbox = Outbox()

@@ -1,4 +1,4 @@
-"""What happened so far, as agents are told it."""
+"""The past of a run, as agents are told it."""
 
 import pickle
 

@@ -45,7 +45,7 @@ class PayoffMind(ClassicalMind):
     def over_games(
         self, view: PlayerView, name: Hashable, start: T, after: Callable[[T, PastPlay], T]
     ) -> T:
-        """What follows from all past games; each is looked at once in a run.
+        """A value that follows from all past games; each is looked at once in a run.
 
         Args:
             view: the knowledge of the player.
