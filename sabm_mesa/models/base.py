@@ -975,15 +975,18 @@ def close_models(models: Iterable[SmartModel], problem: str = "closed") -> None:
     """
     going_on = [model for model in models if model.running]
 
-    async def finish() -> None:
-        await asyncio.gather(*(model.recorder.finish(problem) for model in going_on))
+    async def finish() -> list[BaseException | None]:
+        ends = (model.recorder.finish(problem) for model in going_on)
+        return await asyncio.gather(*ends, return_exceptions=True)
 
     for model in going_on:
         model.running = False
-    if going_on:
-        engine.run(finish())
+    failed = engine.run(finish()) if going_on else []
     for model in going_on:
         model._release()  # noqa: SLF001 - its own module
+    for error in failed:
+        if error is not None:
+            raise error
 
 
 def _id_of_hearer(hearer: Any) -> int:

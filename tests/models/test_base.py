@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import weakref
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,8 +18,10 @@ import pytest
 from sabm_mesa import KeynesianBeautyContest, ScriptedMind, SmartModel, action, communication
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.usage import Failures
-from sabm_mesa.errors import OutputError, ParameterError, RunError, UnknownName
+from sabm_mesa.errors import OutputError, ParameterError, RecordingError, RunError, UnknownName
+from sabm_mesa.models.base import close_models
 from sabm_mesa.models.registry import SCENARIOS, scenario
+from sabm_mesa.recording.writing import NoRecording
 from tests.core.support import Cell, Priced, Tiny, Waiting, rows, tiny
 from tests.models.support import assert_same, frames
 
@@ -212,6 +215,26 @@ def test_a_run_can_be_closed_before_its_end(tmp_path) -> None:
     assert model.round == 0
     assert rows(path, "SELECT status, problem FROM runs") == [("failed", "enough")]
     assert rows(path, "SELECT count(*) FROM model_data") == [(1,)]
+
+
+class FullDisk(NoRecording):
+    """A recorder that cannot write how a run ended."""
+
+    async def finish(
+        self, problem: str = "", measures: Callable[[], Mapping[str, Any]] = dict
+    ) -> None:
+        del problem, measures
+        raise RecordingError("the disk is full")
+
+
+def test_a_run_that_cannot_be_closed_keeps_no_other_one_open(tmp_path) -> None:
+    places = (FullDisk(), tmp_path / "other.sqlite")
+    models = [tiny(n_rounds=2, minds="fixed:1", recording=place) for place in places]
+    for model in models:
+        model.step()
+    with pytest.raises(RecordingError, match="the disk is full"):
+        close_models(models)
+    assert [path.name for path in tmp_path.iterdir()] == ["other.sqlite"]  # and no log
 
 
 def test_beginning_twice_enters_one_run(tmp_path) -> None:
