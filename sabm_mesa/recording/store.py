@@ -357,7 +357,7 @@ def _connected(uri: str) -> sqlite3.Connection:
 
 def _is_cut_off(path: Path) -> bool:
     """Whether an SQLite file is shorter than its header says, or no whole number of pages."""
-    if has_log(path):
+    if may_be_open(path):
         return False
     try:
         with path.open("rb") as file:
@@ -373,15 +373,27 @@ def _is_cut_off(path: Path) -> bool:
 
 
 def has_log(path: Path) -> bool:
-    """Whether pages stand in a log beside the file, which then need not be complete itself.
-
-    Such a file may be being written: it is opened by SQLite alone, since closing it ends the locks
-    that this process has on it ("How To Corrupt An SQLite Database File", 2.2, sqlite.org).
-    """
+    """Whether pages stand in a log beside the file, which then need not be complete itself."""
     try:
-        return path.with_name(f"{path.name}-wal").stat().st_size > 0
+        return _log_of(path).stat().st_size > 0
     except FileNotFoundError:  # also when its writer has just closed
         return False
+
+
+def may_be_open(path: Path) -> bool:
+    """Whether this process may have a recording open: there is a log beside it, which may be empty.
+
+    SQLite alone opens such a file, since closing it ends the locks that this process has on it
+    ("How To Corrupt An SQLite Database File", 2.2, sqlite.org).
+
+    Args:
+        path: the recording.
+    """
+    return _log_of(path).exists()
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
 
 
 _LOG_HEADER, _FRAME_HEADER = 32, 24
@@ -399,7 +411,7 @@ def log_is_cut(path: str | Path) -> bool:
     Source: the WAL format, section 4.1 of "Database File Format" (sqlite.org).
     """
     path = Path(path)
-    log = path.with_name(f"{path.name}-wal")
+    log = _log_of(path)
     try:
         size = log.stat().st_size
         with log.open("rb") as file:

@@ -21,6 +21,7 @@ from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import OutputError, RecordingError
 from sabm_mesa.recording import writing
 from sabm_mesa.recording.store import versions
+from sabm_mesa.visualization.records.store import listed
 from tests.core.support import Priced, Waiting, rows, tiny
 
 ROOT = Path(__file__).parents[2]
@@ -556,7 +557,9 @@ def test_what_a_disk_lost_is_not_on_it_when_the_next_attempt_succeeds(
 def test_a_recording_that_is_open_twice_stays_locked_against_other_processes(tmp_path) -> None:
     path = tmp_path / "r.sqlite"
     other = f"from sabm_mesa.recording import Recording; Recording({str(path)!r}).close()"
-    with Recording(path) as first, Recording(path) as second:
+    Recording(path).close()
+    with Recording(path) as first, Recording(path) as second:  # nothing is in the log yet
+        listed(tmp_path)
         subprocess.run([sys.executable, "-c", other], check=True)
         for recording in (first, second):
             recording.writer.add((writing.DELETE_SENT, ["", 1]))

@@ -21,7 +21,7 @@ from sabm_mesa.models.registry import find_all
 from sabm_mesa.recording import RecordedRun, load_runs
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.recording.search import Search
-from sabm_mesa.recording.store import APPLICATION_ID, has_log, open_for_reading
+from sabm_mesa.recording.store import APPLICATION_ID, may_be_open, open_for_reading
 from sabm_mesa.studies.honesty import COLUMNS, honesty_in, honesty_of
 from sabm_mesa.visualization.access import check_path
 from sabm_mesa.visualization.run_controller import PLAN
@@ -419,7 +419,7 @@ def _recordings(folder: Path) -> Iterator[Path]:
 
 
 def _is_recording(path: Path) -> bool:
-    if has_log(path):
+    if may_be_open(path):
         try:
             with open_for_reading(path, check=False):
                 return True
