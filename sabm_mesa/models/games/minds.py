@@ -53,14 +53,16 @@ class PayoffMind(ClassicalMind):
             start: the value before the first game.
             after: the value before a game, and the game → the value after it.
         """
-        place = view.speaker, name
+        plays = view.plays
+        if not plays:
+            return start
+        place = id(plays[0]), name  # each player has its own
         n, last, value = self._over.get(place, (0, None, start))
-        if n > len(view.plays) or (n and view.plays[n - 1] is not last):  # those of another run
+        if n > len(plays) or (n and plays[n - 1] is not last):  # those of another run
             n, value = 0, start
-        for play in view.plays[n:]:
+        for play in plays[n:]:
             value = after(value, play)
-        if view.plays:
-            self._over[place] = len(view.plays), view.plays[-1], value
+        self._over[place] = len(plays), plays[-1], value
         return value
 
     async def answer(self, ask: Ask) -> object:

@@ -54,6 +54,8 @@ def ended(page: Page) -> None:
 
 def use_language_model(page: Page, url: str, minds: str) -> None:
     fill(page, "Minds: who decides", minds)
+    # What it adds to the form moves what is below.
+    page.get_by_role("button", name="Check the model").wait_for()
     page.get_by_text("Language models", exact=True).click()
     fill(page, "Endpoint base URL", url)
 
