@@ -44,7 +44,7 @@ BROWSER = Path(__file__).parent / "visualization" / "browser"
 ONCE = re.compile(r"tests/(analysis|describe|docs|llm_server|studies)/|/test_plots\.py")
 """Their subjects depend on neither Python nor Mesa: `check_once`."""
 SLOW_ONCE = re.compile(
-    r"tests/(cli|llm|minds|models|visualization)/|tests/runs/test_(cost|rerun_properties)"
+    r"tests/(cli|llm|minds|models|visualization)/|tests/runs/test_(cost|rerun_properties|workers)"
 )
 """Their slow tests repeat on the whole what other tests state of its parts: `check_once` too."""
 SEEN = pytest.StashKey[Counter[str]]()
