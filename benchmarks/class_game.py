@@ -49,10 +49,10 @@ def open_class():
     Path("code.new").write_text(session.code)
     Path("code.new").rename("code")
     while not Path("start").exists():
-        time.sleep(0.01)  # a file says it, since this process has no other door
+        time.sleep(0.01)  # a file says it: nothing tells when one is written
     session.start()
     while not Path("ended").exists():
-        time.sleep(0.01)  # as above
+        time.sleep(0.01)  # a file says this, too
     for game in session.games:
         game.join()
     host = {{"open the game": opened, "four slides": timed(lambda: slides(session))[1]}}

@@ -141,7 +141,7 @@ def noting(noted: bool) -> Iterator[None]:
     client = llm.NoteSentClient
     if not noted:
         # A function in place of a class of the module: there is no other way to leave it out.
-        llm.NoteSentClient = lambda client, _prices: client  # type: ignore[assignment,misc]  # as said
+        llm.NoteSentClient = lambda client, _prices: client  # type: ignore[assignment,misc]  # a function
     try:
         yield
     finally:

@@ -28,7 +28,7 @@ os.environ |= {
 
 import mesa  # noqa: E402 - litellm reads the environment when it is imported
 from mesa_llm.llm_agent import LLMAgent  # noqa: E402 - after that variable is set
-from mesa_llm.reasoning.cot import CoTReasoning  # noqa: E402 - as above
+from mesa_llm.reasoning.cot import CoTReasoning  # noqa: E402 - after that variable is set
 
 MODEL = "openai/gpt-4o-mini"
 

@@ -161,8 +161,7 @@ class Search:
             among: only of these agents in these rounds: (round, agent).
             start: so many hits are left out.
             most: hits of the page at most.
-            patience: seconds after which texts that are not in the index yet are left out; the
-                next search goes on with them.
+            patience: seconds to index at most; the next search indexes the texts that are left.
 
         Raises:
             ParameterError: when the words hold neither letters nor digits.

@@ -178,40 +178,33 @@ def lost_too_often(spec: RunSpec) -> RunError:
     )
 
 
-def _started(serve: str, given: str = "") -> subprocess.Popen[bytes]:
-    code = _WORKER.format(path=sys.path, serve=serve, given=given)
-    pipe = subprocess.PIPE
-    return subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe)
-
-
-class _RunProcess:
-    """A process that plays one run after another.
+class _Process:
+    """A process of this machine that plays runs, with messages to it and back; see `Carrier`.
 
     Args:
-        scratch: a folder for what is not finished.
+        serve: the function of this module that it runs.
+        given: the arguments of the call, as code.
     """
 
-    def __init__(self, scratch: Path) -> None:
-        self._process = _started("serve", repr(str(scratch)))
+    def __init__(self, serve: str, given: str = "") -> None:
+        code = _WORKER.format(path=sys.path, serve=serve, given=given)
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe)
 
-    def play(self, spec: RunSpec) -> bytes | None:
-        """Have it play a run; None when the process is lost.
-
-        Raises:
-            RunError: when the run fails.
-        """
+    def write(self, sent: Any) -> None:
+        """Bring it a message; nothing happens when it is lost."""
         assert self._process.stdin is not None
+        with suppress(OSError):
+            pickle.dump(sent, self._process.stdin)
+            self._process.stdin.flush()
+
+    def read(self) -> Any:
+        """Wait for what it sends; None when it is lost."""
         assert self._process.stdout is not None
         try:
-            pickle.dump(spec, self._process.stdin)
-            self._process.stdin.flush()
-            done: Any = pickle.load(self._process.stdout)
+            return pickle.load(self._process.stdout)
         except (EOFError, OSError, pickle.UnpicklingError):
             return None
-        if isinstance(done, SabmError):
-            raise done
-        played: bytes = done
-        return played
 
     def kill(self) -> None:
         """End the process at once: nothing that it holds is needed."""
@@ -222,6 +215,29 @@ class _RunProcess:
         self.kill()
         with suppress(OSError):  # it may not have read all of its input
             self._process.communicate()
+
+
+class _RunProcess(_Process):
+    """A process that plays one run after another.
+
+    Args:
+        scratch: a folder for what is not finished.
+    """
+
+    def __init__(self, scratch: Path) -> None:
+        super().__init__("serve", repr(str(scratch)))
+
+    def play(self, spec: RunSpec) -> bytes | None:
+        """Have it play a run; None when the process is lost.
+
+        Raises:
+            RunError: when the run fails.
+        """
+        self.write(spec)
+        done: bytes | SabmError | None = self.read()
+        if isinstance(done, SabmError):
+            raise done
+        return done
 
 
 def serve(scratch: str) -> None:
@@ -244,39 +260,6 @@ def serve(scratch: str) -> None:
             answers.flush()
 
 
-class _WorkerProcess:
-    """Carries messages to a worker in a process of this machine; see `Carrier`."""
-
-    def __init__(self) -> None:
-        self._process = _started("serve_messages")
-
-    def write(self, messages: Sequence[WorkerMessage]) -> None:
-        """Bring messages to the worker; nothing happens when it is lost."""
-        assert self._process.stdin is not None
-        with suppress(OSError):
-            pickle.dump(messages, self._process.stdin)
-            self._process.stdin.flush()
-
-    def read(self) -> Sequence[WorkerMessage] | None:
-        """Wait for messages of the worker; None when it is lost."""
-        assert self._process.stdout is not None
-        try:
-            messages: Sequence[WorkerMessage] = pickle.load(self._process.stdout)
-        except (EOFError, OSError, pickle.UnpicklingError):
-            return None
-        return messages
-
-    def kill(self) -> None:
-        """End the worker at once."""
-        self._process.kill()
-
-    def end(self) -> None:
-        """End the worker, and close what leads to it."""
-        self.kill()
-        with suppress(OSError):  # it may not have read all of its input
-            self._process.communicate()
-
-
 @contextmanager
 def worker_processes(n: int, workers: int) -> Iterator[Sequence[Carrier]]:
     """Start processes of this machine as workers; see `OpenWorkers`.
@@ -285,7 +268,7 @@ def worker_processes(n: int, workers: int) -> Iterator[Sequence[Carrier]]:
         n: their number at most.
         workers: the number of processes.
     """
-    started = [_WorkerProcess() for _ in range(min(n, workers))]
+    started = [_Process("serve_messages") for _ in range(min(n, workers))]
     try:
         yield started
     finally:
