@@ -590,6 +590,7 @@ def _tidy(text: str) -> str:
 
 
 @lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_REMEMBERED)  # runs have the same texts
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 

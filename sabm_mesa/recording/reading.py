@@ -28,6 +28,14 @@ Messages = list[tuple[str, str]]
 _PLAIN = {"scenario", "model"}
 _PERSONA = "persona "
 """How the name of a prompt entry begins that is a persona."""
+_AMONG = "{} IN (SELECT value FROM json_each(?))"
+COMPARED = ("name", "mind", "position", "raw", "value", "reasoning", "reason")
+"""The columns of an attempt that come out the same in a replay, besides what was sent."""
+OUTCOME = (*COMPARED, "request", "cost_usd")
+"""The columns of an attempt that a replay looks at."""
+_OUTCOMES = f"""
+SELECT round, phase, agent, call, attempt, {", ".join(OUTCOME)} FROM asks WHERE run = ?
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +92,11 @@ class RecordedRun(RunHeader):
     def asks(self) -> Mapping[tuple[Any, ...], sqlite3.Row]:
         """(round, phase, agent, call, attempt) → the row of that attempt."""
         return self._content.asks
+
+    @property
+    def outcomes(self) -> Mapping[tuple[Any, ...], tuple[Any, ...]]:
+        """(round, phase, agent, call, attempt) → the values of `OUTCOME` of that attempt."""
+        return self._content.outcomes
 
     @property
     def model_data(self) -> Sequence[str]:
@@ -214,6 +227,10 @@ class _Content:
     def __init__(self, path: Path, run: int, lines: _Lines) -> None:
         self.path, self.run, self.lines = path, run, lines
 
+    def read(self, connection: sqlite3.Connection) -> None:
+        """Read now, through a connection that is open, what every replay looks at."""
+        self.outcomes, self.data = self._outcomes(connection), self._data(connection)
+
     @cached_property
     def asks(self) -> dict[tuple[Any, ...], sqlite3.Row]:
         with open_for_reading(self.path, check=False) as connection:
@@ -221,18 +238,31 @@ class _Content:
             return {tuple(row)[1:6]: row for row in rows}
 
     @cached_property
+    def outcomes(self) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+        with open_for_reading(self.path, check=False) as connection:
+            return self._outcomes(connection)
+
+    @cached_property
     def data(self) -> tuple[list[str], ...]:
         with open_for_reading(self.path, check=False) as connection:
             connection.execute("BEGIN")
-            kinds = {
-                kind: dict(
-                    connection.execute(
-                        f"SELECT round, data FROM {kind}_data WHERE run = ? ORDER BY round",
-                        (self.run,),
-                    ).fetchall()
-                )
-                for kind in ("model", "agent", "message")
-            }
+            return self._data(connection)
+
+    def _outcomes(self, connection: sqlite3.Connection) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+        cursor = connection.cursor()
+        cursor.row_factory = None
+        return {row[:5]: row[5:] for row in cursor.execute(_OUTCOMES, (self.run,))}
+
+    def _data(self, connection: sqlite3.Connection) -> tuple[list[str], ...]:
+        kinds = {
+            kind: dict(
+                connection.execute(
+                    f"SELECT round, data FROM {kind}_data WHERE run = ? ORDER BY round",
+                    (self.run,),
+                ).fetchall()
+            )
+            for kind in ("model", "agent", "message")
+        }
         n = max((round_ for found in kinds.values() for round_ in found), default=-1) + 1
         for round_ in range(n):
             for name, found in kinds.items():
@@ -250,6 +280,7 @@ def load_runs(
     *,
     missing_ok: bool = False,
     check: bool = True,
+    whole: bool = False,
 ) -> list[RecordedRun]:
     """Read the headers of runs.
 
@@ -258,6 +289,7 @@ def load_runs(
         runs: their numbers, or one; all when None.
         missing_ok: whether there may be no recording, or no run in it.
         check: whether to look at every page of the file first.
+        whole: whether to read their outcomes and data along; otherwise each is read at first use.
 
     Returns:
         The runs in the order of their numbers.
@@ -265,21 +297,22 @@ def load_runs(
     Raises:
         RecordingError: when the recording cannot be read, or has no such run, or none at all.
     """
-    if missing_ok and not Path(path).exists():
+    path = Path(path)
+    if missing_ok and not path.exists():
         return []
-    if isinstance(runs, int) and (one := _load(Path(path), "run = ?", (runs,), check=check)):
-        return one
-    found = {run.run: run for run in _load(Path(path), "TRUE", (), check=check)}
-    if not found and not missing_ok:
-        raise RecordingError(f"There is no run in {path}.")
     if runs is None:
-        return list(found.values())
-    wanted = {runs} if isinstance(runs, int) else set(runs)
-    if unknown := sorted(wanted - set(found)):
+        if (found := _load(path, "TRUE", [], check=check, whole=whole)) or missing_ok:
+            return found
+        raise RecordingError(f"There is no run in {path}.")
+    wanted = {runs} if isinstance(runs, int) else {*map(int, runs)}
+    given = [json.dumps([*wanted])]
+    found = _load(path, _AMONG.format("run"), given, check=check, whole=whole)
+    if unknown := sorted(wanted - {run.run for run in found}):
+        known = [run.run for run in load_runs(path, check=False)]
         raise RecordingError(
-            f"There is no run {unknown[0]} in {path}; it has {min(found)} to {max(found)}."
+            f"There is no run {unknown[0]} in {path}; it has {min(known)} to {max(known)}."
         )
-    return [run for number, run in found.items() if number in wanted]
+    return found
 
 
 def find_tagged(path: str | Path, specs: Iterable[str]) -> dict[str, RecordedRun]:
@@ -298,7 +331,7 @@ def find_tagged(path: str | Path, specs: Iterable[str]) -> dict[str, RecordedRun
     path = Path(path)
     if not path.exists():
         return {}
-    where = "json_extract(tags, '$.spec') IN (SELECT value FROM json_each(?))"
+    where = _AMONG.format("json_extract(tags, '$.spec')")
     found: dict[str, RecordedRun] = {}
     for run in _load(path, where, (json.dumps(list(specs)),)):
         spec = run.tags["spec"]
@@ -307,21 +340,34 @@ def find_tagged(path: str | Path, specs: Iterable[str]) -> dict[str, RecordedRun
     return found
 
 
-def _load(path: Path, where: str, given: Sequence[Any], *, check: bool = True) -> list[RecordedRun]:
+def _load(
+    path: Path, where: str, given: Sequence[Any], *, check: bool = True, whole: bool = False
+) -> list[RecordedRun]:
     with reporting_damage(path), open_for_reading(path, check=check) as connection:
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             return []  # another command is about to make it
         ended = ended_sessions(path, connection)
+        connection.execute("BEGIN")
         rows = connection.execute(
             f"SELECT * FROM runs WHERE {where} ORDER BY run", given
         ).fetchall()
         texts = dict(connection.execute("SELECT hash, text FROM prompts").fetchall())
         lines = _Lines(path)
-        return [_of_row(path, row, texts, lines, ended) for row in rows]
+        contents = [_Content(path, row["run"], lines) for row in rows]
+        for content in contents if whole else ():
+            content.read(connection)
+        return [
+            _of_row(path, row, texts, content, ended)
+            for row, content in zip(rows, contents, strict=True)
+        ]
 
 
 def _of_row(
-    path: Path, row: sqlite3.Row, texts: Mapping[str, str], lines: _Lines, ended: Collection[str]
+    path: Path,
+    row: sqlite3.Row,
+    texts: Mapping[str, str],
+    content: _Content,
+    ended: Collection[str],
 ) -> RecordedRun:
     header = {
         name: row[name] if name in _PLAIN else json.loads(row[name]) for name in HEADER_COLUMNS
@@ -336,5 +382,5 @@ def _of_row(
         problem=row["problem"] or "",
         measures=json.loads(row["measures"] or "{}"),
         texts=texts,
-        _content=_Content(path, row["run"], lines),
+        _content=content,
     )

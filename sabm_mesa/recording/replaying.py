@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
@@ -15,7 +14,7 @@ from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import ReplayMismatch
-from sabm_mesa.recording.reading import Messages, RecordedRun
+from sabm_mesa.recording.reading import COMPARED, Messages, RecordedRun
 from sabm_mesa.recording.store import MESSAGE_COLUMNS, RunHeader, reporting_damage
 from sabm_mesa.recording.writing import Recorder, RoundRows, RunRecorder
 
@@ -40,9 +39,9 @@ class ReplayRecorder(Recorder):
     Attributes:
         run: the number of the run in its recording.
         path: the recording.
-        asked: recorded attempts that came up again.
         compared: recorded rounds whose data came out the same.
-        repeated_usd: dollars that those attempts had cost; NaN when a price is not known.
+        repeated_usd: dollars that the attempts that came up again had cost; NaN when a price is
+            not known.
     """
 
     def __init__(
@@ -58,10 +57,15 @@ class ReplayRecorder(Recorder):
         self.run, self.path = recorded.run, recorded.path
         self.recorded, self.live, self.minds = recorded, live, dict(minds or {})
         self.applied, self.from_files = applied, from_files
-        self.asked = self.compared = 0
+        self.compared = 0
         self.repeated_usd = 0.0
         self._recorder = recorder
         self._asked_of: Counter[int] = Counter()
+
+    @property
+    def asked(self) -> int:
+        """The number of recorded attempts that came up again."""
+        return self._asked_of.total()
 
     @property
     def may_ask(self) -> bool:
@@ -170,12 +174,13 @@ class ReplayRecorder(Recorder):
         Raises:
             ReplayMismatch: when it differs; the first difference is named.
         """
-        row = self.recorded.asks.get((*attempt.ask.key, attempt.number))
-        if row is not None:
-            self._compare(attempt, row)
-            self.asked += 1
-            self._asked_of[attempt.ask.key.round] += 1
-            self.repeated_usd += math.nan if row["cost_usd"] is None else row["cost_usd"]
+        key = attempt.ask.key
+        outcome = self.recorded.outcomes.get((*key, attempt.number))
+        if outcome is not None:
+            *then, request, usd = outcome
+            self._compare(attempt, then, request)
+            self._asked_of[key.round] += 1
+            self.repeated_usd += math.nan if usd is None else usd
             return None
         if self._recorder is not None:
             return self._recorder.record(attempt, durable=durable)
@@ -223,7 +228,7 @@ class ReplayRecorder(Recorder):
     @cached_property
     def _recorded_of(self) -> Counter[int]:
         """Round → recorded attempts."""
-        return Counter(key[0] for key in self.recorded.asks)
+        return Counter(key[0] for key in self.recorded.outcomes)
 
     def _complete(self) -> None:
         recorded = self.recorded
@@ -232,10 +237,10 @@ class ReplayRecorder(Recorder):
                 f"{recorded.name} differs: it ended after {self.compared} rounds, and the "
                 f"recording has {recorded.rounds}."
             )
-        if self.asked < len(recorded.asks):
+        if self.asked < len(recorded.outcomes):
             raise ReplayMismatch(
-                f"{recorded.name} differs: {len(recorded.asks) - self.asked} of its "
-                f"{len(recorded.asks)} recorded answers were not asked for."
+                f"{recorded.name} differs: {len(recorded.outcomes) - self.asked} of its "
+                f"{len(recorded.outcomes)} recorded answers were not asked for."
             )
 
     def _beyond(self, attempt: Attempt) -> ReplayMismatch:
@@ -245,41 +250,26 @@ class ReplayRecorder(Recorder):
             f"{attempt.number}, and no such answer is in the recording."
         )
 
-    def _compare(self, attempt: Attempt, row: sqlite3.Row) -> None:
-        ask, reply = attempt.ask, attempt.reply
-        if ask.name != row["name"]:
-            raise self._differs(attempt, f"{row['name']!r} was asked, and now {ask.name!r}")
-        if attempt.mind != row["mind"]:
-            raise self._differs(attempt, f"{row['mind']} was asked, and now {attempt.mind}")
-        if ask.position != row["position"]:
-            turns = f"it was asked in turn {row['position']}, and now in turn {ask.position}"
-            raise self._differs(attempt, turns)
-        if row["request"] is not None:
-            self._same_request(attempt, row)
-        raw = reply.answer if isinstance(reply.answer, str) else to_json(reply.answer)
-        if raw != row["raw"]:
-            raise self._differs(
-                attempt, f"{attempt.mind} answered {_short(row['raw'])}, and now {_short(raw)}"
-            )
-        reading = attempt.reading
-        value = None if reading is None else to_json(reading.value)
-        for what, then, now in (
-            ("the answer was read as", row["value"], value),
-            ("the reasoning was", row["reasoning"], None if reading is None else reading.reasoning),
-            ("the reason against it was", row["reason"], attempt.reason),
-        ):
-            if then != now:
-                raise self._differs(attempt, f"{what} {_short(then)}, and now {_short(now)}")
+    def _compare(self, attempt: Attempt, then: list[Any], request: str | None) -> None:
+        ask, reading, answer = attempt.ask, attempt.reading, attempt.reply.answer
+        raw = answer if isinstance(answer, str) else to_json(answer)
+        read = (None, None) if reading is None else (to_json(reading.value), reading.reasoning)
+        now = [ask.name, attempt.mind, ask.position, raw, *read, attempt.reason]
+        if request is not None and then[:3] == now[:3]:
+            self._same_request(attempt, request)
+        if then != now:
+            raise self._differs(attempt, _difference(then, now))
 
     def _differs(self, attempt: Attempt, what: str) -> ReplayMismatch:
         return ReplayMismatch(f"{self.recorded.name} differs at {attempt.ask.key}: {what}.")
 
-    def _same_request(self, attempt: Attempt, row: sqlite3.Row) -> None:
+    def _same_request(self, attempt: Attempt, request: str) -> None:
+        row = self.recorded.asks[*attempt.ask.key, attempt.number]
         then = self.recorded.messages(row)
         now = [(message["role"], message["content"]) for message in attempt.ask.messages()]
         if then != now:
             raise self._differs(attempt, first_difference(then, now))
-        if attempt.reply.request != row["request"]:
+        if attempt.reply.request != request:
             raise self._differs(
                 attempt,
                 "the messages are the same, but the request was made with another model, other "
@@ -313,6 +303,28 @@ class ReplayRecorder(Recorder):
             f"{self.recorded.name} differs in the {kind} data of round {round_}: "
             f"{_first_cell(columns, old, new)}."
         )
+
+
+def _difference(then: Sequence[Any], now: Sequence[Any]) -> str:
+    """Describe the first difference of the values of `COMPARED`."""
+    place = next(place for place, value in enumerate(then) if value != now[place])
+    old, new = then[place], now[place]
+    match COMPARED[place]:
+        case "name":
+            return f"{old!r} was asked, and now {new!r}"
+        case "mind":
+            return f"{old} was asked, and now {new}"
+        case "position":
+            return f"it was asked in turn {old}, and now in turn {new}"
+        case "raw":
+            return f"{now[1]} answered {_short(old)}, and now {_short(new)}"
+        case "value":
+            what = "the answer was read as"
+        case "reasoning":
+            what = "the reasoning was"
+        case _:
+            what = "the reason against it was"
+    return f"{what} {_short(old)}, and now {_short(new)}"
 
 
 def first_difference(then: Messages, now: Messages) -> str:
