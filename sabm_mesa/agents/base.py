@@ -125,7 +125,9 @@ class SmartAgent(mesa.Agent):
         round_ = self.model.round
         if self._round != round_:
             self._round, self._asked, self._by = round_, (), None
-        self._phase, self.position, self.attempts = phase, position, 0
+        self._phase = phase
+        self.position = position
+        self.attempts = 0
 
     @property
     def class_name(self) -> str:
@@ -193,22 +195,15 @@ class SmartAgent(mesa.Agent):
         if type(self).memory is not None and not observation.memory:
             observation = replace(observation, memory=self.memory.recall())
         model: AskingModel = self.model
-        mind, phase = mind or self.mind, self._phase
-        key = Key(self._round, phase, self.unique_id, self._asked.count(phase))
-        self._asked += (phase,)
+        mind, phase, asked = mind or self.mind, self._phase, self._asked
+        key = Key(self._round, phase, self.unique_id, asked.count(phase) if asked else 0)
+        self._asked = (*asked, phase)
+        answer_format = mind.answer_format or model.answer_format
+        # By their places: with names, Python would make a dictionary of them for each question.
         ask = kind(
-            name,
-            observation,
-            spec,
-            key=key,
-            book=model.book,
-            answer_format=mind.answer_format or model.answer_format,
-            agent=self,
-            paid=mind.paid,
-            position=self.position,
-            reading=model.reading,
-            scenario=self.scenario_prompt,
-        )
+            name, observation, spec, key, model.book, answer_format, self,
+            mind.paid, self.position, model.reading, self.scenario_prompt,
+        )  # fmt: skip
         return ask_until_valid(ask, mind, self)
 
     def decided(self, decision: Decision) -> None:

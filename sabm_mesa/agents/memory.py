@@ -154,7 +154,7 @@ class Remembers(Sequence[T]):
         Args:
             last: items at most, the newest ones; None: all that are remembered.
         """
-        return newest(self._items, last)
+        return tuple(self._items) if last is None else newest(self._items, last)
 
 
 class Relevance(Protocol):

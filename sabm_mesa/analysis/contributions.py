@@ -6,6 +6,7 @@ of 20. The functions take numbers or arrays, in units.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from functools import cache
 from importlib.resources import files
@@ -78,7 +79,10 @@ def first_distributions() -> Floats:
 
 def whole_amount(value: Amount) -> Amount:
     """An amount rounded to a whole unit, halves up, between nothing and the endowment."""
-    return np.clip(np.floor(np.asarray(value) + 0.5), 0, published()["endowment"])
+    most = published()["endowment"]
+    if isinstance(value, float) and math.isfinite(value):  # one number, without an array for it
+        return float(min(max(math.floor(value + 0.5), 0), most))
+    return np.clip(np.floor(np.asarray(value) + 0.5), 0, most)
 
 
 def first_belief() -> float:

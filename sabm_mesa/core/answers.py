@@ -24,7 +24,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -690,9 +690,11 @@ _read_short = lru_cache(maxsize=4096)(_read_as_text)
 """Classical minds say the same few things again and again."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Reply:
     """Answer of a mind, with its cost.
+
+    Most answers of minds that are free have nothing but `answer`, and all else by the class.
 
     Attributes:
         answer: a text to be read strictly, or a value to be checked.
@@ -741,6 +743,15 @@ class Reply:
     stopped: bool = False
     note: int | None = None
     by: str = ""
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, answer: object, **others: object) -> None:
+            self.answer = answer
+            if others:
+                if unknown := others.keys() - type(self).__dataclass_fields__:
+                    raise TypeError(f"Reply has no field {min(unknown)!r}")
+                vars(self).update(others)
 
     @property
     def limit(self) -> int:

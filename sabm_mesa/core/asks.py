@@ -227,7 +227,6 @@ class Ask:
         name: str,
         observation: Observation,
         spec: AnswerSpec,
-        *,
         key: Key,
         book: PromptBook,
         answer_format: Format,
@@ -332,21 +331,21 @@ class Ask:
         Raises:
             InvalidAnswer: when it cannot be used.
         """
-        if reply.finish_reason == ABSTAINED:
+        answer, ended = reply.answer, reply.finish_reason
+        if ended == ABSTAINED:
             raise InvalidAnswer("no_answer", seconds=f"{reply.latency_s:.3g}")
-        if reply.finish_reason == FAILED:
-            raise InvalidAnswer("failed", problem=reply.answer)
-        if not isinstance(reply.answer, str):
-            return Reading(self.spec.check(reply.answer))
-        empty = not reply.answer.strip()
-        if reply.finish_reason == BY_FILTER and empty:
+        if ended == FAILED:
+            raise InvalidAnswer("failed", problem=answer)
+        if not isinstance(answer, str):
+            return Reading(self.spec.check(answer))
+        cut_off, empty = ended == BY_LENGTH, not answer.strip()
+        if empty and ended == BY_FILTER:
             raise InvalidAnswer("refused")
-        cut_off = reply.finish_reason == BY_LENGTH
         if cut_off and (empty or not self._readable_in_part(reply.answer_format)):
             if empty and (reply.thoughts or reply.thought_tokens):
                 raise InvalidAnswer("cut_off_thinking", limit=_in_tokens(reply.limit))
             raise InvalidAnswer("cut_off")
-        reading = self.spec.read(reply.answer, reply.answer_format, self.reading)
+        reading = self.spec.read(answer, reply.answer_format, self.reading)
         if not cut_off:
             return reading
         return reading._replace(value=reading.value.removesuffix(TRUNCATED) + TRUNCATED)

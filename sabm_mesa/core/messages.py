@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
+from sabm_mesa.core.frozen import maker
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -33,6 +35,7 @@ class Message:
     stage: int = 0
 
 
+make_message = maker(Message)
 _round = attrgetter("round")
 _order = attrgetter("round", "stage", "position")
 
@@ -48,7 +51,7 @@ class Conversation:
         self._to_all: list[Message] = []
         self._told: tuple[Message, ...] = ()
         self._private: defaultdict[int, list[Message]] = defaultdict(list)
-        self._delivered = 0  # messages that are in them
+        self._on_the_way: list[Message] = []  # private ones that are not in them yet
         self._all: list[Message] = []
         self._in_order = True  # so far the order of arrival is that of the turns
 
@@ -70,8 +73,7 @@ class Conversation:
         if self._in_order and self._all:
             self._in_order = _order(self._all[-1]) <= _order(message)
         self._all.append(message)
-        if message.to is None:
-            self._to_all.append(message)
+        (self._to_all if message.to is None else self._on_the_way).append(message)
 
     def since(self, first: int) -> list[Message]:
         """The messages from a round on.
@@ -90,7 +92,7 @@ class Conversation:
             first: the round.
             joined: the number of messages to all that were said before it joined.
         """
-        if self._delivered < len(self._all):
+        if self._on_the_way:
             self._deliver()
         if first <= 0 and not joined and self._in_order and agent not in self._private:
             if len(self._told) != len(self._to_all):  # one copy for all that hear the same
@@ -106,11 +108,10 @@ class Conversation:
 
     def _deliver(self) -> None:
         """Put private messages where agents find theirs; in many runs no agent asks."""
-        for message in self._all[self._delivered :]:
-            if message.to is not None:
-                for agent in {message.sender, *message.to}:
-                    self._private[agent].append(message)
-        self._delivered = len(self._all)
+        for message in self._on_the_way:
+            for agent in {message.sender, *(message.to or ())}:
+                self._private[agent].append(message)
+        self._on_the_way.clear()
 
 
 def _from(messages: list[Message], first: int, joined: int = 0) -> list[Message]:

@@ -34,6 +34,7 @@ from collections.abc import (
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
+from operator import attrgetter
 from types import CoroutineType
 from typing import Any, Protocol
 
@@ -85,6 +86,7 @@ class Phased(Protocol):
         """Whether an agent is in the model."""
 
 
+_INSTANT = attrgetter("instant")
 SIMULTANEOUS, SHUFFLED, FIXED = "simultaneous", "shuffled", "fixed"
 
 
@@ -201,7 +203,7 @@ async def run_phase(model: Phased, phase: Phase) -> int:
     if isinstance(order, Iterator):
         return await _one_by_one(order, part)
     turns = order * phase.turns
-    if phase.reach is None or all(agent.instant for agent in agents):
+    if phase.reach is None or all(map(_INSTANT, agents)):
         return await _one_by_one(turns, part)
     return await _within_reach(model, phase, turns, part)
 
@@ -278,7 +280,9 @@ def taking_part(model: Phased, phase: Phase) -> list[Deciding]:
     agents: Iterable[Any] = model.agents_here()
     who, name = phase.who, phase.name
     if who is None:  # plain agents of Mesa have no mind, and no method `begin`
-        agents = [a for a in agents if hasattr(a, name) and hasattr(a, "begin")]
+        kinds = set(map(type, agents))
+        fit = {each for each in kinds if hasattr(each, name) and hasattr(each, "begin")}
+        agents = agents if fit == kinds else [agent for agent in agents if type(agent) in fit]
     elif isinstance(who, type):
         agents = [agent for agent in agents if isinstance(agent, who)]
     else:
@@ -322,13 +326,13 @@ async def _simultaneous(agents: list[Deciding], part: _Part) -> int:
     chain, acting = 0, agents
     places: Sequence[int] = range(len(agents))
     for action_ in range(part.at_most):
-        before = action_ * len(agents)
+        before, name = action_ * len(agents), part.name
         for place, agent in zip(places, acting, strict=True):
-            agent.begin(part.name, before + place)
-        if all(agent.instant for agent in acting):
-            decided = [await getattr(agent, part.name)() for agent in acting]
+            agent.begin(name, before + place)
+        if all(map(_INSTANT, acting)):
+            decided = [await getattr(agent, name)() for agent in acting]
         else:
-            decided = await _all([getattr(agent, part.name)() for agent in acting])
+            decided = await _all([getattr(agent, name)() for agent in acting])
         for place, agent, decision in zip(places, acting, decided, strict=True):
             if part.has(agent):
                 part.apply(agent, decision, before + place)

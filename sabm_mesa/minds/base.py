@@ -244,7 +244,7 @@ async def ask_until_valid(ask: Ask, mind: Mind, asker: Asker) -> Decision:
                 raise
             except (Exception, SystemExit) as error:  # a mind that exits ends no process
                 raise _failure(ask, mind, error) from error
-            attempt = _attempt(ask, mind, _as_reply(answer, ask, mind, started), model.max_attempts)
+            attempt = _attempt(answer, ask, mind, started, model.max_attempts)
             model.usage.add_reply(attempt.reply, ask.key.agent)
             written = model.recorder.record(attempt, durable=mind.paid)
             stopped = attempt.reply.stopped
@@ -272,33 +272,37 @@ def _failure(ask: Ask, mind: Mind, error: BaseException) -> MindError:
     return MindError(f"The mind {mind.spec!r} failed at {ask.key}: {why}")
 
 
-def _attempt(ask: Ask, mind: Mind, reply: Reply, max_attempts: int) -> Attempt:
-    number, reading, reason = len(ask.rejected), None, ""
+def _attempt(answer: object, ask: Ask, mind: Mind, started: float, max_attempts: int) -> Attempt:
+    reply, number, reason = _as_reply(answer, ask, mind, started), len(ask.rejected), ""
     try:
         reading = ask.read(reply)
     except InvalidAnswer as problem:
-        reason = ask.book.reason(problem)
-    final = number + 1 == max_attempts or reading is not None or reply.final
+        reading, reason = None, ask.book.reason(problem)
+    final = reading is not None or number + 1 == max_attempts or reply.final
     return Attempt(ask, number, reply.by or mind.spec, reply, reading, reason, final)
 
 
 def _decision(attempt: Attempt) -> Decision:
-    reading, attempts, by = attempt.reading, attempt.number + 1, attempt.reply.by
+    _, number, _, reply, reading, reason, _ = attempt
     if reading is None:
-        return Decision(None, reason=attempt.reason, attempts=attempts, by=by)
-    return Decision(reading.value, reading.reasoning, "", attempts, by)
+        return Decision(None, "", reason, number + 1, reply.by)
+    return Decision(reading.value, reading.reasoning, "", number + 1, reply.by)
 
 
 def _as_reply(answer: object, ask: Ask, mind: Mind, started: float) -> Reply:
-    if not isinstance(answer, Reply):
-        latency = 0.0 if mind.instant else time.perf_counter() - started
-        answer = Reply(answer, latency_s=latency)
-    if isinstance(answer.answer, str):
-        answer.answer, thoughts = split_thoughts(replace_surrogates(answer.answer))
-        if thoughts or answer.thoughts:
-            answer.thoughts = join_thoughts(answer.thoughts, thoughts)
+    if isinstance(answer, Reply):
+        reply = answer
+    elif mind.instant:
+        reply = Reply(answer)
+    else:
+        reply = Reply(answer, latency_s=time.perf_counter() - started)
+    said = reply.answer
+    if isinstance(said, str):
+        reply.answer, thoughts = split_thoughts(replace_surrogates(said))
+        if thoughts or reply.thoughts:
+            reply.thoughts = join_thoughts(reply.thoughts, thoughts)
     elif mind.paid:  # a value is used as it can be read from the recording again
-        answer.answer = json_roundtrip(answer.answer)
+        reply.answer = json_roundtrip(said)
     if mind.paid:
-        answer.request = mind.digest(ask)
-    return answer
+        reply.request = mind.digest(ask)
+    return reply

@@ -14,6 +14,7 @@ import numpy as np
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import Decision, Number, Reasoning, Text, words
 from sabm_mesa.core.asks import Observation
+from sabm_mesa.core.frozen import maker
 
 if TYPE_CHECKING:
     from sabm_mesa.core.prompts import PromptBook
@@ -195,6 +196,9 @@ class GuessingView(Observation):
         return [book.render(entry, values) for entry, values in lines]
 
 
+_guessing_view = maker(GuessingView)
+
+
 class Player(SmartAgent):
     """A player: picks a number in every round.
 
@@ -246,7 +250,7 @@ class Player(SmartAgent):
         """
         model = self.model
         past, own = model.revealed_to(self)
-        return GuessingView(
+        return _guessing_view(
             player=self.unique_id,
             n_players=model.n_players,
             round=model.round,

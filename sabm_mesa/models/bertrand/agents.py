@@ -10,6 +10,7 @@ from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.agents.memory import Remembers
 from sabm_mesa.core.answers import Decision, InvalidAnswer, Number, Text, shorten
 from sabm_mesa.core.asks import Observation
+from sabm_mesa.core.frozen import maker
 from sabm_mesa.core.messages import Message
 from sabm_mesa.models.bertrand.theory import Market
 
@@ -51,6 +52,9 @@ class PeriodSummary:
     demand: float
     profit: float
     rivals: tuple[float, ...]
+
+
+period_summary = maker(PeriodSummary)
 
 
 class PriceHistory:
@@ -248,6 +252,9 @@ class FirmView(Observation):
         return book.render("conversation", {"said": said})
 
 
+_firm_view = maker(FirmView)
+
+
 class Firm(SmartAgent):
     """A firm: talks to the others, writes down a strategy, and sets its price.
 
@@ -291,7 +298,7 @@ class Firm(SmartAgent):
             n_strategies: number of its latest strategies to include.
         """
         model = self.model
-        return FirmView(
+        return _firm_view(
             firm=self.unique_id,
             names=model.names,
             round=model.round,

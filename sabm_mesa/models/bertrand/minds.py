@@ -450,17 +450,20 @@ CLASSICAL_MINDS: dict[str, Callable[[str], PricingRule]] = {
 
 def proposals(view: FirmView) -> dict[int, float]:
     """The price that each firm named last in this round, in the order of their last messages."""
-    found: dict[int, float] = {}
-    for message in view.said:
-        if named := stated_prices(message.text, view.low, view.high):
-            found.pop(message.sender, None)
-            found[message.sender] = named[-1]
-    return found
+    latest_first: dict[int, float] = {}
+    low, high, n = view.low, view.high, len(view.names)
+    for message in reversed(view.said):
+        sender = message.sender
+        if sender not in latest_first and (named := stated_prices(message.text, low, high)):
+            latest_first[sender] = named[-1]
+            if len(latest_first) == n:
+                break
+    return dict(reversed(latest_first.items()))
 
 
 def rivals_of(view: FirmView) -> dict[int, float]:
     """The last price of each other firm, by its number."""
-    others = [firm for firm in range(1, len(view.names) + 1) if firm != view.firm]
+    others = [*range(1, view.firm), *range(view.firm + 1, len(view.names) + 1)]
     return dict(zip(others, view.recent[-1].rivals, strict=True))
 
 

@@ -105,8 +105,8 @@ from sabm_mesa.models.bertrand.agents import (
     STRATEGY,
     Firm,
     LegalPrice,
-    PeriodSummary,
     Strategy,
+    period_summary,
 )
 from sabm_mesa.models.bertrand.measures import (
     ANNOUNCEMENT,
@@ -367,7 +367,7 @@ class BertrandCompetition(SmartModel):
         for i, firm in enumerate(self.firms):
             firm.demand, firm.profit = demands[i], profits[i]
             told = prices[i], demands[i], profits[i], (*prices[:i], *prices[i + 1 :])
-            firm.memory.add(PeriodSummary(self.round, self.round, *told))
+            firm.memory.add(period_summary(self.round, self.round, *told))
             for name in PER_FIRM:
                 setattr(self, f"{name}_{i + 1}", getattr(firm, name))
         self.collusion = self.benchmarks.is_collusive(prices, self.tolerance)
@@ -378,9 +378,9 @@ class BertrandCompetition(SmartModel):
         self.collusion_index = collusion_index(
             profits, benchmarks.bertrand_profit, benchmarks.cartel_profit
         )
-        self.messages = len(self.said)
-        low, high = self.legal_price.low, self.legal_price.high
-        self.price_messages = price_messages(self.said, low, high)
+        said, legal = self.said, self.legal_price
+        self.messages = len(said)
+        self.price_messages = price_messages(said, legal.low, legal.high)
         stop_after = self.market_parameters.stop_after
         if stop_after is not None and self.spell >= stop_after:
             self.running = False

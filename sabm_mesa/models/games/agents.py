@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import AnswerSpec, Choice, Decision, Number, Text
 from sabm_mesa.core.asks import Observation
+from sabm_mesa.core.frozen import maker
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.past import Past
 from sabm_mesa.core.prompts import parse
@@ -223,6 +224,9 @@ class PlayerView(Observation):
         return f"{book.render('between', {})} ".join(said)
 
 
+_player_view = maker(PlayerView)
+
+
 class Player(SmartAgent):
     """A player of a finite game.
 
@@ -271,7 +275,7 @@ class Player(SmartAgent):
         """The knowledge of the player at this moment."""
         model = self.model
         members = [member.unique_id for member in model.groups[self.group - 1]]
-        return PlayerView(
+        return _player_view(
             player=self.role - 1,
             form=model.form,
             currency=model.currency,

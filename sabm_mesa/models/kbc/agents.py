@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import Decision, Number, Text, words
 from sabm_mesa.core.asks import Observation
+from sabm_mesa.core.frozen import maker
 from sabm_mesa.core.messages import Message
 
 if TYPE_CHECKING:
@@ -69,6 +70,9 @@ class Discussion(Observation):
         }
 
 
+_discussion = maker(Discussion)
+
+
 class Player(SmartAgent):
     """A player: says one sentence to all, and picks a number.
 
@@ -102,7 +106,7 @@ class Player(SmartAgent):
     def observe(self) -> Discussion:
         """Return what the player knows now."""
         model = self.model
-        return Discussion(
+        return _discussion(
             player=self.unique_id,
             n_players=model.n_players,
             round=model.round,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import Decision, Number, words
 from sabm_mesa.core.asks import Observation
+from sabm_mesa.core.frozen import maker
 from sabm_mesa.core.past import Past
 
 if TYPE_CHECKING:
@@ -44,6 +46,9 @@ class PastGame:
     share: float
     payoff: float
     others_mean: float | None
+
+
+past_game = maker(PastGame)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +116,9 @@ class PlayerView(Observation):
         return book.render("party", {"name": self.name, "chats": "\n\n".join(chats)})
 
 
+_player_view = maker(PlayerView)
+
+
 class Player(SmartAgent):
     """A player: puts a part of its endowment into the pot of its group.
 
@@ -147,14 +155,13 @@ class Player(SmartAgent):
 
     async def act(self) -> Decision:
         """Think privately, and name the contribution."""
-        amount = Number(0, self.model.endowment, reasoning=words(60))
-        return await self.ask("act", amount, self.observe())
+        return await self.ask("act", _amount(self.model.endowment), self.observe())
 
     def observe(self) -> PlayerView:
         """The knowledge of the player at this moment."""
         model = self.model
         others = model.others_of(self)
-        return PlayerView(
+        return _player_view(
             name=self.name,
             partners=tuple(other.name for other in others if other.name),
             n_players=len(others) + 1,
@@ -167,6 +174,12 @@ class Player(SmartAgent):
             chats=self.chats,
             persona=self.persona,
         )
+
+
+@lru_cache
+def _amount(endowment: float) -> Number:
+    """The definition of a legal contribution, which all players of a game share."""
+    return Number(0, endowment, reasoning=words(60))
 
 
 def dollars(amount: float) -> str:

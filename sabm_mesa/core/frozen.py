@@ -1,0 +1,53 @@
+"""Objects that cannot be changed, made at less cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from inspect import Parameter, signature
+from typing import Any, ParamSpec, TypeVar, cast
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def maker(frozen: Callable[P, T]) -> Callable[P, T]:
+    """A function that makes objects of a frozen dataclass, with the arguments of its constructor.
+
+    A constructor sets each field past the refusal of the class to be changed, and Python makes a
+    dictionary of the arguments that are given by name. Here the fields are set in an object with
+    the same slots that can be changed; then it becomes one of the frozen class. It takes a fourth
+    of the time, which counts for what is made for each question.
+
+    Args:
+        frozen: the class, with slots, and without ``__post_init__`` and default factories.
+
+    Raises:
+        TypeError: for another class.
+    """
+    cls = cast(type[Any], frozen)
+    given = signature(cls).parameters
+    factories = [each.name for each in fields(cls) if callable(each.default_factory)]
+    if "__slots__" not in vars(cls) or hasattr(cls, "__post_init__") or factories:
+        raise TypeError(f"{cls.__name__} is no frozen dataclass with slots and plain fields.")
+    # Both have to be those of `object`: else Python calls a function for each field.
+    plain = {"__setattr__": object.__setattr__, "__delattr__": object.__delattr__}
+    body = {"__slots__": vars(cls)["__slots__"], **plain}
+    known = {"new": object.__new__, "open_": type(cls.__name__, cls.__bases__, body), "cls": cls}
+    known |= {f"default_{name}": each.default for name, each in given.items()}
+    written = [
+        name if each.default is Parameter.empty else f"{name}=default_{name}"
+        for name, each in given.items()
+    ]
+    by_name = [name for name, each in given.items() if each.kind is Parameter.KEYWORD_ONLY]
+    if by_name:
+        written.insert(len(written) - len(by_name), "*")
+    lines = [
+        f"def make({', '.join(written)}):",
+        " made = new(open_)",
+        *(f" made.{name} = {name}" for name in given),
+        " made.__class__ = cls",
+        " return made",
+    ]
+    exec("\n".join(lines), known)
+    return cast(Callable[P, T], known["make"])
