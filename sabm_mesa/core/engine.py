@@ -12,6 +12,7 @@ import gc
 import math
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
@@ -30,8 +31,13 @@ MOST_FILES = 16_384
 """Open files that the system is asked for; a connection of the viewer takes four for a moment."""
 LOOK_S = 1.0
 """Seconds after which the main thread checks for an interrupt that came just before its wait."""
-MANY_AGENTS = 100
-"""The number of agents from which on the GC threshold is raised."""
+SWITCH_S = 0.0005
+"""Seconds after which a thread that computes lets others go on: the loop, and the writers of
+recordings, which give way several times a commit. The default of 5 ms would delay requests."""
+GARBAGE_AT = 50_000
+"""Objects that are added between two looks for garbage, at least, while a round is played: after
+the default of 700 Python looks so often that a run of seconds has a look through all that was
+imported, which takes 0.1 s."""
 _OBJECTS = 10
 """Objects an agent has while it waits for an answer, roughly."""
 
@@ -132,6 +138,7 @@ class _Engine:
 
     def __init__(self) -> None:
         self.pid = os.getpid()
+        sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_S))
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self._go_round, name="sabm-engine", daemon=True)
         self.thread.start()
@@ -163,21 +170,26 @@ def relaxed_gc(n: int) -> Iterator[None]:
         n: the number of agents.
     """
     global _thresholds  # noqa: PLW0603 - what it was, for when nobody is at work any more
-    if n < MANY_AGENTS or not gc.get_threshold()[0]:
+    if not gc.get_threshold()[0]:
         yield
         return
     with _lock:
         if not _relaxed_for:
             _thresholds = gc.get_threshold()
         _relaxed_for.append(n)
-        gc.set_threshold(max(_thresholds[0], _OBJECTS * max(_relaxed_for)), *_thresholds[1:])
+        _raise_threshold()
     try:
         yield
     finally:
         with _lock:
             _relaxed_for.remove(n)
-            first = _OBJECTS * max(_relaxed_for, default=0)
-            gc.set_threshold(max(_thresholds[0], first), *_thresholds[1:])
+            _raise_threshold()
+
+
+def _raise_threshold() -> None:
+    """Set the GC threshold for those that are at work; as it was when nobody is."""
+    first = max((GARBAGE_AT, *(_OBJECTS * n for n in _relaxed_for))) if _relaxed_for else 0
+    gc.set_threshold(max(_thresholds[0], first), *_thresholds[1:])
 
 
 def _engine() -> _Engine:

@@ -32,7 +32,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from operator import attrgetter
 from types import CoroutineType
@@ -88,6 +88,10 @@ class Phased(Protocol):
 
 _INSTANT = attrgetter("instant")
 SIMULTANEOUS, SHUFFLED, FIXED = "simultaneous", "shuffled", "fixed"
+PORTION, MOST_PORTIONS = 8, 100
+"""Parts of agents that start in one turn of the event loop; more where there are many agents."""
+all_started: ContextVar[asyncio.Future[None] | None] = ContextVar("all_started", default=None)
+"""Within an agent's part: done when the parts of all agents have started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,20 +409,48 @@ def _either_in_reach(turns: list[Deciding], reached: _Reached) -> Iterator[set[i
 class _Together:
     """Tasks that are awaited together, with a fraction of the memory of `asyncio.gather`.
 
+    They start in portions, one in each turn of the loop: the requests of the first ones leave, and
+    the server works, before the last questions are made.
+
     Args:
         parts: the awaited parts, on the running loop.
     """
 
     def __init__(self, parts: Sequence[Coroutine[Any, Any, Any]]) -> None:
-        loop = asyncio.get_running_loop()
-        # One name for all: else each would have a text of its own.
-        self.tasks = [loop.create_task(part, name="an agent's part") for part in parts]
-        self.over: asyncio.Future[None] = loop.create_future()
-        self.ended: asyncio.Future[None] = loop.create_future()
-        self._left = len(self.tasks)
-        ended, context = self._ended, copy_context()  # else each task would keep its own
+        self._loop = asyncio.get_running_loop()
+        self.tasks: list[asyncio.Task[Any]] = []
+        self.over, self.ended, self._started = (self._loop.create_future() for _ in range(3))
+        self._parts, self._left = parts, len(parts)
+        self._portion = max(PORTION, len(parts) // MOST_PORTIONS)
+        self._context = copy_context()  # else each task would keep its own
+        self._context.run(all_started.set, self._started)
+        self._context.run(self._start)
+
+    def _start(self) -> None:
+        """Start the next portion, and have the one after it started."""
+        began = len(self.tasks)
+        for part in self._parts[began : began + self._portion]:
+            # One name for all: else each would have a text of its own.
+            task = self._loop.create_task(part, name="an agent's part")
+            task.add_done_callback(self._ended, context=self._context)
+            self.tasks.append(task)
+        if len(self.tasks) < len(self._parts):
+            self._next = self._loop.call_soon(self._start)
+        else:
+            self._started.set_result(None)
+
+    def stop(self) -> None:
+        """Cancel the tasks, and start no more."""
+        if not self._started.done():
+            self._next.cancel()
+            self._started.set_result(None)
+            for part in self._parts[len(self.tasks) :]:
+                part.close()
+                self._left -= 1
+            if not self._left:  # all that have started had ended before
+                self.ended.set_result(None)
         for task in self.tasks:
-            task.add_done_callback(ended, context=context)
+            task.cancel()
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._left -= 1
@@ -444,8 +476,7 @@ async def _all(parts: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
         if parts:
             await together.over
     except BaseException:
-        for task in together.tasks:
-            task.cancel()
+        together.stop()
         while not together.ended.done():
             with suppress(asyncio.CancelledError):
                 await asyncio.wait({together.ended})

@@ -5,9 +5,9 @@ nothing of one another yet. Sent as one request with the parameter ``n``, the pr
 once, and every agent still has an answer of its own.
 
 - Shared requests: the first questions of agents with the same mind in a simultaneous phase
-  of one run, when their requests are exactly the same, at most `MOST` of them. They are asked in
-  one turn of the event loop, so that nothing is waited for, and sharing does not depend on
-  latencies. Later questions and attempts of an agent are sent on their own.
+  of one run, when their requests are exactly the same, at most `MOST` of them. They are sent when
+  all agents have started their parts, so that no answer is waited for, and sharing does not depend
+  on latencies. Later questions and attempts of an agent are sent on their own.
 - Order of the answers: answer i is that of the agent in place i, in the order of the phase.
 - Cost of each: `reading` shares the tokens, and each share has the price of its tokens. A
   retry of the request counts for the first agent.
@@ -27,6 +27,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from sabm_mesa.core.scheduler import all_started
 from sabm_mesa.errors import BadRequest, BudgetExceeded
 from sabm_mesa.llm.client import Client, Completion, Request
 
@@ -96,14 +97,18 @@ class CoalescingClient:
     ) -> asyncio.Future[tuple[_Group | None, int]]:
         """The group of a request and its number there; no group when it is alone."""
         loop = asyncio.get_running_loop()
-        if not self._waiting:
-            loop.call_soon(self._send)  # after all that is asked in this turn of the loop
+        if not self._waiting:  # the last agents ask in the turn of the loop that follows
+            started = all_started.get()
+            if started is None:
+                loop.call_soon(self._send)
+            else:
+                started.add_done_callback(self._send)
         round_, phase, position = place
         waiting = _Waiting(position, request, loop.create_future())
         self._waiting.setdefault((round_, phase, request.digest()), []).append(waiting)
         return waiting.group
 
-    def _send(self) -> None:
+    def _send(self, _started: object = None) -> None:
         found, self._waiting = self._waiting, {}
         for put in found.values():
             still = [each for each in put if not each.group.cancelled()]

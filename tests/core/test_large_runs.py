@@ -28,9 +28,9 @@ def usual():
     gc.set_threshold(*before)
 
 
-def test_garbage_is_looked_for_more_rarely_while_a_crowd_is_at_work(usual) -> None:
-    with engine.relaxed_gc(engine.MANY_AGENTS - 1):
-        assert gc.get_threshold() == usual
+def test_garbage_is_looked_for_more_rarely_while_agents_are_at_work(usual) -> None:
+    with engine.relaxed_gc(2):
+        assert gc.get_threshold() == (engine.GARBAGE_AT, *usual[1:])
     with engine.relaxed_gc(20_000):
         with engine.relaxed_gc(50_000):
             assert gc.get_threshold() == (500_000, *usual[1:])

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sabm_mesa import Phase, ScriptedMind, action, communication, planning
+from sabm_mesa.core.scheduler import PORTION
 from sabm_mesa.errors import MindError, ParameterError
 from tests.core.support import Priced, Waiting, neighbours, rows, tiny
 
@@ -397,6 +398,25 @@ def test_all_at_once_really_are_under_way_at_once() -> None:
     assert [agent for agent, _ in model.log] == everybody
 
 
+def test_of_many_at_once_the_first_are_under_way_before_the_last_are_asked() -> None:
+    events = []
+
+    class Asked(Waiting):
+        async def answer(self, ask):
+            events.append(("asked", ask.key.agent))
+            await asyncio.sleep(0)
+            events.append(("went on", ask.key.agent))
+            return "1"
+
+    n = 3 * PORTION
+    model = tiny(action(), n=n, minds=Asked(str), rng=1)
+    model.step()
+
+    assert [agent for what, agent in events if what == "asked"] == list(range(1, n + 1))
+    assert events.index(("went on", 1)) < events.index(("asked", n))
+    assert [agent for agent, _ in model.log] == list(range(1, n + 1))
+
+
 def test_reach_is_that_of_the_start_of_the_phase() -> None:
     asked = []
 
@@ -476,6 +496,21 @@ def test_when_a_mind_fails_the_run_ends_and_says_where(order, mind) -> None:
     assert model.log == ([] if order == "simultaneous" else [(1, 1)])
     model.step()
     assert model.round == 0
+
+
+def test_when_one_of_the_first_of_many_fails_the_last_are_not_asked() -> None:
+    asked = []
+
+    def answer(ask):
+        asked.append(ask.key.agent)
+        return fails_at(2)(ask)
+
+    model = tiny(action(), n=3 * PORTION, minds=Waiting(answer, longest=0), rng=1)
+    with pytest.raises(MindError, match="agent 2"):
+        model.step()
+
+    assert set(range(1, PORTION + 1)) <= {*asked} < set(range(1, 3 * PORTION + 1))
+    assert model.log == []
 
 
 class Sent(Priced):
