@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -156,44 +157,50 @@ class GuessingView(Observation):
 
     def _rounds(self, book: PromptBook) -> list[str]:
         """One paragraph per round."""
-        return [
-            "\n".join([book.render("past_round", {"round_number": past.round + 1}), *lines])
-            for place, past in enumerate(self.past)
-            if (lines := self._lines(place, past, book))
-        ]
+        own = self.own or repeat(None, len(self.past))
+        told = (
+            _paragraph(past, result, self.player, book)
+            for past, result in zip(self.past, own, strict=True)
+        )
+        return [paragraph for paragraph in told if paragraph]
 
-    def _lines(self, place: int, past: PlayedRound, book: PromptBook) -> list[str]:
-        """The lines about one round."""
-        none = book.render("nobody", {})
-        lines: list[tuple[str, dict[str, object]]] = []
-        if past.choices is not None:
-            each = [
-                book.render(
-                    "choice_own" if number == self.player else "choice_other",
-                    {"player": number, "choice": none if choice is None else shown(choice)},
-                )
-                for number, choice in enumerate(past.choices, 1)
-            ]
-            lines.append(("past_choices", {"choices": ", ".join(each)}))
-        for name, value in (("mean", past.mean), ("target", past.target)):
-            if value is not None:
-                lines.append((f"past_{name}", {name: none if math.isnan(value) else shown(value)}))
-        if past.winners is not None:
-            each = [
-                book.render(
-                    "winner_own" if number == self.player else "winner_other", {"player": number}
-                )
-                for number in past.winners
-            ]
-            lines.append(("past_winners", {"winners": ", ".join(each) or none}))
-        if self.own:
-            choice, payoff = self.own[place]
-            own: dict[str, object] = {
-                "choice": none if choice is None else shown(choice),
-                "payoff": _points(payoff, book),
-            }
-            lines.append(("past_own", own))
-        return [book.render(entry, values) for entry, values in lines]
+
+@lru_cache(maxsize=20_000)  # each prompt shows every round again
+def _paragraph(
+    past: PlayedRound, own: tuple[float | None, float] | None, player: int, book: PromptBook
+) -> str:
+    """What a player is told of a round; ``""`` when all is hidden."""
+    none = book.render("nobody", {})
+    lines: list[tuple[str, dict[str, object]]] = []
+    if past.choices is not None:
+        each = [
+            book.render(
+                "choice_own" if number == player else "choice_other",
+                {"player": number, "choice": none if choice is None else shown(choice)},
+            )
+            for number, choice in enumerate(past.choices, 1)
+        ]
+        lines.append(("past_choices", {"choices": ", ".join(each)}))
+    for name, value in (("mean", past.mean), ("target", past.target)):
+        if value is not None:
+            lines.append((f"past_{name}", {name: none if math.isnan(value) else shown(value)}))
+    if past.winners is not None:
+        each = [
+            book.render("winner_own" if number == player else "winner_other", {"player": number})
+            for number in past.winners
+        ]
+        lines.append(("past_winners", {"winners": ", ".join(each) or none}))
+    if own is not None:
+        choice, payoff = own
+        told: dict[str, object] = {
+            "choice": none if choice is None else shown(choice),
+            "payoff": _points(payoff, book),
+        }
+        lines.append(("past_own", told))
+    if not lines:
+        return ""
+    head = book.render("past_round", {"round_number": past.round + 1})
+    return "\n".join([head, *(book.render(entry, values) for entry, values in lines)])
 
 
 _guessing_view = maker(GuessingView)
