@@ -33,6 +33,8 @@ from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.usage import Usage
 
 T = TypeVar("T")
+Chat = tuple[tuple[str, str], ...]
+"""Messages in their order: role and content of each."""
 
 TRUNCATED = " […]"
 """Marks a text that the model did not finish, or of which only the beginning is repeated."""
@@ -300,6 +302,10 @@ class Ask:
 
     def messages(self) -> list[dict[str, str]]:
         """The chat messages of this attempt: the unchanging part first, rejected answers last."""
+        return [{"role": role, "content": content} for role, content in self.chat()]
+
+    def chat(self) -> Chat:
+        """The same messages as pairs."""
         system, question = self.question
         chat = [("system", system), ("user", question)]
         for answer, reason in self.rejected:
@@ -310,7 +316,7 @@ class Ask:
                 continue
             repeated = answer if len(answer) <= REPEATED else answer[:REPEATED] + TRUNCATED
             chat += [("assistant", repeated), ("user", again)]
-        return [{"role": role, "content": content} for role, content in chat]
+        return tuple(chat)
 
     def answer_schema(self) -> dict[str, Any]:
         """The JSON schema of the answer, with options in the order in which they are shown."""
@@ -319,8 +325,11 @@ class Ask:
     def digest(self) -> str:
         """The hash of the messages of this attempt and the form of the answer."""
         form = self.book.once(self.spec, f"digested {self.answer_format}", self._form_in_json)
-        text = f"[{canonical_json(self.messages())},{form}]"
-        return hashlib.sha256(text.encode()).hexdigest()
+        messages = [  # as `canonical_json` has them, which takes its time for anything but a text
+            f'{{"content":{canonical_json(content)},"role":{canonical_json(role)}}}'
+            for role, content in self.chat()
+        ]
+        return hashlib.sha256(f"[[{','.join(messages)}],{form}]".encode()).hexdigest()
 
     def _form_in_json(self, spec: AnswerSpec) -> str:
         return f"{canonical_json(self.answer_format)},{canonical_json(spec.answer_schema())}"

@@ -255,7 +255,15 @@ class PromptBook:
                 f"The prompt entry {entry!r} uses the placeholder {{{missing.args[0]}}}, which is "
                 f"not known there. Known: {', '.join(sorted(values))}."
             ) from None
-        return _tidy("".join(parts))
+        latest = self._latest.get(entry)
+        if latest is None or latest[0] != parts:
+            latest = self._latest[entry] = parts, _tidy("".join(parts))
+        return latest[1]
+
+    @cached_property
+    def _latest(self) -> dict[str, tuple[list[str], str]]:
+        """Entry → the parts and the text of its latest rendering: many agents are told the same."""
+        return {}
 
     def quote(self, text: str, names: Sequence[str] = ()) -> str:
         """Return a mind's text as others may read it: no label of a speaker, no mark of a prompt.

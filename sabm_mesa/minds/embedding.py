@@ -38,8 +38,7 @@ class EmbeddingMind(LLMMind):
         super().__init__(model, client, spec=spec)
 
     def _request(self, ask: Ask) -> EmbeddingRequest:
-        messages = tuple((each["role"], each["content"]) for each in ask.messages())
-        return EmbeddingRequest(self.model, messages)
+        return EmbeddingRequest(self.model, ask.chat())
 
 
 def embedding_model(spec: str) -> tuple[str, str]:

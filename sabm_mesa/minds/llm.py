@@ -136,7 +136,7 @@ class LLMMind(Mind):
         at_once = together and not key.call and not ask.rejected
         return Request(
             model=self.model,
-            messages=tuple((m["role"], m["content"]) for m in ask.messages()),
+            messages=ask.chat(),
             temperature=self.settings.temperature,
             max_tokens=self.settings.max_tokens,
             top_p=self.settings.top_p,

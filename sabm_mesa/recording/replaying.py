@@ -266,7 +266,7 @@ class ReplayRecorder(Recorder):
     def _same_request(self, attempt: Attempt, request: str) -> None:
         row = self.recorded.asks[*attempt.ask.key, attempt.number]
         then = self.recorded.messages(row)
-        now = [(message["role"], message["content"]) for message in attempt.ask.messages()]
+        now = list(attempt.ask.chat())
         if then != now:
             raise self._differs(attempt, first_difference(then, now))
         if attempt.reply.request != request:

@@ -127,7 +127,7 @@ def ask_row(run: int, attempt: Attempt) -> list[Any]:
         attempt.number,
         ask.name,
         attempt.mind,
-        ask.messages() if reply.request else None,
+        ask.chat() if reply.request else None,
         reply.request or None,
         reply.answer if text else to_json(reply.answer),
         reply.thoughts,
@@ -178,9 +178,9 @@ def batch_row(batch: NotedBatch) -> list[Any]:
     return [batch.token, batch.address, batch.model, batch.submitted, *known]
 
 
-def as_steps(lines: Sequence[int]) -> list[int]:
-    """The ids of lines as the steps from one to the next, which have fewer digits."""
-    return list(map(sub, lines, [0, *lines]))
+def as_steps(lines: Sequence[int]) -> str:
+    """The ids of lines as JSON of the steps from one to the next, which have fewer digits."""
+    return str(list(map(sub, lines, [0, *lines]))).replace(" ", "")
 
 
 def from_steps(steps: Sequence[int]) -> list[int]:

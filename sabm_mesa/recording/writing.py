@@ -333,9 +333,7 @@ def _copied(run: int, found: sqlite3.Row, parent: RecordedRun) -> list[Any]:
     row = [run, *tuple(found)[1:]]
     row[COPIED], row[PROVENANCE] = 1, parent.provenance(found) or None
     if found["messages"] is not None:
-        row[MESSAGES] = [
-            {"role": role, "content": content} for role, content in parent.messages(found)
-        ]
+        row[MESSAGES] = parent.messages(found)
     return row
 
 
@@ -411,11 +409,11 @@ class RowWriter(Protocol):
     def commit_soon(self) -> None:
         """Have everything that was added so far on disk soon, without waiting for it."""
 
-    def committed(self) -> asyncio.Future[None]:
-        """Have everything that was added so far on disk; the future says when it is."""
+    def committed(self, *statements: Statement) -> asyncio.Future[None]:
+        """Add rows, and have everything that was added on disk; the future says when it is."""
 
-    def written(self) -> asyncio.Future[None]:
-        """Have everything that was added so far committed, but not on disk."""
+    def written(self, *statements: Statement) -> asyncio.Future[None]:
+        """Add rows, and have everything that was added committed, but not on disk."""
 
 
 class RunRecorder(Recorder):
@@ -463,14 +461,14 @@ class RunRecorder(Recorder):
             RecordingError: when it cannot be written.
         """
         notes = [next(self._notes) for _ in most]
-        self._writer.add(
+        written = self._writer.written(
             *(
                 (INSERT_SENT, sent_row(self._session, note, self.run, model, each, place))
                 for note, each in zip(notes, most, strict=True)
             )
         )
         try:
-            await self._writer.written()
+            await written
         except asyncio.CancelledError:  # it will not be sent
             self.take_back(notes)
             raise
@@ -496,8 +494,7 @@ class RunRecorder(Recorder):
         Raises:
             RecordingError: when it cannot be written.
         """
-        self._writer.add((NOTE_BATCH, batch_row(batch)))
-        await self._writer.committed()
+        await self._writer.committed((NOTE_BATCH, batch_row(batch)))
 
     def outstanding(self, custom_id: str) -> list[Outstanding]:
         """Requests of this name in batches of earlier sessions; the caller removes those used.
@@ -523,9 +520,11 @@ class RunRecorder(Recorder):
         statements = [(INSERT_ASK, ask_row(self.run, attempt))]
         if attempt.reply.note is not None:
             statements.append((DELETE_SENT, [self._session, attempt.reply.note]))
-        self._writer.add(*statements)
         attempt.ask.forget_question()  # many agents may wait for the disk, each with its question
-        return self._writer.committed() if durable else None
+        if durable:
+            return self._writer.committed(*statements)
+        self._writer.add(*statements)
+        return None
 
     def collect(self, round_: int, rows: Callable[[], RoundRows]) -> None:
         """Write the data of one round.
@@ -568,8 +567,8 @@ class RunRecorder(Recorder):
         status = "failed" if problem else "finished"
         found = None if problem else to_json(measures())
         ended = "UPDATE runs SET ended = ?, status = ?, problem = ?, measures = ? WHERE run = ?"
-        self._writer.add((ended, [now(), status, problem or None, found, self.run]))
-        await self._writer.committed()
+        row = [now(), status, problem or None, found, self.run]
+        await self._writer.committed((ended, row))
 
     def close(self) -> None:
         """Close the recording when it is the run's own; a second time changes nothing."""
@@ -712,12 +711,7 @@ class BatchWriter:
             RecordingError: when an earlier commit failed.
         """
         with self._wake:
-            while len(self._rows) >= BLOCK_AT and self._failure is None and not self._closing:
-                self._wake.wait()
-            self._check()
-            self._rows += statements
-            if len(self._rows) >= COMMIT_AT:
-                self._wake.notify()
+            self._add(statements)
 
     def commit(self) -> Future[None]:
         """Have everything that was added so far on disk; the future says when it is.
@@ -745,24 +739,30 @@ class BatchWriter:
                 self._due = time.monotonic() + LINGER_S
                 self._wake.notify()
 
-    def committed(self) -> asyncio.Future[None]:
-        """Have everything that was added so far on disk; one future for each waiter on the loop.
+    def committed(self, *statements: Statement) -> asyncio.Future[None]:
+        """Add rows, and have everything on disk; one future for each waiter on the loop.
 
         The commit begins when all that is ready on the loop has had its turn: nobody there can go
         on before, and answers that came together share it.
 
-        Raises:
-            RecordingError: when an earlier commit failed; also by the future.
-        """
-        return self._awaited(on_disk=True)
-
-    def written(self) -> asyncio.Future[None]:
-        """Have everything that was added so far committed, as by `committed`, but not on disk.
+        Args:
+            statements: (SQL, row) each; the next commit holds all of them or none.
 
         Raises:
             RecordingError: when an earlier commit failed; also by the future.
         """
-        return self._awaited(on_disk=False)
+        return self._awaited(statements, on_disk=True)
+
+    def written(self, *statements: Statement) -> asyncio.Future[None]:
+        """Add rows, and have everything committed, as by `committed`, but not on disk.
+
+        Args:
+            statements: (SQL, row) each; the next commit holds all of them or none.
+
+        Raises:
+            RecordingError: when an earlier commit failed; also by the future.
+        """
+        return self._awaited(statements, on_disk=False)
 
     def close(self) -> None:
         """Write the rest and end the thread.
@@ -777,10 +777,19 @@ class BatchWriter:
         if self._failure is not None:
             raise self._failure
 
-    def _awaited(self, *, on_disk: bool) -> asyncio.Future[None]:
+    def _add(self, statements: Sequence[Statement]) -> None:
+        """Add rows when there is room for them; the caller holds the lock."""
+        while len(self._rows) >= BLOCK_AT and self._failure is None and not self._closing:
+            self._wake.wait()
+        self._check()
+        self._rows += statements
+        if len(self._rows) >= COMMIT_AT:
+            self._wake.notify()
+
+    def _awaited(self, statements: Sequence[Statement], *, on_disk: bool) -> asyncio.Future[None]:
         loop, waiting = asyncio.get_running_loop(), self._waiting.get(on_disk)
         with self._wake:
-            self._check()
+            self._add(statements)
             promise = self._promise(on_disk=on_disk)
             if waiting is None or waiting.promise is not promise or waiting.loop is not loop:
                 waiting = self._waiting[on_disk] = _Waiters(promise, loop)
@@ -1001,16 +1010,16 @@ class LineIds:
 
     def _number(self, connection: sqlite3.Connection, rows: list[list[Any]]) -> None:
         """Put numbers for the lines of the messages in rows of asks, and enter those lines."""
-        chats = [[(m["role"], m["content"]) for m in row[MESSAGES]] for row in rows]
         # Many agents are asked the same.
-        lines = {each: each[1].split("\n") for each in chain.from_iterable(chats)}
+        different = dict.fromkeys(chain.from_iterable(row[MESSAGES] for row in rows))
+        lines = {each: each[1].split("\n") for each in different}
         ids = self._ids_of(connection, chain.from_iterable(lines.values()))
         in_json = {
-            each: to_json([each[0], as_steps(list(map(ids.__getitem__, content)))])
+            each: f"[{to_json(each[0])},{as_steps(list(map(ids.__getitem__, content)))}]"
             for each, content in lines.items()
         }
-        for row, chat in zip(rows, chats, strict=True):
-            row[MESSAGES] = f"[{','.join(map(in_json.__getitem__, chat))}]"
+        for row in rows:
+            row[MESSAGES] = f"[{','.join(map(in_json.__getitem__, row[MESSAGES]))}]"
 
     def _intern(self, connection: sqlite3.Connection, rows: list[list[Any]]) -> None:
         """Put a number for the provenance in rows of asks, and enter each different one."""

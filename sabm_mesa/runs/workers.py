@@ -297,10 +297,12 @@ class _SharedWriter:
     def commit_soon(self) -> None:
         self._link.outbox.put("commit_soon", 0)
 
-    def committed(self) -> asyncio.Future[None]:
+    def committed(self, *statements: Statement) -> asyncio.Future[None]:
+        self.add(*statements)
         return self._link.ask("committed")[1]
 
-    def written(self) -> asyncio.Future[None]:
+    def written(self, *statements: Statement) -> asyncio.Future[None]:
+        self.add(*statements)
         return self._link.ask("written")[1]
 
 

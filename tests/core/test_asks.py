@@ -1,6 +1,7 @@
 """Asking: bounded re-asking with the reason, honest abstention, and recording before use."""
 
 import asyncio
+import hashlib
 import math
 from types import SimpleNamespace
 from typing import ClassVar
@@ -10,6 +11,7 @@ import pytest
 
 from sabm_mesa import Choice, ScriptedMind, Text, action
 from sabm_mesa.core.answers import Reply, words
+from sabm_mesa.core.asks import canonical_json
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import BudgetExceeded, MindError
 from sabm_mesa.minds.base import ask_until_valid
@@ -54,6 +56,15 @@ def test_a_usable_answer_is_a_decision_at_once() -> None:
     assert (done.decision.value, done.decision.attempts, done.decision.valid) == (33, 1, True)
     assert (done.usage.asks, done.usage.reasks, done.usage.invalid) == (1, 0, 0)
     assert [(a.number, a.reason, a.reading.value) for a in done.notes] == [(0, "", 33)]
+
+
+def test_the_digest_is_that_of_the_messages_and_the_form_of_the_answer_as_json() -> None:
+    ask = question()
+    ask.rejected = (('"33"\t\\ für \u2028 \x01', "That is no number."),)
+    hashed = canonical_json([ask.messages(), ask.answer_format, ask.answer_schema()])
+
+    assert len(ask.messages()) == 4
+    assert ask.digest() == hashlib.sha256(hashed.encode()).hexdigest()
 
 
 def test_an_unusable_answer_is_asked_for_again_with_the_reason() -> None:

@@ -171,6 +171,16 @@ def test_what_is_filled_in_is_not_read_as_a_template() -> None:
     assert text == "Player #3: {text} {low} }{"
 
 
+def test_what_several_are_told_one_after_another_is_one_text() -> None:
+    book = PromptBook(KBC)
+    first, again, other = (
+        book.render("said_other", {"speaker": speaker, "text": "Hi."}) for speaker in (300, 300, 2)
+    )
+
+    assert first is again
+    assert (first, other) == ("Player #300: Hi.", "Player #2: Hi.")
+
+
 def test_values_that_an_entry_does_not_use_are_ignored() -> None:
     assert PromptBook(KBC).render("said_nothing", {"speaker": 3}) == "(nothing yet)"
 
