@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sabm_mesa.core.answers import AnswerSpec, InvalidAnswer
-from sabm_mesa.core.asks import Ask, Observation
+from sabm_mesa.core.asks import Ask, Chat, Observation
 
 Vector = npt.NDArray[np.float64]
 
@@ -41,10 +41,10 @@ class TextsAsk(Ask):
     Asked again the same texts are sent: an embedding model cannot be told what was wrong.
     """
 
-    def messages(self) -> list[dict[str, str]]:
+    def chat(self) -> Chat:
         """The texts of the observation, one message each."""
         assert isinstance(self.observation, Texts)
-        return [{"role": TEXT, "content": text} for text in self.observation.texts]
+        return tuple((TEXT, text) for text in self.observation.texts)
 
 
 @dataclass(frozen=True, slots=True)
