@@ -87,7 +87,9 @@ def repeat_rounds(path: Path, rounds: int) -> None:
             rest = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")][2:]
             copy = f"INSERT INTO {table} SELECT run, round + ?, {', '.join(rest)} FROM {table}"
             for first in range(known, rounds, known):
-                connection.execute(f"{copy} WHERE round < ?", [first, min(known, rounds - first)])
+                # Both columns: with one alone it would look at all rows that are there by now.
+                some = [first, min(known, rounds - first)]
+                connection.execute(f"{copy} WHERE run = 0 AND round < ?", some)
 
 
 def _write(path: Path, rounds: int) -> Callable[[], object]:

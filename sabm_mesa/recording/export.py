@@ -315,13 +315,21 @@ def write_tables(folder: Path, tables: Tables, kind: str) -> dict[Path, int]:
     rows: Counter[str] = Counter()
     with relaxed_gc(BATCH), ExitStack() as files:  # a row is as many objects as an agent
         parts = {name: files.enter_context(_new_file(path)) for name, path in paths.items()}
-        writers = {
-            name: files.enter_context(_WRITERS[kind](parts[name], types))
-            for name, types in tables.types.items()
-        }
+        opened = {name: files.enter_context(ExitStack()) for name in parts}
+        open_writer = _WRITERS[kind]()
+
+        def begin(name: str) -> Callable[[Columns], object]:
+            opened[name].close()
+            rows[name] = 0
+            return opened[name].enter_context(open_writer(parts[name], tables.types[name]))
+
+        writers = {name: begin(name) for name in parts}
         for name, columns in tables.batches:
-            writers[name](columns)
-            rows[name] += len(next(iter(columns.values()), ()))
+            if columns is None:
+                writers[name] = begin(name)
+            else:
+                writers[name](columns)
+                rows[name] += len(next(iter(columns.values()), ()))
     return {path: rows[name] for name, path in paths.items()}
 
 
@@ -352,17 +360,34 @@ def _jsonl(path: Path, types: Mapping[str, type]) -> Iterator[Callable[[Columns]
         yield write
 
 
-@contextmanager
-def _parquet(path: Path, types: Mapping[str, type]) -> Iterator[Callable[[Columns], object]]:
-    import pyarrow as pa
-    from pyarrow.parquet import ParquetWriter
+class _Parquet:
+    """Opens Parquet files; what one batch and the next one have in common is converted once."""
 
-    known = {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    schema = pa.schema([(name, known.get(kind, pa.large_string())) for name, kind in types.items()])
-    with ParquetWriter(path, schema) as writer:
-        yield lambda columns: writer.write_batch(
-            pa.record_batch([*map(pa.array, _texts(columns, types), schema.types)], schema=schema)
-        )
+    def __init__(self) -> None:
+        self._last: dict[tuple[int, Any], tuple[Sequence[Any], Any]] = {}
+
+    @contextmanager
+    def __call__(
+        self, path: Path, types: Mapping[str, type]
+    ) -> Iterator[Callable[[Columns], object]]:
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetWriter
+
+        known = {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+        fields = [(name, known.get(kind, pa.large_string())) for name, kind in types.items()]
+        schema = pa.schema(fields)
+        with ParquetWriter(path, schema) as writer:
+
+            def write(columns: Columns) -> None:
+                made, arrays = {}, []
+                for values, kind in zip(_texts(columns, types), schema.types, strict=True):
+                    key = id(values), kind  # the list is kept along: no other one has its id
+                    made[key] = self._last.get(key) or (values, pa.array(values, kind))
+                    arrays.append(made[key][1])
+                self._last = made
+                writer.write_batch(pa.record_batch(arrays, schema=schema))
+
+            yield write
 
 
 def _texts(columns: Columns, types: Mapping[str, type]) -> Iterator[Sequence[Any]]:
@@ -400,7 +425,9 @@ def _type_of(column: pd.Series[Any]) -> type:
     return object
 
 
-_WRITERS: Mapping[
-    str,
-    Callable[[Path, Mapping[str, type]], AbstractContextManager[Callable[[Columns], object]]],
-] = {"csv": _csv, "parquet": _parquet, "jsonl": _jsonl}
+_Open = Callable[[Path, Mapping[str, type]], AbstractContextManager[Callable[["Columns"], object]]]
+_WRITERS: Mapping[str, Callable[[], _Open]] = {
+    "csv": lambda: _csv,
+    "parquet": _Parquet,
+    "jsonl": lambda: _jsonl,
+}

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -90,11 +90,13 @@ class Tables(NamedTuple):
     Attributes:
         types: table → column → type of its values: `int`, `float`, `bool`, `str`, or `object` for
             lists and values of different types.
-        batches: some rows each: the table, and its columns. Those of a table are in order.
+        batches: some rows each: the table, and its columns. Those of a table are in order. None in
+            the place of the columns: the types of the table have turned out to be others, which are
+            in `types` now, and all its rows come again.
     """
 
     types: Mapping[str, Mapping[str, type]]
-    batches: Iterable[tuple[str, Columns]]
+    batches: Iterable[tuple[str, Columns | None]]
 
 
 class Recorded:
@@ -407,20 +409,26 @@ class _Tables:
             "runs": _types_of(runs := self.runs()),
             "asks": _types(_attempt_columns(messages)),
             "decisions": _types(_DECISION),
-            "model_data": self._data_types("model"),
-            "agent_data": self._data_types("agent"),
+            "model_data": self._data_types("model", 1),
+            "agent_data": self._data_types("agent", 1),
             "messages": _types(MESSAGE_FRAME),
         }
 
-        def batches() -> Iterator[tuple[str, Columns]]:
+        def batches() -> Iterator[tuple[str, Columns | None]]:
             yield "runs", columns_of(runs)
             for attempts in self._attempts(_attempt_columns(messages)):
                 yield "asks", attempts
                 yield "decisions", _decided(attempts)
             for kind in ("model", "agent"):
-                named = types[f"{kind}_data"]
+                name, seen = f"{kind}_data", self._kinds(kind)
                 for data in self._data(kind):
-                    yield f"{kind}_data", _as_typed(data, named)
+                    if _types_with(seen, data) != types[name]:
+                        types[name] = self._data_types(kind)
+                        yield name, None
+                        for again in self._data(kind):
+                            yield name, _as_typed(again, types[name])
+                        break
+                    yield name, _as_typed(data, types[name])
             for said in self._said():
                 yield "messages", said
 
@@ -537,13 +545,17 @@ class _Tables:
         if found["run"]:
             yield found
 
-    def _data_types(self, kind: str) -> dict[str, type]:
-        """The types of the collected data, for which all of them are looked at."""
-        seen: dict[str, set[type]] = {name: set() for name in self._data_columns(kind)}
-        for data in self._data(kind):
-            for name, kinds in seen.items():
-                kinds.update(_kinds(data[name]))
-        return _types(("run", "round")) | {name: _common(kinds) for name, kinds in seen.items()}
+    def _kinds(self, kind: str) -> dict[str, set[type]]:
+        """Column of the collected data → types of its values, before any is looked at."""
+        names = self._data_columns(kind)
+        return {"run": {int}, "round": {int}, **{name: set() for name in names}}
+
+    def _data_types(self, kind: str, batches: int | None = None) -> dict[str, type]:
+        """The types of the collected data, for which all of them are looked at, or some batches."""
+        types = _types_with(seen := self._kinds(kind), {})
+        for data in islice(self._data(kind), batches):
+            types = _types_with(seen, data)
+        return types
 
     def _said(self, run: int | None = None, rounds: range | None = None) -> Iterator[Columns]:
         """The messages, with their hearers as texts."""
@@ -673,6 +685,13 @@ def _sum(values: Sequence[Any]) -> Any:
     if len(values) == 1:
         return values[0]
     return None if None in values else round(sum(values), DECIMALS)
+
+
+def _types_with(seen: dict[str, set[type]], data: Columns) -> dict[str, type]:
+    """Add the types of some values to those seen in each column; the types of the columns then."""
+    for name, values in data.items():
+        seen[name].update(_kinds(values))
+    return {name: _common(kinds) for name, kinds in seen.items()}
 
 
 def _kinds(values: Sequence[Any]) -> set[type]:
