@@ -80,8 +80,9 @@ def apart(name: str, path: Path, rounds: int = 0) -> dict[str, float]:
 
 def repeat_rounds(path: Path, rounds: int) -> None:
     """Make a recording of one run longer by repeating its rounds, until there are so many."""
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("PRAGMA synchronous = OFF")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for pragma in ("journal_mode = OFF", "synchronous = OFF"):  # a log would be as large again
+            connection.execute(f"PRAGMA {pragma}")
         (known,) = connection.execute("SELECT count(*) FROM model_data").fetchone()
         for table in ("asks", "model_data", "agent_data", "message_data"):
             rest = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")][2:]
@@ -90,6 +91,7 @@ def repeat_rounds(path: Path, rounds: int) -> None:
                 # Both columns: with one alone it would look at all rows that are there by now.
                 some = [first, min(known, rounds - first)]
                 connection.execute(f"{copy} WHERE run = 0 AND round < ?", some)
+        connection.execute("PRAGMA journal_mode = WAL")
 
 
 def _write(path: Path, rounds: int) -> Callable[[], object]:

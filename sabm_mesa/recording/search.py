@@ -29,6 +29,8 @@ KINDS = (ANSWERED, THOUGHT, SAID, SENT)
 heard; lines of requests, each where it was sent first."""
 AROUND = 90
 """Characters of an excerpt on each side of the first word that was found."""
+COUNTED = 10_000
+"""Hits that are counted; where there are more, a search says so, and takes no longer for them."""
 _KEY = "run = ? AND round = ? AND phase = ? AND agent = ? AND call = ? AND attempt = ?"
 _ANSWER = "coalesce(raw, '') || ' ' || reason"
 _PIECES = re.compile(r'"([^"]*)"|(\S+)')
@@ -95,16 +97,19 @@ class SearchResult(NamedTuple):
     """The result of a search.
 
     Attributes:
-        total: the number of all hits.
+        total: the number of all hits; where there are `more`, that of those that were counted:
+            `COUNTED`, or those up to the end of the page.
         hits: those of the page, in the order of runs, rounds, phases and agents.
         searched: the number of texts that were searched.
         complete: whether these are all texts of the recording.
+        more: whether there are more hits than `total`.
     """
 
     total: int
     hits: list[Hit]
     searched: int
     complete: bool
+    more: bool
 
 
 class Search:
@@ -120,6 +125,10 @@ class Search:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin the index, with nothing in it."""
         # A name of no characters is a database of this connection alone, on disk when it is large.
         self._index = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         weakref.finalize(self, self._index.close)
@@ -181,23 +190,27 @@ class Search:
                 "(round, agent) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:among))"
             )
             given["among"] = json.dumps([*among])
-        both = "words JOIN places ON id = words.rowid" if sought else "places"
-        # The words alone are counted without a look at their places.
-        counted = "words" if sought and not where else both
+        looked_in, place = "places", "id"
         if sought:
+            # The words alone are found without a look at their places.
+            looked_in = "words JOIN places ON id = words.rowid" if where else "words"
+            place = "words.rowid"
             where.append("words MATCH :words")
             given["words"] = sought
         condition = " AND ".join(where)
         with self._lock:
             self._index_more(patience)
             searched, complete = self._texts, self.complete
-            (total,) = self._index.execute(
-                f"SELECT count(*) FROM {counted} WHERE {condition}", given
-            ).fetchone()
+            counting = max(COUNTED, start + most)
+            found = self._index.execute(
+                f"SELECT {place} FROM {looked_in} WHERE {condition} ORDER BY {place} LIMIT :bound",
+                {**given, "bound": counting + 1},
+            ).fetchall()
+            page = [number for (number,) in found[start : start + most]]
             rows = self._index.execute(
-                f"SELECT {', '.join(_FACTS)}, line FROM {both} WHERE {condition} "
-                f"ORDER BY {'words.rowid' if sought else 'id'} LIMIT :most OFFSET :start",
-                {**given, "most": most, "start": start},
+                f"SELECT {', '.join(_FACTS)}, line FROM places "
+                "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
+                [json.dumps(page)],
             ).fetchall()
         marked = _pattern(words)
         with reporting_damage(self.path), open_for_reading(self.path, check=False) as source:
@@ -208,7 +221,9 @@ class Search:
             facts: dict[str, Any] = dict(zip(_FACTS, row[:-1], strict=True))
             facts["valid"] = None if row[7] is None else bool(row[7])
             hits.append(Hit(**facts, excerpt=_excerpt(text, marked)))
-        return SearchResult(int(total), hits, searched, complete)
+        return SearchResult(
+            min(len(found), counting), hits, searched, complete, len(found) > counting
+        )
 
     def _index_more(self, seconds: float) -> None:
         """Put texts into the index, some at least, until all are in it or the time is over."""
@@ -220,20 +235,28 @@ class Search:
             source.execute("BEGIN")
             (last,) = source.execute("SELECT coalesce(max(id), 0) FROM texts").fetchone()
             self._sent.extend(bytes(max(last + 1 - len(self._sent), 0)))
-            while not self.complete:
-                batch = [*self._answers(source)] or [*self._messages(source)]
-                self.complete = not batch
-                rows = [(self._texts + n, *row) for n, row in enumerate(batch, start=1)]
-                self._index.execute("BEGIN")
-                self._index.executemany(_INSERT_PLACE, [row[:-1] for row in rows])
-                self._index.executemany(
-                    "INSERT INTO words (rowid, text) VALUES (?, ?)",
-                    [(row[0], row[-1]) for row in rows],
-                )
-                self._index.execute("COMMIT")
-                self._texts += len(rows)
-                if time.monotonic() >= until:
-                    break
+            try:
+                while not self.complete:
+                    self._index_batch(source)
+                    if time.monotonic() >= until:
+                        break
+            except BaseException:  # a part of the batch may be in the index: there is no way back
+                self._index.close()
+                self._begin()
+                raise
+
+    def _index_batch(self, source: sqlite3.Connection) -> None:
+        """Put the next texts into the index, all of them in one transaction."""
+        batch = [*self._answers(source)] or [*self._messages(source)]
+        self.complete = not batch
+        rows = [(self._texts + n, *row) for n, row in enumerate(batch, start=1)]
+        self._index.execute("BEGIN")
+        self._index.executemany(_INSERT_PLACE, [row[:-1] for row in rows])
+        self._index.executemany(
+            "INSERT INTO words (rowid, text) VALUES (?, ?)", [(row[0], row[-1]) for row in rows]
+        )
+        self._index.execute("COMMIT")
+        self._texts += len(rows)
 
     def _answers(self, source: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
         """The next rows of `places`, each with its text: what was answered, thought and sent."""

@@ -6,7 +6,7 @@ import pytest
 
 from sabm_mesa import KeynesianBeautyContest, Recorded, Recording, ScriptedMind
 from sabm_mesa.core.answers import Reply
-from sabm_mesa.errors import ParameterError
+from sabm_mesa.errors import ParameterError, RecordingError
 from sabm_mesa.recording.search import _ANSWERS, ANSWERED, SAID, SENT, THOUGHT, Search
 
 
@@ -88,3 +88,23 @@ def test_a_search_without_patience_finds_what_is_in_the_index_by_now(search, mon
     assert searched[0] < searched[len(seen) // 2] < searched[-1] == whole.searched
     assert [found.complete for found in seen] == [False] * (len(seen) - 1) + [True]
     assert places(seen[0]) < places(whole) == places(seen[-1])
+
+
+def test_after_an_error_the_index_is_made_anew(search, monkeypatch):
+    again = Search(search.path)
+    monkeypatch.setattr("sabm_mesa.recording.search._INSERT_PLACE", "INSERT INTO gone VALUES (1)")
+    with pytest.raises(RecordingError, match="no such table"):
+        again.find("cooperate")
+    monkeypatch.undo()
+    assert again.find("cooperate") == search.find("cooperate")
+
+
+def test_hits_that_are_everywhere_are_counted_up_to_a_bound(search, monkeypatch):
+    every = search.find()
+    assert not every.more
+    monkeypatch.setattr("sabm_mesa.recording.search.COUNTED", 5)
+    first, later = (search.find(start=start, most=3) for start in (0, 6))
+    assert (first.total, first.more, later.total, later.more) == (5, True, 9, True)
+    assert [*first.hits, *later.hits] == [*every.hits[:3], *every.hits[6:9]]
+    last = search.find(start=every.total - 1, most=1)
+    assert (last.total, last.more, last.hits) == (every.total, False, every.hits[-1:])

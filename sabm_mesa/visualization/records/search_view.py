@@ -117,7 +117,7 @@ def _results(
     set_start: Callable[[int], None],
     open_: Callable[[str], None],
 ) -> None:
-    told = count(found.total, "place")
+    told = ("more than " if found.more else "") + count(found.total, "place")
     if found.total > MOST:
         told += f", of which {start + 1:,} to {start + len(shown):,} are shown"
     told = f"{told}." if found.total else "Nothing is found."
@@ -132,7 +132,7 @@ def _results(
                 on_click=lambda: set_start(max(start - MOST, 0)),
             )  # fmt: skip
             solara.Button(
-                "Later", text=True, disabled=start + MOST >= found.total,
+                "Later", text=True, disabled=start + MOST >= found.total and not found.more,
                 on_click=lambda: set_start(start + MOST),
             )  # fmt: skip
 
