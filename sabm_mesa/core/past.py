@@ -11,8 +11,9 @@ T = TypeVar("T")
 class Past(Sequence[T]):
     """The newest items of a list that only grows, as they are now; nothing is copied.
 
-    A question that tells all earlier rounds would otherwise cost more in each round. It equals a
-    tuple of the same items.
+    A question that tells all earlier rounds would otherwise cost more in each round. It does what
+    a tuple of the same items does, and equals it; slices, sums and multiples are tuples. Where a
+    tuple itself is needed, as by `json.dumps`, write ``tuple(past)``.
 
     Args:
         items: the list.
@@ -49,6 +50,21 @@ class Past(Sequence[T]):
     def __eq__(self, other: Any) -> bool:
         """Whether it has the items of another sequence."""
         return isinstance(other, Past | tuple | list) and tuple(self) == tuple(other)
+
+    def __add__(self, other: Any) -> tuple[Any, ...]:
+        """The items, and those of another sequence."""
+        return tuple(self) + (tuple(other) if isinstance(other, Past) else other)
+
+    def __radd__(self, other: Any) -> tuple[Any, ...]:
+        """The items of another sequence, and these."""
+        joined: tuple[Any, ...] = other + tuple(self)
+        return joined
+
+    def __mul__(self, times: int) -> tuple[T, ...]:
+        """The items so many times."""
+        return tuple(self) * times
+
+    __rmul__ = __mul__
 
     def __hash__(self) -> int:
         """Return the hash of the tuple that it equals."""

@@ -1033,12 +1033,17 @@ class RoundCollector(mesa.DataCollector):
         model_columns: column → attribute of the model.
         agent_columns: column → attribute of the agents.
 
+    Raises:
+        UsageError: for a column that is not given by the name of an attribute.
+
     Attributes:
         without_row: agent → its failures in rounds in which it left the model.
     """
 
     def __init__(self, model_columns: Mapping[str, str], agent_columns: Mapping[str, str]) -> None:
         of_asks = {name: partial(_of_usage, name) for name in COLUMNS_OF_ASKS}
+        _check_columns("model", model_columns)
+        _check_columns("agent", agent_columns)
         super().__init__(  # type: ignore[no-untyped-call]  # Mesa does not annotate it
             model_reporters={**model_columns, **of_asks}
         )
@@ -1053,6 +1058,7 @@ class RoundCollector(mesa.DataCollector):
         Args:
             agent_class: the class.
         """
+        _check_columns("agent", agent_class.columns)
         self._values[agent_class] = attrgetter("unique_id")
         self._set_agent_reporters()
 
@@ -1141,6 +1147,20 @@ class RoundCollector(mesa.DataCollector):
             for record in records
         ]
         return pd.DataFrame(rows, columns=["run", "round", "agent", *self.agent_reporters])
+
+
+def _check_columns(kind: str, columns: Mapping[str, Any]) -> None:
+    """Check that columns are attributes.
+
+    Raises:
+        UsageError: for a function, with its arguments or without, as Mesa's collector takes.
+    """
+    for column, name in columns.items():
+        if not isinstance(name, str):
+            raise UsageError(
+                f"The {kind} column {column!r} is given by the name of an attribute, not by "
+                f"{name!r}: make the function a property of the {kind}, and give its name."
+            )
 
 
 def _no_column(model: SmartModel) -> RunError | None:

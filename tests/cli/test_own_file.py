@@ -251,6 +251,10 @@ MISTAKES = {
                      r"^The agent column 'opinion' is the attribute 'opnion', which Person does "),
     "model column": ('"mean": "mean"', '"mean": "avg"',
                      r"^The model column 'mean' is the attribute 'avg', which Ring does not have"),
+    "a function": ('"mean": "mean"', '"mean": [lambda n: n, [3]]',
+                   r"^The model column 'mean' is given by the name of an attribute, not by \[<fun"),
+    "an agent's function": ('"opinion": "opinion"', '"opinion": lambda agent: agent.opinion',
+                            r"^The agent column 'opinion' is given by the name of an attribute, n"),
 }  # fmt: skip
 
 
