@@ -127,7 +127,7 @@ def _replays(folder: str) -> Iterator[Result]:
 
 def commands(folder: str) -> list[Result]:
     """CPU of commands from their start to their end, beside ``import mesa``."""
-    sabm = [sys.executable, "-c", "import sys; from sabm_mesa.cli import main; main(sys.argv[1:])"]
+    sabm = [sys.executable, "-c", "from sabm_mesa.cli import main; main()"]
     work: dict[str, Sequence[str]] = {
         "import mesa": [sys.executable, "-c", "import mesa"],
         "sabm scenarios": [*sabm, "scenarios"],

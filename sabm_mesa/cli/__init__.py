@@ -72,16 +72,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; every expected failure ends in one line on standard error.
 
     Args:
-        arguments: the words after ``sabm``; those of the process when None.
+        arguments: the words after ``sabm``; those of the process, which is then the command's
+            alone, when None.
 
     Raises:
         SystemExit: always, with the exit status.
     """
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-    thresholds = gc.get_threshold()
+    thresholds, alone = gc.get_threshold(), arguments is None
     gc.set_threshold(_OBJECTS, *thresholds[1:])
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
         status = command_line(*arguments[:1])(args=arguments, standalone_mode=False)
     except TyperException as error:
@@ -91,6 +92,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except SabmError as error:
         status = _fail(str(error), error.exit_status, "--json" in arguments)
     finally:
+        if alone:
+            gc.freeze()  # the process ends: Python need not look for garbage in all that it holds
         gc.set_threshold(*thresholds)
     sys.exit(status or 0)
 
