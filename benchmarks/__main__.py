@@ -6,6 +6,7 @@ that was stopped is gone on with by naming the rest.
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 import time
@@ -64,9 +65,17 @@ LONG: dict[str, Callable[[str], list[Result]]] = {
 """Benchmarks that take minutes: only measured when named."""
 
 
-def main(names: list[str]) -> int:
+def main(words: list[str]) -> int:
     """Measure, print, write; the status is 2 for an unknown name, 1 when something failed."""
     known = BENCHMARKS | LONG
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks",
+        description="Without a name, measure all of the first list.",
+        epilog=f"{_listed('benchmarks', BENCHMARKS)}\n\n{_listed('only when named', LONG)}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", metavar="NAME", nargs="*", help="a benchmark")
+    names: list[str] = parser.parse_args(words).names
     unknown = [name for name in names if name not in known]
     if unknown:
         print(f"Unknown benchmark {unknown[0]!r}. Known: {', '.join(known)}.", file=sys.stderr)
@@ -92,6 +101,12 @@ def main(names: list[str]) -> int:
         return 1
     print(f"\nAll tables: {MARKDOWN}")
     return 0
+
+
+def _listed(title: str, benchmarks: dict[str, Callable[[str], list[Result]]]) -> str:
+    """Names and the first lines of the docstrings, a line each."""
+    rows = [f"  {name:20} {str(each.__doc__).splitlines()[0]}" for name, each in benchmarks.items()]
+    return "\n".join([f"{title}:", *rows])
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def five_runs(folder: str) -> list[Result]:
 
 
 def five_runs_at_200_ms(folder: str) -> list[Result]:
-    """The same at 200 ms, which takes nine minutes."""
+    """Five recorded runs of 1200 rounds at once against one, at 200 ms: nine minutes."""
     return _runs(folder, LATENCY_S)
 
 

@@ -86,7 +86,7 @@ print(min(plays), min(replays))
 
 
 def instant_minds(folder: str) -> list[Result]:
-    """An ask over all, 1,000 runs, and replays; each also in the state before, where git has it."""
+    """An ask of an instant mind over all, 1,000 runs, and replays, beside an earlier revision."""
     with _before() as before:
         trees = {"now": ROOT, **({"before": before} if before else {})}
         results = []

@@ -29,7 +29,7 @@ FEW = 50
 
 
 def million_asks(folder: str, rounds: int = ROUNDS) -> list[Result]:
-    """Public goods of 1,000 players whose answers take 20 words, written as any run is.
+    """A million asks of public goods, answered in 20 words each: the use of their recording.
 
     Args:
         folder: where the recordings are written.

@@ -22,7 +22,7 @@ REPEATS = 7
 
 
 def critical_path(folder: str) -> list[Result]:
-    """24 players, 4 rounds: 72 turns and 4 decisions wait for one another; and 15 runs at once."""
+    """A contest of 24 players, where 72 turns and 4 decisions form a chain; and 15 runs at once."""
     with latency_server(LATENCY_S) as url:
         connection = Connection(base_url=url)
         contest_of_one_round(connection, 2 * RUNS * 24)  # as a command before leaves the limit

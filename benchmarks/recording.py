@@ -37,7 +37,7 @@ WORDS = [
 
 
 def hundred_thousand_asks(folder: str) -> list[Result]:
-    """Contests of 24 players whose answers take 20 words, written as any run is."""
+    """100,000 asks of contests, answered in 20 words each: the size and use of their recording."""
     path = Path(folder, "large.sqlite")
     runs = -(-ASKS // ASKS_OF_A_RUN)
     with Recording(path) as recording:

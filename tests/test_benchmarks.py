@@ -83,6 +83,16 @@ def test_an_unknown_benchmark_is_named(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().err.startswith("Unknown benchmark 'fast'. Known: scenarios, ")
 
 
+def test_the_help_has_a_line_for_each_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        command.main(["--help"])
+    lines = capsys.readouterr().out.splitlines()
+    for name in command.BENCHMARKS | command.LONG:
+        (line,) = [line for line in lines if line.startswith(f"  {name} ")]
+        assert line.endswith((".", ":"))
+        assert len(line.split()) > 3
+
+
 def test_every_scenario_is_short_enough_to_be_measured() -> None:
     assert set(SIZES) == set(SCENARIOS)
 
