@@ -200,4 +200,5 @@ def _printed(tree: Path, code: str, *words: str) -> list[float]:
 
 
 def _environment(tree: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(tree)}
+    kept = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPATH": str(tree)}  # what is installed is compiled once

@@ -68,6 +68,14 @@ def test_a_command_imports_no_other_command() -> None:
     assert not imported(done) & HEAVY
 
 
+def test_a_command_at_its_end_looks_for_no_garbage_in_what_it_holds() -> None:
+    held = "import atexit, gc; atexit.register(lambda: print(len(gc.get_objects())))"
+    command = [sys.executable, "-c", f"{held}; {START}", "--version"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert int(done.stdout.split()[-1]) < 1000
+
+
 def test_each_command_is_in_the_module_of_which_it_is_said() -> None:
     found = {
         each.name or each.callback.__name__: each.callback.__module__.rpartition(".")[2]
