@@ -28,9 +28,11 @@ NUMBER_ALONE = re.compile(
     r"(?:\w+\s+)?(?:number|integer|price|amount|value)\b",
     re.IGNORECASE,
 )
-#: "one of: red, green, blue".
+#: "one of: red, green, blue", "one of these and nothing else: red, green, blue".
 ONE_OF = re.compile(
-    r"\bone of(?:\s+(?:the|these|following|options))*\s*:[ \t]*(?P<names>[^\n]+)", re.IGNORECASE
+    r"\bone of(?:\s+(?:the|these|following|options))*(?:\s+and nothing else)?\s*:"
+    r"[ \t]*(?P<names>[^\n]+)",
+    re.IGNORECASE,
 )
 #: "A: go left" on a line of its own; two or more such lines in a row are a list of options.
 OPTION_LINE = re.compile(r"^\s*(?:[-*]\s*)?(?P<name>\w{1,16})\s*:\s+\S")

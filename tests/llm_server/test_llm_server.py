@@ -119,6 +119,7 @@ def test_stub_uses_the_last_range_of_the_last_user_message() -> None:
         ("Where do you go?\nA: the left exit\nB: the right exit\nAnswer with one letter.", "AB"),
         ("Anna: hello\n\nPick an option.\nQ: stay\nX: north\nZ: south-east\n", "QXZ"),
         ("Your target is one of: left, bottom, or right.", ("left", "bottom", "right")),
+        ("Answer with exactly one of these and nothing else: yes, no.", ("yes", "no")),
     ],
 )
 def test_stub_answers_one_of_the_options(text: str, options: Any) -> None:
