@@ -32,7 +32,7 @@ _END = (
     r"|(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>final[^<]*<\|message\|>"
 )
 _MARK = re.compile(rf"(?P<begin>{_BEGIN})|(?P<end>{_END})", re.IGNORECASE)
-_MAYBE = re.compile(r"[<\[◁]|\\u003")
+_BEGINNINGS = ("<", "[", "◁", "\\u003")
 """Beginnings of marks: a text without any of them holds none."""
 _LEFT_OVER = re.compile(
     r"<\|(?:end|return|(?:begin|end)_of_solution|(?:start|end)_response)\|>", re.IGNORECASE
@@ -46,7 +46,7 @@ def ends_thought(text: str) -> bool:
     Args:
         text: the text of a mind.
     """
-    mark = _MARK.search(text) if _MAYBE.search(text) else None
+    mark = _MARK.search(text) if _may_hold_marks(text) else None
     return mark is not None and mark["end"] is not None
 
 
@@ -81,7 +81,7 @@ def split_thoughts(text: str) -> Split:
     Args:
         text: the text of a mind.
     """
-    if not _MAYBE.search(text) or _MARK.search(text) is None:
+    if not _may_hold_marks(text) or _MARK.search(text) is None:
         return Split(text)
     answer, thoughts = text, []
     while _MARK.search(answer):  # taking one out may bring the halves of another together
@@ -93,6 +93,10 @@ def split_thoughts(text: str) -> Split:
 def join_thoughts(*thoughts: str) -> str:
     """Join thoughts from several places, each once."""
     return "\n\n".join(dict.fromkeys(filter(None, map(str.strip, thoughts))))
+
+
+def _may_hold_marks(text: str) -> bool:
+    return any(map(text.__contains__, _BEGINNINGS))
 
 
 def _split_once(text: str) -> Split:

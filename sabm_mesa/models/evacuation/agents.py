@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import dist
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mesa.discrete_space import CellAgent
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import Choice, Decision, Text
 from sabm_mesa.core.asks import Observation
+from sabm_mesa.core.frozen import maker
 from sabm_mesa.core.messages import Message
 
 if TYPE_CHECKING:
@@ -192,6 +193,9 @@ class Crossing(InRoom):
         }
 
 
+_situation, _crossing = maker(Situation), maker(Crossing)
+
+
 def _direction(here: Cell, there: Cell) -> str:
     """The entry with the words for a direction: straight in one row or column, else diagonal."""
     x, y = there[0] - here[0], there[1] - here[1]
@@ -213,6 +217,8 @@ def _shuffle(cells: list[Cell], random: Random) -> None:
 class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `cell` twice
     """A person in the room: talks, plans, and steps.
 
+    Its ``cell`` of Mesa is set once the `grid` of the model has been read.
+
     Args:
         model: the evacuation.
 
@@ -232,11 +238,12 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
     """
 
     model: EmergencyEvacuation
-    pos: Cell
+    pos: Any  # a cell; None outside
 
     def __init__(self, model: EmergencyEvacuation) -> None:
         super().__init__(model)
         self._mesa_cell = None  # Mesa sets it later: see the base class
+        self.pos = None
         self.x: int | None = None
         self.y: int | None = None
         self.target: str | None = None
@@ -270,12 +277,12 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
         """
         model, here = self.model, self.pos
         previous, self.previous = self.previous, here
-        options = model.grid.free_neighbours(here)
+        options = model.floor.free_neighbours(here)
         if not options or self.target is None:
             return Decision(here)
         options.append(here)
         _shuffle(options, self.random)
-        crossing = Crossing(
+        crossing = _crossing(
             model.room, model.round, model.n_rounds, model.condition, here,
             self.target, previous, options,
             model.trace.rows if "trace" in self.mind.informed else None, persona=self.persona,
@@ -302,7 +309,7 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
         """
         model = self.model
         assert self.glance is not None
-        return Situation(
+        return _situation(
             model.room, model.round, model.n_rounds, model.condition, self.pos,
             self.glance, model.communication, heard,
             self.feeling, self.evaluation, tuple(self.choices), persona=self.persona,

@@ -98,7 +98,6 @@ def shares(messages: Iterable[str], exits: tuple[str, ...]) -> dict[str, float]:
     return {code: sum(code in each for each in found) / len(found) for code in CODES}
 
 
-@lru_cache(maxsize=4096)
 def recommended(text: str, exits: tuple[str, ...]) -> tuple[str, ...]:
     """Return the exits that a message speaks for, in the order in which it names them.
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate
 from math import exp, isfinite
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.messages import Message
+from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.minds.base import ClassicalMind
 from sabm_mesa.models.evacuation.agents import LETTERS, Crossing, Situation
 from sabm_mesa.models.evacuation.measures import recommended
@@ -80,33 +82,27 @@ class FloorField(ClassicalMind):
         Args:
             ask: the question; its observation is a `Situation` or a `Crossing`.
         """
-        seen = ask.observation
+        seen, name, book = ask.observation, ask.name, ask.book
         if isinstance(seen, Crossing):
             return LETTERS[self.step(seen, ask.rng)]
         assert isinstance(seen, Situation)
-        if ask.name == "communicate" and seen.condition == "uncooperative":
-            return ask.book.render("classical_says_nothing", {})
-        if ask.name == "panic":
+        if name == "communicate" and seen.condition == "uncooperative":
+            return book.render("classical_says_nothing", {})
+        if name == "panic":
             self._in_view = seen.glance.in_view
-            afraid = "afraid" in seen.persona.split("_")
-            return ask.book.render("classical_panic" if afraid else "classical_calm", {})
-        if ask.name == "choose":
+            afraid = _traits(seen.persona).afraid
+            return book.render("classical_panic" if afraid else "classical_calm", {})
+        if name == "choose":
             times = self.times(seen, self._crowds, seen.heard, self._in_view)
         else:
             self._crowds = seen.glance.crowds
             times = self.times(seen, self._crowds)
-        if ask.name == "evaluate":
-            return " ".join(
-                ask.book.render(
-                    "classical_exit" if isfinite(time) else "classical_exit_closed",
-                    {"exit": name, "time": f"{time:.0f}"},
-                )
-                for name, time in zip(seen.room.names, times, strict=True)
-            )
-        best = seen.room.names[times.index(min(times))]
-        if ask.name == "communicate":
-            return ask.book.render("classical_says", {"exit": best})
-        return best
+        names = seen.room.names
+        if name == "evaluate":
+            rounds = [round(time) if isfinite(time) else None for time in times]
+            return " ".join([_judgement(book, *each) for each in zip(names, rounds, strict=True)])
+        best = names[times.index(min(times))]
+        return book.render("classical_says", {"exit": best}) if name == "communicate" else best
 
     def times(
         self,
@@ -123,17 +119,20 @@ class FloorField(ClassicalMind):
             heard: the messages of others.
             in_view: people seen in all directions.
         """
-        room, pace = seen.room, _of_trait("pace", seen.persona)
-        said, named = [0.0] * len(room.names), 0
+        room, pace, (x, y) = seen.room, _traits(seen.persona).pace, seen.cell
+        ways, widths = room.steps_from[x][y], room.widths
+        if not heard:
+            queues = zip(ways, crowds, widths, strict=True)
+            return [way / pace + crowd / width for way, crowd, width in queues]
+        said, named, names = [0.0] * len(widths), 0, room.names
         for each in heard:
-            if names := recommended(each.text, room.names):
+            if votes := _votes(each.text, names):
                 named += 1
-                for name in names:
-                    said[room.names.index(name)] += 1 / len(names)
+                for place, vote in votes:
+                    said[place] += vote
         others = 1 - named / max(in_view, named, 1)
-        x, y = seen.cell
-        ways = zip(room.steps_from[x][y], crowds, said, room.widths, strict=True)
-        return [way / pace + (others * crowd + say) / width for way, crowd, say, width in ways]
+        known = zip(ways, crowds, said, widths, strict=True)
+        return [way / pace + (others * crowd + say) / width for way, crowd, say, width in known]
 
     def step(self, seen: Crossing, rng: np.random.Generator) -> int:
         """Return the place of a cell among the options.
@@ -144,7 +143,7 @@ class FloorField(ClassicalMind):
         """
         field, (x, y) = seen.room.way_down[seen.target], seen.cell
         # One draw for both: below the pace it walks, and where below it is uniform again.
-        draw = rng.random() / _of_trait("pace", seen.persona)
+        draw = rng.random() / _traits(seen.persona).pace
         if draw >= 1 or not isfinite(field[x][y]):
             return seen.options.index(seen.cell)
         return self.walk(seen, field, draw)
@@ -159,7 +158,7 @@ class FloorField(ClassicalMind):
         """
         options, (x, y), k_s = seen.options, seen.cell, self.k_s
         here = field[x][y]
-        if k_d := self.k_d * _of_trait("follows", seen.persona):
+        if k_d := self.k_d * _traits(seen.persona).follows:
             assert seen.trace is not None
             trace, previous = seen.trace, seen.previous
             weights = [exp(k_s * (here - field[x][y]) + k_d * trace[x][y]) for x, y in options]
@@ -168,7 +167,7 @@ class FloorField(ClassicalMind):
         else:
             weights = [exp(k_s * (here - field[x][y])) for x, y in options]
         ends = list(accumulate(weights))
-        return min(bisect_right(ends, draw * ends[-1]), len(ends) - 1)
+        return bisect_right(ends, draw * ends[-1], 0, len(ends) - 1)
 
 
 class NearestCell(FloorField):
@@ -195,8 +194,35 @@ class NearestCell(FloorField):
         return nearer.index(best) if best > 0 else seen.options.index(seen.cell)
 
 
+@lru_cache(maxsize=4096)
+def _votes(text: str, exits: tuple[str, ...]) -> tuple[tuple[int, float], ...]:
+    """The places of the exits that a message speaks for, and how much it counts at each."""
+    names = recommended(text, exits)
+    return tuple((exits.index(name), 1 / len(names)) for name in names)
+
+
+@lru_cache(maxsize=4096)
+def _judgement(book: PromptBook, name: str, rounds: int | None) -> str:
+    """The sentence on an exit that takes so many rounds; None: that cannot be reached."""
+    if rounds is None:
+        return book.render("classical_exit_closed", {"exit": name})
+    return book.render("classical_exit", {"exit": name, "time": rounds})
+
+
+class _Traits(NamedTuple):
+    """The pace of a person, how it follows others (1 and 1 without a trait), and its fear."""
+
+    pace: float
+    follows: float
+    afraid: bool
+
+
 @cache
-def _of_trait(what: str, persona: str) -> float:
-    """The pace of a persona, or how it follows others, by its traits; 1 without the trait."""
-    factors = {"pace": PACE, "follows": FOLLOWS}[what]
-    return next((factors[trait] for trait in persona.split("_") if trait in factors), 1.0)
+def _traits(persona: str) -> _Traits:
+    """What a persona is by its traits."""
+    traits = persona.split("_")
+    pace, follows = (
+        next((factors[trait] for trait in traits if trait in factors), 1.0)
+        for factors in (PACE, FOLLOWS)
+    )
+    return _Traits(pace, follows, "afraid" in traits)

@@ -80,6 +80,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain, compress, pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
@@ -111,12 +112,14 @@ from sabm_mesa.models.evacuation.room import (
     EMPTY,
     Cell,
     Exits,
+    Floor,
     Ints,
     Obstacles,
     Room,
     RoomGrid,
     Side,
     Trace,
+    around,
     disc,
     read_positions,
 )
@@ -126,9 +129,9 @@ REPLAN = 0.2
 """The probability of planning again in a round."""
 CONGESTED = 3.0
 """People within this many cells of an exit crowd it."""
-HEARING = disc(5)
+HEARING = around(disc(5))
 """The offsets from a speaker to the cells of its hearers."""
-TOUCH = tuple((dx, dy) for dx in range(-2, 3) for dy in range(-2, 3) if (dx, dy) != (0, 0))
+TOUCH = around((dx, dy) for dx in range(-2, 3) for dy in range(-2, 3) if (dx, dy) != (0, 0))
 """The offsets between two people whose steps can depend on each other: Chebyshev distance 2."""
 _STAYS = (
     "a person without a target or a free cell is not asked and stays, as does one whose answer is "
@@ -143,7 +146,7 @@ def within_hearing(model: EmergencyEvacuation, person: Evacuee) -> list[Evacuee]
 
 def within_touch(model: EmergencyEvacuation, person: Evacuee) -> list[Evacuee]:
     """Return the people whose steps can depend on the step of a person."""
-    near = model.grid.people_near(_cells_of([person]), TOUCH)
+    near = model.floor.people_near(_cells_of([person]), TOUCH)
     return [model.people[i - 1] for i in near.person.tolist()]
 
 
@@ -208,7 +211,7 @@ class EmergencyEvacuation(SmartModel):
 
     Attributes:
         room: the room.
-        grid: Mesa's grid, with all people inside.
+        floor: the cells and who stands where.
         people: all people, by id; `remaining`: all that have not escaped.
         planners: the people that talk and plan in this round.
         words: the message of each that has talked in this round, by its id.
@@ -272,7 +275,6 @@ class EmergencyEvacuation(SmartModel):
         "default": FloorField,
         "nearest_cell": NearestCell,
     }
-    grid: RoomGrid
 
     def __init__(
         self,
@@ -317,7 +319,7 @@ class EmergencyEvacuation(SmartModel):
         self.trace = Trace(self.room)
         self.exit_spec = Choice(self.room.names)
         self.evaluation_spec = Text(max_words=WORDS_AN_EXIT * len(self.room.names))
-        self.grid = RoomGrid(self.room, self.random)
+        self.floor = Floor(self.room)
         self.people = self.populate(Evacuee, n)
         self.remaining, self.planners = list(self.people), list[Evacuee]()
         self.words: dict[int, Message] = {}
@@ -326,12 +328,22 @@ class EmergencyEvacuation(SmartModel):
         self._out = dict.fromkeys(self.room.names, 0)
         self._left: list[Evacuee] = []
         self._wishes: dict[Cell, list[Evacuee]] = {}
-        self._began_at = self.grid.ids
+        self._began_at = self.floor.ids
         self._at_exits = tuple(np.array(list(self.room.exit_at)).T)
         self._crowding = [np.nonzero(close) for close in self.room.close_to(CONGESTED)]
         cells = self._start_cells(positions)
         for person, cell in zip(self.people, cells, strict=True):
             self._put(person, cell)
+
+    @cached_property
+    def grid(self) -> RoomGrid:
+        """Mesa's grid, with all people inside.
+
+        It is made when it is first read; from then on it follows at the end of each round.
+        """
+        grid = RoomGrid(self.room, self.random)
+        grid.follow(self.people)
+        return grid
 
     def columns(self) -> Mapping[str, str]:
         """Return the model columns: as on the class, for the exits of this room."""
@@ -343,13 +355,13 @@ class EmergencyEvacuation(SmartModel):
             person.x = person.y = None
         self._left.clear()
         self.changed = 0
-        self._began_at = self.grid.ids.copy()
+        self._began_at = self.floor.ids.copy()
         self.planners = list(self.remaining)
         if self.round > 0:
             draws = self.rng.random(len(self.remaining)) < REPLAN
             self.planners = list(compress(self.remaining, draws.tolist()))
         cells = _cells_of(self.planners)
-        view = self.grid.sight.look(cells, self.grid.people)
+        view = self.floor.sight.look(cells, self.floor.people)
         rows = zip(*(column.tolist() for column in view), strict=True)
         for person, row in zip(self.planners, rows, strict=True):
             person.glance = Glance(*row)
@@ -386,22 +398,14 @@ class EmergencyEvacuation(SmartModel):
                 continue
             self._put(wanting[lucky], cell)
         self._wishes.clear()
-        now = self.grid.ids
-        self.trace.end_round((self._began_at > EMPTY) & (self._began_at != now))
-        for i in now[self._at_exits].tolist():
-            if i != EMPTY:
-                person = self.people[i - 1]
-                person.status, person.exit = ESCAPED, self.room.exit_at[person.pos]
-                self._out[person.exit] += 1
-                self.grid.remove_agent(person)
-                self._left.append(person)
-        if self._left:
-            self.remaining = [person for person in self.remaining if person.exit is None]
+        self._let_out()
         if not self.remaining:
             self.running = False
         elif self.round + 1 >= self.n_rounds:
             for person in self.remaining:
                 person.status = DEAD
+        if "grid" in vars(self):
+            self.grid.follow(self.people)
         for name, value in self._measures().items():
             setattr(self, name, value)
 
@@ -411,11 +415,10 @@ class EmergencyEvacuation(SmartModel):
         for person in self.remaining:
             person.status = INSIDE  # a longer run gives the dead more time
         if clone.room.diagonals != self.room.diagonals:
-            old, self.room, self.grid = self.grid, clone.room, RoomGrid(clone.room, self.random)
+            self.room, self.floor = clone.room, Floor(clone.room)
             for person in self.remaining:
-                cell = person.pos
-                old.remove_agent(person)
-                self.grid.place_agent(person, cell)
+                cell, person.pos = person.pos, None
+                self.floor.put(person, cell)
 
     def plot_options(self) -> dict[str, Any]:
         """Return the room, with its exits and obstacles."""
@@ -433,9 +436,23 @@ class EmergencyEvacuation(SmartModel):
             "escaped_by_persona": out,
         }
 
+    def _let_out(self) -> None:
+        """Let people out of the exits, and end the round of the trace."""
+        now = self.floor.ids
+        self.trace.end_round((self._began_at > EMPTY) & (self._began_at != now))
+        for i in now[self._at_exits].tolist():
+            if i != EMPTY:
+                person = self.people[i - 1]
+                person.status, person.exit = ESCAPED, self.room.exit_at[person.pos]
+                self._out[person.exit] += 1
+                self.floor.remove(person)
+                self._left.append(person)
+        if self._left:
+            self.remaining = [person for person in self.remaining if person.exit is None]
+
     def _listen(self, cells: Ints) -> None:
         """Note for each planner the people that hear it, and the planners among them."""
-        near = self.grid.people_near(cells, HEARING)
+        near = self.floor.people_near(cells, HEARING)
         plans = np.zeros(self.n_people + 1, dtype=np.bool_)
         plans[[person.unique_id for person in self.planners]] = True
         talks, ids = plans[near.person], self._ids[near.person]
@@ -459,7 +476,7 @@ class EmergencyEvacuation(SmartModel):
         return [free[i] for i in self.rng.choice(len(free), n, replace=False)]
 
     def _put(self, person: Evacuee, cell: Cell) -> None:
-        self.grid.place_agent(person, cell)
+        self.floor.put(person, cell)
         person.x, person.y = cell
 
     def _measures(self) -> dict[str, float]:
@@ -468,7 +485,7 @@ class EmergencyEvacuation(SmartModel):
         targets, (x, y) = _targets_of(self, self.remaining), _cells_of(self.remaining).T
         bound = targets < len(exits)
         distances = self.room.distance[targets[bound], x[bound], y[bound]]
-        now = self.grid.ids
+        now = self.floor.ids
         near = [int(np.count_nonzero(now[close] > EMPTY)) for close in self._crowding]
         return {
             "escaped": self.n_people - inside,

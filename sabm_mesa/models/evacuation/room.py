@@ -3,7 +3,8 @@
 Cells are (x, y): x runs from top to bottom, y from left to right, both from 0. The outermost ring
 of cells is the wall; exits are gaps in it. A `Room` computes its maps once. `Sight` computes the
 field of view (a disc of offsets) and the line of sight to each of its cells once; a look around is
-then a few NumPy operations on all observers together. `RoomGrid` is the only seam to Mesa's grid.
+then a few NumPy operations on all observers together. `Floor` knows who stands where, and
+`RoomGrid` is the only seam to Mesa's grid.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ EMPTY, SOLID = 0, -1
 """The values of the padded map where nobody stands; elsewhere it holds the ids of people."""
 _SAME_ANGLE = 1e-9
 """Two angles that differ by less are the same but for rounding."""
+_HALF_VIEW = np.array([-np.pi / 4 - _SAME_ANGLE, np.pi / 4 + _SAME_ANGLE])[:, None, None]
+"""The ends of a view of 90° from its middle."""
 _OBSERVERS = 512
 """Observers handled at a time."""
 AUTHORS_ROWS = (2, 4, 6, 8, 10, 12, 19, 21, 23, 25, 27, 29)
@@ -254,6 +257,7 @@ class Trace:
         self.field: Floats = np.zeros((room.height, room.width))
         self.rows: list[list[float]] = self.field.tolist()
         self._ways = self._from_around(self._free.astype(np.float64))
+        self._at_least_one = np.maximum(self._ways, 1)
 
     def end_round(self, left: npt.NDArray[np.bool_]) -> None:
         """Add the steps of a round; then let the field vanish and spread.
@@ -262,7 +266,7 @@ class Trace:
             left: whether a cell was left, by (x, y).
         """
         field = self.field + left
-        parts: Floats = DIFFUSION * field / np.maximum(self._ways, 1)
+        parts: Floats = DIFFUSION * field / self._at_least_one
         after = field - parts * self._ways + self._from_around(parts)
         self.field = (1 - DECAY) * np.where(self._free, after, 0.0)
         self.rows = self.field.tolist()
@@ -376,11 +380,11 @@ class Sight:
         """
         exits_x, exits_y = self._exits
         way = np.arctan2(exits_y - y[:, None], exits_x - x[:, None])
-        ends: list[Ints] = []
-        for bound in (-np.pi / 4 - _SAME_ANGLE, np.pi / 4 + _SAME_ANGLE):
-            turns, offset = np.divmod(np.searchsorted(self._angles, way + bound), len(self._flat))
-            ends.append(turns * so_far[:, -1:] + np.take_along_axis(so_far, offset, axis=1))
-        return ends[1] - ends[0]
+        ends = np.searchsorted(self._angles, way + _HALF_VIEW)
+        turns, offset = np.divmod(ends, len(self._flat))
+        before = turns * so_far[:, -1:] + so_far[np.arange(len(x))[:, None], offset]
+        towards: Ints = before[1] - before[0]
+        return towards
 
     def _lines_of_sight(self, offsets: Ints) -> Ints:
         """For each offset the flat offsets its line passes; (0, 0), never solid, fills up."""
@@ -394,6 +398,28 @@ class Sight:
 def _three_turns(angles: Floats) -> Floats:
     """Ascending angles over one turn, with those of the turn before and the turn after."""
     return np.concatenate([angles - 2 * np.pi, angles, angles + 2 * np.pi])
+
+
+class Around(NamedTuple):
+    """Offsets from a cell.
+
+    Attributes:
+        offsets: the offsets, one (x, y) per row.
+        away: the square of the Euclidean length of each.
+    """
+
+    offsets: Ints
+    away: Ints
+
+
+def around(offsets: Iterable[Cell]) -> Around:
+    """The offsets as arrays.
+
+    Args:
+        offsets: the offsets as (x, y).
+    """
+    rows = np.array(list(offsets), dtype=np.int64)
+    return Around(rows, (rows**2).sum(axis=1))
 
 
 @cache
@@ -453,85 +479,114 @@ class Near(NamedTuple):
     person: People
 
 
-class RoomGrid(OrthogonalMooreGrid):  # type: ignore[type-arg]  # generic from Mesa 4 on
-    """Mesa's grid over a room, with one person a cell and none in a wall.
-
-    Mesa's first coordinate is x, which runs from top to bottom here: the grid has the room's
-    height as its ``width``. The cells of Mesa are not connected with one another: `free_neighbours`
-    and `people_near` give what is near.
+class Floor:
+    """The cells of a room and who stands where: one person a cell at most, and none in a wall.
 
     Args:
         room: the room.
-        random: the random stream of the set of all people on the grid (``agents``).
 
     Attributes:
         sight: the sight of everybody in the room.
     """
 
-    def __init__(self, room: Room, random: Random) -> None:
-        super().__init__((room.height, room.width), torus=False, capacity=1, random=random)
-        self.sight = Sight(room)
-        self._map = array("i", self.sight.blank.tobytes())
-        self._moves = [(dx, dy, dx * self.sight.stride + dy) for dx, dy in room.moves]
-
-    def _connect_cells(self) -> None:
-        """Leave the cells unconnected, which a large room could not afford."""
+    def __init__(self, room: Room) -> None:
+        self.sight = sight = Sight(room)
+        self._map = array("i", sight.blank.tobytes())
+        self._stride, self._first = sight.stride, int(sight.index(0, 0))
+        # Each cell once: people who come and go share it.
+        self._cells: list[Any] = [None] * len(self._map)
+        for x in range(room.height):
+            begin = self._first + x * self._stride
+            self._cells[begin : begin + room.width] = [(x, y) for y in range(room.width)]
+        self._jumps = [dx * self._stride + dy for dx, dy in room.moves]
 
     @property
     def people(self) -> People:
-        """The padded map of the room, see `Sight.look`; a view of what the grid keeps."""
+        """The padded map of the room, see `Sight.look`; a view of what the floor keeps."""
         return np.frombuffer(self._map, dtype=np.intc)
 
     @property
     def ids(self) -> People:
-        """The map of the room alone, by (x, y); a view of what the grid keeps."""
+        """The map of the room alone, by (x, y); a view of what the floor keeps."""
         margin = slice(RADIUS, -RADIUS)
         return self.people.reshape(-1, self.sight.stride)[margin, margin]
 
-    def place_agent(self, agent: Any, pos: Cell) -> None:
+    def put(self, person: Any, pos: Cell) -> None:
         """Put a person into a cell, also one that stands in another.
 
         Args:
-            agent: the person, Mesa's ``CellAgent``; its ``pos`` is set.
+            person: the person; its ``pos`` is set, and None before it stands anywhere.
             pos: the cell.
 
         Raises:
             ValueError: when the cell is wall or obstacle, or somebody stands there.
         """
-        index = self.sight.index(*pos)
-        if self._map[index] != EMPTY:
+        now, first, stride, before = self._map, self._first, self._stride, person.pos
+        place = first + pos[0] * stride + pos[1]
+        if now[place] != EMPTY:
             raise ValueError(f"The cell {pos} is not free.")
-        if agent.cell is not None:
-            self._map[self.sight.index(*agent.pos)] = EMPTY
-        agent.cell, agent.pos = self[pos], pos
-        self._map[index] = agent.unique_id
+        if before is not None:
+            now[first + before[0] * stride + before[1]] = EMPTY
+        now[place] = person.unique_id
+        person.pos = pos
 
-    def remove_agent(self, agent: Any) -> None:
-        """Take a person off the grid; its ``pos`` becomes None."""
-        self._map[self.sight.index(*agent.pos)] = EMPTY
-        agent.cell = agent.pos = None
+    def remove(self, person: Any) -> None:
+        """Take a person off the floor; its ``pos`` becomes None."""
+        self._map[self.sight.index(*person.pos)] = EMPTY
+        person.pos = None
 
     def free_neighbours(self, pos: Cell) -> list[Cell]:
         """Return the free neighbouring cells."""
-        x, y = pos
-        here, now = self.sight.index(x, y), self._map
-        return [(x + dx, y + dy) for dx, dy, jump in self._moves if not now[here + jump]]
+        now, cells = self._map, self._cells
+        here = self._first + pos[0] * self._stride + pos[1]
+        return [cells[at] for jump in self._jumps if not now[at := here + jump]]
 
-    def people_near(self, cells: Ints, offsets: Sequence[Cell]) -> Near:
+    def people_near(self, cells: Ints, where: Around) -> Near:
         """Find the people at some offsets from several cells.
 
         Args:
             cells: the cells, one (x, y) per row.
-            offsets: the offsets, which must not exceed the view.
+            where: the offsets, which must not exceed the view.
         """
-        around = np.array(offsets, dtype=np.int64)
-        away, flat = (around**2).sum(axis=1), self.sight.flat(around)
+        away, flat = where.away, self.sight.flat(where.offsets)
         people, parts = self.people, []
         for first, part in _in_parts(cells):
             ids = people[self.sight.index(*part.T)[:, None] + flat]
             cell, offset = np.nonzero(ids > EMPTY)
             parts.append((cell + first, away[offset], ids[cell, offset]))
         return Near(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+class RoomGrid(OrthogonalMooreGrid):  # type: ignore[type-arg]  # generic from Mesa 4 on
+    """Mesa's grid over a room.
+
+    Mesa's first coordinate is x, which runs from top to bottom here: the grid has the room's
+    height as its ``width``. The cells of Mesa are not connected with one another: `Floor` tells
+    what is near.
+
+    Args:
+        room: the room.
+        random: the random stream of the set of all people on the grid (``agents``).
+    """
+
+    def __init__(self, room: Room, random: Random) -> None:
+        super().__init__((room.height, room.width), torus=False, capacity=1, random=random)
+
+    def _connect_cells(self) -> None:
+        """Leave the cells unconnected, which a large room could not afford."""
+
+    def follow(self, people: Iterable[Any]) -> None:
+        """Put people into the cells in which they stand on the floor, or into none.
+
+        Args:
+            people: Mesa's ``CellAgent``s, with their ``pos``.
+        """
+        now = [(person, None if person.pos is None else self[person.pos]) for person in people]
+        moved = [(person, cell) for person, cell in now if person.cell is not cell]
+        for person, _ in moved:
+            person.cell = None
+        for person, cell in moved:
+            person.cell = cell
 
 
 # Reading of parameters.

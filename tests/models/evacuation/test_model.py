@@ -397,6 +397,7 @@ def test_nobody_breaks_the_laws_of_the_room(world, kind) -> None:
         assert not any(walls[cell] or cell in model.room.exit_at for cell in cells)
         assert model.escaped + model.inside == len(model.people)
         assert (model.inside, set(inside)) == (len(inside), set(model.grid.agents))
+        assert [person.cell.coordinate for person in inside] == cells
         assert model.escaped == model.escaped_one + model.escaped_two >= escaped
         escaped = model.escaped
         for person, cell in before.items():
