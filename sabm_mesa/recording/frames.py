@@ -8,7 +8,8 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import chain, islice, pairwise
+from itertools import chain, groupby, islice, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,9 +70,11 @@ SELECT run, total(final) AS asks, total(final AND NOT valid) AS invalid,
         THEN total(cost_usd) FILTER (WHERE NOT copied) END AS paid_usd
 FROM asks {where} GROUP BY run
 """
+# Asks are looked for in the rounds without data alone, which are the last ones.
 _PLAYED = """
 WITH RECURSIVE asked (round) AS (
     SELECT min(round) FROM asks WHERE run = :run
+    AND round > (SELECT coalesce(max(round), -1) FROM model_data WHERE run = :run)
     UNION ALL
     SELECT (SELECT min(round) FROM asks WHERE run = :run AND round > asked.round) FROM asked
     WHERE asked.round IS NOT NULL
@@ -530,18 +533,17 @@ class _Tables:
         where, given = _where(run, rounds)
         stored = f"SELECT run, round, data FROM {kind}_data {where} ORDER BY run, round"
         found: dict[str, list[Any]] = {name: [] for name in union}
-        for number, round_, data in self._connection.execute(stored, given):
-            rows = [_loads(data)] if kind == "model" else _loads(data)
-            if not rows:
-                continue
-            values = zip(*rows, strict=True)
-            cells = dict(zip(columns[number], values, strict=True))
-            cells |= {"run": [number] * len(rows), "round": [round_] * len(rows)}
-            for name, column in found.items():
-                column.extend(cells.get(name) or [None] * len(rows))
-            if len(found["run"]) >= BATCH:
-                yield found
-                found = {name: [] for name in union}
+        for number, of_run in groupby(self._connection.execute(stored, given), itemgetter(0)):
+            names = ["run", "round", *columns[number]]
+            for rows in _joined_rows(_rows_of_round(kind, *each) for each in of_run):
+                if not rows:
+                    continue
+                cells = dict(zip(names, zip(*rows, strict=True), strict=True))
+                for name, column in found.items():
+                    column.extend(cells.get(name) or [None] * len(rows))
+                if len(found["run"]) >= BATCH:
+                    yield found
+                    found = {name: [] for name in union}
         if found["run"]:
             yield found
 
@@ -641,6 +643,12 @@ def _joined_rows(parts: Iterable[list[Any]]) -> Iterator[list[Any]]:
             yield rows
             rows = []
     yield rows
+
+
+def _rows_of_round(kind: str, run: int, round_: int, data: str) -> list[Any]:
+    """The rows of collected data of a round: run, round, and the values of the columns."""
+    rows = [_loads(data)] if kind == "model" else _loads(data)
+    return [(run, round_, *row) for row in rows]
 
 
 def _whole_asks(cursor: sqlite3.Cursor) -> Iterator[list[Any]]:
