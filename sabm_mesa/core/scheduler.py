@@ -88,7 +88,7 @@ class Phased(Protocol):
 
 _INSTANT = attrgetter("instant")
 SIMULTANEOUS, SHUFFLED, FIXED = "simultaneous", "shuffled", "fixed"
-PORTION, MOST_PORTIONS = 8, 100
+PORTION, MOST_PORTIONS = 8, 25
 """Parts of agents that start in one turn of the event loop; more where there are many agents."""
 all_started: ContextVar[asyncio.Future[None] | None] = ContextVar("all_started", default=None)
 """Within an agent's part: done when the parts of all agents have started."""
