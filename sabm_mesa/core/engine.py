@@ -3,6 +3,9 @@
 `model.step()` is a plain function that works in scripts, in `mesa.batch_run`, in notebooks and
 inside a running event loop alike: the round runs as a coroutine on this loop while the caller
 waits. One loop for all models means that they share connections and limits.
+
+A round that waits for nobody outside runs on a loop of the calling thread: the way to another
+thread and back takes longer than a question to a classical mind.
 """
 
 from __future__ import annotations
@@ -106,7 +109,7 @@ class Scope:
 
     def __init__(self) -> None:
         self.stopped = False
-        self._jobs: set[_Job[Any]] = set()
+        self._jobs: set[_Job[Any] | _Here] = set()
         self._lock = threading.Lock()
 
     def stop(self) -> None:
@@ -116,14 +119,14 @@ class Scope:
             for job in self._jobs:
                 job.cancel()
 
-    def enter(self, job: _Job[Any]) -> None:
+    def enter(self, job: _Job[Any] | _Here) -> None:
         """Add a job; when the scope was stopped, cancel it at once."""
         with self._lock:
             self._jobs.add(job)
             if self.stopped:
                 job.cancel()
 
-    def leave(self, job: _Job[Any]) -> None:
+    def leave(self, job: _Job[Any] | _Here) -> None:
         """Remove a job."""
         with self._lock:
             self._jobs.discard(job)
@@ -153,7 +156,33 @@ class _Engine:
             return
 
 
+class _LoopOfThread:
+    """An event loop that runs on the thread that made it, now and then, and ends with it."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.loop = asyncio.new_event_loop()
+
+    def __del__(self) -> None:
+        """Close it."""
+        self.loop.close()
+
+
+class _Here:
+    """Work on a loop of the thread that waits for it."""
+
+    def __init__(self, task: asyncio.Task[Any], loop: asyncio.AbstractEventLoop) -> None:
+        self._task, self._loop = task, loop
+
+    def cancel(self) -> None:
+        """Cancel the work, from any thread."""
+        self._loop.call_soon_threadsafe(self._task.cancel)
+
+
 _lock = threading.Lock()
+_of_thread = threading.local()
+_inherited: list[_LoopOfThread] = []
+"""Loops of the process that this one was forked from, which closing them would disturb."""
 _current: _Engine | None = None
 _relaxed_for: list[int] = []
 _thresholds = gc.get_threshold()
@@ -249,7 +278,37 @@ def interrupts_deferred() -> Iterator[None]:
             signal.signal(number, handlers[number])
 
 
-def run(work: Coroutine[Any, Any, T], scope: Scope | None = None) -> T:
+def _loop_of_thread() -> asyncio.AbstractEventLoop:
+    found: _LoopOfThread | None = getattr(_of_thread, "found", None)
+    if found is None or found.pid != os.getpid():
+        if found is not None:
+            _inherited.append(found)
+        found = _of_thread.found = _LoopOfThread()
+    return found.loop
+
+
+def _run_here(work: Coroutine[Any, Any, T], scope: Scope) -> T:
+    """Run a coroutine on the loop of the calling thread."""
+    loop = _loop_of_thread()
+    task = loop.create_task(work)
+    job = _Here(task, loop)
+    try:
+        scope.enter(job)
+        return loop.run_until_complete(task)
+    except asyncio.CancelledError:
+        raise RunError("The run was stopped.") from None
+    except KeyboardInterrupt:
+        with interrupts_deferred(), suppress(BaseException):
+            if not task.done():
+                task.cancel()
+                loop.run_until_complete(task)
+            task.exception()  # asyncio would say that nobody has looked
+        raise
+    finally:
+        scope.leave(job)
+
+
+def run(work: Coroutine[Any, Any, T], scope: Scope | None = None, *, elsewhere: bool = True) -> T:
     """Run a coroutine on the engine's loop and wait for its result.
 
     An interrupt of the waiting thread cancels the work and waits until it has ended, so that
@@ -258,18 +317,25 @@ def run(work: Coroutine[Any, Any, T], scope: Scope | None = None) -> T:
     Args:
         work: the coroutine.
         scope: the scope with which it can be stopped.
+        elsewhere: whether it uses what is bound to the engine's loop, such as connections. If not,
+            it runs on a loop of the calling thread, where none is running.
 
     Raises:
         RunError: when called from the loop itself, or when the work was stopped.
     """
-    engine = _engine()
-    if threading.current_thread() is engine.thread:
+    scope = scope or Scope()
+    running = asyncio._get_running_loop()  # noqa: SLF001 - the public one raises where none is
+    of_thread: _LoopOfThread | None = getattr(_of_thread, "found", None)
+    within = _current is not None and running is _current.loop
+    if within or (of_thread is not None and running is of_thread.loop):
         work.close()
         raise RunError("A model cannot be stepped from inside another model's round.")
-    scope = scope or Scope()
     if scope.stopped:
         work.close()
         raise RunError("The run was stopped.")
+    if running is None and not elsewhere:
+        return _run_here(work, scope)
+    engine = _engine()
     job = _Job(work, engine.loop)
     try:
         scope.enter(job)
