@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import networkx as nx
@@ -349,7 +350,7 @@ def run_measures(
     tight = tight_pairs(counts)
     met = [pair for talk in talks for pair in (talk, talk[::-1])]
     found = structure(network(agents, talks))
-    chance = random_partners(agents, len(talks))
+    chance = _by_chance(n_agents, len(talks))
     return {
         "conversations": len(talks),
         "invitations": n_invitations,
@@ -358,10 +359,17 @@ def run_measures(
         "partner_entropy": partner_entropy(met, n_agents - 1),
         **_slopes(model_data, agent_data),
         "clustering": found.clustering,
-        "clustering_random": float(np.mean([each.clustering for each in chance])),
+        "clustering_random": chance.clustering,
         "modularity": found.modularity,
-        "modularity_random": float(np.mean([each.modularity for each in chance])),
+        "modularity_random": chance.modularity,
     }
+
+
+@lru_cache(maxsize=1000)  # runs of one size often have as many talks
+def _by_chance(n_agents: int, n_talks: int) -> Structure:
+    """The means over networks with random partners."""
+    found = random_partners(range(1, n_agents + 1), n_talks)
+    return Structure(*(float(np.mean(values)) for values in zip(*found, strict=True)))
 
 
 def _slopes(model_data: pd.DataFrame, agent_data: pd.DataFrame) -> dict[str, float]:
