@@ -64,8 +64,12 @@ RoundRows = tuple[Sequence[Any], Sequence[Sequence[Any]], Sequence[Sequence[Any]
 of `MESSAGE_COLUMNS`, for each message."""
 COMMIT_AT = 2000
 """Rows that wait for a commit before one is made without being asked for."""
-BLOCK_AT = 20_000
+BLOCK_AT = 8000
 """Rows that wait for a commit before `BatchWriter.add` blocks: it bounds the memory."""
+CACHE_KIB, CHECKPOINT_AT = 16_384, 8000
+"""Memory for pages of the file, and pages in the log from which on they are moved to it. Texts are
+found by their digests, which are everywhere in the file: a large one has pages that change with
+each commit, and with SQLite's defaults each would be read and moved again each time."""
 LINGER_S = 0.1
 """Seconds after which the data of a round are committed at the latest, alone or with more."""
 CACHED_LINES = 50_000
@@ -820,6 +824,8 @@ class BatchWriter:
                 closing(self._connect()) as connection,
                 closing(_Disk(self._log, self._lost)) as disk,
             ):
+                connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+                connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_AT}")
                 if self._log is not None:
                     connection.execute("PRAGMA synchronous = NORMAL")
                 while self._next(connection, disk):
