@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from random import Random
 from typing import Any, ClassVar, Protocol
 
@@ -197,7 +198,7 @@ class SmartAgent(mesa.Agent):
         model: AskingModel = self.model
         mind, phase, asked = mind or self.mind, self._phase, self._asked
         key = Key(self._round, phase, self.unique_id, asked.count(phase) if asked else 0)
-        self._asked = (*asked, phase)
+        self._asked = _with(asked, phase)
         answer_format = mind.answer_format or model.answer_format
         # By their places: with names, Python would make a dictionary of them for each question.
         ask = kind(
@@ -210,3 +211,9 @@ class SmartAgent(mesa.Agent):
         """Count a decision of its mind (the asking calls it)."""
         self.attempts += decision.attempts
         self._by = decision.by if self._by is None else self._by and decision.by
+
+
+@lru_cache
+def _with(asked: tuple[str, ...], phase: str) -> tuple[str, ...]:
+    """The phases of the questions of a round, with one more: many agents share them."""
+    return (*asked, phase)

@@ -231,12 +231,10 @@ async def ask_until_valid(ask: Ask, mind: Mind, asker: Asker) -> Decision:
         MindError: when the mind raises anything that is not an error of this package.
     """
     # A million of these may wait at a time: few names, and none that is needed no more.
-    model = asker.model
-    ask.sent = model.recorder
-    decision = None
-    model.in_flight += 1
+    ask.sent = asker.model.recorder
+    asker.model.in_flight += 1
     try:
-        while decision is None:
+        while True:
             started = 0.0 if mind.instant else time.perf_counter()
             try:
                 answer = await mind.answer(ask)
@@ -244,25 +242,33 @@ async def ask_until_valid(ask: Ask, mind: Mind, asker: Asker) -> Decision:
                 raise
             except (Exception, SystemExit) as error:  # a mind that exits ends no process
                 raise _failure(ask, mind, error) from error
-            attempt = _attempt(answer, ask, mind, started, model.max_attempts)
-            model.usage.add_reply(attempt.reply, ask.key.agent)
-            written = model.recorder.record(attempt, durable=mind.paid)
-            stopped = attempt.reply.stopped
-            if attempt.final:
-                decision = _decision(attempt)
-            else:
-                ask.rejected += ((str(attempt.reply.answer), attempt.reason),)
-            del answer, attempt
+            decision, stopped, written = _answered(answer, ask, mind, started, asker.model)
+            del answer
             if written is not None:
                 await written
             if decision is not None:
-                model.usage.add_decision(decision, ask.key.agent)
+                asker.model.usage.add_decision(decision, ask.key.agent)
             if stopped:
                 raise asyncio.CancelledError
+            if decision is not None:
+                asker.decided(decision)
+                return decision
     finally:
-        model.in_flight -= 1
-    asker.decided(decision)
-    return decision
+        asker.model.in_flight -= 1
+
+
+def _answered(
+    answer: object, ask: Ask, mind: Mind, started: float, model: SupportsAsks
+) -> tuple[Decision | None, bool, Awaitable[None] | None]:
+    """Record an answer: the decision, if it is one; whether to stop then; what to await before."""
+    attempt = _attempt(answer, ask, mind, started, model.max_attempts)
+    reply = attempt.reply
+    model.usage.add_reply(reply, ask.key.agent)
+    written = model.recorder.record(attempt, durable=mind.paid)
+    if attempt.final:
+        return _decision(attempt), reply.stopped, written
+    ask.rejected += ((str(reply.answer), attempt.reason),)
+    return None, reply.stopped, written
 
 
 def _failure(ask: Ask, mind: Mind, error: BaseException) -> MindError:
