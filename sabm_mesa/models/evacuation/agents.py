@@ -294,10 +294,9 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
 
     def heard(self) -> tuple[Message, ...]:
         """Return the messages of others that it has heard in this round, the nearest first."""
-        said, found = self.model.words, []
-        for away, i in self.talkers:
-            if message := said.get(i):
-                found.append((away, message.position, message))  # no two have one position
+        said = self.model.words
+        # No two have one position.
+        found = [(away, said[i].position, said[i]) for away, i in self.talkers if i in said]
         found.sort()
         return tuple([message for _, _, message in found])
 

@@ -162,7 +162,7 @@ class FloorField(ClassicalMind):
             assert seen.trace is not None
             trace, previous = seen.trace, seen.previous
             weights = [exp(k_s * (here - field[x][y]) + k_d * trace[x][y]) for x, y in options]
-            if previous in options and previous != seen.cell:
+            if previous != seen.cell and previous in options:
                 weights[options.index(previous)] *= exp(-k_d * FRESH)  # its own trace
         else:
             weights = [exp(k_s * (here - field[x][y])) for x, y in options]
