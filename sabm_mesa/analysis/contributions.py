@@ -77,6 +77,17 @@ def first_distributions() -> Floats:
     return np.array([tilted(tilt) for tilt in tilts])
 
 
+def drawn(shares: Floats, rng: np.random.Generator) -> int:
+    """A place, drawn by its share, as `choice` of NumPy draws it in several times the time.
+
+    Args:
+        shares: the probability of each place.
+        rng: the generator to draw from.
+    """
+    ends = shares.cumsum()
+    return int((ends / ends[-1]).searchsorted(rng.random(), side="right"))
+
+
 def whole_amount(value: Amount) -> Amount:
     """An amount rounded to a whole unit, halves up, between nothing and the endowment."""
     most = published()["endowment"]

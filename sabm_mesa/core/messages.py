@@ -53,6 +53,7 @@ class Conversation:
         self._private: defaultdict[int, list[Message]] = defaultdict(list)
         self._on_the_way: list[Message] = []  # private ones that are not in them yet
         self._all: list[Message] = []
+        self._newest = self._begins = -1  # the newest round, and where its messages to all begin
         self._in_order = True  # so far the order of arrival is that of the turns
 
     def __len__(self) -> int:
@@ -70,6 +71,8 @@ class Conversation:
         Args:
             message: the message.
         """
+        if self._newest != message.round:
+            self._newest, self._begins = message.round, len(self._to_all)
         if self._in_order and self._all:
             self._in_order = _order(self._all[-1]) <= _order(message)
         self._all.append(message)
@@ -98,7 +101,11 @@ class Conversation:
             if len(self._told) != len(self._to_all):  # one copy for all that hear the same
                 self._told = tuple(self._to_all)
             return self._told
-        found = _from(self._to_all, first, joined)
+        if first < self._newest:
+            found = _from(self._to_all, first, joined)
+        else:
+            begins = self._begins if first == self._newest else len(self._to_all)
+            found = self._to_all[max(begins, joined) :]
         if agent in self._private:
             private = _from(self._private[agent], first)
             if found and private:

@@ -223,21 +223,22 @@ class _Part:
 
     def __init__(self, model: Phased, phase: Phase, agents: Sequence[Deciding]) -> None:
         self.name, self.at_most = phase.name, phase.at_most
-        self._model, self._phase = model, phase
+        self._model = model
         self.has = model.has
         self._apply = getattr(model, f"after_{phase.name}")
         self._places: dict[Deciding, int] = {}
-        if phase.who is not None and not isinstance(phase.who, type):
+        self._until = phase.until
+        self._who = None if isinstance(phase.who, type) else phase.who
+        if self._who is not None:
             self._places = {agent: place for place, agent in enumerate(agents)}
 
     def includes(self, agent: Deciding) -> bool:
         """Whether an agent takes part as things are now."""
         if not self.has(agent):
             return False
-        who = self._phase.who
-        if who is None or isinstance(who, type):  # it is as it was when the phase started
+        if self._who is None:  # it is as it was when the phase started
             return True
-        now: Any = who(self._model)
+        now: Any = self._who(self._model)
         if isinstance(now, list):  # mostly nobody has left, and the agent stands where it stood
             place = self._places.get(agent, len(now))
             if place < len(now) and now[place] is agent:
@@ -246,8 +247,7 @@ class _Part:
 
     def is_done(self, agent: Deciding) -> bool:
         """Whether an agent that has acted is done."""
-        until = self._phase.until
-        return until is not None and until(self._model, agent)
+        return self._until is not None and self._until(self._model, agent)
 
     def apply(self, agent: Deciding, decision: Any, position: int) -> None:
         """Let the model apply a decision.
@@ -262,12 +262,12 @@ class _Part:
 
     async def turn(self, agent: Deciding, position: int) -> int:
         """Play an agent's turn, action by action; return the number of attempts it took."""
-        attempts = 0
+        attempts, name = 0, self.name
         for _ in range(self.at_most):
             if not self.includes(agent):
                 break
-            agent.begin(self.name, position)
-            self.apply(agent, await getattr(agent, self.name)(), position)
+            agent.begin(name, position)
+            self.apply(agent, await getattr(agent, name)(), position)
             attempts += agent.attempts
             if self.is_done(agent):
                 break

@@ -1045,6 +1045,8 @@ class RoundCollector(mesa.DataCollector):
             model_reporters={**model_columns, **of_asks}
         )
         self.without_row: dict[int, Failures] = {}
+        paths = [*model_columns.values(), *(f"usage.{name}" for name in COLUMNS_OF_ASKS)]
+        self._of_model: Callable[[Any], tuple[Any, ...]] = attrgetter(*paths)
         self._of_all = agent_columns
         self._values: dict[type[SmartAgent], Callable[[Any], tuple[Any, ...]]] = {}
         self._set_agent_reporters()
@@ -1083,10 +1085,7 @@ class RoundCollector(mesa.DataCollector):
             model: the model.
         """
         try:
-            values = [
-                getattr(model, reporter) if isinstance(reporter, str) else reporter(model)
-                for reporter in self.model_reporters.values()
-            ]
+            values = self._of_model(model)
             records = list(self._record_agents(model))
         except AttributeError as error:
             raise _no_column(model) or error from error

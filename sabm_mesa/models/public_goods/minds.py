@@ -12,6 +12,7 @@ from types import MappingProxyType
 import numpy as np
 
 from sabm_mesa.analysis.contributions import (
+    drawn,
     estimated,
     first_belief,
     first_distributions,
@@ -65,7 +66,7 @@ class FischbacherGaechter(ClassicalMind):
         situation = ask.observation
         assert isinstance(situation, PlayerView)
         if self.kind is None:
-            self.kind = int(ask.rng.choice(type_shares().size, p=type_shares()))
+            self.kind = drawn(type_shares(), ask.rng)
         unit = situation.endowment / published()["endowment"]
         self._learn(situation, unit)
         first = self._known == 0
@@ -79,8 +80,7 @@ class FischbacherGaechter(ClassicalMind):
             kind: the number of its type.
             rng: the generator to draw from.
         """
-        distribution = first_distributions()[kind]
-        return float(rng.choice(distribution.size, p=distribution))
+        return float(drawn(first_distributions()[kind], rng))
 
     def later(self, kind: int) -> float:
         """The contribution at the belief, in units.
