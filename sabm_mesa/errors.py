@@ -50,7 +50,7 @@ def one_line(text: str) -> str:
     """
     if not text.isprintable():
         text = "".join(sign if sign.isprintable() else " " for sign in text)
-    return " ".join(text.split())
+    return " ".join(text.split()) if "  " in text else text.strip()
 
 
 def key(variable: str = KEY_VARIABLE) -> str:

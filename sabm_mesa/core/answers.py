@@ -608,9 +608,8 @@ class Text(AnswerSpec):
             raise InvalidAnswer("empty")
         if not self.numbers and any(map(str.isdigit, text)):
             raise InvalidAnswer("has_numbers")
-        words = text.split(" ")
-        if len(words) > self.max_words:
-            text = " ".join(words[: self.max_words]) + _CUT
+        if text.count(" ") >= self.max_words:
+            text = " ".join(text.split(" ")[: self.max_words]) + _CUT
         if len(text) > self.max_chars:
             text = text[: self.max_chars - len(_CUT)].rstrip() + _CUT
         return self.with_end(text, value)
