@@ -264,15 +264,15 @@ def _draw_recordings(page: Points, search: Points, rate: Points, memory: Points)
         "What a recording costs its reader", "Public goods of 1,000 players; seconds are of CPU",
         height=5.4,
     )  # fmt: skip
-    for ax, points, label, slope in zip(
+    for ax, points, label in zip(
         figure.subplots(2, 2).flat, (page, search, rate, memory),
         (
             "First page (s)", "Search with its index (s)", "Parquet (1,000 rows a s)",
             "Memory of the export (MiB)",
         ),
-        (0, 1, 0, 0), strict=True,
+        strict=True,
     ):  # fmt: skip
-        _curve(ax, points, "Recorded asks", label, slope)
+        _curve(ax, points, "Recorded asks", label)
     _save(figure, "recordings")
 
 
@@ -285,15 +285,12 @@ def _stats(url: str) -> dict[str, int]:
 _DASHED: dict[str, Any] = {"color": style.GREY, "linestyle": "--", "linewidth": 1.2, "zorder": 1}
 
 
-def _curve(ax: Axes, points: Points, xlabel: str, ylabel: str, slope: int = 0) -> None:
-    """A line in orders of magnitude, beside one of a slope that ends where it does."""
-    numbers, (most, last) = [n for n, _ in points], points[-1]
+def _curve(ax: Axes, points: Points, xlabel: str, ylabel: str) -> None:
+    """A line in orders of magnitude, beside one of slope 0 that ends where it does."""
+    numbers, last = [n for n, _ in points], points[-1][1]
     _line(ax, points)
-    first = last * (numbers[0] / most) ** slope
-    ax.plot([numbers[0], most], [first, last], **_DASHED)
-    beside = (numbers[0] * numbers[1]) ** 0.5
-    height = last * (beside / most) ** slope
-    _note(ax, f"slope {slope}", (beside, height), "top", "left")
+    ax.plot([numbers[0], numbers[-1]], [last, last], **_DASHED)
+    _note(ax, "slope 0", ((numbers[0] * numbers[1]) ** 0.5, last), "top", "left")
     _axes(ax, numbers, xlabel, ylabel)
 
 
