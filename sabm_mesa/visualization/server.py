@@ -63,6 +63,7 @@ def serve(
     os.environ.setdefault("SOLARA_MODE", "production")
     os.environ.setdefault("SOLARA_CHECK_HOOKS", "off")  # the tests check them, and it takes long
     os.environ.setdefault("SOLARA_GC_FREEZE", "false")  # `load` does it, when the address is told
+    os.environ.setdefault("REACTON_FAST", "1")  # no visit to parts of a page that stay as they are
 
     from solara.server.starlette import app
 
