@@ -428,11 +428,11 @@ class _Together:
 
     def _start(self) -> None:
         """Start the next portion, and have the one after it started."""
-        began = len(self.tasks)
+        began, ended = len(self.tasks), self._ended  # else each task would keep its own, too
         for part in self._parts[began : began + self._portion]:
             # One name for all: else each would have a text of its own.
             task = self._loop.create_task(part, name="an agent's part")
-            task.add_done_callback(self._ended, context=self._context)
+            task.add_done_callback(ended, context=self._context)
             self.tasks.append(task)
         if len(self.tasks) < len(self._parts):
             self._next = self._loop.call_soon(self._start)

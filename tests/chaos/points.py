@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from sabm_mesa.core.asks import Attempt
 from sabm_mesa.recording import RunRecorder
-from sabm_mesa.recording.writing import BatchWriter
+from sabm_mesa.recording.writing import BatchWriter, Statement
 from tests.chaos.bill import USED, Bill
 from tests.chaos.processes import DEATH
 
@@ -112,9 +112,13 @@ def be_mortal(fate: Fate, bill: Bill) -> None:
         fate.reach(IN_USE)
 
     def handing(wait: Callable[[BatchWriter], Awaitable[None]]) -> Any:
-        async def handed(self: BatchWriter) -> None:
+        def handed(self: BatchWriter, *statements: Statement) -> Awaitable[None]:
+            self.add(*statements)
+            return waited(self)
+
+        async def waited(writer: BatchWriter) -> None:
             fate.reach(HANDED)
-            await wait(self)
+            await wait(writer)
 
         return handed
 

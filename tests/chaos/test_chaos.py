@@ -20,7 +20,10 @@ CARELESS = """
 import asyncio, sys
 import tests.chaos.__main__ as chaos
 from sabm_mesa.recording.writing import BatchWriter
-BatchWriter.committed = lambda self: asyncio.sleep(0)
+def committed(self, *statements):
+    self.add(*statements)
+    return asyncio.sleep(0)
+BatchWriter.committed = committed
 sys.exit(chaos.main(["--deaths", "18", "--kills", "0", "--stops", "0"]))
 """
 IMPATIENT = """
