@@ -67,11 +67,11 @@ coverage: .venv/check ## the fast tier of the tests, with the coverage gate
 slow: .venv/check ## the slow tier: browsers, Ray, killed processes, notebooks (needs chromium)
 	$(BIN)/pytest $(TOGETHER) -m slow
 
-# The newest Mesa 3 needs Python 3.12: there everything runs that Python or Mesa can change. On 3.13,
-# with the same Mesa, all but the models. With the pre-release of Mesa 4 run the parts that touch Mesa,
-# and recordings go from one Mesa to the other.
+# The newest Mesa 3 needs Python 3.12: there the fast tests of all run that Python or Mesa can change,
+# with as many random worlds as the slow ones. On 3.13, with the same Mesa, all but the models. With the
+# pre-release of Mesa 4 run the parts that touch Mesa, and recordings go from one Mesa to the other.
 other-pythons: .venv/dev ## the tests on Python 3.12 and 3.13, and with Mesa 4, where they are
-	$(call on-python,3.12,$(PYTHON312),check,-m "not check_once")
+	$(call on-python,3.12,$(PYTHON312),dev,-m "not slow and not check_once" --hypothesis-profile=check)
 	$(call on-python,3.13,$(PYTHON313),dev,-m "not slow and not check_once" --ignore=tests/models)
 	$(call on-python,mesa4,$(PYTHON312),dev,$(OF_MESA),'mesa[viz]==4.0.0a0')
 	@rm -rf .venv-mesa4/recorded

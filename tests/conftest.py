@@ -43,10 +43,6 @@ BROWSER = Path(__file__).parent / "visualization" / "browser"
 """Its modules open pages, and are slow."""
 ONCE = re.compile(r"tests/(analysis|describe|docs|llm_server|studies)/|/test_plots\.py")
 """Their subjects depend on neither Python nor Mesa: `check_once`."""
-SLOW_ONCE = re.compile(
-    r"tests/(cli|llm|minds|models|visualization)/|tests/runs/test_(cost|rerun_properties|workers)"
-)
-"""Their slow tests repeat on the whole what other tests state of its parts: `check_once` too."""
 SEEN = pytest.StashKey[Counter[str]]()
 """Test → how many of its cases were collected."""
 MOST_PROCESSES = 5
@@ -82,7 +78,8 @@ def is_fast(config: pytest.Config) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    settings.load_profile("fast" if is_fast(config) else "check")
+    if not config.getoption("--hypothesis-profile"):
+        settings.load_profile("fast" if is_fast(config) else "check")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -118,8 +115,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         if seen[test] > first.args[0]:
             item.add_marker("slow")
     file = item.nodeid.partition("::")[0]
-    is_slow = item.get_closest_marker("slow") is not None
-    if ONCE.search(file) or (is_slow and SLOW_ONCE.search(file)):
+    if ONCE.search(file):
         item.add_marker("check_once")
 
 

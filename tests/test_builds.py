@@ -10,7 +10,7 @@ from hatchling.builders.wheel import WheelBuilder
 
 from tests.test_repository import ROOT, data_files
 
-pytestmark = [pytest.mark.slow, pytest.mark.check_once]
+pytestmark = pytest.mark.slow
 
 
 def test_the_wheel_contains_the_package_data(tmp_path: Path) -> None:

@@ -55,7 +55,6 @@ def accepted(truth: str, rounds: int, noise: float, seed: int) -> tuple[float, f
 
 
 @pytest.mark.slow
-@pytest.mark.check_once
 @pytest.mark.parametrize(("rounds", "noise"), [(4, 0.2), (4, 1.0), (20, 0.5)])
 def test_the_type_one_error_of_the_claim_and_of_its_opposite(rounds: int, noise: float) -> None:
     """The level is 2.5 %; 300 studies estimate it with a standard error of 0.9 points."""
@@ -67,7 +66,6 @@ def test_the_type_one_error_of_the_claim_and_of_its_opposite(rounds: int, noise:
 
 
 @pytest.mark.slow
-@pytest.mark.check_once
 def test_ramps_and_steps_are_told_where_noise_is_small() -> None:
     assert accepted("ramp", 4, 0.05, 0) == (1, 0)
     assert accepted("step", 4, 0.05, 0) == (0, 1)

@@ -209,7 +209,6 @@ def rejected(p_for: npt.NDArray[np.float64], p_against: npt.NDArray[np.float64])
 
 
 @pytest.mark.slow
-@pytest.mark.check_once
 @pytest.mark.parametrize("kind", ["normal", "skewed", "counts"])
 @pytest.mark.parametrize("shared", [0.0, 5.0])
 def test_five_per_cent_of_studies_without_a_difference_get_a_verdict(
@@ -226,7 +225,6 @@ def test_five_per_cent_of_studies_without_a_difference_get_a_verdict(
 
 
 @pytest.mark.slow
-@pytest.mark.check_once
 @pytest.mark.parametrize("kind", ["normal", "counts"])
 def test_at_the_margin_at_most_five_per_cent_of_studies_get_a_verdict(kind: str) -> None:
     a, b = studies(kind, 10, 5.0, shift=2.0)

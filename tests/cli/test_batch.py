@@ -22,7 +22,6 @@ def table(folder: Path, name: str = "model.csv") -> pd.DataFrame:
 
 
 @pytest.mark.slow
-@pytest.mark.check_once
 def test_five_runs_in_batches_give_the_data_of_five_runs(
     sabm: Sabm, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -40,7 +39,6 @@ def test_five_runs_in_batches_give_the_data_of_five_runs(
 
 
 @pytest.mark.slow
-@pytest.mark.check_once
 def test_a_sweep_gathers_all_its_runs(sabm: Sabm, tmp_path: Path) -> None:
     with LLMServer(batches=BatchPlan()) as server:
         sweep = (
@@ -135,7 +133,6 @@ def killing(operation: str, when: str, child: list[int]) -> Callable[[str, str],
 
 
 @pytest.mark.slow
-@pytest.mark.check_once
 @pytest.mark.parametrize("boundary", BOUNDARIES, ids=" ".join)
 def test_a_process_that_is_killed_pays_nothing_twice(
     boundary: tuple[str, str], sabm: Sabm, tmp_path: Path, expected: pd.DataFrame
@@ -156,7 +153,6 @@ def test_a_process_that_is_killed_pays_nothing_twice(
 
 
 @pytest.mark.slow
-@pytest.mark.check_once
 @pytest.mark.parametrize("at", [1, 8, 15])
 def test_a_process_that_dies_before_it_has_recorded_its_answers(
     at: int, sabm: Sabm, tmp_path: Path, expected: pd.DataFrame

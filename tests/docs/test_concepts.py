@@ -9,8 +9,6 @@ from sabm_mesa import Choice, KeynesianBeautyContest, Number
 from sabm_mesa.core.answers import InvalidAnswer
 from sabm_mesa.models.registry import SCENARIOS
 
-pytestmark = pytest.mark.check_once
-
 CONCEPTS = Path(__file__).parents[2] / "docs" / "concepts"
 INVALID = (CONCEPTS / "invalid-answers.md").read_text("utf-8")
 SPECS = {"Number": Number, "Choice": Choice}

@@ -11,7 +11,7 @@ from typer.main import get_command
 from sabm_mesa.cli import command_line
 from sabm_mesa.testing import check_scenario
 
-pytestmark = [pytest.mark.slow, pytest.mark.check_once]
+pytestmark = pytest.mark.slow
 
 COURSE = Path(__file__).parents[2] / "course"
 EXERCISES = sorted((COURSE / "exercises").glob("*.md"))

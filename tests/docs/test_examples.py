@@ -12,8 +12,6 @@ from sabm_mesa.models.registry import SCENARIOS, load, scenario
 from sabm_mesa.testing import check_scenario
 from sabm_mesa.visualization.pages.scenario import View
 
-pytestmark = pytest.mark.check_once
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FOLDERS = sorted(app.parent for app in EXAMPLES.glob("*/app.py"))
 OWN = [path for folder in FOLDERS if (path := folder / f"{folder.name}.py").exists()]

@@ -11,7 +11,7 @@ import pytest
 from sabm_mesa import KeynesianBeautyContest, RepeatedBeautyContest
 from sabm_mesa.runs.game import Game
 
-pytestmark = [pytest.mark.slow, pytest.mark.check_once]
+pytestmark = pytest.mark.slow
 
 STUDY = Path(__file__).parents[2] / "examples" / "mixed_study"
 PARTS = ("design", "plan", "run", "analyse")

@@ -23,8 +23,6 @@ from sabm_mesa.cli import command_line
 from sabm_mesa.errors import SabmError
 from sabm_mesa.models.registry import GROUP, SCENARIOS, is_file, scenario
 
-pytestmark = pytest.mark.check_once
-
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 MADE = {"_build", "api", "jupyter_execute", "reference"}  # by the build

@@ -15,8 +15,6 @@ from sabm_mesa.runs.rerun import fork
 from sabm_mesa.runs.run import run_all
 from sabm_mesa.testing import check_scenario
 
-pytestmark = pytest.mark.check_once
-
 PAGE = (Path(__file__).parents[2] / "docs/how-to/phases-and-hooks.md").read_text("utf-8")
 FILES = re.findall(r"^`(fair[\w.]+)`:\n\n```\w+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 HOOKS = [

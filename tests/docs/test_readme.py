@@ -12,8 +12,6 @@ import pytest
 
 from sabm_mesa.models.registry import SCENARIOS, scenario
 
-pytestmark = pytest.mark.check_once
-
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)

@@ -16,8 +16,6 @@ from sabm_mesa.llm import read_endpoints
 from sabm_mesa.llm.endpoints import is_loopback
 from sabm_mesa.llm.prices import PriceTable
 
-pytestmark = pytest.mark.check_once
-
 ROOT = Path(__file__).parents[2]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
 HOW_TOS = sorted((ROOT / "docs" / "how-to").glob("*.md"))

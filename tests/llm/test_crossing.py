@@ -19,7 +19,7 @@ from tests.llm_server.dialects import DIALECTS
 from tests.llm_server.thinkers import MARK, THINKERS
 from tests.runs.reruns import play
 
-pytestmark = [pytest.mark.slow, pytest.mark.check_once]
+pytestmark = pytest.mark.slow
 PLAIN = "plain"
 THINKS = "thinks:"
 FAULTS = {

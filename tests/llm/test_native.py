@@ -27,7 +27,7 @@ from sabm_mesa.runs.rerun import replay
 from tests.llm.support import ask, outcomes
 from tests.llm_server import Fault, LLMServer, Reply, writer
 
-pytestmark = [pytest.mark.slow, pytest.mark.check_once]
+pytestmark = pytest.mark.slow
 KEY, OTHER = "sk-" + "ant-A1b2C3d4E5f6G7h8I9", "sk-" + "of-openai-0123456789"
 THOUGHTS = "Half of 84, the number before."
 APIS = ("anthropic", "google")

@@ -355,7 +355,6 @@ def watch(name: str, mind: str) -> tuple[Notes, tuple[str, ...]]:
 
 
 @pytest.mark.slow
-@pytest.mark.check_once
 @pytest.mark.parametrize(("name", "mind"), minds())
 def test_a_mind_reads_what_it_is_told_or_declares_what_it_knows_besides(name, mind) -> None:
     notes, informed = watch(name, mind)

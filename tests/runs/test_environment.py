@@ -16,7 +16,7 @@ from sabm_mesa.models.registry import SCENARIOS
 from sabm_mesa.runs.environment import Coding, PolicyMind, ScenarioEnv, numbers_in
 from tests.models.test_several_classes import Colony
 
-pytestmark = [pytest.mark.slow, pytest.mark.check_once]
+pytestmark = pytest.mark.slow
 
 SMALL: dict[str, dict[str, Any]] = {
     "evacuation": {"n_people": 6, "width": 9, "height": 9, "obstacles": False},

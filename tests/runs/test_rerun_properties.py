@@ -5,7 +5,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sabm_mesa import Reply, action, communication, planning
@@ -76,6 +76,7 @@ def world(drawn, mind, recording):
     return kind(**given_, n=CELLS, minds=minds, recording=recording)
 
 
+@settings(max_examples=50)
 @given(WORLD, st.data())
 @pytest.mark.slow
 def test_a_run_can_be_repeated_cut_off_anywhere_and_forked_anywhere(drawn, data) -> None:

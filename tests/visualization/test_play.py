@@ -22,7 +22,7 @@ from sabm_mesa.visualization.gate import MOST_TRIES, Gate
 from sabm_mesa.visualization.pages.play import PeoplePages, state_of
 from tests.core.support import Tiny
 
-pytestmark = [pytest.mark.slow, pytest.mark.check_once]
+pytestmark = pytest.mark.slow
 
 
 class Room:

@@ -132,7 +132,6 @@ def test_without_chance_and_trace_people_take_a_shortest_way() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.check_once
 def test_talk_may_make_exits_be_used_more_evenly_or_less() -> None:
     """Neither is built in: each comes in some of these runs."""
     differences = []

@@ -14,7 +14,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of Python, on the texts of the library
     import axelrod
 
-pytestmark = [pytest.mark.slow, pytest.mark.check_once]
+pytestmark = pytest.mark.slow
 
 ROUNDS = 8
 PAIRS = [

@@ -2,13 +2,10 @@
 
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser
 
 from sabm_mesa.visualization import access
 from tests.visualization.browser.conftest import WAIT_MS, Server
-
-pytestmark = pytest.mark.check_once
 
 
 def test_a_page_of_the_host_opens_with_the_key(tmp_path: Path, chromium: Browser) -> None:

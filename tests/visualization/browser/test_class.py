@@ -2,12 +2,9 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.visualization.browser.test_play import PHONE, choose, put, says, start
-
-pytestmark = pytest.mark.check_once
 
 CODE = "Code of six letters"
 NUMBER = "Number from 0 to 100"

@@ -2,12 +2,10 @@
 
 from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from sabm_mesa import KeynesianBeautyContest
 
-pytestmark = pytest.mark.check_once
 SEED, ROUNDS = 7, 4
 MEANS = """() => Object.fromEntries(
   document.querySelector("[data-chart=picks]").sabmSeries().map((s) => [s[0], s[1]]))"""

@@ -17,8 +17,6 @@ from websockets.sync.client import ClientConnection, connect
 
 from tests.visualization.browser.conftest import VIEW, WAIT_MS, Server
 
-pytestmark = pytest.mark.check_once
-
 SEATS = 40
 WAIT_S = WAIT_MS / 1000
 COUNTED = f"""

@@ -3,10 +3,8 @@
 import re
 from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import Page, expect
 
-pytestmark = pytest.mark.check_once
 Browse = Callable[..., Page]
 
 

@@ -25,8 +25,6 @@ from tests.visualization.browser.test_play import (
     start,
 )
 
-pytestmark = pytest.mark.check_once
-
 # Opens a kernel of the viewer as a browser does, types a mind into its page and presses Play.
 DRIVE = """
 ([address, mind, closed]) => new Promise((done) => {

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.testing.installed import install_all
 from tests.visualization.browser.conftest import VIEW, WAIT_MS, Server
-
-pytestmark = pytest.mark.check_once
 
 INSTALLED = "import sys; sys.path.insert(0, 'site')\n" + VIEW
 

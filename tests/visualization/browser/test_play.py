@@ -10,7 +10,6 @@ from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import pytest
 from playwright.sync_api import TimeoutError as TooLate
 from playwright.sync_api import expect
 
@@ -18,8 +17,6 @@ from sabm_mesa import KeynesianBeautyContest, ScriptedMind
 from sabm_mesa.core.prompts import PromptBook
 from tests.core.support import rows
 from tests.visualization.browser.conftest import WAIT_MS, Server, free_port
-
-pytestmark = pytest.mark.check_once
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 PHONE = {"width": 390, "height": 844}

@@ -22,8 +22,6 @@ from websockets.sync.client import connect
 from tests.llm_server import LLMServer
 from tests.visualization.browser.conftest import START_S, VIEW, WAIT_MS, Server
 
-pytestmark = pytest.mark.check_once
-
 SOLARA_RUN = """
 import sys
 from solara.__main__ import main

@@ -19,8 +19,6 @@ from sabm_mesa.visualization.labels import number
 from tests.llm_server import LLMServer
 from tests.visualization.browser.conftest import Server
 
-pytestmark = pytest.mark.check_once
-
 HOSTILE = "<img src=x onerror=\"document.title='taken'\"> **bold** I choose 30."
 UNUSABLE = "I would rather not <b>say</b>."
 MOVE = "path => { history.pushState({}, '', path); dispatchEvent(new PopStateEvent('popstate')) }"

@@ -21,8 +21,6 @@ from sabm_mesa.visualization.scenario_view import ScenarioView
 from tests.llm_server import LLMServer
 from tests.visualization.browser.conftest import WAIT_MS, Server
 
-pytestmark = pytest.mark.check_once
-
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 SEED = 7
 FOR_EVER_S = 10**6

@@ -8,7 +8,6 @@ from playwright.sync_api import Page, expect
 
 from tests.llm_server import LLMServer, Reply
 
-pytestmark = pytest.mark.check_once
 Browse = Callable[..., Page]
 OWN = """() => [...document.querySelectorAll(".sabm-canvas")].map(
   (canvas) => canvas.sabmChosen()).flat()"""

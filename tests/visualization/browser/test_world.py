@@ -7,8 +7,6 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.visualization.browser.conftest import ROOT, VIEW, WAIT_MS, Server
 
-pytestmark = pytest.mark.check_once
-
 NOTED = """
 window.painted = []; window.frames = 0;
 const pen = CanvasRenderingContext2D.prototype, write = pen.fillText, next = requestAnimationFrame;
