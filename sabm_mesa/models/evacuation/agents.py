@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import dist
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mesa.discrete_space import CellAgent
 
@@ -217,8 +217,6 @@ def _shuffle(cells: list[Cell], random: Random) -> None:
 class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `cell` twice
     """A person in the room: talks, plans, and steps.
 
-    Its ``cell`` of Mesa is set once the `grid` of the model has been read.
-
     Args:
         model: the evacuation.
 
@@ -238,12 +236,11 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
     """
 
     model: EmergencyEvacuation
-    pos: Any  # a cell; None outside
+    pos: Cell
 
     def __init__(self, model: EmergencyEvacuation) -> None:
         super().__init__(model)
         self._mesa_cell = None  # Mesa sets it later: see the base class
-        self.pos = None
         self.x: int | None = None
         self.y: int | None = None
         self.target: str | None = None
@@ -277,7 +274,7 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
         """
         model, here = self.model, self.pos
         previous, self.previous = self.previous, here
-        options = model.floor.free_neighbours(here)
+        options = model.grid.free_neighbours(here)
         if not options or self.target is None:
             return Decision(here)
         options.append(here)

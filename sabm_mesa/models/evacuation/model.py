@@ -80,7 +80,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import chain, compress, pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
@@ -112,7 +111,6 @@ from sabm_mesa.models.evacuation.room import (
     EMPTY,
     Cell,
     Exits,
-    Floor,
     Ints,
     Obstacles,
     Room,
@@ -146,7 +144,7 @@ def within_hearing(model: EmergencyEvacuation, person: Evacuee) -> list[Evacuee]
 
 def within_touch(model: EmergencyEvacuation, person: Evacuee) -> list[Evacuee]:
     """Return the people whose steps can depend on the step of a person."""
-    near = model.floor.people_near(_cells_of([person]), TOUCH)
+    near = model.grid.people_near(_cells_of([person]), TOUCH)
     return [model.people[i - 1] for i in near.person.tolist()]
 
 
@@ -211,7 +209,7 @@ class EmergencyEvacuation(SmartModel):
 
     Attributes:
         room: the room.
-        floor: the cells and who stands where.
+        grid: Mesa's grid, with all people inside.
         people: all people, by id; `remaining`: all that have not escaped.
         planners: the people that talk and plan in this round.
         words: the message of each that has talked in this round, by its id.
@@ -275,6 +273,7 @@ class EmergencyEvacuation(SmartModel):
         "default": FloorField,
         "nearest_cell": NearestCell,
     }
+    grid: RoomGrid
 
     def __init__(
         self,
@@ -319,7 +318,7 @@ class EmergencyEvacuation(SmartModel):
         self.trace = Trace(self.room)
         self.exit_spec = Choice(self.room.names)
         self.evaluation_spec = Text(max_words=WORDS_AN_EXIT * len(self.room.names))
-        self.floor = Floor(self.room)
+        self.grid = RoomGrid(self.room, self.random)
         self.people = self.populate(Evacuee, n)
         self.remaining, self.planners = list(self.people), list[Evacuee]()
         self.words: dict[int, Message] = {}
@@ -328,22 +327,12 @@ class EmergencyEvacuation(SmartModel):
         self._out = dict.fromkeys(self.room.names, 0)
         self._left: list[Evacuee] = []
         self._wishes: dict[Cell, list[Evacuee]] = {}
-        self._began_at = self.floor.ids
+        self._began_at = self.grid.ids
         self._at_exits = tuple(np.array(list(self.room.exit_at)).T)
         self._crowding = [np.nonzero(close) for close in self.room.close_to(CONGESTED)]
         cells = self._start_cells(positions)
         for person, cell in zip(self.people, cells, strict=True):
             self._put(person, cell)
-
-    @cached_property
-    def grid(self) -> RoomGrid:
-        """Mesa's grid, with all people inside.
-
-        It is made when it is first read; from then on it follows at the end of each round.
-        """
-        grid = RoomGrid(self.room, self.random)
-        grid.follow(self.people)
-        return grid
 
     def columns(self) -> Mapping[str, str]:
         """Return the model columns: as on the class, for the exits of this room."""
@@ -355,13 +344,13 @@ class EmergencyEvacuation(SmartModel):
             person.x = person.y = None
         self._left.clear()
         self.changed = 0
-        self._began_at = self.floor.ids.copy()
+        self._began_at = self.grid.ids.copy()
         self.planners = list(self.remaining)
         if self.round > 0:
             draws = self.rng.random(len(self.remaining)) < REPLAN
             self.planners = list(compress(self.remaining, draws.tolist()))
         cells = _cells_of(self.planners)
-        view = self.floor.sight.look(cells, self.floor.people)
+        view = self.grid.sight.look(cells, self.grid.people)
         rows = zip(*(column.tolist() for column in view), strict=True)
         for person, row in zip(self.planners, rows, strict=True):
             person.glance = Glance(*row)
@@ -404,8 +393,6 @@ class EmergencyEvacuation(SmartModel):
         elif self.round + 1 >= self.n_rounds:
             for person in self.remaining:
                 person.status = DEAD
-        if "grid" in vars(self):
-            self.grid.follow(self.people)
         for name, value in self._measures().items():
             setattr(self, name, value)
 
@@ -415,10 +402,11 @@ class EmergencyEvacuation(SmartModel):
         for person in self.remaining:
             person.status = INSIDE  # a longer run gives the dead more time
         if clone.room.diagonals != self.room.diagonals:
-            self.room, self.floor = clone.room, Floor(clone.room)
+            old, self.room, self.grid = self.grid, clone.room, RoomGrid(clone.room, self.random)
             for person in self.remaining:
-                cell, person.pos = person.pos, None
-                self.floor.put(person, cell)
+                cell = person.pos
+                old.remove_agent(person)
+                self.grid.place_agent(person, cell)
 
     def plot_options(self) -> dict[str, Any]:
         """Return the room, with its exits and obstacles."""
@@ -438,21 +426,21 @@ class EmergencyEvacuation(SmartModel):
 
     def _let_out(self) -> None:
         """Let people out of the exits, and end the round of the trace."""
-        now = self.floor.ids
+        now = self.grid.ids
         self.trace.end_round((self._began_at > EMPTY) & (self._began_at != now))
         for i in now[self._at_exits].tolist():
             if i != EMPTY:
                 person = self.people[i - 1]
                 person.status, person.exit = ESCAPED, self.room.exit_at[person.pos]
                 self._out[person.exit] += 1
-                self.floor.remove(person)
+                self.grid.remove_agent(person)
                 self._left.append(person)
         if self._left:
             self.remaining = [person for person in self.remaining if person.exit is None]
 
     def _listen(self, cells: Ints) -> None:
         """Note for each planner the people that hear it, and the planners among them."""
-        near = self.floor.people_near(cells, HEARING)
+        near = self.grid.people_near(cells, HEARING)
         plans = np.zeros(self.n_people + 1, dtype=np.bool_)
         plans[[person.unique_id for person in self.planners]] = True
         talks, ids = plans[near.person], self._ids[near.person]
@@ -476,7 +464,7 @@ class EmergencyEvacuation(SmartModel):
         return [free[i] for i in self.rng.choice(len(free), n, replace=False)]
 
     def _put(self, person: Evacuee, cell: Cell) -> None:
-        self.floor.put(person, cell)
+        self.grid.place_agent(person, cell)
         person.x, person.y = cell
 
     def _measures(self) -> dict[str, float]:
@@ -485,7 +473,7 @@ class EmergencyEvacuation(SmartModel):
         targets, (x, y) = _targets_of(self, self.remaining), _cells_of(self.remaining).T
         bound = targets < len(exits)
         distances = self.room.distance[targets[bound], x[bound], y[bound]]
-        now = self.floor.ids
+        now = self.grid.ids
         near = [int(np.count_nonzero(now[close] > EMPTY)) for close in self._crowding]
         return {
             "escaped": self.n_people - inside,

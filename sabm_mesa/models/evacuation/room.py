@@ -3,8 +3,7 @@
 Cells are (x, y): x runs from top to bottom, y from left to right, both from 0. The outermost ring
 of cells is the wall; exits are gaps in it. A `Room` computes its maps once. `Sight` computes the
 field of view (a disc of offsets) and the line of sight to each of its cells once; a look around is
-then a few NumPy operations on all observers together. `Floor` knows who stands where, and
-`RoomGrid` is the only seam to Mesa's grid.
+then a few NumPy operations on all observers together. `RoomGrid` is the only seam to Mesa's grid.
 """
 
 from __future__ import annotations
@@ -479,67 +478,77 @@ class Near(NamedTuple):
     person: People
 
 
-class Floor:
-    """The cells of a room and who stands where: one person a cell at most, and none in a wall.
+class RoomGrid(OrthogonalMooreGrid):  # type: ignore[type-arg]  # generic from Mesa 4 on
+    """Mesa's grid over a room, with one person a cell and none in a wall.
+
+    Mesa's first coordinate is x, which runs from top to bottom here: the grid has the room's
+    height as its ``width``. The cells of Mesa are not connected with one another: `free_neighbours`
+    and `people_near` give what is near.
 
     Args:
         room: the room.
+        random: the random stream of the set of all people on the grid (``agents``).
 
     Attributes:
         sight: the sight of everybody in the room.
     """
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: Room, random: Random) -> None:
+        super().__init__((room.height, room.width), torus=False, capacity=1, random=random)
         self.sight = sight = Sight(room)
         self._map = array("i", sight.blank.tobytes())
         self._stride, self._first = sight.stride, int(sight.index(0, 0))
-        # Each cell once: people who come and go share it.
-        self._cells: list[Any] = [None] * len(self._map)
+        # Each place once: people who come and go share it.
+        self._places: list[Any] = [None] * len(self._map)
         for x in range(room.height):
             begin = self._first + x * self._stride
-            self._cells[begin : begin + room.width] = [(x, y) for y in range(room.width)]
+            self._places[begin : begin + room.width] = [(x, y) for y in range(room.width)]
         self._jumps = [dx * self._stride + dy for dx, dy in room.moves]
+
+    def _connect_cells(self) -> None:
+        """Leave the cells unconnected, which a large room could not afford."""
 
     @property
     def people(self) -> People:
-        """The padded map of the room, see `Sight.look`; a view of what the floor keeps."""
+        """The padded map of the room, see `Sight.look`; a view of what the grid keeps."""
         return np.frombuffer(self._map, dtype=np.intc)
 
     @property
     def ids(self) -> People:
-        """The map of the room alone, by (x, y); a view of what the floor keeps."""
+        """The map of the room alone, by (x, y); a view of what the grid keeps."""
         margin = slice(RADIUS, -RADIUS)
         return self.people.reshape(-1, self.sight.stride)[margin, margin]
 
-    def put(self, person: Any, pos: Cell) -> None:
+    def place_agent(self, agent: Any, pos: Cell) -> None:
         """Put a person into a cell, also one that stands in another.
 
         Args:
-            person: the person; its ``pos`` is set, and None before it stands anywhere.
+            agent: the person, Mesa's ``CellAgent``; its ``cell`` and its ``pos`` are set.
             pos: the cell.
 
         Raises:
             ValueError: when the cell is wall or obstacle, or somebody stands there.
         """
-        now, first, stride, before = self._map, self._first, self._stride, person.pos
+        now, first, stride = self._map, self._first, self._stride
         place = first + pos[0] * stride + pos[1]
         if now[place] != EMPTY:
             raise ValueError(f"The cell {pos} is not free.")
-        if before is not None:
+        if agent.cell is not None:
+            before = agent.pos
             now[first + before[0] * stride + before[1]] = EMPTY
-        now[place] = person.unique_id
-        person.pos = pos
+        agent.cell, agent.pos = self[pos], pos
+        now[place] = agent.unique_id
 
-    def remove(self, person: Any) -> None:
-        """Take a person off the floor; its ``pos`` becomes None."""
-        self._map[self.sight.index(*person.pos)] = EMPTY
-        person.pos = None
+    def remove_agent(self, agent: Any) -> None:
+        """Take a person off the grid; its ``pos`` becomes None."""
+        self._map[self.sight.index(*agent.pos)] = EMPTY
+        agent.cell = agent.pos = None
 
     def free_neighbours(self, pos: Cell) -> list[Cell]:
         """Return the free neighbouring cells."""
-        now, cells = self._map, self._cells
+        now, places = self._map, self._places
         here = self._first + pos[0] * self._stride + pos[1]
-        return [cells[at] for jump in self._jumps if not now[at := here + jump]]
+        return [places[at] for jump in self._jumps if not now[at := here + jump]]
 
     def people_near(self, cells: Ints, where: Around) -> Near:
         """Find the people at some offsets from several cells.
@@ -555,38 +564,6 @@ class Floor:
             cell, offset = np.nonzero(ids > EMPTY)
             parts.append((cell + first, away[offset], ids[cell, offset]))
         return Near(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-
-
-class RoomGrid(OrthogonalMooreGrid):  # type: ignore[type-arg]  # generic from Mesa 4 on
-    """Mesa's grid over a room.
-
-    Mesa's first coordinate is x, which runs from top to bottom here: the grid has the room's
-    height as its ``width``. The cells of Mesa are not connected with one another: `Floor` tells
-    what is near.
-
-    Args:
-        room: the room.
-        random: the random stream of the set of all people on the grid (``agents``).
-    """
-
-    def __init__(self, room: Room, random: Random) -> None:
-        super().__init__((room.height, room.width), torus=False, capacity=1, random=random)
-
-    def _connect_cells(self) -> None:
-        """Leave the cells unconnected, which a large room could not afford."""
-
-    def follow(self, people: Iterable[Any]) -> None:
-        """Put people into the cells in which they stand on the floor, or into none.
-
-        Args:
-            people: Mesa's ``CellAgent``s, with their ``pos``.
-        """
-        now = [(person, None if person.pos is None else self[person.pos]) for person in people]
-        moved = [(person, cell) for person, cell in now if person.cell is not cell]
-        for person, _ in moved:
-            person.cell = None
-        for person, cell in moved:
-            person.cell = cell
 
 
 # Reading of parameters.

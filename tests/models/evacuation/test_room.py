@@ -2,20 +2,22 @@
 
 import math
 from itertools import pairwise
-from types import SimpleNamespace
+from random import Random
 
+import mesa
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mesa.discrete_space import CellAgent
 
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.models.evacuation.room import (
     EMPTY,
     RADIUS,
-    Floor,
     Room,
+    RoomGrid,
     Sight,
     around,
     bresenham,
@@ -37,25 +39,16 @@ def rooms(draw):
     return Room(width, height, exits, obstacles, diagonals=draw(st.booleans()))
 
 
-def with_people(room: Room, cells) -> Floor:
-    """The floor of a room with people in some cells."""
-    floor = Floor(room)
-    for number, cell in enumerate(cells, 1):
-        floor.put(person(number), tuple(cell))
-    return floor
-
-
-def person(number: int) -> SimpleNamespace:
-    """Somebody who stands nowhere."""
-    return SimpleNamespace(unique_id=number, pos=None)
-
-
 def crowd(room: Room, seed: int, share: float):
     """People on some of the free cells: their cells and the padded map."""
     rng = np.random.default_rng(seed)
     free = room.inside
     cells = free[rng.random(len(free)) < share]
-    return cells, with_people(room, cells.tolist())
+    grid = RoomGrid(room, Random(1))
+    model = mesa.Model(rng=1)
+    for x, y in cells.tolist():
+        grid.place_agent(CellAgent(model), (x, y))
+    return cells, grid
 
 
 def test_the_published_room() -> None:
@@ -212,8 +205,11 @@ def test_crowds_by_hand() -> None:
     # The observer stands at (5, 5) and looks at an exit straight to the left.
     room = Room(13, 13, {"left": [[5, 0]], "right": [[5, 12]]})
     people = [(5, 3), (3, 3), (7, 3), (2, 3), (4, 5), (5, 6), (11, 11)]
-    floor = with_people(room, [(5, 5), *people])
-    view = floor.sight.look(np.array([[5, 5]]), floor.people)
+    grid = RoomGrid(room, Random(1))
+    model = mesa.Model(rng=1)
+    for cell in [(5, 5), *people]:
+        grid.place_agent(CellAgent(model), cell)
+    view = grid.sight.look(np.array([[5, 5]]), grid.people)
 
     # To the left: (5, 3), and at exactly 45° (3, 3) and (7, 3); not (2, 3). To the right: (5, 6)
     # and (11, 11), which is 6√2 away at 45°.
@@ -225,8 +221,11 @@ def test_crowds_by_hand() -> None:
 
 def test_the_view_ends_at_ten_cells_and_at_obstacles() -> None:
     room = Room(33, 33, {"left": [[16, 0]]}, [[14, 10], [14, 11], [14, 9]])
-    floor = with_people(room, [(16, 20), (16, 10), (16, 9), (12, 10), (16, 30)])
-    view = floor.sight.look(np.array([[16, 20], [16, 10]]), floor.people)
+    grid = RoomGrid(room, Random(1))
+    model = mesa.Model(rng=1)
+    for cell in [(16, 20), (16, 10), (16, 9), (12, 10), (16, 30)]:
+        grid.place_agent(CellAgent(model), cell)
+    view = grid.sight.look(np.array([[16, 20], [16, 10]]), grid.people)
 
     # (16, 10) is exactly 10 away and seen, (16, 9) is not; (12, 10) hides behind an obstacle.
     assert view.in_view.tolist() == [2, 2]
@@ -236,9 +235,12 @@ def test_the_view_ends_at_ten_cells_and_at_obstacles() -> None:
 def test_of_two_people_beside_an_obstacle_one_may_see_the_other_alone() -> None:
     assert (bresenham(1, 2), bresenham(-1, -2)) == ([(0, 1)], [(0, -1)])
     room = Room(13, 13, {"left": [[5, 0]]}, [[6, 6]])
-    floor = with_people(room, [(5, 5), (6, 7)])
+    grid = RoomGrid(room, Random(1))
+    model = mesa.Model(rng=1)
+    for cell in [(5, 5), (6, 7)]:
+        grid.place_agent(CellAgent(model), cell)
 
-    assert floor.sight.look(np.array([[5, 5], [6, 7]]), floor.people).in_view.tolist() == [1, 0]
+    assert grid.sight.look(np.array([[5, 5], [6, 7]]), grid.people).in_view.tolist() == [1, 0]
 
 
 def test_which_room_is_the_published_one() -> None:
@@ -274,8 +276,8 @@ def naive_view(room: Room, cell, people) -> tuple[list[float], int, int]:
 
 @given(rooms(), st.integers(0, 1000), st.floats(0, 1))
 def test_views_are_what_a_naive_look_around_gives(room: Room, seed: int, share: float) -> None:
-    cells, floor = crowd(room, seed, share)
-    view = floor.sight.look(cells, floor.people)
+    cells, grid = crowd(room, seed, share)
+    view = grid.sight.look(cells, grid.people)
 
     for i, cell in enumerate(cells.tolist()):
         crowds, in_view, near = naive_view(room, cell, cells.tolist())
@@ -285,32 +287,33 @@ def test_views_are_what_a_naive_look_around_gives(room: Room, seed: int, share: 
 
 def test_many_observers_are_looked_at_in_parts() -> None:
     room = Room(60, 60)
-    cells, floor = crowd(room, 3, 0.4)
-    view = floor.sight.look(cells, floor.people)
-    alone = floor.sight.look(cells[700:701], floor.people)
+    cells, grid = crowd(room, 3, 0.4)
+    view = grid.sight.look(cells, grid.people)
+    alone = grid.sight.look(cells[700:701], grid.people)
 
     assert len(cells) > 1024
     assert [column[700].tolist() for column in view] == [column[0].tolist() for column in alone]
-    assert [len(column) for column in floor.sight.look(cells[:0], floor.people)] == [0, 0, 0, 0]
+    assert [len(column) for column in grid.sight.look(cells[:0], grid.people)] == [0, 0, 0, 0]
 
 
-def test_the_floor_takes_one_person_a_cell_and_none_in_a_wall() -> None:
-    floor = Floor(Room(7, 7, {"left": [[3, 0]]}, [[2, 2]]))
-    one, two = person(1), person(2)
-    floor.put(one, (3, 1))
+def test_the_grid_takes_one_person_a_cell_and_none_in_a_wall() -> None:
+    grid = RoomGrid(Room(7, 7, {"left": [[3, 0]]}, [[2, 2]]), Random(1))
+    model = mesa.Model(rng=1)
+    one, two = CellAgent(model), CellAgent(model)
+    grid.place_agent(one, (3, 1))
 
     for cell in ((3, 1), (2, 2), (0, 3)):
         with pytest.raises(ValueError, match="is not free"):
-            floor.put(two, cell)
-    floor.put(one, (3, 0))
+            grid.place_agent(two, cell)
+    grid.place_agent(one, (3, 0))
     assert one.pos == (3, 0)
-    near = floor.people_near(np.array([(3, 3), (3, 0), (4, 4)]), around(disc(5)))
+    near = grid.people_near(np.array([(3, 3), (3, 0), (4, 4)]), around(disc(5)))
     assert [column.tolist() for column in near] == [[0, 2], [9, 17], [1, 1]]
-    assert set(floor.free_neighbours((1, 1))) == {(1, 2), (2, 1)}
-    assert (floor.people > EMPTY).sum() == floor.ids[3, 0] == one.unique_id == 1
-    floor.remove(one)
+    assert set(grid.free_neighbours((1, 1))) == {(1, 2), (2, 1)}
+    assert (grid.people > EMPTY).sum() == grid.ids[3, 0] == one.unique_id == 1
+    grid.remove_agent(one)
     assert one.pos is None
-    assert not (floor.people > EMPTY).any()
+    assert not (grid.people > EMPTY).any()
 
 
 def test_the_map_knows_walls_beyond_the_room() -> None:
