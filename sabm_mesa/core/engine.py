@@ -164,8 +164,11 @@ class _LoopOfThread:
         self.loop = asyncio.new_event_loop()
 
     def __del__(self) -> None:
-        """Close it."""
-        self.loop.close()
+        """Close it; a forked process, which shares what it watches, leaves that as it is."""
+        if self.pid == os.getpid():
+            self.loop.close()
+        else:
+            vars(self.loop)["_closed"] = True  # else asyncio would close it
 
 
 class _Here:
@@ -181,8 +184,6 @@ class _Here:
 
 _lock = threading.Lock()
 _of_thread = threading.local()
-_inherited: list[_LoopOfThread] = []
-"""Loops of the process that this one was forked from, which closing them would disturb."""
 _current: _Engine | None = None
 _relaxed_for: list[int] = []
 _thresholds = gc.get_threshold()
@@ -281,8 +282,6 @@ def interrupts_deferred() -> Iterator[None]:
 def _loop_of_thread() -> asyncio.AbstractEventLoop:
     found: _LoopOfThread | None = getattr(_of_thread, "found", None)
     if found is None or found.pid != os.getpid():
-        if found is not None:
-            _inherited.append(found)
         found = _of_thread.found = _LoopOfThread()
     return found.loop
 

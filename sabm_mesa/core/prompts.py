@@ -597,7 +597,6 @@ def _tidy(text: str) -> str:
     return text.strip()
 
 
-@lru_cache(maxsize=_REMEMBERED)
 @lru_cache(maxsize=_REMEMBERED)  # runs have the same texts
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]

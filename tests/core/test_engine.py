@@ -311,3 +311,39 @@ def test_a_forked_process_gets_an_engine_of_its_own() -> None:
     command = [sys.executable, "-W", "ignore", "-c", FORK]
 
     assert subprocess.run(command, timeout=300, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_the_end_of_a_forked_process_leaves_the_loop_of_a_thread_as_it_is() -> None:
+    script = """
+import asyncio, os, sys, threading
+from sabm_mesa.core import engine
+
+async def woken_from_outside():
+    loop, woken = asyncio.get_running_loop(), asyncio.Event()
+    threading.Timer(0.01, loop.call_soon_threadsafe, [woken.set]).start()
+    await asyncio.wait_for(woken.wait(), 10)
+
+def play():
+    engine.run(woken_from_outside(), elsewhere=False)
+    begun.set()
+    forked.wait()
+    engine.run(woken_from_outside(), elsewhere=False)
+
+begun, forked = threading.Event(), threading.Event()
+other = threading.Thread(target=play)
+other.start()
+begun.wait()
+engine.run(asyncio.sleep(0), elsewhere=False)
+child = os.fork()
+if not child:
+    engine.run(asyncio.sleep(0), elsewhere=False)
+    sys.exit()
+os.waitpid(child, 0)
+forked.set()
+started = asyncio.new_event_loop().time()
+play()
+other.join()
+assert asyncio.new_event_loop().time() - started < 5
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
