@@ -4,16 +4,18 @@
 inside a running event loop alike: the round runs as a coroutine on this loop while the caller
 waits. One loop for all models means that they share connections and limits.
 
-A round that waits for nobody outside runs on a loop of the calling thread: the way to another
-thread and back takes longer than a question to a classical mind.
+A round that waits for nobody outside runs on a second loop in the calling thread, unless another
+thread has it: the way to another thread and back takes longer than a question to a classical mind.
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import gc
 import math
 import os
+import selectors
 import signal
 import sys
 import threading
@@ -137,12 +139,20 @@ class Scope:
 
 
 class _Engine:
-    """A started event loop; made anew in a forked process."""
+    """A started event loop, and one for the thread that asks for it; made anew in a forked process.
+
+    What the second one watches is no object of the system, which a forked process would share: its
+    copy there is closed without a trace.
+    """
 
     def __init__(self) -> None:
         self.pid = os.getpid()
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_S))
         self.loop = asyncio.new_event_loop()
+        selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
+        self.here: asyncio.AbstractEventLoop = asyncio.SelectorEventLoop(selector())
+        self.free = threading.Lock()
+        atexit.register(self._close)
         self.thread = threading.Thread(target=self._go_round, name="sabm-engine", daemon=True)
         self.thread.start()
 
@@ -155,20 +165,10 @@ class _Engine:
                 continue
             return
 
-
-class _LoopOfThread:
-    """An event loop that runs on the thread that made it, now and then, and ends with it."""
-
-    def __init__(self) -> None:
-        self.pid = os.getpid()
-        self.loop = asyncio.new_event_loop()
-
-    def __del__(self) -> None:
-        """Close it; a forked process, which shares what it watches, leaves that as it is."""
-        if self.pid == os.getpid():
-            self.loop.close()
-        else:
-            vars(self.loop)["_closed"] = True  # else asyncio would close it
+    def _close(self) -> None:
+        """Close the second loop at the end of the process, unless it is in use until then."""
+        if self.free.acquire(blocking=False):
+            self.here.close()
 
 
 class _Here:
@@ -183,7 +183,6 @@ class _Here:
 
 
 _lock = threading.Lock()
-_of_thread = threading.local()
 _current: _Engine | None = None
 _relaxed_for: list[int] = []
 _thresholds = gc.get_threshold()
@@ -279,16 +278,8 @@ def interrupts_deferred() -> Iterator[None]:
             signal.signal(number, handlers[number])
 
 
-def _loop_of_thread() -> asyncio.AbstractEventLoop:
-    found: _LoopOfThread | None = getattr(_of_thread, "found", None)
-    if found is None or found.pid != os.getpid():
-        found = _of_thread.found = _LoopOfThread()
-    return found.loop
-
-
-def _run_here(work: Coroutine[Any, Any, T], scope: Scope) -> T:
-    """Run a coroutine on the loop of the calling thread."""
-    loop = _loop_of_thread()
+def _run_here(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop, scope: Scope) -> T:
+    """Run a coroutine on a loop in the calling thread."""
     task = loop.create_task(work)
     job = _Here(task, loop)
     try:
@@ -317,24 +308,25 @@ def run(work: Coroutine[Any, Any, T], scope: Scope | None = None, *, elsewhere: 
         work: the coroutine.
         scope: the scope with which it can be stopped.
         elsewhere: whether it uses what is bound to the engine's loop, such as connections. If not,
-            it runs on a loop of the calling thread, where none is running.
+            it runs in the calling thread, where no loop is running and no other thread does that.
 
     Raises:
         RunError: when called from the loop itself, or when the work was stopped.
     """
     scope = scope or Scope()
     running = asyncio._get_running_loop()  # noqa: SLF001 - the public one raises where none is
-    of_thread: _LoopOfThread | None = getattr(_of_thread, "found", None)
-    within = _current is not None and running is _current.loop
-    if within or (of_thread is not None and running is of_thread.loop):
+    engine = _engine()
+    if running is not None and running in (engine.loop, engine.here):
         work.close()
         raise RunError("A model cannot be stepped from inside another model's round.")
     if scope.stopped:
         work.close()
         raise RunError("The run was stopped.")
-    if running is None and not elsewhere:
-        return _run_here(work, scope)
-    engine = _engine()
+    if running is None and not elsewhere and engine.free.acquire(blocking=False):
+        try:
+            return _run_here(work, engine.here, scope)
+        finally:
+            engine.free.release()
     job = _Job(work, engine.loop)
     try:
         scope.enter(job)
