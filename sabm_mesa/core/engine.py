@@ -3,19 +3,14 @@
 `model.step()` is a plain function that works in scripts, in `mesa.batch_run`, in notebooks and
 inside a running event loop alike: the round runs as a coroutine on this loop while the caller
 waits. One loop for all models means that they share connections and limits.
-
-A round that waits for nobody outside runs on a second loop in the calling thread, unless another
-thread has it: the way to another thread and back takes longer than a question to a classical mind.
 """
 
 from __future__ import annotations
 
 import asyncio
-import atexit
 import gc
 import math
 import os
-import selectors
 import signal
 import sys
 import threading
@@ -111,7 +106,7 @@ class Scope:
 
     def __init__(self) -> None:
         self.stopped = False
-        self._jobs: set[_Job[Any] | _Here] = set()
+        self._jobs: set[_Job[Any]] = set()
         self._lock = threading.Lock()
 
     def stop(self) -> None:
@@ -121,14 +116,14 @@ class Scope:
             for job in self._jobs:
                 job.cancel()
 
-    def enter(self, job: _Job[Any] | _Here) -> None:
+    def enter(self, job: _Job[Any]) -> None:
         """Add a job; when the scope was stopped, cancel it at once."""
         with self._lock:
             self._jobs.add(job)
             if self.stopped:
                 job.cancel()
 
-    def leave(self, job: _Job[Any] | _Here) -> None:
+    def leave(self, job: _Job[Any]) -> None:
         """Remove a job."""
         with self._lock:
             self._jobs.discard(job)
@@ -139,20 +134,12 @@ class Scope:
 
 
 class _Engine:
-    """A started event loop, and one for the thread that asks for it; made anew in a forked process.
-
-    What the second one watches is no object of the system, which a forked process would share: its
-    copy there is closed without a trace.
-    """
+    """A started event loop; made anew in a forked process."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_S))
         self.loop = asyncio.new_event_loop()
-        selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
-        self.here: asyncio.AbstractEventLoop = asyncio.SelectorEventLoop(selector())
-        self.free = threading.Lock()
-        atexit.register(self._close)
         self.thread = threading.Thread(target=self._go_round, name="sabm-engine", daemon=True)
         self.thread.start()
 
@@ -164,22 +151,6 @@ class _Engine:
             except (SystemExit, KeyboardInterrupt):
                 continue
             return
-
-    def _close(self) -> None:
-        """Close the second loop at the end of the process, unless it is in use until then."""
-        if self.free.acquire(blocking=False):
-            self.here.close()
-
-
-class _Here:
-    """Work on a loop of the thread that waits for it."""
-
-    def __init__(self, task: asyncio.Task[Any], loop: asyncio.AbstractEventLoop) -> None:
-        self._task, self._loop = task, loop
-
-    def cancel(self) -> None:
-        """Cancel the work, from any thread."""
-        self._loop.call_soon_threadsafe(self._task.cancel)
 
 
 _lock = threading.Lock()
@@ -278,27 +249,7 @@ def interrupts_deferred() -> Iterator[None]:
             signal.signal(number, handlers[number])
 
 
-def _run_here(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop, scope: Scope) -> T:
-    """Run a coroutine on a loop in the calling thread."""
-    task = loop.create_task(work)
-    job = _Here(task, loop)
-    try:
-        scope.enter(job)
-        return loop.run_until_complete(task)
-    except asyncio.CancelledError:
-        raise RunError("The run was stopped.") from None
-    except KeyboardInterrupt:
-        with interrupts_deferred(), suppress(BaseException):
-            if not task.done():
-                task.cancel()
-                loop.run_until_complete(task)
-            task.exception()  # asyncio would say that nobody has looked
-        raise
-    finally:
-        scope.leave(job)
-
-
-def run(work: Coroutine[Any, Any, T], scope: Scope | None = None, *, elsewhere: bool = True) -> T:
+def run(work: Coroutine[Any, Any, T], scope: Scope | None = None) -> T:
     """Run a coroutine on the engine's loop and wait for its result.
 
     An interrupt of the waiting thread cancels the work and waits until it has ended, so that
@@ -307,26 +258,18 @@ def run(work: Coroutine[Any, Any, T], scope: Scope | None = None, *, elsewhere: 
     Args:
         work: the coroutine.
         scope: the scope with which it can be stopped.
-        elsewhere: whether it uses what is bound to the engine's loop, such as connections. If not,
-            it runs in the calling thread, where no loop is running and no other thread does that.
 
     Raises:
         RunError: when called from the loop itself, or when the work was stopped.
     """
-    scope = scope or Scope()
-    running = asyncio._get_running_loop()  # noqa: SLF001 - the public one raises where none is
     engine = _engine()
-    if running is not None and running in (engine.loop, engine.here):
+    if threading.current_thread() is engine.thread:
         work.close()
         raise RunError("A model cannot be stepped from inside another model's round.")
+    scope = scope or Scope()
     if scope.stopped:
         work.close()
         raise RunError("The run was stopped.")
-    if running is None and not elsewhere and engine.free.acquire(blocking=False):
-        try:
-            return _run_here(work, engine.here, scope)
-        finally:
-            engine.free.release()
     job = _Job(work, engine.loop)
     try:
         scope.enter(job)

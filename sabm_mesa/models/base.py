@@ -94,7 +94,6 @@ _ITS_OWN = frozenset({
 })  # fmt: skip
 """Attributes of a model that its run needs, and that no scenario sets."""
 _NUMBER = "the number of agents"
-_INSTANT, _PAID = attrgetter("instant"), attrgetter("paid")
 _IMMUTABLE = frozenset({bool, float, int, str, type(None)})
 """Types whose values are collected as they are; others are copied, as they may change later."""
 
@@ -638,8 +637,7 @@ class SmartModel(mesa.Model):
         self.begin()
         try:
             with engine.relaxed_gc(len(self.population)):
-                alone = not any(map(_PAID, self.population)) and all(map(_INSTANT, self.population))
-                engine.run(self._play(), self._scope, elsewhere=not alone)
+                engine.run(self._play(), self._scope)
         finally:
             self._release()
 

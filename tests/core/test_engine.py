@@ -28,40 +28,6 @@ def test_work_runs_on_the_engines_thread_and_its_result_comes_back() -> None:
     assert engine.run(where()) == (name, loop)
 
 
-def test_a_round_that_waits_for_nobody_is_played_by_the_thread_that_steps() -> None:
-    found = []
-
-    def decide(_):
-        found.append(threading.current_thread().name)
-        return "1"
-
-    here = ScriptedMind(decide)
-    tiny(minds=here, n=1, rng=1).step()
-    tiny(minds=Waiting(decide), n=1, rng=1).step()
-
-    async def notebook():
-        tiny(minds=here, n=1, rng=1).step()
-
-    asyncio.run(notebook())
-
-    assert found == [threading.current_thread().name, "sabm-engine", "sabm-engine"]
-
-
-def test_agents_may_await_anything_also_where_minds_decide_at_once(monkeypatch) -> None:
-    act = Cell.act
-
-    async def twice(agent):
-        async with asyncio.timeout(20):
-            first, _ = await asyncio.gather(act(agent), asyncio.create_task(act(agent)))
-        return first
-
-    monkeypatch.setattr(Cell, "act", twice)
-    model = tiny(minds="fixed:2", rng=1)
-    model.step()
-
-    assert (model.sum, model.total.asks) == (6, 6)
-
-
 def test_an_error_of_the_work_comes_back() -> None:
     async def fail():
         raise KeyError("x")
@@ -237,36 +203,6 @@ def test_an_interrupt_cancels_the_round_and_waits_until_it_has_wound_up(tmp_path
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-class AtOnce(Stopping):
-    """Decides at once, as it says, but for the question at which it stops everything."""
-
-    instant = True
-
-    async def answer(self, ask):
-        return await super().answer(ask) if ask.key.agent == 3 else "1"
-
-
-@pytest.mark.parametrize("ended_by", ["model", "interrupt"])
-def test_a_round_that_waits_for_nobody_is_stopped_on_the_thread_that_plays_it(
-    tmp_path, ended_by
-) -> None:
-    path = tmp_path / "r.sqlite"
-    mind = AtOnce(None)
-    model = tiny(action(), minds=mind, rng=1, recording=path)
-    mind.stop = {
-        "model": lambda: threading.Thread(target=model.stop).start(),
-        "interrupt": lambda: signal.raise_signal(signal.SIGINT),
-    }[ended_by]
-    error = {"model": RunError, "interrupt": KeyboardInterrupt}[ended_by]
-    with pytest.raises(error):
-        model.step()
-
-    assert not model.running
-    assert rows(path, "SELECT status, problem FROM runs") == [("failed", "stopped")]
-    assert rows(path, "SELECT agent FROM asks ORDER BY 1") == [(1,), (2,)]
-    assert engine.run(where(), elsewhere=False)[0] == threading.current_thread().name
-
-
 def test_an_answer_that_was_paid_for_survives_a_stop(tmp_path) -> None:
     path = tmp_path / "r.sqlite"
 
@@ -311,39 +247,3 @@ def test_a_forked_process_gets_an_engine_of_its_own() -> None:
     command = [sys.executable, "-W", "ignore", "-c", FORK]
 
     assert subprocess.run(command, timeout=300, check=False).returncode == 0
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_the_end_of_a_forked_process_leaves_the_loop_of_a_thread_as_it_is() -> None:
-    script = """
-import asyncio, os, sys, threading
-from sabm_mesa.core import engine
-
-async def woken_from_outside():
-    loop, woken = asyncio.get_running_loop(), asyncio.Event()
-    threading.Timer(0.01, loop.call_soon_threadsafe, [woken.set]).start()
-    await asyncio.wait_for(woken.wait(), 10)
-
-def play():
-    engine.run(woken_from_outside(), elsewhere=False)
-    begun.set()
-    forked.wait()
-    engine.run(woken_from_outside(), elsewhere=False)
-
-begun, forked = threading.Event(), threading.Event()
-other = threading.Thread(target=play)
-other.start()
-begun.wait()
-engine.run(asyncio.sleep(0), elsewhere=False)
-child = os.fork()
-if not child:
-    engine.run(asyncio.sleep(0), elsewhere=False)
-    sys.exit()
-os.waitpid(child, 0)
-forked.set()
-started = asyncio.new_event_loop().time()
-play()
-other.join()
-assert asyncio.new_event_loop().time() - started < 5
-"""
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
