@@ -185,7 +185,8 @@ class SmartAgent(mesa.Agent):
             The decision; its value is None when no usable answer came.
 
         Raises:
-            RunError: for an observation of another type; when the mind fails or a cap is reached.
+            RunError: for an observation of another type; when the mind fails or a cap is reached;
+                when it is paid for in a run that is not recorded and did not say so.
         """
         if not isinstance(observation, Observation):
             raise RunError(
@@ -197,13 +198,15 @@ class SmartAgent(mesa.Agent):
             observation = replace(observation, memory=self.memory.recall())
         model: AskingModel = self.model
         mind, phase, asked = mind or self.mind, self._phase, self._asked
+        if paid := mind.paid:
+            model.recorder.check_paid(mind.spec)
         key = Key(self._round, phase, self.unique_id, asked.count(phase) if asked else 0)
         self._asked = _with(asked, phase)
         answer_format = mind.answer_format or model.answer_format
         # By their places: with names, Python would make a dictionary of them for each question.
         ask = kind(
             name, observation, spec, key, model.book, answer_format, self,
-            mind.paid, self.position, model.reading, self.scenario_prompt,
+            paid, self.position, model.reading, self.scenario_prompt,
         )  # fmt: skip
         return ask_until_valid(ask, mind, self)
 

@@ -183,6 +183,9 @@ def name_of(mind: object) -> str:
 class SupportsRecord(SentNotes, Protocol):
     """Interface of an object that writes attempts: a recorder."""
 
+    def check_paid(self, mind: str) -> None:
+        """Check that answers that are paid for are kept, before a mind is asked for one."""
+
     def record(self, attempt: Attempt, *, durable: bool) -> Awaitable[None] | None:
         """Write one attempt; with `durable`, return what is done when it is on disk."""
 

@@ -32,7 +32,7 @@ from sabm_mesa.core import engine
 from sabm_mesa.core.asks import Attempt, InBatch, NotedBatch, Outstanding
 from sabm_mesa.core.jsonable import rows_to_json, to_json
 from sabm_mesa.core.usage import Usage
-from sabm_mesa.errors import OutputError, ParameterError, RecordingError
+from sabm_mesa.errors import OutputError, ParameterError, RecordingError, RunError
 from sabm_mesa.recording.reading import RecordedRun
 from sabm_mesa.recording.store import (
     COPIED,
@@ -355,6 +355,16 @@ class Recorder(ABC):
     def enter(self, header: RunHeader) -> None:  # noqa: B027 - most have nothing to do
         """Begin the run."""
 
+    def check_paid(self, mind: str) -> None:  # noqa: B027 - most write what is paid for
+        """Check that answers that are paid for are kept, before a mind is asked for one.
+
+        Args:
+            mind: the spec of the mind.
+
+        Raises:
+            RunError: when nobody has said that nothing is to be recorded, and nothing is.
+        """
+
     async def note_sent(
         self, model: str, most: Sequence[Usage], place: InBatch | None = None
     ) -> Sequence[int]:
@@ -582,7 +592,23 @@ class RunRecorder(Recorder):
 
 
 class NoRecording(Recorder):
-    """Records nothing: for runs that can be repeated for free."""
+    """Records nothing: for runs that can be repeated for free.
+
+    Args:
+        wanted: whether somebody has said so.
+    """
+
+    def __init__(self, *, wanted: bool = True) -> None:
+        self._wanted = wanted
+
+    def check_paid(self, mind: str) -> None:
+        """Refuse a question that would be paid for, unless nothing is to be recorded."""
+        if not self._wanted:
+            raise RunError(
+                f"The mind {mind!r} is paid for, and the run, which began with free minds alone, "
+                "is not recorded. Give the model recording=PATH, or recording=False to keep "
+                "nothing."
+            )
 
     def record(self, attempt: Attempt, *, durable: bool) -> None:
         """Record nothing."""
@@ -646,7 +672,7 @@ def open_recorder(where: Where, header: Callable[[], RunHeader], *, paid: bool) 
     if isinstance(where, Recording):
         return where.start(header())
     if isinstance(where, bool) or (where is None and not paid):
-        return NoRecording()
+        return NoRecording(wanted=where is not None)
     begun = header()
     own = Recording(new_path(begun.scenario) if where is None else where)
     try:

@@ -217,6 +217,23 @@ def test_a_run_can_be_closed_before_its_end(tmp_path) -> None:
     assert rows(path, "SELECT count(*) FROM model_data") == [(1,)]
 
 
+def test_no_mind_is_paid_in_a_run_that_is_not_recorded_unless_that_is_wanted(tmp_path) -> None:
+    asked = []
+    paid = Priced(lambda ask: asked.append(ask.key.agent) or "3")
+
+    class Model(Tiny):
+        def begin_round(self):
+            self.cells[0].mind = paid  # as that of an agent that comes later
+
+    with pytest.raises(RunError, match=r"'priced' is paid for.*not recorded.*recording=PATH"):
+        Model(minds="fixed:1", rng=1).step()
+    assert not asked
+    for where in (False, tmp_path / "r.sqlite"):
+        Model(minds="fixed:1", rng=1, recording=where).step()
+
+    assert asked == [1, 1]
+
+
 class FullDisk(NoRecording):
     """A recorder that cannot write how a run ended."""
 

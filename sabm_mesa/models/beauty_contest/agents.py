@@ -165,7 +165,7 @@ class GuessingView(Observation):
         return [paragraph for paragraph in told if paragraph]
 
 
-@lru_cache(maxsize=20_000)  # each prompt shows every round again
+@lru_cache(maxsize=4096)  # each prompt shows every round again
 def _paragraph(
     past: PlayedRound, own: tuple[float | None, float] | None, player: int, book: PromptBook
 ) -> str:
