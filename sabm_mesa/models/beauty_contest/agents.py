@@ -169,7 +169,7 @@ class GuessingView(Observation):
 def _paragraph(
     past: PlayedRound, own: tuple[float | None, float] | None, player: int, book: PromptBook
 ) -> str:
-    """What a player is told of a round; ``""`` when all is hidden."""
+    """The account of a round for a player; ``""`` when all is hidden."""
     none = book.render("nobody", {})
     lines: list[tuple[str, dict[str, object]]] = []
     if past.choices is not None:

@@ -219,7 +219,7 @@ class _Traits(NamedTuple):
 
 @cache
 def _traits(persona: str) -> _Traits:
-    """What a persona is by its traits."""
+    """The traits of a persona, in numbers."""
     traits = persona.split("_")
     pace, follows = (
         next((factors[trait] for trait in traits if trait in factors), 1.0)
