@@ -1,5 +1,8 @@
 """Components that are looked at, without a browser."""
 
+import asyncio
+from contextlib import closing
+
 import reacton
 import solara
 from solara.server.kernel import Kernel
@@ -18,8 +21,10 @@ def test_what_was_drawn_for_another_reason_is_not_drawn_again_for_its_news() -> 
         solara.Text(state[0])
 
     others = set(watched)
-    context = VirtualKernelContext(id="page", kernel=Kernel(), session_id="visitor")
-    with context:
+    with (
+        closing(asyncio.new_event_loop()) as loop,
+        VirtualKernelContext(id="page", kernel=Kernel(), session_id="visitor", event_loop=loop),
+    ):
         _, drawn = reacton.render(shown(), handle_error=False)
         (mine,) = watched - others
         state[0] = "playing"
