@@ -85,6 +85,8 @@ def newest(items: Sequence[T], last: int | None = None, words: int | None = None
     Returns:
         The items, oldest first.
     """
+    if last is None and words is None:
+        return tuple(items)
     fit = len(items) if last is None else min(max(last, 0), len(items))
     if words is not None:
         size = 0
@@ -154,7 +156,7 @@ class Remembers(Sequence[T]):
         Args:
             last: items at most, the newest ones; None: all that are remembered.
         """
-        return tuple(self._items) if last is None else newest(self._items, last)
+        return newest(self._items, last)
 
 
 class Relevance(Protocol):

@@ -1036,15 +1036,14 @@ class RoundCollector(mesa.DataCollector):
     """
 
     def __init__(self, model_columns: Mapping[str, str], agent_columns: Mapping[str, str]) -> None:
-        of_asks = {name: partial(_of_usage, name) for name in COLUMNS_OF_ASKS}
         _check_columns("model", model_columns)
         _check_columns("agent", agent_columns)
+        reporters = {**model_columns, **{name: f"usage.{name}" for name in COLUMNS_OF_ASKS}}
         super().__init__(  # type: ignore[no-untyped-call]  # Mesa does not annotate it
-            model_reporters={**model_columns, **of_asks}
+            model_reporters=reporters
         )
         self.without_row: dict[int, Failures] = {}
-        paths = [*model_columns.values(), *(f"usage.{name}" for name in COLUMNS_OF_ASKS)]
-        self._of_model: Callable[[Any], tuple[Any, ...]] = attrgetter(*paths)
+        self._of_model: Callable[[Any], tuple[Any, ...]] = attrgetter(*reporters.values())
         self._of_all = agent_columns
         self._values: dict[type[SmartAgent], Callable[[Any], tuple[Any, ...]]] = {}
         self._set_agent_reporters()
@@ -1177,10 +1176,6 @@ def _no_column(model: SmartModel) -> RunError | None:
                 f"{type(holder).__name__} does not have."
             )
     return None
-
-
-def _of_usage(name: str, model: Any) -> Any:
-    return getattr(model.usage, name)
 
 
 def _of_failures(place: int, agent: Any) -> int:

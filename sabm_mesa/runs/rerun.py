@@ -71,9 +71,10 @@ def replay(
         RecordingError: when the recording cannot be read, or anything differs.
         UsageError: when this version cannot use the recorded parameters.
     """
-    if first := runs is None:
-        runs = [run.run for run in latest(load_runs(recording))]
-    found = load_runs(recording, runs, check=not first, whole=True)
+    checked = runs is None
+    if runs is None:
+        runs = [run.run for run in latest(load_runs(recording))]  # it looks at every page
+    found = load_runs(recording, runs, check=not checked, whole=True)
     models = [rebuild(class_of(run, scenario), ReplayRecorder(run, minds=minds)) for run in found]
     rounds = [None if run.finished else run.rounds for run in found]
     return run_models(models, watch=watch, rounds=rounds)
