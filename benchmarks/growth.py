@@ -290,7 +290,8 @@ def _curve(ax: Axes, points: Points, xlabel: str, ylabel: str) -> None:
     numbers, last = [n for n, _ in points], points[-1][1]
     _line(ax, points)
     ax.plot([numbers[0], numbers[-1]], [last, last], **_DASHED)
-    _note(ax, "slope 0", ((numbers[0] * numbers[1]) ** 0.5, last), "top", "left")
+    side = "bottom" if points[1][1] <= last else "top"  # where the line is not
+    _note(ax, "slope 0", ((numbers[0] * numbers[1]) ** 0.5, last), side, "left")
     _axes(ax, numbers, xlabel, ylabel)
 
 
