@@ -4,6 +4,7 @@ They live as long as the tests of this folder: starting them, and loading the li
 first pages need, takes longer than most tests.
 """
 
+import contextlib
 import os
 import re
 import shutil
@@ -16,11 +17,12 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import TimeoutError as NoAnswer
 
 ROOT = Path(__file__).parents[3]
 ARTEFACTS = ROOT / "test-artefacts"
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-WAIT_MS = 120_000
+WAIT_MS, PICTURE_MS = 120_000, 20_000
 """Machines of tests are slow at times; what passes waits no longer for it."""
 expect.set_options(timeout=WAIT_MS)
 START_S = 300
@@ -190,6 +192,15 @@ def browse(
     name = request.node.name.removeprefix("test_").replace("/", "-")
     for number, context in enumerate(contexts):
         if context.pages:
-            context.pages[0].screenshot(path=ARTEFACTS / f"{name}-{number}.png", full_page=True)
+            keep_picture(context.pages[0], ARTEFACTS / f"{name}-{number}.png")
         context.close()
     assert errors == []
+
+
+def keep_picture(page: Page, path: Path) -> None:
+    """Write a picture of a whole page, to be looked at.
+
+    Chromium at times never answers the request for one: that is no fault of the page.
+    """
+    with contextlib.suppress(NoAnswer):
+        page.screenshot(path=path, full_page=True, timeout=PICTURE_MS)
