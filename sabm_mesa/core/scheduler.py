@@ -34,6 +34,7 @@ from collections.abc import (
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
+from itertools import count, islice
 from operator import attrgetter
 from types import CoroutineType
 from typing import Any, Protocol
@@ -267,7 +268,7 @@ class _Part:
             if not self.includes(agent):
                 break
             agent.begin(name, position)
-            self.apply(agent, await getattr(agent, name)(), position)
+            self.apply(agent, await _begun(agent, name), position)
             attempts += agent.attempts
             if self.is_done(agent):
                 break
@@ -312,6 +313,21 @@ def _in_order(
     return agents
 
 
+def _begun(agent: Deciding, name: str) -> CoroutineType[Any, Any, Any]:
+    """An agent's part of a phase, to be awaited.
+
+    Raises:
+        RunError: when its method is not asynchronous.
+    """
+    part = getattr(agent, name)()
+    if not isinstance(part, CoroutineType):
+        raise RunError(
+            f"{type(agent).__name__}.{name} has to be written as `async def`, and to return the "
+            f"decision: it gave {part!r:.60}."
+        )
+    return part
+
+
 def _undecided(
     agent: Deciding, name: str, decision: CoroutineType[Any, Any, Any] | None
 ) -> RunError:
@@ -334,9 +350,9 @@ async def _simultaneous(agents: list[Deciding], part: _Part) -> int:
         for place, agent in zip(places, acting, strict=True):
             agent.begin(name, before + place)
         if all(map(_INSTANT, acting)):
-            decided = [await getattr(agent, name)() for agent in acting]
+            decided = [await _begun(agent, name) for agent in acting]
         else:
-            decided = await _all([getattr(agent, name)() for agent in acting])
+            decided = await _all((_begun(agent, name) for agent in acting), len(acting))
         for place, agent, decision in zip(places, acting, decided, strict=True):
             if part.has(agent):
                 part.apply(agent, decision, before + place)
@@ -373,12 +389,7 @@ async def _within_reach(model: Phased, phase: Phase, turns: list[Deciding], part
         done[position].set()
 
     befores = waits_for(turns, reached)
-    await _all(
-        [
-            turn(i, agent, before)
-            for i, (agent, before) in enumerate(zip(turns, befores, strict=True))
-        ]
-    )
+    await _all(map(turn, count(), turns, befores), len(turns))
     return max(chains, default=0)
 
 
@@ -413,40 +424,45 @@ class _Together:
     the server works, before the last questions are made.
 
     Args:
-        parts: the awaited parts, on the running loop.
+        parts: the awaited parts, on the running loop; each is made when it starts.
+        n: their number.
     """
 
-    def __init__(self, parts: Sequence[Coroutine[Any, Any, Any]]) -> None:
+    def __init__(self, parts: Iterator[Coroutine[Any, Any, Any]], n: int) -> None:
         self._loop = asyncio.get_running_loop()
         self.tasks: list[asyncio.Task[Any]] = []
         self.over, self.ended, self._started = (self._loop.create_future() for _ in range(3))
-        self._parts, self._left = parts, len(parts)
-        self._portion = max(PORTION, len(parts) // MOST_PORTIONS)
+        self._parts, self._n, self._left = parts, n, n
+        self._portion = max(PORTION, n // MOST_PORTIONS)
         self._context = copy_context()  # else each task would keep its own
         self._context.run(all_started.set, self._started)
         self._context.run(self._start)
 
     def _start(self) -> None:
         """Start the next portion, and have the one after it started."""
-        began, ended = len(self.tasks), self._ended  # else each task would keep its own, too
-        for part in self._parts[began : began + self._portion]:
-            # One name for all: else each would have a text of its own.
-            task = self._loop.create_task(part, name="an agent's part")
-            task.add_done_callback(ended, context=self._context)
-            self.tasks.append(task)
-        if len(self.tasks) < len(self._parts):
-            self._next = self._loop.call_soon(self._start)
+        if self._started.done():  # it was stopped
+            return
+        ended = self._ended  # else each task would keep its own, too
+        try:
+            for part in islice(self._parts, self._portion):
+                # One name for all: else each would have a text of its own.
+                task = self._loop.create_task(part, name="an agent's part")
+                task.add_done_callback(ended, context=self._context)
+                self.tasks.append(task)
+        except BaseException as error:  # noqa: BLE001 - who awaits them gets it
+            if not self.over.done():
+                self.over.set_exception(error)
         else:
-            self._started.set_result(None)
+            if len(self.tasks) < self._n:
+                self._loop.call_soon(self._start)
+            else:
+                self._started.set_result(None)
 
     def stop(self) -> None:
         """Cancel the tasks, and start no more."""
         if not self._started.done():
-            self._next.cancel()
             self._started.set_result(None)
-            for part in self._parts[len(self.tasks) :]:
-                part.close()
-                self._left -= 1
+            self._left -= self._n - len(self.tasks)
             if not self._left:  # all that have started had ended before
                 self.ended.set_result(None)
         for task in self.tasks:
@@ -465,15 +481,15 @@ class _Together:
             self.over.set_result(None)
 
 
-async def _all(parts: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
+async def _all(parts: Iterator[Coroutine[Any, Any, Any]], n: int) -> list[Any]:
     """Await all parts together; when one fails or the round is stopped, stop the others first.
 
     A part that waits for an answer which is being paid for ends when that answer is recorded, and
     all are awaited, however often the round is stopped.
     """
-    together = _Together(parts)
+    together = _Together(parts, n)
     try:
-        if parts:
+        if n:
             await together.over
     except BaseException:
         together.stop()

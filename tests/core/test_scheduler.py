@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sabm_mesa import Phase, ScriptedMind, action, communication, planning
 from sabm_mesa.core.scheduler import PORTION
-from sabm_mesa.errors import MindError, ParameterError
-from tests.core.support import Priced, Waiting, neighbours, rows, tiny
+from sabm_mesa.errors import MindError, ParameterError, RunError
+from tests.core.support import PICK, Cell, Priced, Waiting, neighbours, rows, tiny
 
 RING = [(1, 2), (2, 3), (3, 4), (4, 1)]
 CHAIN = [(1, 2), (2, 3)]
@@ -511,6 +511,42 @@ def test_when_one_of_the_first_of_many_fails_the_last_are_not_asked() -> None:
 
     assert set(range(1, PORTION + 1)) <= {*asked} < set(range(1, 3 * PORTION + 1))
     assert model.log == []
+
+
+@pytest.mark.parametrize("order", ["simultaneous", "fixed"])
+@pytest.mark.parametrize("mind", [ScriptedMind, Waiting])
+def test_a_part_that_is_not_asynchronous_ends_the_run_wherever_its_agent_stands(
+    order, mind, monkeypatch
+) -> None:
+    late = 2 * PORTION
+
+    def act(cell):
+        return 3 if cell.unique_id == late else cell.ask("act", PICK, cell.observe())
+
+    monkeypatch.setattr(Cell, "act", act)
+    model = tiny(action(order=order), n=3 * PORTION, minds=mind(str), rng=1)
+    with pytest.raises(RunError, match=r"Cell\.act has to be written as `async def`.* it gave 3"):
+        model.step()
+
+    assert not model.running
+    assert model.in_flight == 0
+
+
+def test_a_part_that_fails_before_it_waits_ends_the_run_and_leaves_nothing_unawaited(
+    monkeypatch, recwarn
+) -> None:
+    def act(cell):
+        if cell.unique_id == 2 * PORTION:
+            raise ValueError("no idea")
+        return cell.ask("act", PICK, cell.observe())
+
+    monkeypatch.setattr(Cell, "act", act)
+    model = tiny(action(), n=3 * PORTION, minds=Waiting(str), rng=1)
+    with pytest.raises(RunError, match="tiny, round 0: ValueError: no idea"):
+        model.step()
+
+    assert model.in_flight == 0
+    assert not recwarn.list
 
 
 class Sent(Priced):
