@@ -20,34 +20,36 @@ def maker(frozen: Callable[P, T]) -> Callable[P, T]:
     of the time, which counts for what is made for each question.
 
     Args:
-        frozen: the class, with slots, and without ``__post_init__`` and default factories.
+        frozen: the class, with slots, and without ``__post_init__``, default factories and fields
+            that are no arguments.
 
     Raises:
         TypeError: for another class.
     """
     cls = cast(type[Any], frozen)
     given = signature(cls).parameters
-    factories = [each.name for each in fields(cls) if callable(each.default_factory)]
-    if "__slots__" not in vars(cls) or hasattr(cls, "__post_init__") or factories:
+    others = [each for each in fields(cls) if callable(each.default_factory) or not each.init]
+    if "__slots__" not in vars(cls) or hasattr(cls, "__post_init__") or others:
         raise TypeError(f"{cls.__name__} is no frozen dataclass with slots and plain fields.")
     # Both have to be those of `object`: else Python calls a function for each field.
     plain = {"__setattr__": object.__setattr__, "__delattr__": object.__delattr__}
     body = {"__slots__": vars(cls)["__slots__"], **plain}
-    known = {"new": object.__new__, "open_": type(cls.__name__, cls.__bases__, body), "cls": cls}
-    known |= {f"default_{name}": each.default for name, each in given.items()}
+    open_ = type(cls.__name__, cls.__bases__, body)
+    known = {"_new": object.__new__, "_open": open_, "_cls": cls}  # no names that fields have
+    known |= {f"_default_{name}": each.default for name, each in given.items()}
     written = [
-        name if each.default is Parameter.empty else f"{name}=default_{name}"
+        name if each.default is Parameter.empty else f"{name}=_default_{name}"
         for name, each in given.items()
     ]
     by_name = [name for name, each in given.items() if each.kind is Parameter.KEYWORD_ONLY]
     if by_name:
         written.insert(len(written) - len(by_name), "*")
     lines = [
-        f"def make({', '.join(written)}):",
-        " made = new(open_)",
-        *(f" made.{name} = {name}" for name in given),
-        " made.__class__ = cls",
-        " return made",
+        f"def _make({', '.join(written)}):",
+        " _made = _new(_open)",
+        *(f" _made.{name} = {name}" for name in given),
+        " _made.__class__ = _cls",
+        " return _made",
     ]
     exec("\n".join(lines), known)
-    return cast(Callable[P, T], known["make"])
+    return cast(Callable[P, T], known["_make"])

@@ -45,6 +45,16 @@ def test_wrong_arguments_are_refused_as_by_the_constructor() -> None:
         make(7, (), "a", "kind")
 
 
+def test_a_field_may_have_any_name() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Deed(Observation):
+        made: int
+        new: int = 1
+        cls: str = "deed"
+
+    assert maker(Deed)(3, new=2) == Deed(3, 2)
+
+
 def test_classes_whose_constructor_does_more_are_refused() -> None:
     @dataclass(frozen=True, slots=True)
     class Checked:
@@ -57,10 +67,14 @@ def test_classes_whose_constructor_does_more_are_refused() -> None:
     class Filled:
         sizes: list[int] = field(default_factory=list)
 
+    @dataclass(frozen=True, slots=True)
+    class Counted:
+        number: int = field(default=3, init=False)
+
     @dataclass(frozen=True)
     class Loose:
         size: int
 
-    for each in (Checked, Filled, Loose):
+    for each in (Checked, Filled, Counted, Loose):
         with pytest.raises(TypeError, match=f"{each.__name__} is no frozen dataclass with slots"):
             maker(each)
