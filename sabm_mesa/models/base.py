@@ -623,7 +623,7 @@ class SmartModel(mesa.Model):
 
     def end_measures(self) -> dict[str, Any]:
         """The measures of the whole run, for the summary. A scenario may override it."""
-        return {column: getattr(self, name) for column, name in self.model_columns.items()}
+        return {column: attrgetter(name)(self) for column, name in self.model_columns.items()}
 
     def step(self) -> None:
         """Play one round; when the run has ended, do nothing.

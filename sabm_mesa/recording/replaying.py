@@ -287,22 +287,21 @@ class ReplayRecorder(Recorder):
         now = to_json(rows[0] if kind == "model" else rows)
         if now == then:
             return
-        with reporting_damage(self.recorded.path):
-            old = json.loads(then)
-        new = json.loads(now)
-        if old == new:
-            return
-        if kind == "model":
-            old, new = [old], [new]
         columns = {
             "model": self.recorded.model_columns,
             "agent": self.recorded.agent_columns,
             "message": MESSAGE_COLUMNS,
         }[kind]
-        raise ReplayMismatch(
-            f"{self.recorded.name} differs in the {kind} data of round {round_}: "
-            f"{_first_cell(columns, old, new)}."
-        )
+        with reporting_damage(self.recorded.path):
+            old, new = json.loads(then), json.loads(now)
+            if old == new:
+                return
+            if kind == "model":
+                old, new = [old], [new]
+            raise ReplayMismatch(
+                f"{self.recorded.name} differs in the {kind} data of round {round_}: "
+                f"{_first_cell(columns, old, new)}."
+            )
 
 
 def _difference(then: Sequence[Any], now: Sequence[Any]) -> str:

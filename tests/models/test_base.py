@@ -148,6 +148,22 @@ def test_before_the_first_round_there_are_no_rows() -> None:
     assert len(model.model_frame()) == len(model.agent_frame()) == 0
 
 
+def test_a_column_may_be_an_attribute_of_what_a_model_has(tmp_path) -> None:
+    class Deep(Tiny):
+        model_columns: ClassVar[dict[str, str]] = {"sum": "counted.sum"}
+
+        @property
+        def counted(self):
+            return self
+
+    model = Deep(n=2, minds="fixed:4", rng=1, recording=tmp_path / "r.sqlite")
+    model.run_model()
+
+    assert list(model.model_frame()["sum"]) == [8]
+    assert model.end_measures() == {"sum": 8}
+    assert rows(model.recording_path, "SELECT measures FROM runs") == [('{"sum":8}',)]
+
+
 def test_mesas_own_frames_work_as_well() -> None:
     model = tiny(n=2, n_rounds=2, minds="fixed:3", rng=1)
     model.run_model()

@@ -311,6 +311,8 @@ TALK = "round = 1 AND phase = 'communicate' AND agent = 1 AND attempt = 0"
         ("DELETE FROM texts WHERE text LIKE '%avera%'", r"is not a usable recording \(KeyError"),
         ("UPDATE runs SET forks = 'nonsense'", r"is not a usable recording \(JSONDecodeError"),
         ("UPDATE model_data SET data = 'nonsense'", r"is not a usable recording \(JSONDecodeError"),
+        ("UPDATE model_data SET data = '7' WHERE round = 1",
+         r"is not a usable recording \(TypeError: 'int' object is not iterable"),
     ],
 )  # fmt: skip
 def test_what_was_tampered_with_is_named(tmp_path, recorded, statement, line) -> None:
