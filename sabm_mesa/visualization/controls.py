@@ -1,9 +1,4 @@
-"""The form of a scenario's page.
-
-Solara puts the value that it knows back into every input whenever anything on the page is drawn
-again, which is often while a model plays. So an input for texts keeps in the browser what somebody
-is typing, and makes it known when it is left or Enter is pressed.
-"""
+"""The form of a scenario's page."""
 
 from __future__ import annotations
 
@@ -23,7 +18,7 @@ from sabm_mesa.errors import ParameterError, about
 from sabm_mesa.minds.llm import SAMPLING
 from sabm_mesa.visualization.access import open_to_others
 from sabm_mesa.visualization.connections import use_poll
-from sabm_mesa.visualization.html import choice, html, inside
+from sabm_mesa.visualization.html import choice, field, html, inside
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -283,20 +278,7 @@ def Input(control: Control, on_set: Set, wrong: bool = False, chips: Chips | Non
                 on_v_model=changed, hint=control.help, persistent_hint=True, error=wrong,
             )  # fmt: skip
         else:
-            _TextInput(
-                label=control.label, hint=_hint(control), value=value, wrong=wrong,
-                event_change=changed,
-            )  # fmt: skip
-
-
-@solara.component_vue("text_input.vue")
-def _TextInput(
-    label: str,
-    hint: str,
-    value: str,
-    wrong: bool = False,
-    event_change: Callable[[str], None] | None = None,
-) -> None: ...
+            field(control.label, value, changed, hint=_hint(control), wrong=wrong)
 
 
 @solara.component_vue("number_input.vue")

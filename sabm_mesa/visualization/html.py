@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import solara
 from solara.server import settings
@@ -75,6 +75,49 @@ def choice(
 @solara.component_vue("choice.vue")
 def _Choice(
     label: str, options: list[str], chosen: int, event_choose: Callable[[int], object]
+) -> None: ...
+
+
+def field(
+    label: str,
+    value: object,
+    on_value: Callable[[Any], object],
+    *,
+    kind: Literal["text", "number", "whole"] = "text",
+    live: bool = False,
+    hint: str = "",
+    wrong: bool = False,
+) -> None:
+    """A field for a text or a number.
+
+    The browser keeps what somebody is typing, and sends it whole when the field is left or Enter
+    is pressed. An input of Solara sends each key and then says that Enter was pressed, which can
+    overtake the keys.
+
+    Args:
+        label: its label.
+        value: the text or number in it.
+        on_value: called with the new text or number; never with a text where a number belongs.
+        kind: a text, a number, or a whole number.
+        live: whether it is sent with each key.
+        hint: a line below it.
+        wrong: whether what it holds could not be used.
+    """
+    _Field(
+        label=label, value=value, kind=kind, live=live, hint=hint, wrong=wrong,
+        event_change=on_value,
+    )  # fmt: skip
+
+
+@solara.component_vue("field.vue")
+def _Field(
+    label: str,
+    value: object,
+    kind: str,
+    live: bool,
+    hint: str,
+    wrong: bool,
+    event_change: Callable[[Any], object],
 ) -> None: ...
 
 

@@ -39,7 +39,7 @@ from sabm_mesa.visualization.access import (
 )
 from sabm_mesa.visualization.connections import use_poll
 from sabm_mesa.visualization.game_view import VIEWS, GameView
-from sabm_mesa.visualization.html import choice, inside, problem, root_path
+from sabm_mesa.visualization.html import choice, field, inside, problem, root_path
 from sabm_mesa.visualization.labels import count, error_line, in_words, name_of
 from sabm_mesa.visualization.pages.debrief import bundle
 from sabm_mesa.visualization.pages.play_parts import (
@@ -262,28 +262,26 @@ def _Settings(host: str, name: str) -> None:
     def resize(size: str) -> Callable[[Any], None]:
         return lambda value: set_own(lambda own: {**own, size: value})
 
-    solara.InputInt("Seats for people", value=people, on_value=set_people)
-    solara.InputInt("Groups", value=groups, on_value=set_groups)
+    field("Seats for people", people, set_people, kind="whole")
+    field("Groups", groups, set_groups, kind="whole")
     if ROUNDS_SIZE in sizes:
-        label = _size_label(ROUNDS_SIZE)
-        solara.InputInt(label, value=sizes[ROUNDS_SIZE], on_value=resize(ROUNDS_SIZE))
+        label, rounds = _size_label(ROUNDS_SIZE), sizes[ROUNDS_SIZE]
+        field(label, rounds, resize(ROUNDS_SIZE), kind="whole")
     for parameter, options in declared.choices.items():
         values, first = list(options()), parameters_of(model)[parameter].default
         label = parameter.replace("_", " ").capitalize()
         choice(label, values, own.get(parameter, first), resize(parameter))
     with solara.v.Html(tag="details", class_="sabm-details"):
         solara.v.Html(tag="summary", children=["More settings"])
-        solara.InputText(
-            "Who plays for empty seats, and answers what is not asked of people",
-            value=stand_in, on_value=set_stand_in,
-        )  # fmt: skip
+        words = "Who plays for empty seats, and answers what is not asked of people"
+        field(words, stand_in, set_stand_in)
         Line(
             "A mind as below, for each empty seat until somebody comes; nobody: an empty seat "
             "abstains, and people answer all questions."
         )
         if len(classes) > 1:
             choice("Seats are of the class", classes, seats_of or classes[0], set_seats_of)
-        solara.InputText("Who decides for the others", value=others, on_value=set_others)
+        field("Who decides for the others", others, set_others)
         Line(
             "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL or llm:MODEL@NAME; "
             "several with their numbers, as in llm:a=3,classical=2; of classes of agents with the "
@@ -291,10 +289,10 @@ def _Settings(host: str, name: str) -> None:
         )
         for size, value in sizes.items():
             if size != ROUNDS_SIZE:
-                solara.InputInt(_size_label(size), value=value, on_value=resize(size))
+                field(_size_label(size), value, resize(size), kind="whole")
         choice("Condition", conditions, condition, set_condition)
-        solara.InputText("Seed (drawn when empty)", value=seed, on_value=set_seed)
-        solara.InputFloat("Seconds for an answer", value=limit, on_value=set_limit)
+        field("Seed (drawn when empty)", seed, set_seed)
+        field("Seconds for an answer", limit, set_limit, kind="number")
         solara.Checkbox(
             label="People see the results of each round (language models are told what their "
             "prompts say, and no more)",

@@ -20,7 +20,7 @@ from sabm_mesa.minds.specs import describe_deciders
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.visualization.access import open_to_others
 from sabm_mesa.visualization.frame import Head
-from sabm_mesa.visualization.html import card, choice, html, inside, problem
+from sabm_mesa.visualization.html import card, choice, field, html, inside, problem
 from sabm_mesa.visualization.labels import count, error_line, whole_in
 from sabm_mesa.visualization.pages.host import take_up
 from sabm_mesa.visualization.records.compare_view import Compare
@@ -89,10 +89,7 @@ def Chooser(recordings: Sequence[Listed], searching: bool, open_: Callable[[str]
     html("p", "Open one to read every prompt and answer, round by round.", "sabm-lead")
     with card("By its path"):
         with inside("div", "rec-bar"):
-            solara.InputText(
-                "Path on the computer that serves this page", typed, on_value=set_typed,
-                continuous_update=True,
-            )  # fmt: skip
+            field("Path on the computer that serves this page", typed, set_typed, live=True)
             solara.Button(
                 "Open", color="primary", disabled=not typed.strip(),
                 on_click=lambda: open_(typed.strip()),

@@ -10,7 +10,7 @@ import pandas as pd
 import solara
 
 from sabm_mesa.visualization import chart
-from sabm_mesa.visualization.html import card, choice, html, inside, problem
+from sabm_mesa.visualization.html import card, choice, field, html, inside, problem
 from sabm_mesa.visualization.labels import count
 from sabm_mesa.visualization.records import charts, comparing, rounds
 from sabm_mesa.visualization.records.parts import Diff, Said, table, use_read, waiting
@@ -57,10 +57,7 @@ def Compare(run: RunData, recordings: Sequence[Listed]) -> None:
             label = names.get(path, path)
             by_name = {name: place for place, name in names.items()} | {label: path}
             choice("Recording", list(by_name), label, lambda name: set_chosen((by_name[name], 0)))
-            solara.InputText(
-                "Or the path of a recording", path,
-                on_value=lambda typed: set_chosen((typed.strip(), 0)),
-            )  # fmt: skip
+            field("Or the path of a recording", path, lambda typed: set_chosen((typed.strip(), 0)))
             if numbers:
                 choice(
                     "Run", numbers, number if number in numbers else numbers[0],

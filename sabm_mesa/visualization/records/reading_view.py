@@ -11,7 +11,7 @@ import solara
 from sabm_mesa.recording.frames import HEARD_BY_ALL
 from sabm_mesa.visualization import chart
 from sabm_mesa.visualization.figures import Figures
-from sabm_mesa.visualization.html import card, html, inside, problem
+from sabm_mesa.visualization.html import card, field, html, inside, problem
 from sabm_mesa.visualization.labels import whole_in
 from sabm_mesa.visualization.records import charts, rounds
 from sabm_mesa.visualization.records.parts import (
@@ -143,9 +143,7 @@ def AskList(
         if (not agent or str(each["agent"]) == agent) and not (failed and each["valid"])
     ]
     with inside("div", "rec-bar"):
-        solara.InputText(
-            "Only agent (all when empty)", agent, on_value=set_agent, continuous_update=True
-        )
+        field("Only agent (all when empty)", agent, set_agent, live=True)
         solara.Checkbox(label="Only invalid ones", value=failed, on_value=set_failed)
     invalid = sum(not each["valid"] for each in found)
     told = f"{len(found):,} asks in {charts.called(run, round_)}, {invalid:,} invalid."
@@ -304,9 +302,7 @@ def Conversation(run: RunData) -> None:
     only = None if typed is None else typed - first
     n, said = solara.use_memo(lambda: rounds.said_in(run, MOST, only), [run, only])
     with card("Conversation"):
-        solara.InputText(
-            "Only round (all when empty)", chosen, on_value=choose, continuous_update=True
-        )
+        field("Only round (all when empty)", chosen, choose, live=True)
         if not said:
             html("p", "Nothing was said.", "sabm-empty")
             return

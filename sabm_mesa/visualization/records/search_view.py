@@ -9,7 +9,7 @@ import solara
 
 from sabm_mesa.models.registry import find_all
 from sabm_mesa.recording.search import ANSWERED, SAID, SENT, THOUGHT, Hit, SearchResult
-from sabm_mesa.visualization.html import card, choice, html, inside, problem
+from sabm_mesa.visualization.html import card, choice, field, html, inside, problem
 from sabm_mesa.visualization.labels import count, whole_in
 from sabm_mesa.visualization.records import charts, rounds
 from sabm_mesa.visualization.records.parts import Hits, address, use_read, waiting
@@ -84,13 +84,11 @@ def Search(run: RunData, runs: int, open_: Callable[[str], None]) -> None:
     going_on = found is not None and not found[0].complete and not busy
     solara.use_effect(lambda: set_looks(looks + 1) if going_on else None, [going_on, looks])
     with card("Find"):
-        solara.InputText(
-            "Words, or a phrase in quotation marks; Enter searches", words, on_value=set_words
-        )
+        field("Words, or a phrase in quotation marks; Enter searches", words, set_words)
         with inside("div", "rec-bar"):
             choice("Texts", [*TEXTS], text, set_text)
             choice("Phase", [ALL, *rounds.phases_of(run)], phase, set_phase)
-            solara.InputText("Only agent (all when empty)", agent, on_value=set_agent)
+            field("Only agent (all when empty)", agent, set_agent)
             choice("Result", [*RESULTS], result, set_result)
             choice("Read as", RUNGS, reading, set_reading)
             if _announces(run):
