@@ -13,12 +13,11 @@ Sources:
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Rational
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -70,18 +69,17 @@ def winners(picks: Sequence[float | None], p: float | Fraction = 2 / 3) -> tuple
         ValueError: if a pick is infinite or `p` is not positive.
     """
     factor = _fraction(p)
-    counts: Counter[Any] = Counter(picks)
-    ratios = {pick: ratio for pick in counts if (ratio := _ratio(pick)) is not None}
-    if not ratios:
+    ratios = [_ratio(pick) for pick in picks]
+    valid = [ratio for ratio in ratios if ratio is not None]
+    if not valid:
         return (False,) * len(picks)
     # All times the denominators and the number of picks, so that integers stay integers.
-    common = math.lcm(*(below for _, below in ratios.values()))
-    exact = {pick: above * (common // below) for pick, (above, below) in ratios.items()}
-    target = factor.numerator * sum(value * counts[pick] for pick, value in exact.items())
-    scale = factor.denominator * sum(counts[pick] for pick in exact)
-    distances = {pick: abs(value * scale - target) for pick, value in exact.items()}
-    closest = min(distances.values())
-    return tuple(distances.get(pick) == closest for pick in picks)
+    common = math.lcm(*{below for _, below in valid})
+    target = factor.numerator * sum([above * (common // below) for above, below in valid])
+    scale = factor.denominator * len(valid) * common
+    distances = [abs(above * scale // below - target) for above, below in valid]
+    closest, each = min(distances), iter(distances)
+    return tuple([ratio is not None and next(each) == closest for ratio in ratios])
 
 
 def outcome(picks: Sequence[float | None], p: float = 2 / 3) -> GuessingOutcome:

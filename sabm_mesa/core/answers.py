@@ -779,6 +779,10 @@ class Reading(NamedTuple):
     read_as: Rung = "exact"
 
 
+NOTHING_READ = Reading(None)
+"""Stands for the content of an answer that could not be used."""
+
+
 class Decision(NamedTuple):
     """The outcome of an ask: a validated value, or an honest None.
 

@@ -16,7 +16,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
@@ -54,13 +53,14 @@ def raise_file_limit() -> None:
 
 
 class _Job(Generic[T]):
-    """A coroutine on the engine's loop; its outcome is there once it has wound up."""
+    """A coroutine on the engine's loop; its result is there once it has wound up."""
 
     def __init__(self, work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> None:
-        self.outcome: Future[T] = Future()
+        self._over = threading.Lock()  # held until it has wound up: the cheapest thing to wait for
+        self._over.acquire()
         self._work, self._loop = work, loop
         self._task: asyncio.Task[T] | None = None
-        self._cancelled = False
+        self._cancelled = self._ended = False
 
     def start(self) -> None:
         """Start the work, from any thread; a second time changes nothing."""
@@ -73,7 +73,7 @@ class _Job(Generic[T]):
     def _start(self) -> None:
         if self._task is None:
             self._task = self._loop.create_task(self._work)
-            self._task.add_done_callback(self._ended)
+            self._task.add_done_callback(self._end)
             _under_way.add(self)
             if self._cancelled:
                 self._task.cancel()
@@ -83,14 +83,37 @@ class _Job(Generic[T]):
         if self._task is not None:
             self._task.cancel()
 
-    def _ended(self, task: asyncio.Task[T]) -> None:
+    def _end(self, task: asyncio.Task[T]) -> None:
         _under_way.discard(self)
-        if task.cancelled():
-            self.outcome.set_exception(RunError("The run was stopped."))
-        elif (error := task.exception()) is not None:
-            self.outcome.set_exception(error)
-        else:
-            self.outcome.set_result(task.result())
+        if not task.cancelled():
+            task.exception()  # else asyncio complains where nobody asks for the result
+        self._ended = True
+        self._over.release()
+
+    def wait(self, most_s: float = math.inf) -> None:
+        """Wait; the main thread, which gets the interrupts, in short spans.
+
+        Python does not see an interrupt between its last look and the wait. A thousand threads that
+        look as often, each for a run, would do little else.
+
+        Args:
+            most_s: seconds at most.
+        """
+        is_main = threading.current_thread() is threading.main_thread()
+        span_s, until = LOOK_S if is_main else threading.TIMEOUT_MAX, time.monotonic() + most_s
+        while not self._ended and (left_s := until - time.monotonic()) > 0:
+            self._over.acquire(timeout=min(span_s, left_s))
+
+    def result(self) -> T:
+        """The result, once it has wound up.
+
+        Raises:
+            RunError: when it was stopped; otherwise what the work raised.
+        """
+        assert self._task is not None
+        if self._task.cancelled():
+            raise RunError("The run was stopped.")
+        return self._task.result()
 
 
 _under_way: set[_Job[Any]] = set()
@@ -188,7 +211,7 @@ def relaxed_gc(n: int) -> Iterator[None]:
 
 def _raise_threshold() -> None:
     """Set the GC threshold for those that are at work; as it was when nobody is."""
-    first = max((GARBAGE_AT, *(_OBJECTS * n for n in _relaxed_for))) if _relaxed_for else 0
+    first = max(GARBAGE_AT, _OBJECTS * max(_relaxed_for)) if _relaxed_for else 0
     gc.set_threshold(max(_thresholds[0], first), *_thresholds[1:])
 
 
@@ -208,19 +231,6 @@ def call_soon(function: Callable[..., object], *given: Any) -> None:
         given: its arguments.
     """
     _engine().loop.call_soon_threadsafe(function, *given)
-
-
-def _wait_for(outcome: Future[Any], most_s: float = math.inf) -> None:
-    """Wait; the main thread, which gets the interrupts, in short spans.
-
-    Python does not see an interrupt between its last look and the wait. A thousand threads that
-    look as often, each for a run, would do little else.
-    """
-    is_main = threading.current_thread() is threading.main_thread()
-    span_s, until = LOOK_S if is_main else threading.TIMEOUT_MAX, time.monotonic() + most_s
-    while not outcome.done() and (left_s := until - time.monotonic()) > 0:
-        with suppress(TimeoutError):
-            outcome.exception(min(span_s, left_s))
 
 
 @contextmanager
@@ -274,13 +284,13 @@ def run(work: Coroutine[Any, Any, T], scope: Scope | None = None) -> T:
     try:
         scope.enter(job)
         job.start()
-        _wait_for(job.outcome)
-        return job.outcome.result()
+        job.wait()
+        return job.result()
     except KeyboardInterrupt:
         with interrupts_deferred():
             job.start()  # the interrupt may have come before it
             job.cancel()
-            _wait_for(job.outcome, WIND_UP_S)
+            job.wait(WIND_UP_S)
         raise
     finally:
         scope.leave(job)

@@ -9,6 +9,9 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
 T = TypeVar("T")
+new_tuple = tuple.__new__
+"""Makes an object of a named tuple from a tuple with all its fields, in less than half the time of
+the constructor of its class, which is a function in Python."""
 
 
 def maker(frozen: Callable[P, T]) -> Callable[P, T]:

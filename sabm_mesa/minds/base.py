@@ -17,8 +17,16 @@ from inspect import iscoroutinefunction
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
-from sabm_mesa.core.answers import Decision, Format, InvalidAnswer, Reply, replace_surrogates
+from sabm_mesa.core.answers import (
+    NOTHING_READ,
+    Decision,
+    Format,
+    InvalidAnswer,
+    Reply,
+    replace_surrogates,
+)
 from sabm_mesa.core.asks import Ask, Attempt, SentNotes
+from sabm_mesa.core.frozen import new_tuple
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.thoughts import join_thoughts, split_thoughts
 from sabm_mesa.core.usage import Usage
@@ -264,14 +272,23 @@ def _answered(
     answer: object, ask: Ask, mind: Mind, started: float, model: SupportsAsks
 ) -> tuple[Decision | None, bool, Awaitable[None] | None]:
     """Record an answer: the decision, if it is one; whether to stop then; what to await before."""
-    attempt = _attempt(answer, ask, mind, started, model.max_attempts)
-    reply = attempt.reply
+    reply, number, paid = _as_reply(answer, ask, mind, started), len(ask.rejected), mind.paid
+    reading, reason = None, ""
+    try:
+        reading = ask.read(reply)
+    except InvalidAnswer as problem:
+        reason = ask.book.reason(problem)
+    by = reply.by
+    final = reading is not None or number + 1 == model.max_attempts or reply.final
+    attempt = new_tuple(Attempt, (ask, number, by or mind.spec, reply, reading, reason, final))
     model.usage.add_reply(reply, ask.key.agent)
-    written = model.recorder.record(attempt, durable=mind.paid)
-    if attempt.final:
-        return _decision(attempt), reply.stopped, written
-    ask.rejected += ((str(reply.answer), attempt.reason),)
-    return None, reply.stopped, written
+    written = model.recorder.record(attempt, durable=paid)
+    if not final:
+        ask.rejected += ((str(reply.answer), reason),)
+        return None, reply.stopped, written
+    value, reasoning, _ = reading or NOTHING_READ
+    decision = new_tuple(Decision, (value, reasoning, reason, number + 1, by))
+    return decision, reply.stopped, written
 
 
 def _failure(ask: Ask, mind: Mind, error: BaseException) -> MindError:
@@ -279,23 +296,6 @@ def _failure(ask: Ask, mind: Mind, error: BaseException) -> MindError:
     if isinstance(error, TypeError) and not iscoroutinefunction(mind.answer):
         why = f"{type(mind).__name__}.answer has to be written as `async def`"
     return MindError(f"The mind {mind.spec!r} failed at {ask.key}: {why}")
-
-
-def _attempt(answer: object, ask: Ask, mind: Mind, started: float, max_attempts: int) -> Attempt:
-    reply, number, reason = _as_reply(answer, ask, mind, started), len(ask.rejected), ""
-    try:
-        reading = ask.read(reply)
-    except InvalidAnswer as problem:
-        reading, reason = None, ask.book.reason(problem)
-    final = reading is not None or number + 1 == max_attempts or reply.final
-    return Attempt(ask, number, reply.by or mind.spec, reply, reading, reason, final)
-
-
-def _decision(attempt: Attempt) -> Decision:
-    _, number, _, reply, reading, reason, _ = attempt
-    if reading is None:
-        return Decision(None, "", reason, number + 1, reply.by)
-    return Decision(reading.value, reading.reasoning, "", number + 1, reply.by)
 
 
 def _as_reply(answer: object, ask: Ask, mind: Mind, started: float) -> Reply:
