@@ -23,7 +23,7 @@ recent one; here it is the newest).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, overload
@@ -110,16 +110,10 @@ class Remembers(Sequence[T]):
     Args:
         last: items at most; None: any number.
         words: words of all at most, as in `newest`; None: any number.
-        leaves: called with each item that is remembered no longer; None: it is forgotten.
     """
 
-    def __init__(
-        self,
-        last: int | None = None,
-        words: int | None = None,
-        leaves: Callable[[T], object] | None = None,
-    ) -> None:
-        self.last, self.words, self.leaves = last, words, leaves
+    def __init__(self, last: int | None = None, words: int | None = None) -> None:
+        self.last, self.words = last, words
         self._items: list[T] = []
 
     def __len__(self) -> int:
@@ -136,7 +130,7 @@ class Remembers(Sequence[T]):
 
     def empty(self) -> Remembers[T]:
         """A memory of the same kind with nothing in it."""
-        return Remembers(self.last, self.words, self.leaves)
+        return Remembers(self.last, self.words)
 
     def add(self, item: T) -> None:
         """Add the newest item, and let go of those that the window has no place for."""
@@ -145,10 +139,7 @@ class Remembers(Sequence[T]):
             kept = len(newest(self._items, self.last, self.words))
         else:
             kept = len(self._items) if self.last is None else self.last
-        while len(self._items) > kept:
-            gone = self._items.pop(0)
-            if self.leaves is not None:
-                self.leaves(gone)
+        del self._items[: max(len(self._items) - kept, 0)]
 
     def recall(self, last: int | None = None) -> tuple[T, ...]:
         """The items, oldest first.

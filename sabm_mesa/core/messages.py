@@ -54,7 +54,7 @@ class Conversation:
         self._on_the_way: list[Message] = []  # private ones that are not in them yet
         self._all: list[Message] = []
         self._newest = self._begins = -1  # the newest round, and where its messages to all begin
-        self._in_order = True  # so far the order of arrival is that of the turns
+        self._in_order, self._latest = True, (-1, -1, -1)
 
     def __len__(self) -> int:
         """The number of messages."""
@@ -73,8 +73,9 @@ class Conversation:
         """
         if self._newest != message.round:
             self._newest, self._begins = message.round, len(self._to_all)
-        if self._in_order and self._all:
-            self._in_order = _order(self._all[-1]) <= _order(message)
+        place = _order(message)
+        self._in_order = self._in_order and self._latest <= place  # so far as the turns were
+        self._latest = place
         self._all.append(message)
         (self._to_all if message.to is None else self._on_the_way).append(message)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from itertools import product
 from types import MappingProxyType
@@ -51,6 +51,10 @@ class PricingRule(ClassicalMind):
 
     Args:
         spec: the spec of the mind, as the data have it.
+
+    Attributes:
+        heard: the price that each firm named last in this round, in the order of their last
+            messages.
     """
 
     informed: tuple[str, ...] = ("low", "high")
@@ -59,6 +63,7 @@ class PricingRule(ClassicalMind):
         super().__init__(spec)
         self._decided = -1
         self._price = 0.0
+        self.heard: dict[int, float] = {}
 
     @abstractmethod
     def price(self, view: FirmView, rng: np.random.Generator) -> float:
@@ -75,6 +80,7 @@ class PricingRule(ClassicalMind):
         if self._decided != view.round:
             self._decided = view.round
             self._price = _legal(self.price(view, ask.rng), view)
+        self.heard = proposals(view)
         if ask.name == "plan":
             return ask.book.render("classical_plans", {})
         if ask.name == "communicate":
@@ -91,15 +97,22 @@ class PricingRule(ClassicalMind):
         del view
         return self._price
 
-    def accepts(self, price: float, view: FirmView) -> bool:
-        """Return whether the firm agrees to a price: whether it will set that price."""
-        return abs(price - self.proposal(view)) <= SAME * (view.high - view.low)
+    def accepts(self, price: float, proposal: float, view: FirmView) -> bool:
+        """Return whether the firm agrees to a price: whether it will set that price.
+
+        Args:
+            price: the price.
+            proposal: its own one.
+            view: its observation.
+        """
+        return abs(price - proposal) <= SAME * (view.high - view.low)
 
     def _speak(self, ask: Ask, view: FirmView) -> str:
-        others = [price for firm, price in proposals(view).items() if firm != view.firm]
-        if others and self.accepts(others[-1], view):
+        others = [price for firm, price in self.heard.items() if firm != view.firm]
+        proposal = self.proposal(view)
+        if others and self.accepts(others[-1], proposal, view):
             return ask.book.render("classical_accepts", {"price": figure(others[-1])})
-        return ask.book.render("classical_proposes", {"price": figure(self.proposal(view))})
+        return ask.book.render("classical_proposes", {"price": figure(proposal)})
 
 
 class BestResponse(PricingRule):
@@ -137,7 +150,7 @@ class BestResponse(PricingRule):
 
     def settled(self, view: FirmView) -> float:
         """The best reply to what was said."""
-        self._named = proposals(view)
+        self._named = self.heard
         return self._reply(view)
 
     def proposal(self, view: FirmView) -> float:
@@ -145,10 +158,11 @@ class BestResponse(PricingRule):
         return self._reply(view)
 
     def _reply(self, view: FirmView) -> float:
-        believed = {
-            firm: price for firm, price in proposals(view).items() if firm not in self._disbelieved
-        }
-        expected = [believed.get(firm, price) for firm, price in rivals_of(view).items()]
+        heard, disbelieved = self.heard, self._disbelieved
+        expected = [
+            price if firm in disbelieved else heard.get(firm, price)
+            for firm, price in rivals_of(view).items()
+        ]
         return _legal(_market(view).best_response(expected), view)
 
 
@@ -184,7 +198,7 @@ class KeepsAgreements(BestResponse):
 
     def settled(self, view: FirmView) -> float:
         """The agreed price, or else the best reply to what was said."""
-        reply, common = super().settled(view), common_price(view)
+        reply, common = super().settled(view), common_price(self.heard, view)
         if common is None or not self._seeks(view) or not self._gains(common, view):
             return reply
         self._agreed = common
@@ -201,9 +215,11 @@ class KeepsAgreements(BestResponse):
             return super().proposal(view)
         return _legal(_benchmarks(_market(view)).cartel_price, view)
 
-    def accepts(self, price: float, view: FirmView) -> bool:
+    def accepts(self, price: float, proposal: float, view: FirmView) -> bool:
         """Return whether all earn more at a price than in the equilibrium of one round."""
-        return self._gains(price, view) if self._seeks(view) else super().accepts(price, view)
+        if self._seeks(view):
+            return self._gains(price, view)
+        return super().accepts(price, proposal, view)
 
     def _seeks(self, view: FirmView) -> bool:
         return not (self._broken or refuses_to_cooperate(view))
@@ -287,7 +303,7 @@ class TitForTat(PricingRule):
 
     def settled(self, view: FirmView) -> float:
         """The agreed price, or else that of the rule."""
-        common = common_price(view)
+        common = common_price(self.heard, view)
         if common is None or self._refuses(view):
             return self._price
         self._agreed = (view.round, common)
@@ -299,10 +315,10 @@ class TitForTat(PricingRule):
             return self._price
         return _legal(view.recent[-1].price + self._step(view), view)
 
-    def accepts(self, price: float, view: FirmView) -> bool:
+    def accepts(self, price: float, proposal: float, view: FirmView) -> bool:
         """Return whether a price lies in its own direction."""
         if self._refuses(view):
-            return super().accepts(price, view)
+            return super().accepts(price, proposal, view)
         return (price - view.recent[-1].price) * (last_success(view) or 1) > 0
 
     def _step(self, view: FirmView) -> float:
@@ -463,13 +479,13 @@ def proposals(view: FirmView) -> dict[int, float]:
 
 def rivals_of(view: FirmView) -> dict[int, float]:
     """The last price of each other firm, by its number."""
-    others = [*range(1, view.firm), *range(view.firm + 1, len(view.names) + 1)]
-    return dict(zip(others, view.recent[-1].rivals, strict=True))
+    me = view.firm
+    return {n if n < me else n + 1: price for n, price in enumerate(view.recent[-1].rivals, 1)}
 
 
-def common_price(view: FirmView) -> float | None:
+def common_price(heard: Mapping[int, float], view: FirmView) -> float | None:
     """The price that all firms named last in this round, the lowest; None if they differ."""
-    named = proposals(view).values()
+    named = heard.values()
     if len(named) < len(view.names) or max(named) - min(named) > SAME * (view.high - view.low):
         return None
     return min(named)

@@ -363,7 +363,8 @@ class BertrandCompetition(SmartModel):
     def update(self) -> None:
         """Compute demands, profits and measures, and stop the run after long collusion."""
         prices = [firm.price for firm in self.firms]
-        demands, profits = self.market.demands(prices), self.market.profits(prices)
+        demands = self.market.demands(prices)
+        profits = self.market.profits(prices, demands)
         for i, firm in enumerate(self.firms):
             firm.demand, firm.profit = demands[i], profits[i]
             told = prices[i], demands[i], profits[i], (*prices[:i], *prices[i + 1 :])

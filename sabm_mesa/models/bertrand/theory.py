@@ -72,9 +72,14 @@ class Market(ABC):
         """The common price with the largest joint profit: with linear demand ``(a + cost) / 2``."""
         return (self.a + self.cost) / 2
 
-    def profits(self, prices: Sequence[float]) -> list[float]:
-        """Profit of each firm: margin times quantity."""
-        sold = self.demands(prices)
+    def profits(self, prices: Sequence[float], sold: Sequence[float] | None = None) -> list[float]:
+        """Profit of each firm: margin times quantity.
+
+        Args:
+            prices: the price of each.
+            sold: the quantity that each sells at these prices; None: it is computed.
+        """
+        sold = self.demands(prices) if sold is None else sold
         return [(p - self.cost) * q for p, q in zip(prices, sold, strict=True)]
 
     def common_profit(self, price: float) -> float:

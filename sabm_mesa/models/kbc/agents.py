@@ -106,12 +106,7 @@ class Player(SmartAgent):
     def observe(self) -> Discussion:
         """Return what the player knows now."""
         model = self.model
-        return _discussion(
-            player=self.unique_id,
-            n_players=model.n_players,
-            round=model.round,
-            condition=model.condition,
-            reward_rule=model.reward_rule,
-            said=self.conversation(rounds=None),
-            persona=self.persona,
-        )
+        return _discussion(  # by their places, since it is made for each question
+            self.unique_id, model.n_players, model.round, model.condition, model.reward_rule,
+            self.conversation(rounds=None), persona=self.persona,
+        )  # fmt: skip
