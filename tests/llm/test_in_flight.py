@@ -143,7 +143,7 @@ def test_what_may_be_billed_without_an_answer_stays_noted(
 
     with LLMServer(faults=faults) as server, pytest.raises(LLMError):
         contest(
-            server, recording=path, connection=Connection(max_retries=1, timeout_s=0.5)
+            server, recording=path, connection=Connection(max_retries=1, timeout_s=1.0)
         ).run_model()
     assert rows(path, "SELECT count(*) FROM sent") == [(noted,)]
     assert rows(path, "SELECT count(*) FROM asks") == [(5,)]
