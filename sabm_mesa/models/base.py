@@ -270,8 +270,8 @@ class SmartModel(mesa.Model):
         self.agent_id_counter = 1
         seed = self.entropy[0] if len(self.entropy) == 1 else list(self.entropy)
         super().__init__(rng=seed)
-        # Mesa before 3.5 has a table of its agents beside a set of weak references, which is slow.
-        self._present: Collection[Any] = vars(self).get("_agents", self.agents)
+        # Mesa before 3.5 has such a table; the set that later ones have can be put in any order.
+        self._present: dict[Any, None] = vars(self).get("_agents", {})
         self._seed_streams(seed)
         if self._mesa_scenario is not None:
             self.scenario = self._mesa_scenario
@@ -327,6 +327,12 @@ class SmartModel(mesa.Model):
             agent.unique_id = self.agent_id_counter
             self.agent_id_counter += 1
         super().register_agent(agent)  # type: ignore[no-untyped-call]  # Mesa does not annotate it
+        self._present[agent] = None
+
+    def deregister_agent(self, agent: Any) -> None:
+        """Take an agent out of the model (Mesa calls it)."""
+        super().deregister_agent(agent)  # type: ignore[no-untyped-call]  # Mesa does not annotate it
+        self._present.pop(agent, None)
 
     def has(self, agent: Any) -> bool:
         """Whether an agent is in the model; Mesa's own set of agents is slow to tell.
@@ -338,7 +344,7 @@ class SmartModel(mesa.Model):
 
     def agents_here(self) -> Collection[Any]:
         """The agents that are in the model, in the order of their ids; sooner than Mesa's set."""
-        return self._present
+        return self._present.keys()
 
     @overload
     def populate(self, agents: type[A], n: int, *args: Any) -> list[A]: ...

@@ -187,6 +187,17 @@ def test_an_agent_that_has_left_has_no_rows_but_stays_in_the_population() -> Non
     assert list(model.model_frame()["asks"]) == [2, 1]
 
 
+def test_agents_are_in_the_order_of_their_ids_whatever_order_mesas_set_is_in() -> None:
+    """The set of Mesa 3.5 and later is what the model itself holds of its agents."""
+    model = tiny(action(order="fixed"), n=5, n_rounds=2, minds="fixed:1", rng=1)
+    model.step()
+    model.agents.sort("unique_id", ascending=False, inplace=True)
+    model.step()
+
+    assert [agent for agent, _ in model.log] == [1, 2, 3, 4, 5] * 2
+    assert list(model.agent_frame()["agent"]) == [1, 2, 3, 4, 5] * 2
+
+
 def test_what_was_spent_includes_the_round_under_way() -> None:
     seen = []
 
