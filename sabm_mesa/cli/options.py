@@ -334,8 +334,9 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_blocks(**given: Any) -> None:
-        # Mesa's logger looks at all modules for each frame of the stack: there are few of both now.
-        import mesa  # noqa: F401
+        if set(blocks.values()) != {FileMindOptions}:  # a command that makes models
+            # Mesa's logger looks at all modules for each frame of the stack: few of both now.
+            import mesa  # noqa: F401
 
         chosen = {
             name: block(**{each.name: given.pop(each.name, each.default) for each in fields(block)})

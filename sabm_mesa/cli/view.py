@@ -51,7 +51,8 @@ def view(
     warnings.filterwarnings("ignore", category=UserWarning, module=r"solara\.")
     path = "/"
     if name is not None:
-        path = f"/scenario/{registry.load(name).scenario_name}"
+        own = name in registry.SCENARIOS  # loaded with the pages
+        path = f"/scenario/{name if own else registry.load(name).scenario_name}"
     isolation.apply()
     if base_url is not None:
         os.environ[URL_VARIABLE] = check_url(base_url)

@@ -19,14 +19,16 @@ import secrets
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sabm_mesa.core.toml_io import expand_home
 from sabm_mesa.errors import ParameterError, RecordingError, about
 from sabm_mesa.llm.endpoints import URL_VARIABLE, endpoint_url
 from sabm_mesa.minds.base import name_of
-from sabm_mesa.minds.specs import Minds, is_file, named_in, objects_by_spec
+
+if TYPE_CHECKING:
+    from sabm_mesa.minds.specs import Minds
 
 VARIABLE = "SABM_HOST_KEY"
 """Holds a key of one's own. Others are then taken to reach the server, as through a proxy."""
@@ -150,6 +152,8 @@ def check_kinds(minds: Minds) -> None:
     Raises:
         ParameterError: for a mind that may use the server's key, or that runs a file.
     """
+    from sabm_mesa.minds.specs import named_in, objects_by_spec
+
     for spec in map(name_of, named_in(minds)):
         if spec.partition(":")[0] not in PLAYED_BY_ALL and spec not in objects_by_spec(minds):
             raise ParameterError(
@@ -169,6 +173,8 @@ def check_minds(minds: str | Mapping[str, Any]) -> None:
         ParameterError: as `check_address`; for a file when others can reach the server: it is a
             program.
     """
+    from sabm_mesa.minds.specs import is_file, named_in
+
     for spec in named_in(minds):
         kind, _, rest = spec.partition(":")
         url = rest.rpartition("@")[2]

@@ -4,8 +4,10 @@ Start it with ``sabm view``, or with ``solara run sabm_mesa.visualization.app``.
 that is typed in the browser: Mesa's command console is no part of it.
 """
 
-# Annotations are no texts here: Solara calls them with the parts of the path.
+# Annotations are no texts here: Solara calls them with the parts of the path. Pages are imported
+# when they are drawn (`sabm_mesa.visualization.loading`).
 import atexit
+import gc
 
 import solara
 import solara.lab
@@ -13,16 +15,37 @@ from solara.server import settings
 
 from sabm_mesa.errors import UsageError
 from sabm_mesa.models.registry import scenario
+from sabm_mesa.visualization import loading
 from sabm_mesa.visualization.closing import close_all, end_with_the_server
 from sabm_mesa.visualization.frame import Head, Layout
 from sabm_mesa.visualization.html import inside, problem
-from sabm_mesa.visualization.pages import home, host, recording, screen
-from sabm_mesa.visualization.pages.scenario import ScenarioPage
 
 settings.theme.show_banner = False  # also when the app is run by Solara itself
 settings.theme.loader = "plain"
-atexit.register(close_all)
 solara.lab.on_kernel_start(end_with_the_server)
+
+
+def _load() -> None:
+    """Import Mesa, the pages and all scenarios."""
+    # Mesa first: its logger looks at all modules for each frame of the stack.
+    import mesa  # noqa: F401
+
+    from sabm_mesa.visualization.pages import home, host, recording, scenario, screen  # noqa: F401
+
+    home.load_all()
+    atexit.register(close_all)
+    gc.freeze()  # what is loaded is no garbage: looking through it delays pages
+
+
+loading.begin(_load)
+
+
+@solara.component
+def Home() -> None:
+    """The scenarios to choose from."""
+    from sabm_mesa.visualization.pages import home
+
+    home.Page()
 
 
 @solara.component
@@ -32,6 +55,8 @@ def ScenarioByName(name: str = "") -> None:
     Args:
         name: its name.
     """
+    from sabm_mesa.visualization.pages.scenario import ScenarioPage
+
     try:
         model = scenario(name)
     except UsageError as error:
@@ -42,10 +67,38 @@ def ScenarioByName(name: str = "") -> None:
     ScenarioPage(model).key(name)
 
 
+@solara.component
+def Recordings() -> None:
+    """The recordings, and one of them."""
+    from sabm_mesa.visualization.pages import recording
+
+    recording.Page()
+
+
+@solara.component
+def Screen(code: str = "") -> None:
+    """The wall of one class.
+
+    Args:
+        code: its code.
+    """
+    from sabm_mesa.visualization.pages import screen
+
+    screen.Page(code)
+
+
+@solara.component
+def Host() -> None:
+    """The games of the browser that looks."""
+    from sabm_mesa.visualization.pages import host
+
+    host.Page()
+
+
 routes = [
-    solara.Route("/", component=home.Page, layout=Layout, label="sabm"),
+    solara.Route("/", component=Home, layout=Layout, label="sabm"),
     solara.Route("scenario", component=ScenarioByName, label="Scenario"),
-    solara.Route("recording", component=recording.Page, label="Recordings · sabm"),
-    solara.Route("screen", component=screen.Page, label="On the wall · sabm"),
-    solara.Route("host", component=host.Page, label="Play with people · sabm"),
+    solara.Route("recording", component=Recordings, label="Recordings · sabm"),
+    solara.Route("screen", component=Screen, label="On the wall · sabm"),
+    solara.Route("host", component=Host, label="Play with people · sabm"),
 ]

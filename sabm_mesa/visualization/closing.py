@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 from solara.server.kernel_context import get_current_context
 
-from sabm_mesa.visualization import run_controller
-from sabm_mesa.visualization.pages import home
-from sabm_mesa.visualization.pages.play_parts import GAMES
-
 
 def close_all() -> None:
     """Close all models on show and all games at once, and wait for what they still record.
 
     It starts no thread: it also runs at the exit of the interpreter, which starts none any more.
     """
+    from sabm_mesa.visualization import run_controller
+    from sabm_mesa.visualization.pages import home
+    from sabm_mesa.visualization.pages.play_parts import GAMES
+
     home.stop_drawing()
     run_controller.stop_all()
     GAMES.close_all()

@@ -30,9 +30,10 @@ from solara.server import starlette as solara_starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
+from starlette.routing import BaseRoute, Mount, Route, Router, WebSocketRoute
 
 from sabm_mesa.core.engine import raise_file_limit
+from sabm_mesa.visualization import loading
 from sabm_mesa.visualization.access import (
     COOKIE,
     KEY_PATH,
@@ -49,7 +50,7 @@ from sabm_mesa.visualization.seat_interface import seat_route
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-    from starlette.types import Scope
+    from starlette.types import Receive, Scope, Send
     from starlette.websockets import WebSocket
 
     from sabm_mesa.minds.human import Seat
@@ -132,14 +133,11 @@ def _find_seat(token: str) -> tuple[Game, Seat] | None:
 
 def _routes() -> list[BaseRoute]:
     """All that the viewer answers."""
-    from sabm_mesa.visualization.pages.play import PeoplePages
-    from sabm_mesa.visualization.pages.play_parts import GAMES
-
     static = solara_starlette.StaticFilesOptionalAuth(directory=solara_server.solara_static)
     return [
         Route(KEY_PATH, _key, methods=["POST"]),
         seat_route(_find_seat),
-        *PeoplePages(GAMES, _session, _new_session, root_path).routes(),
+        *(Route(path, _People()) for path in ("/join{rest:path}", "/play/{rest:path}")),
         Route("/_solara/api/close/{kernel_id}", _close, methods=["POST"]),
         WebSocketRoute("/jupyter/api/kernels/{kernel_id}/channels", _connect),
         Mount("/_solara/cdn", _Scripts()),
@@ -148,6 +146,24 @@ def _routes() -> list[BaseRoute]:
         Mount("/static", static),
         Route("/{path:path}", _page),
     ]
+
+
+class _People:
+    """The pages of people, when they are loaded."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        routes = await asyncio.to_thread(self._routes)
+        await routes(scope, receive, send)
+
+    @staticmethod
+    @cache
+    def _routes() -> Router:
+        loading.wait()
+        from sabm_mesa.visualization.pages.play import PeoplePages
+        from sabm_mesa.visualization.pages.play_parts import GAMES
+
+        return Router(PeoplePages(GAMES, _session, _new_session, root_path).routes())
 
 
 class _Scripts(solara_starlette.StaticFilesOptionalAuth):
@@ -249,6 +265,7 @@ async def _connect(socket: WebSocket) -> None:
     if not host and _connections.is_full(address):
         await socket.close(1013)
         return
+    await asyncio.to_thread(loading.wait)
     connection = solara_starlette.kernel_connection(socket)
     # The end of the server cancels connections of pages that are busy: that is no fault to report.
     with suppress(asyncio.CancelledError):

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import threading
 import time
 import webbrowser
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sabm_mesa.errors import RunError
-from sabm_mesa.minds.human import Seat
-from sabm_mesa.runs.game import Game, Games
 from sabm_mesa.visualization.access import LISTENS, LOOPBACK, host_key, name_in_network, new_ticket
+
+if TYPE_CHECKING:
+    from sabm_mesa.minds.human import Seat
+    from sabm_mesa.runs.game import Game
 
 APP = "sabm_mesa.visualization.app"
 TELLING_S = 10.0
@@ -62,28 +63,29 @@ def serve(
     os.environ[LISTENS] = host
     os.environ.setdefault("SOLARA_MODE", "production")
     os.environ.setdefault("SOLARA_CHECK_HOOKS", "off")  # the tests check them, and it takes long
-    os.environ.setdefault("SOLARA_GC_FREEZE", "false")  # `load` does it, when the address is told
+    os.environ.setdefault("SOLARA_GC_FREEZE", "false")  # the app does it when it has loaded all
     os.environ.setdefault("REACTON_FAST", "1")  # no visit to parts of a page that stay as they are
 
     from solara.server.starlette import app
 
+    from sabm_mesa.visualization import loading
     from sabm_mesa.visualization.gate import limit_logs
-    from sabm_mesa.visualization.pages.home import draw_all, load_all
 
     address = f"{address_of(host, port)}{path}?key="
 
-    def load() -> None:
-        load_all()
-        gc.freeze()  # what is loaded is no garbage: looking through it delays pages
+    def draw() -> None:
+        loading.wait()
+        from sabm_mesa.visualization.pages.home import draw_all
+
+        draw_all()
 
     def listens() -> None:
         ready(address + host_key())
-        asyncio.get_running_loop().call_later(DRAW_AFTER_S, draw_all)
+        loop = asyncio.get_running_loop()
+        loop.call_later(DRAW_AFTER_S, loop.run_in_executor, None, draw)
         if open_browser:  # all users of the machine can see with which address it is started
             opened = address + new_ticket()
             threading.Thread(target=webbrowser.open, args=(opened,), daemon=True).start()
-        # While the browser starts and loads the scripts of a page.
-        threading.Thread(target=load, name="sabm-load", daemon=True).start()
 
     limit_logs()
     _run(_Server(_config(app, host, port), listens, _close_all))
@@ -108,10 +110,12 @@ def serve_seats(
 
     from starlette.applications import Starlette
 
+    from sabm_mesa.runs.game import Games
     from sabm_mesa.visualization.gate import Gate, limit_logs
     from sabm_mesa.visualization.seat_interface import PATH, seat_route
 
-    games, told = Games(), set[Seat]()
+    games = Games()
+    told: set[Seat] = set()
     games.add("", game)
 
     def listens() -> None:
@@ -157,8 +161,10 @@ def _run(server: _Server) -> None:
 
 
 def _close_all() -> None:
+    from sabm_mesa.visualization import loading
     from sabm_mesa.visualization.closing import close_all
 
+    loading.wait()
     close_all()
 
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 
@@ -124,3 +126,16 @@ def test_within_a_machine_nothing_is_compressed(monkeypatch, listens: str, is_as
 
     assert (b"accept-encoding" in got) == is_asked
     assert b"host" in got
+
+
+@pytest.mark.slow
+def test_the_server_answers_before_mesa_is_imported():
+    code = (
+        "import sys\n"
+        "from sabm_mesa.visualization import loading, server\n"
+        "loading.begin = print\n"
+        "import solara.server.starlette, sabm_mesa.visualization.app\n"
+        "print({'mesa', 'pandas', 'scipy', 'matplotlib'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-1] == "set()"
