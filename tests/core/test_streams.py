@@ -1,13 +1,15 @@
 """Seeds, streams and versions, by which a run can be repeated."""
 
+import pickle
 import platform
+from copy import deepcopy
 
 import mesa
 import numpy as np
 import pytest
 
 from sabm_mesa import ScriptedMind, action
-from sabm_mesa.core.streams import entropy
+from sabm_mesa.core.streams import TOGETHER, agent_rng, entropy
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.recording.store import versions
 from tests.core.support import rows, tiny
@@ -44,6 +46,22 @@ def seeded(rng, n=3):
 def test_a_seed_as_integers(rng, found) -> None:
     assert entropy(rng) == found
     assert draws(seeded(rng)) == draws(seeded(rng))
+
+
+@pytest.mark.parametrize(
+    "seed", [(0,), (2**32 - 1,), (2**32,), (2**70 + 3,), (0, 0), (7, 2**40), (1, 2, 3, 4, 5, 6)]
+)
+@pytest.mark.parametrize("agent", [0, 1, TOGETHER - 1, TOGETHER, 2**32 - 1])
+def test_the_stream_of_an_agent_is_that_of_numpys_seed_sequence(seed, agent) -> None:
+    whole = np.random.SeedSequence(seed, spawn_key=(agent,))
+    expected, stream = np.random.default_rng(whole), agent_rng(seed, agent)
+
+    assert stream.bit_generator.state == expected.bit_generator.state
+    assert deepcopy(stream).random() == pickle.loads(pickle.dumps(stream)).random()
+    for _ in range(2):
+        assert [a.random() for a in stream.spawn(2)] == [b.random() for b in expected.spawn(2)]
+    sequence = stream.bit_generator.seed_seq
+    assert sequence.generate_state(3).tolist() == whole.generate_state(3).tolist()
 
 
 @pytest.mark.parametrize("rng", [-1, [1, -1], [], "5", 1.5, True, object(), [None]])
