@@ -176,6 +176,7 @@ class Search:
             ParameterError: when the words hold neither letters nor digits.
             RecordingError: when the recording cannot be read.
         """
+        words = words.replace("\0", " ")  # which would end the expression
         sought = _expression(words)
         if not sought and kind is None:
             kind = ANSWERED

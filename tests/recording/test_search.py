@@ -69,7 +69,7 @@ def test_words_without_letters_are_refused_in_a_line(search, words):
         search.find(words)
 
 
-@pytest.mark.parametrize("words", ['a"b', "x OR", "text:33", "NEAR(", "(33", "33*"])
+@pytest.mark.parametrize("words", ['a"b', "x OR", "text:33", "NEAR(", "(33", "33*", "3\0 3"])
 def test_signs_of_the_query_language_are_text(search, words):
     assert search.find(words).total >= 0
 
