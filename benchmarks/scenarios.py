@@ -17,6 +17,7 @@ from benchmarks.llm import LATENCY_S, contest_of_one_round
 from benchmarks.results import Result
 from benchmarks.server import latency_server
 from sabm_mesa import Connection, Recording
+from sabm_mesa.core.asks import Chat
 from sabm_mesa.llm import close_all
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.recording.reading import load_runs
@@ -87,6 +88,6 @@ def critical_paths(folder: str) -> list[Result]:
     return results + bare + shares
 
 
-def sent(path: Path) -> list[list[tuple[str, str]]]:
+def sent(path: Path) -> list[Chat]:
     """(role, content) of the messages of each ask of the runs in a recording."""
-    return [run.messages(row) for run in load_runs(path) for row in run.asks.values()]
+    return [run.chat(row) for run in load_runs(path) for row in run.asks.values()]

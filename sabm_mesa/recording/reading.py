@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sabm_mesa.core.answers import Reply
-from sabm_mesa.core.asks import Key
+from sabm_mesa.core.asks import Chat, Key
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.errors import RecordingError, ReplayMismatch
 from sabm_mesa.recording.store import (
@@ -24,7 +24,6 @@ from sabm_mesa.recording.store import (
     reporting_damage,
 )
 
-Messages = list[tuple[str, str]]
 _PLAIN = {"scenario", "model"}
 _PERSONA = "persona "
 """How the name of a prompt entry begins that is a persona."""
@@ -170,20 +169,20 @@ class RecordedRun(RunHeader):
                 "parameters": to_json({k: told[k] for k in ("asked", "sent") if k in told}),
             }
 
-    def messages(self, row: sqlite3.Row) -> Messages:
+    def chat(self, row: sqlite3.Row) -> Chat:
         """The messages that were sent for an answer, exactly; none when nothing was sent.
 
         Raises:
             RecordingError: when they cannot be put together.
         """
         if row["messages"] is None:
-            return []
+            return ()
         lines = self._content.lines.by_id
         with reporting_damage(self.path):
-            return [
+            return tuple(
                 (role, "\n".join([lines[line] for line in from_steps(steps)]))
                 for role, steps in json.loads(row["messages"])
-            ]
+            )
 
     def prompts_at(self, applied: int) -> Mapping[str, str]:
         """Prompt entry → hash, once so many forks have been applied."""

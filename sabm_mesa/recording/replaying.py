@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
-from sabm_mesa.core.asks import Attempt, InBatch, NotedBatch, Outstanding
+from sabm_mesa.core.asks import Attempt, Chat, InBatch, NotedBatch, Outstanding
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import ReplayMismatch
-from sabm_mesa.recording.reading import COMPARED, Messages, RecordedRun
+from sabm_mesa.recording.reading import COMPARED, RecordedRun
 from sabm_mesa.recording.store import MESSAGE_COLUMNS, RunHeader, reporting_damage
 from sabm_mesa.recording.writing import Recorder, RoundRows, RunRecorder
 
@@ -265,8 +265,7 @@ class ReplayRecorder(Recorder):
 
     def _same_request(self, attempt: Attempt, request: str) -> None:
         row = self.recorded.asks[*attempt.ask.key, attempt.number]
-        then = self.recorded.messages(row)
-        now = list(attempt.ask.chat())
+        then, now = self.recorded.chat(row), attempt.ask.chat()
         if then != now:
             raise self._differs(attempt, first_difference(then, now))
         if attempt.reply.request != request:
@@ -326,7 +325,7 @@ def _difference(then: Sequence[Any], now: Sequence[Any]) -> str:
     return f"{what} {_short(old)}, and now {_short(new)}"
 
 
-def first_difference(then: Messages, now: Messages) -> str:
+def first_difference(then: Chat, now: Chat) -> str:
     """Describe the first difference of two requests; ``""`` when there is none.
 
     Args:

@@ -337,7 +337,7 @@ def _copied(run: int, found: sqlite3.Row, parent: RecordedRun) -> list[Any]:
     row = [run, *tuple(found)[1:]]
     row[COPIED], row[PROVENANCE] = 1, parent.provenance(found) or None
     if found["messages"] is not None:
-        row[MESSAGES] = parent.messages(found)
+        row[MESSAGES] = parent.chat(found)
     return row
 
 

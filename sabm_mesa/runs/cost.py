@@ -260,7 +260,7 @@ class StubMind(Mind):
         first = ask.name not in self.asked
         if first or ask.position % (1 + ask.position // SAMPLE) == 0:
             prompt = (
-                "".join(each["content"] for each in ask.messages())
+                "".join(content for _, content in ask.chat())
                 if self.embeds
                 else "".join(ask.question)
             )

@@ -359,7 +359,7 @@ def spent_before(found: Sequence[RecordedRun], prices: str | Path | None) -> Usa
             unreported = not row["prompt_tokens"]
             if not name or row["copied"] or not (unreported or row["cost_usd"] is None):
                 continue
-            contents = [content for _, content in run.messages(row)]
+            contents = [content for _, content in run.chat(row)]
             limit = 0 if embeds else run.limit(row)
             assumed = most_of(contents, limit, table.at(_address(run, row["mind"])).of(name))
             spent.add(
