@@ -179,11 +179,11 @@ class Connections:
         if timer := self._gone.pop(kernel, None):
             timer.cancel()
         if host:
-            await connection
+            await _to_its_end(connection, kernel)
             return
         self._open[address] += 1
         try:
-            await connection
+            await _to_its_end(connection, kernel)
         finally:
             self._open[address] -= 1
             self._open += Counter()  # forgets addresses without a connection
@@ -208,6 +208,20 @@ class Connections:
             task = asyncio.ensure_future(asyncio.to_thread(context.close, "cull"))
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
+
+
+async def _to_its_end(connection: Awaitable[None], kernel: str) -> None:
+    """Wait for the end of a connection.
+
+    When its page is closed in the same moment, Solara looks for what is gone by then: no fault.
+    """
+    try:
+        await connection
+    except Exception:
+        context = contexts.get(kernel)
+        if context is not None and {*context.page_status.values()} != {PageStatus.CLOSED}:
+            raise
+        _log.debug("A connection ended with its page.", exc_info=True)
 
 
 def fire_event(widget: Any, event: str, data: Any = None) -> None:
