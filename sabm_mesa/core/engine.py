@@ -37,7 +37,7 @@ GARBAGE_AT = 50_000
 """Objects that are added between two looks for garbage, at least, while a round is played: after
 the default of 700 Python looks so often that a run of seconds has a look through all that was
 imported, which takes 0.1 s."""
-_OBJECTS = 10
+_OBJECTS = 20
 """Objects an agent has while it waits for an answer, roughly."""
 
 

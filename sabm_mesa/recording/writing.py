@@ -1008,8 +1008,9 @@ class _Waiters:
             self.loop.call_soon_threadsafe(self._wake)
 
     def _wake(self) -> None:
-        failure = self.promise.exception()
-        for future in self._futures:
+        failure, futures = self.promise.exception(), self._futures
+        self._futures = []  # the promise keeps those that it has called
+        for future in futures:
             if future.done():
                 continue
             if failure is None:

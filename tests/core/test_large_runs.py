@@ -33,8 +33,8 @@ def test_garbage_is_looked_for_more_rarely_while_agents_are_at_work(usual) -> No
         assert gc.get_threshold() == (engine.GARBAGE_AT, *usual[1:])
     with engine.relaxed_gc(20_000):
         with engine.relaxed_gc(50_000):
-            assert gc.get_threshold() == (500_000, *usual[1:])
-        assert gc.get_threshold() == (200_000, *usual[1:])
+            assert gc.get_threshold() == (1_000_000, *usual[1:])
+        assert gc.get_threshold() == (400_000, *usual[1:])
     assert gc.get_threshold() == usual
 
 
@@ -59,9 +59,24 @@ def test_crowds_that_end_in_another_order(usual) -> None:
     one.__enter__()
     two.__enter__()
     one.__exit__(None, None, None)
-    assert gc.get_threshold()[0] == 500_000
+    assert gc.get_threshold()[0] == 1_000_000
     two.__exit__(None, None, None)
     assert gc.get_threshold() == usual
+
+
+def test_what_agents_waited_with_is_gone_without_the_collector(tmp_path, usual) -> None:
+    class Slow:
+        async def answer(self, ask):
+            await asyncio.sleep(0.01)
+            return "7"
+
+    model = tiny(n=300, n_rounds=2, minds=Slow(), rng=1, recording=tmp_path / "r.sqlite")
+    model.step()
+    gc.collect()
+    gc.set_threshold(0)
+    model.step()
+
+    assert gc.collect() < 300
 
 
 class Counted(sqlite3.Connection):
@@ -87,7 +102,6 @@ def new_writer(path) -> writing.BatchWriter:
 
 def test_who_brings_rows_faster_than_they_are_written_waits(tmp_path, monkeypatch) -> None:
     """All rows are written, and never more than a few wait: the writer takes them all at once."""
-    monkeypatch.setattr(writing, "BLOCK_AT", 3)
     monkeypatch.setattr(writing, "COMMIT_AT", 3)
     monkeypatch.setattr(Counted, "most", 0)
     path = tmp_path / "r.sqlite"
@@ -106,7 +120,6 @@ def bring_until_refused(busy: writing.BatchWriter, bad: tuple) -> None:
 
 
 def test_who_waits_for_room_hears_that_the_recording_failed(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(writing, "BLOCK_AT", 1)
     monkeypatch.setattr(writing, "COMMIT_AT", 1)
     busy = new_writer(tmp_path / "r.sqlite")
 
