@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -326,11 +327,8 @@ class Ask:
     def digest(self) -> str:
         """The hash of the messages of this attempt and the form of the answer."""
         form = self.book.once(self.spec, f"digested {self.answer_format}", self._form_in_json)
-        messages = [  # as `canonical_json` has them, which takes its time for anything but a text
-            f'{{"content":{canonical_json(content)},"role":{canonical_json(role)}}}'
-            for role, content in self.chat()
-        ]
-        return hashlib.sha256(f"[[{','.join(messages)}],{form}]".encode()).hexdigest()
+        messages = ",".join([_in_json(*message) for message in self.chat()])
+        return hashlib.sha256(f"[[{messages}],{form}]".encode()).hexdigest()
 
     def _form_in_json(self, spec: AnswerSpec) -> str:
         return f"{canonical_json(self.answer_format)},{canonical_json(spec.answer_schema())}"
@@ -363,6 +361,12 @@ class Ask:
     def _readable_in_part(self, answer_format: Format) -> bool:
         plain_text = isinstance(self.spec, Text) and answer_format == "paper"
         return plain_text and not self.spec.reasoning
+
+
+@lru_cache(16)  # many agents are asked the same
+def _in_json(role: str, content: str) -> str:
+    """A message as `canonical_json` has it, which takes its time for anything but a text."""
+    return f'{{"content":{canonical_json(content)},"role":{canonical_json(role)}}}'
 
 
 def _in_tokens(limit: int) -> str:

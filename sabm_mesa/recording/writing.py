@@ -62,10 +62,9 @@ Statement = tuple[str, list[Any]]
 RoundRows = tuple[Sequence[Any], Sequence[Sequence[Any]], Sequence[Sequence[Any]]]
 """The values of the model columns of a round; those of the agent columns, for each agent; and those
 of `MESSAGE_COLUMNS`, for each message."""
-COMMIT_AT = 2000
-"""Rows that wait for a commit before one is made without being asked for."""
-BLOCK_AT = 8000
-"""Rows that wait for a commit before `BatchWriter.add` blocks: it bounds the memory."""
+COMMIT_AT = 4000
+"""Rows that wait for a commit before one is made without being asked for, and before
+`BatchWriter.add` blocks while the one before is being made: it bounds the memory."""
 CACHE_KIB, CHECKPOINT_AT = 16_384, 8000
 """Memory for pages of the file, and pages in the log from which on they are moved to it. Texts are
 found by their digests, which are everywhere in the file: a large one has pages that change with
@@ -809,7 +808,7 @@ class BatchWriter:
 
     def _add(self, statements: Sequence[Statement]) -> None:
         """Add rows when there is room for them; the caller holds the lock."""
-        while len(self._rows) >= BLOCK_AT and self._failure is None and not self._closing:
+        while len(self._rows) >= COMMIT_AT and self._failure is None and not self._closing:
             self._wake.wait()
         self._check()
         self._rows += statements
@@ -880,7 +879,7 @@ class BatchWriter:
             if left_s <= 0 or self._closing:  # nobody waits for it
                 self._promise(on_disk=True)
             rows, self._rows, self._wanted = self._rows, [], False
-            if len(rows) >= BLOCK_AT:
+            if len(rows) >= COMMIT_AT:
                 self._wake.notify_all()
             promises, self._promises = self._promises, {}
             if True in promises:
@@ -1064,22 +1063,24 @@ class LineIds:
 
     def _ids_of(self, connection: sqlite3.Connection, lines: Iterable[str]) -> dict[str, int]:
         """The ids of lines, and of others; those that are not in the file are entered."""
+        wanted = dict.fromkeys(lines)
+        if len(self._ids) >= CACHED_LINES:  # those that come again and again are kept
+            self._ids = {line: self._ids[line] for line in wanted if line in self._ids}
         ids = self._ids
-        if len(ids) >= CACHED_LINES:
-            ids.clear()
-        new = {_digest(line): line for line in dict.fromkeys(lines) if line not in ids}
+        new = {_digest(line): line for line in wanted if line not in ids}
         digests = list(new)
         for i in range(0, len(digests), LINES_PER_QUERY):
             some = digests[i : i + LINES_PER_QUERY]
             places = ", ".join("?" * len(some))
             query = f"SELECT digest, id FROM texts WHERE digest IN ({places})"
-            for digest, number in connection.execute(query, some).fetchall():
-                ids[new.pop(digest)] = int(number)
+            for digest, number in connection.execute(query, some):
+                ids[new.pop(digest)] = number
         if new:
             (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM texts").fetchone()
-            rows = [(number, *each) for number, each in enumerate(new.items(), last + 1)]
+            numbers = range(last + 1, last + 1 + len(new))
+            rows = zip(numbers, new, new.values(), strict=True)
             connection.executemany("INSERT INTO texts VALUES (?, ?, ?)", rows)
-            ids.update((line, number) for number, _, line in rows)
+            ids.update(zip(new.values(), numbers, strict=True))
         return ids
 
 

@@ -64,9 +64,10 @@ def test_crowds_that_end_in_another_order(usual) -> None:
     assert gc.get_threshold() == usual
 
 
-def test_what_agents_waited_with_is_gone_without_the_collector(tmp_path, usual) -> None:
+@pytest.mark.usefixtures("usual")
+def test_what_agents_waited_with_is_gone_without_the_collector(tmp_path) -> None:
     class Slow:
-        async def answer(self, ask):
+        async def answer(self, _ask):
             await asyncio.sleep(0.01)
             return "7"
 
