@@ -570,7 +570,7 @@ class BatchClient:
                     recorder.take_back([question.note])
                 raise
             if done is not None:
-                return replace(done, note=question.note)
+                return done._replace(note=question.note)
             assert question.note is not None
             recorder.take_back([question.note])
 
@@ -594,7 +594,7 @@ class BatchClient:
             if line is not None and (line.status == 200 or is_filtered(line.body)):
                 done = self._read(sent, None, line, batch)
                 if done is not None and (sent is request or not is_cut_off(done)):
-                    return replace(done, note=found.note)
+                    return done._replace(note=found.note)
                 may_be_billed = done is not None
             else:
                 may_be_billed = batch.gone or (line is None and batch.status == "completed")

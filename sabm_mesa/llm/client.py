@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from sabm_mesa.core.asks import SentNotes, canonical_json
 
@@ -101,8 +101,7 @@ class EmbeddingRequest(Request):
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(NamedTuple):
     """Response of a server to a request.
 
     Attributes:

@@ -89,7 +89,7 @@ class CoalescingClient:
         done = await self._client.complete(request)
         if group.was_sent:
             self._supports_n.mark_unsupported(request.model)
-            return replace(done, retries=done.retries + 1)
+            return done._replace(retries=done.retries + 1)
         return done
 
     def _grouped(
@@ -154,8 +154,8 @@ class _Group:
             self.was_sent = False
             return ()
         first, *others = done.parts or (done,)
-        parts = [replace(first, retries=done.retries), *others]
-        return [replace(part, stopped=done.stopped) for part in parts]
+        parts = [first._replace(retries=done.retries), *others]
+        return [part._replace(stopped=done.stopped) for part in parts]
 
     async def part(self, i: int) -> Completion | None:
         """Answer number `i`; None when it did not come.
@@ -177,7 +177,7 @@ class _Group:
             raise asyncio.CancelledError
         parts = self._sending.result()
         if i < len(parts):
-            return replace(parts[i], stopped=parts[i].stopped or stopped)
+            return parts[i]._replace(stopped=parts[i].stopped or stopped)
         if stopped:
             raise asyncio.CancelledError
         return None

@@ -22,7 +22,6 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -120,7 +119,7 @@ class GGUFClient:
         asked = {**given, "max_tokens": request.max_tokens or ANSWER_TOKENS}
         if request.max_thought_tokens is not None:
             asked["max_thought_tokens"] = request.max_thought_tokens
-        return replace(done, cost_usd=0.0, provider="llama.cpp", parameters=recorded(asked, sent))
+        return done._replace(cost_usd=0.0, provider="llama.cpp", parameters=recorded(asked, sent))
 
     def _tokens(self, prompt: Sequence[int], **options: Any) -> Iterator[int]:
         """The tokens of an answer, until it is given up."""

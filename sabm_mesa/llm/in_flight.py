@@ -6,7 +6,6 @@ import asyncio
 import logging
 import math
 from contextlib import suppress
-from dataclasses import replace
 
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import LLMError
@@ -54,7 +53,7 @@ class FinishInFlightClient:
             await self._wait_for(sending)
             if not sending.done() or sending.cancelled() or sending.exception():
                 raise
-            return replace(sending.result(), stopped=True)
+            return sending.result()._replace(stopped=True)
         finally:
             sending.cancel()
 
@@ -106,11 +105,11 @@ class NoteSentClient:
                 request.sent.take_back(notes)
             raise
         parts = tuple(
-            replace(part, note=note) for part, note in zip(done.parts, notes, strict=False)
+            part._replace(note=note) for part, note in zip(done.parts, notes, strict=False)
         )
         if left := notes[max(1, len(parts)) :]:
             request.sent.take_back(left)
-        return replace(done, note=notes[0], parts=parts)
+        return done._replace(note=notes[0], parts=parts)
 
 
 def most_of_each(request: Request, prices: PriceTable) -> list[Usage]:

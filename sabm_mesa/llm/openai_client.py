@@ -6,7 +6,6 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import aiohttp
@@ -375,7 +374,7 @@ def _refused(request: Request, latency_s: float, origin: Origin) -> Completion:
         "", request.model, BY_FILTER,
         latency_s=latency_s, cost_usd=0.0, asked_model=request.model, **origin._asdict(),
     )  # fmt: skip
-    return one if request.n == 1 else replace(one, parts=(one,) * request.n)
+    return one if request.n == 1 else one._replace(parts=(one,) * request.n)
 
 
 def _texts(request: Request) -> dict[str, Any]:

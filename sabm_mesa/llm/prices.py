@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -348,8 +348,7 @@ class PriceClient:
 
 def _paid(done: Completion, price: Price) -> Completion:
     """The completion and its parts, each with the dollars for its tokens."""
-    return replace(
-        done,
+    return done._replace(
         cost_usd=price.cost(
             done.prompt_tokens,
             done.cached_tokens,

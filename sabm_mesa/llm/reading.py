@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -105,7 +104,7 @@ def read_completion(
         provider=_word(body.get("provider")) or origin.provider,
         parameters=origin.parameters,
     )
-    return whole if request.n == 1 else replace(whole, parts=_parts(whole, answers))
+    return whole if request.n == 1 else whole._replace(parts=_parts(whole, answers))
 
 
 def is_filtered(body: Any) -> bool:
@@ -230,8 +229,7 @@ def _parts(whole: Completion, answers: Sequence[_Answer]) -> tuple[Completion, .
         for tokens in (whole.completion_tokens, whole.thought_tokens)
     )
     return tuple(
-        replace(
-            whole,
+        whole._replace(
             text=each.text,
             thoughts=each.thoughts,
             finish_reason=each.reason,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import TypeVar
 
 from sabm_mesa.errors import RateLimited, ServerUnavailable
@@ -70,7 +69,7 @@ class RetryClient:
 
 
 def _after(retries: int, done: Completion) -> Completion:
-    return done if done.retries == retries else replace(done, retries=retries)
+    return done if done.retries == retries else done._replace(retries=retries)
 
 
 def pause_s(retries: int, asked: float | None, first_wait_s: float = FIRST_WAIT_S) -> float:

@@ -157,7 +157,7 @@ class MakeRoomClient:
         except asyncio.CancelledError:
             if self._in_batch:
                 raise
-            return replace(done, stopped=True)
+            return done._replace(stopped=True)
         room.notice(again, request.max_tokens)
         room.known = True
         thinks = room.tokens > given or is_out_of_room(done)
@@ -197,8 +197,8 @@ class MakeRoomClient:
         self._room.notice_marks(done)
         parts = tuple(map(self._without_thought, done.parts))
         if not self._room.opened or done.finish_reason != BY_LENGTH or is_apart(done):
-            return replace(done, parts=parts) if parts else done
-        return replace(done, text="", thoughts=done.text, parts=parts)
+            return done._replace(parts=parts) if parts else done
+        return done._replace(text="", thoughts=done.text, parts=parts)
 
 
 def is_apart(done: Completion) -> bool:
@@ -251,8 +251,7 @@ def _together(kept: Completion, other: Completion) -> Completion:
         "thought_tokens",
     )  # fmt: skip
     summed: dict[str, Any] = {n: getattr(kept, n) + getattr(other, n) for n in counts}
-    return replace(
-        kept,
+    return kept._replace(
         **summed,
         cost_usd=kept.cost_usd + other.cost_usd,
         latency_s=kept.latency_s + other.latency_s,

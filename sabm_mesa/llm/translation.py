@@ -6,7 +6,6 @@ Every message is one line: what happened, where, and what to do next. None holds
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from operator import attrgetter
@@ -56,8 +55,7 @@ def without_key(done: Completion) -> Completion:
     if errors.without_key(said) == said and not done.parts:
         return done
     hidden: dict[str, Any] = {n: errors.without_key(getattr(done, n)) for n in _FROM_SERVER}
-    return replace(
-        done,
+    return done._replace(
         **hidden,
         parts=tuple(map(without_key, done.parts)),
     )
