@@ -12,7 +12,6 @@ import gc
 import math
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
@@ -30,9 +29,6 @@ MOST_FILES = 16_384
 """Open files that the system is asked for; a connection of the viewer takes four for a moment."""
 LOOK_S = 1.0
 """Seconds after which the main thread checks for an interrupt that came just before its wait."""
-SWITCH_S = 0.0005
-"""Seconds after which a thread that computes lets others go on: the loop, and the writers of
-recordings, which give way several times a commit. The default of 5 ms would delay requests."""
 GARBAGE_AT = 50_000
 """Objects that are added between two looks for garbage, at least, while a round is played: after
 the default of 700 Python looks so often that a run of seconds has a look through all that was
@@ -161,7 +157,6 @@ class _Engine:
 
     def __init__(self) -> None:
         self.pid = os.getpid()
-        sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_S))
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self._go_round, name="sabm-engine", daemon=True)
         self.thread.start()
