@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.agents.base import SmartAgent
@@ -28,6 +29,8 @@ PERIODS = 20
 """Periods that are remembered: up to 400 rounds before the recent ones."""
 STRATEGIES = 20
 """Own strategies that are remembered."""
+LINES = 2000
+"""Lines of prompts that are kept: those of fifty firms."""
 MESSAGE = Text(max_words=60)
 STRATEGY = Text(max_words=60)
 
@@ -233,7 +236,7 @@ class FirmView(Observation):
         prices = ", ".join(book.render("price_of", {"rival": rival}) for rival in self.rivals)
         blocks = []
         for name, summaries in (("periods", self.periods), ("rounds", self.recent)):
-            lines = [book.render(f"{name}_line", _line(summary)) for summary in summaries]
+            lines = [_line(book, f"{name}_line", summary) for summary in summaries]
             if lines:
                 blocks.append("\n".join([book.render(f"{name}_head", {"prices": prices}), *lines]))
         return "\n\n".join(blocks)
@@ -318,8 +321,10 @@ def figure(value: float) -> str:
     return f"{value:.5g}" if abs(value) >= 1e-4 else f"{value:.4f}".rstrip("0").rstrip(".")
 
 
-def _line(summary: PeriodSummary) -> dict[str, object]:
-    return {
+@lru_cache(LINES)
+def _line(book: PromptBook, entry: str, summary: PeriodSummary) -> str:
+    """The line of a round or a period, which a firm is told again and again."""
+    values = {
         "first": summary.first,
         "last": summary.last,
         "price": figure(summary.price),
@@ -327,3 +332,4 @@ def _line(summary: PeriodSummary) -> dict[str, object]:
         "profit": figure(summary.profit),
         "rivals": ", ".join(map(figure, summary.rivals)),
     }
+    return book.render(entry, values)
