@@ -260,12 +260,12 @@ async def _connect(socket: WebSocket) -> None:
     ):
         await socket.close(1008)
         return
+    await asyncio.to_thread(loading.wait)  # before they are counted, and not between that and this
     host = may_host(socket.cookies)
     address = socket.client.host if socket.client else ""
     if not host and _connections.is_full(address):
         await socket.close(1013)
         return
-    await asyncio.to_thread(loading.wait)
     connection = solara_starlette.kernel_connection(socket)
     # The end of the server cancels connections of pages that are busy: that is no fault to report.
     with suppress(asyncio.CancelledError):
