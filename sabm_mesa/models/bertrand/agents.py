@@ -315,10 +315,12 @@ class Firm(SmartAgent):
 
 
 def figure(value: float) -> str:
-    """Format a number for the prompts: five digits, never an exponent."""
+    """Format a number for the prompts: five digits, never an exponent or a negative zero."""
     if abs(value) >= 99_999.5:
         return f"{value:.0f}"
-    return f"{value:.5g}" if abs(value) >= 1e-4 else f"{value:.4f}".rstrip("0").rstrip(".")
+    if abs(value) >= 1e-4:
+        return f"{value:.5g}"
+    return f"{round(value, 4) + 0.0:.4f}".rstrip("0").rstrip(".")
 
 
 @lru_cache(LINES)

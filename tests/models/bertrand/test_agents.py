@@ -269,7 +269,13 @@ def test_the_two_treatments_without_scruples() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(7, "7"), (20 / 3, "6.6667"), (123456.7, "123457"), (99_999.6, "100000"), (0, "0")],
-)
-def test_figures_have_five_digits_and_no_exponent(value: float, text: str) -> None:
+    [
+        (7, "7"), (20 / 3, "6.6667"), (123456.7, "123457"), (99_999.6, "100000"), (0, "0"),
+        # A profit below cost without a buyer is -0.0, which equals the 0.0 of another run.
+        (-0.0, "0"), (-0.00004, "0"), (-0.00006, "-0.0001"),
+    ],
+)  # fmt: skip
+def test_figures_have_five_digits_and_neither_exponent_nor_minus_zero(
+    value: float, text: str
+) -> None:
     assert figure(value) == text
