@@ -5,9 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from sabm_mesa.models.beauty_contest.theory import direction_share, falling_share, rate_of_decrease
+from sabm_mesa.models.beauty_contest.theory import (
+    Floats,
+    direction_share,
+    falling_share,
+    rate_of_decrease,
+)
 
 
 def session_measures(model_data: pd.DataFrame, agent_data: pd.DataFrame) -> dict[str, Any]:
@@ -16,7 +22,7 @@ def session_measures(model_data: pd.DataFrame, agent_data: pd.DataFrame) -> dict
     Args:
         model_data: one row a round, with ``round``, ``mean``, ``median``, ``target``, ``ratio``,
             ``high`` (the largest legal pick) and ``p``.
-        agent_data: one row an agent and round, see `by_type`.
+        agent_data: one row an agent and round, see `by_type`; in the order of the rounds.
 
     Returns:
         Picks are in per cent of the range. ``first_mean``, ``last_mean``, ``first_median`` and
@@ -35,13 +41,17 @@ def session_measures(model_data: pd.DataFrame, agent_data: pd.DataFrame) -> dict
     rounds = model_data.sort_values("round")
     first, last = ({str(k): float(v) for k, v in rounds.iloc[i].items()} for i in (0, -1))
     percent = 100 / first["high"]
-    agent_data = agent_data.assign(percent=agent_data["choice"].astype(float) * percent)
-    picks = agent_data.astype({"choice": float}).pivot_table(
-        index="round", columns="agent", values="choice", dropna=False
-    )
-    free = ~agent_data.groupby("agent")["mind"].last().map(is_fixed).to_numpy(dtype=bool)
-    direction = direction_share(picks, rounds["mean"], first["high"] / 2, rounds["p"], free)
-    over_rounds = by_type(agent_data).groupby("mind", sort=False)
+    # In few passes: this is the last thing that a run waits for.
+    data = agent_data.astype({"choice": float, "payoff": float, "depth": float})
+    data["percent"] = data["choice"] * percent
+    (_, at), (players, who) = (np.unique(data[n], return_inverse=True) for n in ("round", "agent"))
+    picks = np.full((at.max() + 1, len(players)), math.nan)
+    picks[at, who] = data["choice"]
+    latest_mind = dict(zip(who, data["mind"], strict=True))
+    free = [not is_fixed(latest_mind[place]) for place in range(len(players))]
+    by_mind = data.groupby("mind", sort=False)
+    means, medians = by_mind[["percent", "payoff"]].mean(), by_mind[["percent", "depth"]].median()
+    by_round = data.groupby(["mind", "round"], sort=False)["choice"].mean()
     return {
         "first_mean": first["mean"] * percent,
         "last_mean": last["mean"] * percent,
@@ -49,15 +59,15 @@ def session_measures(model_data: pd.DataFrame, agent_data: pd.DataFrame) -> dict
         "last_median": last["median"] * percent,
         "w_mean": rate_of_decrease(first["mean"], last["mean"]),
         "w_median": rate_of_decrease(first["median"], last["median"]),
-        "mean_ratio": _mean(rounds["ratio"]),
-        "falling": falling_share(picks.to_numpy()[:, free]),
-        "direction": direction,
-        "abstentions": int(agent_data["choice"].isna().sum()),
-        "choice_by_type": _of(agent_data, "percent", "mean"),
-        "median_by_type": _of(agent_data, "percent", "median"),
-        "payoff_by_type": _of(agent_data, "payoff", "mean"),
-        "depth_by_type": _of(agent_data, "depth", "median"),
-        "ratio_by_type": {str(mind): _mean(rows["ratio"]) for mind, rows in over_rounds},
+        "mean_ratio": _mean(rounds["ratio"].to_numpy()),
+        "falling": falling_share(picks[:, free]),
+        "direction": direction_share(picks, rounds["mean"], first["high"] / 2, rounds["p"], free),
+        "abstentions": int(data["choice"].isna().sum()),
+        "choice_by_type": means["percent"].to_dict(),
+        "median_by_type": medians["percent"].to_dict(),
+        "payoff_by_type": means["payoff"].to_dict(),
+        "depth_by_type": medians["depth"].to_dict(),
+        "ratio_by_type": {mind: _mean(_ratios(by_round[mind].to_numpy())) for mind in means.index},
     }
 
 
@@ -93,11 +103,11 @@ def is_fixed(mind: str) -> bool:
     return mind.startswith("fixed:")
 
 
-def _of(agent_data: pd.DataFrame, column: str, statistic: str) -> dict[str, float]:
-    values = agent_data[column].astype(float).groupby(agent_data["mind"], sort=False)
-    return {str(mind): float(value) for mind, value in values.agg(statistic).items()}
+def _ratios(means: Floats) -> Floats:
+    """Each mean divided by the one before; NaN after a mean of 0."""
+    return means[1:] / np.where(means[:-1] > 0, means[:-1], math.nan)
 
 
-def _mean(values: pd.Series[Any]) -> float:
-    known = values.dropna()
-    return float(known.mean()) if len(known) else math.nan
+def _mean(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else math.nan
