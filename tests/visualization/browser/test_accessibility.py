@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.visualization.records.bundle import write_bundle
+from tests.visualization.browser.conftest import WAIT_MS
 from tests.visualization.browser.test_play import known, put, says
 
 LOOKS = (("light", 1440), ("light", 1024), ("dark", 390))
@@ -31,7 +32,8 @@ def look(page: Page) -> None:
             page.wait_for_function(f"{DARK} === {str(scheme == 'dark').lower()}")
         page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
         if width != 1024:  # whose rules are those of 1440
-            until = time.monotonic() + 10  # the colours of another theme are not there at once
+            # The colours of another theme are not there at once.
+            until = time.monotonic() + WAIT_MS / 1000
             while (found := violations(page)) and time.monotonic() < until:
                 page.wait_for_timeout(200)
             assert [(page.url, scheme, *each) for each in found] == []
