@@ -27,14 +27,24 @@ solara.lab.on_kernel_start(end_with_the_server)
 
 def _load() -> None:
     """Import Mesa, the pages and all scenarios."""
-    # Mesa first: its logger looks at all modules for each frame of the stack.
-    import mesa  # noqa: F401
+    gc.disable()  # what is loaded is no garbage: looking through it delays pages
+    try:
+        # Mesa first: its logger looks at all modules for each frame of the stack.
+        import mesa  # noqa: F401
 
-    from sabm_mesa.visualization.pages import home, host, recording, scenario, screen  # noqa: F401
+        from sabm_mesa.visualization.pages import (  # noqa: F401
+            home,
+            host,
+            recording,
+            scenario,
+            screen,
+        )
 
-    home.load_all()
-    atexit.register(close_all)
-    gc.freeze()  # what is loaded is no garbage: looking through it delays pages
+        home.load_all()
+        atexit.register(close_all)
+        gc.freeze()
+    finally:
+        gc.enable()
 
 
 loading.begin(_load)

@@ -180,7 +180,9 @@ def picks_histogram(
         style.mark_values(ax, marks, named=ax is panels[0])
         if number == 0:
             _draw_hierarchy(ax, low, high, p)
-        ax.set_title(_panel_title(number, target, choices), loc="left", fontsize=style.LABEL)
+        above = None if ax is panels[0] else 1.0  # nothing there that it has to make room for
+        title = _panel_title(number, target, choices)
+        ax.set_title(title, loc="left", fontsize=style.LABEL, y=above)
         ax.set_xlim(low - 2, high + 2)
     _note(panels[0])
     panels[-1].set_xlabel("Pick", fontsize=style.LABEL)
@@ -374,4 +376,4 @@ def _layer(ax: Axes, rounds: Ints, bottom: Floats, heights: Floats, look: dict[s
         if height >= _ROOM_FOR_NUMBER:
             words = f"{height:.0%}".replace("%", " %")
             text = ax.text(x, low + height / 2, words, fontsize=style.NOTE, color=colour, zorder=3)
-            text.set(ha="center", va="center")
+            text.set(ha="center", va="center", in_layout=False)
