@@ -89,7 +89,7 @@ def sheet_sections(sheet: str) -> Mapping[str, str]:
     found: dict[str, list[str]] = {}
     heading = ""
     lines = sheet.splitlines()
-    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+    for line, after in zip(lines, [*lines[1:], ""], strict=False):
         if line and not line.startswith(" "):
             heading = line.strip() if after.startswith("    ") else ""
         elif heading:

@@ -93,6 +93,8 @@ _ITS_OWN = frozenset({
     "llm_settings", "playing", "population", "recorder", "rng", "round", "spoken", "total", "usage",
 })  # fmt: skip
 """Attributes of a model that its run needs, and that no scenario sets."""
+NO_SOURCE = "none given"
+"""The source of a scenario that names none."""
 _NUMBER = "the number of agents"
 _IMMUTABLE = frozenset({bool, float, int, str, type(None)})
 """Types whose values are collected as they are; others are copied, as they may change later."""
@@ -146,8 +148,8 @@ class SmartModel(mesa.Model):
 
     Class attributes:
         scenario_name: the name on the command line and in recordings.
-        title: the name in words.
-        source: the publications that it follows.
+        title: the name in words; `scenario_name` by default.
+        source: the publications that it follows; `NO_SOURCE` by default.
         prompt_file: the path of its prompts.
         phases: the phases of a round, in their order.
         model_columns: column of the model data → attribute of the model.
@@ -197,7 +199,7 @@ class SmartModel(mesa.Model):
 
     scenario_name: ClassVar[str]
     title: ClassVar[str]
-    source: ClassVar[str]
+    source: ClassVar[str] = NO_SOURCE
     prompt_file: ClassVar[str | Path]
     phases: ClassVar[tuple[Phase, ...]]
     model_columns: ClassVar[Mapping[str, str]] = {}
@@ -225,6 +227,8 @@ class SmartModel(mesa.Model):
     def __init_subclass__(cls, **options: Any) -> None:
         """Let the constructor of a scenario check its arguments, and what it made of them."""
         super().__init_subclass__(**options)
+        if "scenario_name" in vars(cls) and not hasattr(cls, "title"):
+            cls.title = cls.scenario_name
         if "__init__" in vars(cls):
             own = checking(
                 vars(cls)["__init__"], given_as=_spelled_out, in_the_end=SmartModel.check_made

@@ -22,7 +22,7 @@ from sabm_mesa.describe import as_text, describe
 from sabm_mesa.errors import ReplayMismatch, RunError, UsageError
 from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.specs import by_spec, describe_given
-from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.base import NO_SOURCE, SmartModel
 from sabm_mesa.models.declarations import load_page
 from sabm_mesa.runs.cost import estimate
 from sabm_mesa.runs.game import Game
@@ -69,7 +69,7 @@ def form(model: Any) -> Iterator[str]:
         return
     for name in ("scenario_name", "title", "source"):
         text = getattr(model, name, "")
-        if not (isinstance(text, str) and text.strip()):
+        if not (isinstance(text, str) and text.strip()) or text == NO_SOURCE:
             yield f"the class attribute {name} has to be set to a text"
     if not isinstance(getattr(model, "prompt_file", None), str | Path):
         yield "the class attribute prompt_file has to be set to a path"

@@ -14,7 +14,7 @@ from annotated_types import Ge
 from sabm_mesa import Decision, Number, Observation, Phase, SmartAgent, SmartModel, action, planning
 from sabm_mesa.core.answers import InvalidAnswer
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.models.base import Score
+from sabm_mesa.models.base import NO_SOURCE, Score
 
 PROMPTS = Path(__file__).with_name("fishing.toml")
 TONNES = Number(0, 10)
@@ -76,6 +76,10 @@ class Fishing(SmartModel):
 
 class Untitled(Fishing):
     title = ""
+
+
+class Unsourced(Fishing):
+    source = NO_SOURCE
 
 
 class Demanding(Fishing):

@@ -75,6 +75,7 @@ def points(model: Any, **parameters: Any) -> dict[str, str]:
     ("model", "point", "told"),
     [
         (fishing.Untitled, "form", "the class attribute title has to be set to a text"),
+        (fishing.Unsourced, "form", "the class attribute source has to be set to a text"),
         (fishing.Demanding, "form", "the parameter n_lakes needs a default"),
         (fishing.Beyond, "form", "the default of n_fishers has to be a whole number of 4 or more "),
         (
