@@ -7,6 +7,7 @@ import json
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -80,6 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # A model may have a name in signs that the font of the plots has not: a box stands for each.
+    warnings.filterwarnings("ignore", "Glyph .* missing from")
     thresholds, alone = gc.get_threshold(), arguments is None
     gc.set_threshold(_OBJECTS, *thresholds[1:])
     arguments = list(sys.argv[1:] if arguments is None else arguments)
@@ -91,6 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         status = _fail(error.problem, error.exit_status, "--json" in arguments, error.ways)
     except SabmError as error:
         status = _fail(str(error), error.exit_status, "--json" in arguments)
+    except MemoryError:
+        too_large = "That does not fit into memory: choose fewer agents, rounds or runs at once."
+        status = _fail(too_large, 1, "--json" in arguments)
     finally:
         if alone:
             gc.freeze()  # the process ends: Python need not look for garbage in all that it holds

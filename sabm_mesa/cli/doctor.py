@@ -58,7 +58,7 @@ def doctor(
     for check in checks:
         found.append(check)
         if not as_json:
-            say(f"{check.state:<8} {check.name:<9} {check.said}")
+            say(f"{check.state:<8} {check.name:<10} {check.said}")
     fine = all(check.state is not State.PROBLEM for check in found)
     if as_json:
         say(export.readable_json({"fine": fine, "checks": [asdict(check) for check in found]}))
@@ -99,7 +99,7 @@ def _doctor_minds(
             continue
         say(f"\n{finding.spec} at {finding.endpoint.where}")
         for check in finding.checks:
-            say(f"{check.state:<8} {check.name:<9} {check.said}")
+            say(f"{check.state:<8} {check.name:<10} {check.said}")
         if finding.fine:
             say(f"\n{finding.entry()}")
     fine = [finding for finding in found if finding.fine]

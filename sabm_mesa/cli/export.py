@@ -29,11 +29,11 @@ def export(
         typer.Option(help="Folder for the files; by default export, beside the recording."),
     ] = None,
     messages: Annotated[
-        bool, typer.Option("--messages", help="Put the messages that were sent into the asks.")
+        bool, typer.Option("--messages", help="Add to each ask the prompt that was sent.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write runs, asks, decisions, model data and agent data of a recording as tables."""
+    """Write a recording as tables: runs, asks, decisions, data of model and agents, messages."""
     from sabm_mesa.recording import export
     from sabm_mesa.recording.frames import Recorded
 

@@ -34,6 +34,8 @@ F = TypeVar("F", bound=Callable[..., None])
 
 SERVICES = frozenset({"connection", "recording"})
 """Constructor arguments that are no parameters of the run: they change nothing of its outcome."""
+_MOST = 10**18 - 1
+"""Whole numbers up to this one fit into a column of numpy, of a file and of a recording."""
 _NOUNS = {"int": "a whole number", "float": "a number", "bool": "true or false"}
 
 
@@ -130,6 +132,8 @@ class Limits:
             raise _illegal(name, f"{legal}, not {value!r}.")
         if not self._is_within(value):
             raise _illegal(name, f"{legal} (got {value}).")
+        if abs(value) > _MOST:
+            raise _illegal(name, f"{legal}, of 18 digits at most.")
         return int(value)
 
     def _number(self, name: str, value: Any) -> float:

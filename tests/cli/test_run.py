@@ -285,6 +285,24 @@ def test_an_output_folder_that_cannot_be_written(sabm: Sabm, tmp_path: Path, nam
     assert (tmp_path / "recording" / "recording.sqlite").read_text().startswith("something else ")
 
 
+def test_a_sign_that_the_font_of_plots_has_not_is_drawn_without_a_warning(
+    sabm: Sabm, tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    small = ("--set", "n_players=2", "--rounds", "1", "--minds", "fixed:\uff13")
+    outcome = sabm("run", "kbc", *small, "--out", tmp_path)
+
+    assert (outcome.status, outcome.err) == (0, "")
+    assert not recwarn.list
+
+
+def test_a_run_that_no_memory_holds_ends_in_one_line(sabm: Sabm, tmp_path: Path) -> None:
+    outcome = sabm("run", "kbc", "--set", f"n_players={10**17}", "--out", tmp_path / "out")
+
+    assert outcome.status == 1
+    assert "does not fit into memory" in one_line(outcome)
+    assert not (tmp_path / "out").exists()
+
+
 def test_an_error_is_json_too_when_json_is_asked_for(sabm: Sabm) -> None:
     outcome = sabm("run", "nothing", "--json")
     found = json.loads(outcome.out)
