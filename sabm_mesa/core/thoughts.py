@@ -17,6 +17,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from sabm_mesa.core.frozen import new_tuple
+
 # Qwen, DeepSeek, GLM and most others write <think>; Gemini <thought>; Claude, when it is asked to,
 # <thinking>; Seed <seed:think>; Magistral [THINK]; Kimi ◁think▷; Cohere <|START_THINKING|>.
 _NAME = r"(?:seed:)?(?:think(?:ing)?|thoughts?|reasoning)"
@@ -32,8 +34,6 @@ _END = (
     r"|(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>final[^<]*<\|message\|>"
 )
 _MARK = re.compile(rf"(?P<begin>{_BEGIN})|(?P<end>{_END})", re.IGNORECASE)
-_BEGINNINGS = ("<", "[", "◁", "\\u003")
-"""Beginnings of marks: a text without any of them holds none."""
 _LEFT_OVER = re.compile(
     r"<\|(?:end|return|(?:begin|end)_of_solution|(?:start|end)_response)\|>", re.IGNORECASE
 )
@@ -82,7 +82,7 @@ def split_thoughts(text: str) -> Split:
         text: the text of a mind.
     """
     if not _may_hold_marks(text) or _MARK.search(text) is None:
-        return Split(text)
+        return new_tuple(Split, (text, ""))
     answer, thoughts = text, []
     while _MARK.search(answer):  # taking one out may bring the halves of another together
         answer, thought = _split_once(answer)
@@ -96,7 +96,8 @@ def join_thoughts(*thoughts: str) -> str:
 
 
 def _may_hold_marks(text: str) -> bool:
-    return any(map(text.__contains__, _BEGINNINGS))
+    """Whether a text has the beginning of any mark."""
+    return "<" in text or "[" in text or "◁" in text or "\\u003" in text
 
 
 def _split_once(text: str) -> Split:

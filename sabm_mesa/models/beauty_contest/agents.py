@@ -257,22 +257,11 @@ class Player(SmartAgent):
         """
         model = self.model
         past, own = model.revealed_to(self)
-        return _guessing_view(
-            player=self.unique_id,
-            n_players=model.n_players,
-            round=model.round,
-            n_rounds=model.n_rounds,
-            p=model.p,
-            high=model.high,
-            integer=model.integer,
-            prize=model.prize,
-            notice=model.notice_to(self),
-            past=past,
-            own=own,
-            understanding=self.understanding,
-            goal=goal,
-            persona=self.persona,
-        )
+        return _guessing_view(  # by their places, since it is made for each question
+            self.unique_id, model.n_players, model.round, model.n_rounds,
+            model.p, model.high, model.integer, model.prize, model.notice_to(self),
+            past, own, self.understanding, goal, persona=self.persona,
+        )  # fmt: skip
 
 
 @lru_cache

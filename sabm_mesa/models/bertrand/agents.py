@@ -302,8 +302,7 @@ class Firm(SmartAgent):
             n_strategies: number of its latest strategies to include.
         """
         model = self.model
-        # By their places: names of so many arguments take Python twice the time of all the rest.
-        return _firm_view(
+        return _firm_view(  # by their places: so many names would take most of the time of it
             self.unique_id, model.names, model.round,
             model.market.cost, model.legal_price.low, model.legal_price.high,
             model.condition, model.communication, model.plans_first, model.plan_every == 1,

@@ -275,22 +275,12 @@ class Player(SmartAgent):
         """The knowledge of the player at this moment."""
         model = self.model
         members = [member.unique_id for member in model.groups[self.group - 1]]
-        return _player_view(
-            player=self.role - 1,
-            form=model.form,
-            currency=model.currency,
-            n_rounds=model.n_rounds,
-            continuation=model.continuation,
-            matching=model.matching,
-            talk=model.talk,
-            plays=Past(self.plays),
-            path=model.path_of(self) or (),
-            value=self.value,
-            said=tuple(each for each in model.said if each.sender in members),
-            speaker=self.unique_id,
-            members=tuple(members),
-            persona=self.persona,
-        )
+        said = tuple([each for each in model.said if each.sender in members])
+        return _player_view(  # by their places, since it is made for each question
+            self.role - 1, model.form, model.currency, model.n_rounds, model.continuation,
+            model.matching, model.talk, Past(self.plays), model.path_of(self) or (), self.value,
+            said, self.unique_id, tuple(members), persona=self.persona,
+        )  # fmt: skip
 
 
 def answer_spec(form: GameForm, move: int, path: Choices = ()) -> AnswerSpec:

@@ -95,12 +95,11 @@ class CognitiveHierarchy(ClassicalMind):
     def _listen(self, opinion: float, discussion: Discussion) -> float:
         new = discussion.said[self._heard :]
         self._heard = len(discussion.said)
-        me = discussion.player
         named: dict[int, float] = {}
         for message in new:
-            sender = message.sender
-            if sender != me and (numbers := stated_numbers(message.text)):
-                named[sender] = numbers[-1]
+            if numbers := stated_numbers(message.text):
+                named[message.sender] = numbers[-1]
+        named.pop(discussion.player, None)
         if not named:
             return opinion
         trust = TRUST.get(self._condition, TRUST["baseline"])

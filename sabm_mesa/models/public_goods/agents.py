@@ -161,19 +161,11 @@ class Player(SmartAgent):
         """The knowledge of the player at this moment."""
         model = self.model
         others = model.others_of(self)
-        return _player_view(
-            name=self.name,
-            partners=tuple(other.name for other in others if other.name),
-            n_players=len(others) + 1,
-            endowment=model.endowment,
-            multiplier=model.multiplier,
-            matching=model.matching,
-            n_rounds=model.announced_rounds,
-            games=Past(self.games, model.memory),
-            party=self.agent_at_party,
-            chats=self.chats,
-            persona=self.persona,
-        )
+        return _player_view(  # by their places, since it is made for each question
+            self.name, tuple([other.name for other in others if other.name]), len(others) + 1,
+            model.endowment, model.multiplier, model.matching, model.announced_rounds,
+            Past(self.games, model.memory), self.agent_at_party, self.chats, persona=self.persona,
+        )  # fmt: skip
 
 
 @lru_cache
