@@ -309,7 +309,7 @@ def _in_order(
             )
         return order
     if phase.order == SHUFFLED:
-        return [agents[i] for i in model.rng.permutation(len(agents))]
+        return [agents[i] for i in model.rng.permutation(len(agents)).tolist()]
     return agents
 
 
