@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     from sabm_mesa.recording.frames import Columns, Tables
 
+ROW_GROUP = 50_000
+"""Rows of a part of a Parquet file, at least. What the file says of each part at its end stays in
+memory until then, about 20 kB, and so do the rows of one."""
 _NOT_ASCII = re.compile(r"[^\n -~]")
 
 
@@ -292,7 +295,8 @@ def write_tables(folder: Path, tables: Tables, kind: str) -> dict[Path, int]:
     Texts are data and are written as they are, whatever they look like. CSV is that of RFC 4180
     in UTF-8: lines end in CR LF, a missing value is an empty field like an empty text. Parquet and
     JSON lines keep the difference. In CSV and Parquet, a column of lists or of mixed types is
-    written as text, its values as JSON. In Parquet each batch is a row group.
+    written as text, its values as JSON. In Parquet all row groups but the last have at least
+    `ROW_GROUP` rows.
 
     Args:
         folder: where to; it is made when it does not exist.
@@ -377,6 +381,11 @@ class _Parquet:
         fields = [(name, known.get(kind, pa.large_string())) for name, kind in types.items()]
         schema = pa.schema(fields)
         with ParquetWriter(path, schema) as writer:
+            group: list[pa.RecordBatch] = []
+
+            def finish_group() -> None:
+                writer.write_table(pa.Table.from_batches(group, schema))
+                group.clear()
 
             def write(columns: Columns) -> None:
                 made, arrays = {}, []
@@ -385,9 +394,13 @@ class _Parquet:
                     made[key] = self._last.get(key) or (values, pa.array(values, kind))
                     arrays.append(made[key][1])
                 self._last = made
-                writer.write_batch(pa.record_batch(arrays, schema=schema))
+                group.append(pa.record_batch(arrays, schema=schema))
+                if sum(map(len, group)) >= ROW_GROUP:
+                    finish_group()
 
             yield write
+            if group:
+                finish_group()
 
 
 def _texts(columns: Columns, types: Mapping[str, type]) -> Iterator[Sequence[Any]]:

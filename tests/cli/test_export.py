@@ -17,7 +17,7 @@ import pytest
 from sabm_mesa import Recording, ScriptedMind, action, communication
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.recording import export
-from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.recording.frames import Recorded, Tables
 from tests.core.support import Priced, tiny
 
 from .support import Sabm, one_line
@@ -334,3 +334,20 @@ def test_an_empty_recording(sabm: Sabm, tmp_path: Path, kind: str) -> None:
     if kind == "parquet":
         columns = list(pd.read_parquet(tmp_path / "export" / "model_data.parquet"))
         assert columns == ["run", "round"]
+
+
+@pytest.mark.slow  # needs pyarrow
+def test_batches_are_joined_to_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyarrow.parquet import ParquetFile
+
+    monkeypatch.setattr(export, "ROW_GROUP", 4)
+    batches = (("numbers", {"n": [i, i]}) for i in range(5))
+    export.write_tables(tmp_path, Tables({"numbers": {"n": int}}, batches), "parquet")
+
+    with ParquetFile(tmp_path / "numbers.parquet") as file:
+        assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [
+            4,
+            4,
+            2,
+        ]
+        assert file.read()["n"].to_pylist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
