@@ -7,6 +7,7 @@ Reacton looks for pandas among the modules, and would find half of it.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 
@@ -27,3 +28,9 @@ def wait() -> None:
     """Wait until all is loaded; an app of a single scenario has imported what it needs."""
     for each in _threads:
         each.join()
+
+
+async def loaded() -> None:
+    """Wait until all is loaded, while the server answers others."""
+    if any(each.is_alive() for each in _threads):
+        await asyncio.to_thread(wait)

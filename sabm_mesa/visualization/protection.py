@@ -46,15 +46,13 @@ from sabm_mesa.visualization.assets import assets
 from sabm_mesa.visualization.connections import KEEP_S, Connections, fire_event
 from sabm_mesa.visualization.gate import Gate, limit_logs
 from sabm_mesa.visualization.html import root_path
+from sabm_mesa.visualization.seat_interface import PATH as SEATS
 from sabm_mesa.visualization.seat_interface import seat_route
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
     from starlette.websockets import WebSocket
-
-    from sabm_mesa.minds.human import Seat
-    from sabm_mesa.runs.game import Game
 
 KEY_STANDS_HERE = "Key of the viewer, for language models, files, recordings and games"
 LONGEST_KEY = 1000
@@ -125,19 +123,12 @@ def _source(file: str) -> str:
     return text.replace("modules.export = {", "module.exports = {")
 
 
-def _find_seat(token: str) -> tuple[Game, Seat] | None:
-    from sabm_mesa.visualization.pages.play_parts import GAMES
-
-    return GAMES.find(token)
-
-
 def _routes() -> list[BaseRoute]:
     """All that the viewer answers."""
     static = solara_starlette.StaticFilesOptionalAuth(directory=solara_server.solara_static)
     return [
         Route(KEY_PATH, _key, methods=["POST"]),
-        seat_route(_find_seat),
-        *(Route(path, _People()) for path in ("/join{rest:path}", "/play/{rest:path}")),
+        *(Route(f"{path}{{rest:path}}", _Seats()) for path in ("/join", "/play/", SEATS)),
         Route("/_solara/api/close/{kernel_id}", _close, methods=["POST"]),
         WebSocketRoute("/jupyter/api/kernels/{kernel_id}/channels", _connect),
         Mount("/_solara/cdn", _Scripts()),
@@ -148,22 +139,22 @@ def _routes() -> list[BaseRoute]:
     ]
 
 
-class _People:
-    """The pages of people, when they are loaded."""
+class _Seats:
+    """The pages of people and the seats of programs, when they are loaded."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        routes = await asyncio.to_thread(self._routes)
-        await routes(scope, receive, send)
+        await loading.loaded()
+        await self._routes()(scope, receive, send)
 
     @staticmethod
     @cache
     def _routes() -> Router:
-        loading.wait()
         from sabm_mesa.visualization.pages.play import PeoplePages
         from sabm_mesa.visualization.pages.play_parts import GAMES
 
-        return Router(PeoplePages(GAMES, _session, _new_session, root_path).routes())
+        people = PeoplePages(GAMES, _session, _new_session, root_path)
+        return Router([seat_route(GAMES.find), *people.routes()])
 
 
 class _Scripts(solara_starlette.StaticFilesOptionalAuth):
@@ -260,7 +251,7 @@ async def _connect(socket: WebSocket) -> None:
     ):
         await socket.close(1008)
         return
-    await asyncio.to_thread(loading.wait)  # before they are counted, and not between that and this
+    await loading.loaded()  # before they are counted, and not between that and this
     host = may_host(socket.cookies)
     address = socket.client.host if socket.client else ""
     if not host and _connections.is_full(address):
