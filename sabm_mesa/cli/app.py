@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
 
 from sabm_mesa import __version__
 
@@ -21,7 +22,17 @@ Agents that talk, reason and decide, on Mesa. Without a key and without a networ
 All commands: sabm --help. The documentation is in the folder docs of the source (make docs)."""
 """The first steps of a new user."""
 
+
+class _ByName(TyperGroup):
+    """The commands in the order of their names; else they stand as they were imported."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        """The names of the commands."""
+        return sorted(super().list_commands(ctx))
+
+
 app = typer.Typer(
+    cls=_ByName,
     name="sabm",
     help="Smart agent-based models: agents whose decisions come from a language model, a classical "
     "behavioural rule, or a script. Start with: sabm run kbc",

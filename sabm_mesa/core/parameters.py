@@ -34,8 +34,6 @@ F = TypeVar("F", bound=Callable[..., None])
 
 SERVICES = frozenset({"connection", "recording"})
 """Constructor arguments that are no parameters of the run: they change nothing of its outcome."""
-_MOST = 10**18 - 1
-"""Whole numbers up to this one fit into a column of numpy, of a file and of a recording."""
 _NOUNS = {"int": "a whole number", "float": "a number", "bool": "true or false"}
 
 
@@ -132,8 +130,6 @@ class Limits:
             raise _illegal(name, f"{legal}, not {value!r}.")
         if not self._is_within(value):
             raise _illegal(name, f"{legal} (got {value}).")
-        if abs(value) > _MOST:
-            raise _illegal(name, f"{legal}, of 18 digits at most.")
         return int(value)
 
     def _number(self, name: str, value: Any) -> float:
@@ -235,7 +231,12 @@ def checking(
         for name, parameter in _parameters_of(owner).items():
             if name in bound.arguments:
                 bound.arguments[name] = parameter.limits.check(name, bound.arguments[name])
-        constructor(*bound.args, **bound.kwargs)
+        try:
+            constructor(*bound.args, **bound.kwargs)
+        except OverflowError as error:
+            raise ParameterError(
+                f"{type(self).__name__}: a number is too large ({error})."
+            ) from error
         if in_the_end is not None and owner is next(
             c for c in type(self).__mro__ if "__init__" in vars(c)
         ):

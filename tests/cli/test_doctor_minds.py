@@ -141,7 +141,7 @@ def test_a_model_that_cannot_be_asked_is_one_line_and_the_others_are_told(sabm: 
     assert [" ".join(line.split()[:2]) for line in problems] == ["problem answers"] * 2
     assert str(port) in problems[0]
     assert "There is no API key" in problems[1]
-    assert "ok       repeats   5 equal questions got equal answers" in outcome.out
+    assert "ok       repeats    5 equal questions got equal answers" in outcome.out
 
 
 @pytest.mark.parametrize(

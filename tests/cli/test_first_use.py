@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -83,6 +84,12 @@ def test_each_command_is_in_the_module_of_which_it_is_said() -> None:
         if each.callback is not None
     }
     assert found == COMMANDS
+
+
+def test_commands_are_listed_by_their_names(sabm: Sabm) -> None:
+    listed = re.findall(r"^  ([a-z]+) ", sabm("--help").out.partition("Commands:")[2], re.MULTILINE)
+
+    assert listed == sorted(COMMANDS)
 
 
 def test_a_command_that_is_mistyped_is_guessed(sabm: Sabm) -> None:

@@ -197,7 +197,7 @@ def test_what_a_kill_may_have_cost_is_told(sabm: Sabm, tmp_path: Path) -> None:
         server.release()
         told = sabm("doctor", path)
         assert told.status == 0
-        assert re.search(rf"warning  answers   {lost}", told.out)
+        assert re.search(rf"warning  answers    {lost}", told.out)
         assert f"1 of them not finished: go on with sabm resume {path}" in told.out
         short = sabm("resume", path, "--max-asks", 5)
         assert short.status == 1
@@ -207,7 +207,7 @@ def test_what_a_kill_may_have_cost_is_told(sabm: Sabm, tmp_path: Path) -> None:
         done = sabm("resume", path, "--max-asks", 6)
         assert done.status == 0
         assert re.match(lost, done.err)
-    assert re.search(rf"warning  answers   {lost}", sabm("doctor", path).out)
+    assert re.search(rf"warning  answers    {lost}", sabm("doctor", path).out)
     assert tables(tmp_path)
 
 

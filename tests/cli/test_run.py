@@ -295,11 +295,17 @@ def test_a_sign_that_the_font_of_plots_has_not_is_drawn_without_a_warning(
     assert not recwarn.list
 
 
-def test_a_run_that_no_memory_holds_ends_in_one_line(sabm: Sabm, tmp_path: Path) -> None:
-    outcome = sabm("run", "kbc", "--set", f"n_players={10**17}", "--out", tmp_path / "out")
+@pytest.mark.parametrize(
+    ("n_players", "status", "said"),
+    [(10**17, 1, "does not fit into memory"), (10**20, 2, "a number is too large")],
+)
+def test_a_run_that_no_memory_holds_ends_in_one_line(
+    sabm: Sabm, tmp_path: Path, n_players: int, status: int, said: str
+) -> None:
+    outcome = sabm("run", "kbc", "--set", f"n_players={n_players}", "--out", tmp_path / "out")
 
-    assert outcome.status == 1
-    assert "does not fit into memory" in one_line(outcome)
+    assert outcome.status == status
+    assert said in one_line(outcome)
     assert not (tmp_path / "out").exists()
 
 

@@ -282,7 +282,7 @@ def _trend(data: pd.DataFrame, column: str) -> str:
     if not n_runs:
         return ""
     tested = f" ({'p < 0.001' if p < 0.001 else f'p = {p:.3f}'}, {n_runs} runs)"
-    return f": {slope:+.4f} a round{tested if n_runs > 1 else ''}"
+    return f": {slope:+.4f} a round{tested if n_runs > 1 else ''}".replace("-", "−")
 
 
 def chance(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:

@@ -112,7 +112,8 @@ def test_the_legend_tells_the_slope_of_a_run_and_no_p(party) -> None:
 
     assert not any("p =" in label or "p <" in label for label in labels)
     slope = party.end_measures()["slope_loose_distance"]
-    assert any(f"{slope:+.4f} a round" in label for label in labels)
+    said = f"{slope:+.4f} a round".replace("-", "−")
+    assert any(said in label for label in labels)
 
 
 def test_over_runs_the_legend_tells_the_mean_of_their_slopes_and_its_p() -> None:
@@ -123,7 +124,8 @@ def test_over_runs_the_legend_tells_the_mean_of_their_slopes_and_its_p() -> None
 
     slopes = [each["slope_loose_distance"] for each in measures]
     p = 0.25 if min(slopes) > 0 or max(slopes) < 0 else None
-    assert loose.startswith(f"loose pairs: {sum(slopes) / 3:+.4f} a round (p = ")
+    slope = f"{sum(slopes) / 3:+.4f}".replace("-", "−")
+    assert loose.startswith(f"loose pairs: {slope} a round (p = ")
     assert p is None or f"p = {p:.3f}, 3 runs" in loose
     assert not [name for each in measures for name in each if name.startswith("p_")]
 
