@@ -81,8 +81,9 @@ def serve(
 
     def listens() -> None:
         ready(address + host_key())
-        loop = asyncio.get_running_loop()
-        loop.call_later(DRAW_AFTER_S, loop.run_in_executor, None, draw)
+        drawing = threading.Timer(DRAW_AFTER_S, draw)
+        drawing.daemon = True
+        drawing.start()
         if open_browser:  # all users of the machine can see with which address it is started
             opened = address + new_ticket()
             threading.Thread(target=webbrowser.open, args=(opened,), daemon=True).start()

@@ -155,9 +155,19 @@ def _result(coming: Future[T]) -> T | None:
 
 @cache
 def _film(name: str) -> Future[Motion]:
-    return _painter.submit(lambda: ScenarioView(scenario(name)).home())
+    return _drawn(lambda: ScenarioView(scenario(name)).home())
 
 
 @cache
 def _picture(name: str) -> Future[Picture]:
-    return _painter.submit(lambda: ScenarioView(scenario(name)).card())
+    return _drawn(lambda: ScenarioView(scenario(name)).card())
+
+
+def _drawn(draw: Callable[[], T]) -> Future[T]:
+    """What is drawn after all that was wanted before; cancelled after `stop_drawing`."""
+    try:
+        return _painter.submit(draw)
+    except RuntimeError:  # it was shut down
+        cancelled: Future[T] = Future()
+        cancelled.cancel()
+        return cancelled
