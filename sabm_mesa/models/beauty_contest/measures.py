@@ -103,11 +103,13 @@ def is_fixed(mind: str) -> bool:
     return mind.startswith("fixed:")
 
 
+@np.errstate(over="ignore")  # after a mean near 0
 def _ratios(means: Floats) -> Floats:
     """Each mean divided by the one before; NaN after a mean of 0."""
     return means[1:] / np.where(means[:-1] > 0, means[:-1], math.nan)
 
 
+@np.errstate(over="ignore")
 def _mean(values: Floats) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if known.size else math.nan

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sabm_mesa import (
@@ -318,6 +318,8 @@ def test_a_name_that_does_not_exist(parameters, words) -> None:
     p=st.sampled_from([1 / 2, 2 / 3, 0.9, 1, 4 / 3]),
     prize=st.floats(0, 100),
 )  # fmt: skip
+@example(rounds=[[None] * 3 + [1e-312], [None] * 3 + [1.0]], p=0.5, prize=0.0)
+@example(rounds=[[1e-308] * 4, [1.0] * 4, [1e-308] * 4, [1.0] * 4], p=0.5, prize=0.0)
 def test_in_any_world_the_closest_share_the_prize(rounds, p, prize) -> None:
     def answer(ask):
         pick = rounds[ask.key.round][ask.key.agent - 1]
