@@ -164,7 +164,7 @@ def _picture(name: str) -> Future[Picture]:
 
 
 def _drawn(draw: Callable[[], T]) -> Future[T]:
-    """What is drawn after all that was wanted before; cancelled after `stop_drawing`."""
+    """A drawing, after those that were wanted before; cancelled after `stop_drawing`."""
     try:
         return _painter.submit(draw)
     except RuntimeError:  # it was shut down
