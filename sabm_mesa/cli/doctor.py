@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import AsJson, BaseURL, EndpointsFile
 from sabm_mesa.errors import UsageError
+
+if TYPE_CHECKING:
+    from sabm_mesa.minds.model_check import Check
 
 
 @app.command()
@@ -58,7 +61,7 @@ def doctor(
     for check in checks:
         found.append(check)
         if not as_json:
-            say(f"{check.state:<8} {check.name:<10} {check.said}")
+            _say(check)
     fine = all(check.state is not State.PROBLEM for check in found)
     if as_json:
         say(export.readable_json({"fine": fine, "checks": [asdict(check) for check in found]}))
@@ -99,7 +102,7 @@ def _doctor_minds(
             continue
         say(f"\n{finding.spec} at {finding.endpoint.where}")
         for check in finding.checks:
-            say(f"{check.state:<8} {check.name:<10} {check.said}")
+            _say(check)
         if finding.fine:
             say(f"\n{finding.entry()}")
     fine = [finding for finding in found if finding.fine]
@@ -118,3 +121,8 @@ def _doctor_minds(
         say(f"Added to {write}: {', '.join(added) or 'nothing, all are there'}.")
     if fine != found:
         raise typer.Exit(1)
+
+
+def _say(check: Check) -> None:
+    """Print the line of a check; all of them have the same columns."""
+    say(f"{check.state:<8} {check.name:<10} {check.said}")

@@ -54,7 +54,8 @@ class Conversation:
         self._on_the_way: list[Message] = []  # private ones that are not in them yet
         self._all: list[Message] = []
         self._newest = self._begins = -1  # the newest round, and where its messages to all begin
-        self._in_order, self._latest = True, (-1, -1, -1)
+        self._in_order = True  # so far the order of arrival is that of the turns
+        self._latest = (-1, -1, -1)  # the turn of the message that came last
 
     def __len__(self) -> int:
         """The number of messages."""
@@ -74,7 +75,7 @@ class Conversation:
         if self._newest != message.round:
             self._newest, self._begins = message.round, len(self._to_all)
         place = _order(message)
-        self._in_order = self._in_order and self._latest <= place  # so far as the turns were
+        self._in_order = self._in_order and self._latest <= place
         self._latest = place
         self._all.append(message)
         (self._to_all if message.to is None else self._on_the_way).append(message)

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import zip_longest
 from typing import Any
 
 from docstring_parser import Docstring, ParseError
@@ -89,7 +90,7 @@ def sheet_sections(sheet: str) -> Mapping[str, str]:
     found: dict[str, list[str]] = {}
     heading = ""
     lines = sheet.splitlines()
-    for line, after in zip(lines, [*lines[1:], ""], strict=False):
+    for line, after in zip_longest(lines, lines[1:], fillvalue=""):
         if line and not line.startswith(" "):
             heading = line.strip() if after.startswith("    ") else ""
         elif heading:

@@ -87,7 +87,7 @@ class PriceHistory:
         if old.first % PERIOD == 0:
             self.periods = (*self.periods, old)[-PERIODS:]
             return
-        *before, period = self.periods
+        *earlier, period = self.periods
         weight = 1 / (old.last - period.first + 1)
 
         def mean(before: float, now: float) -> float:
@@ -101,7 +101,7 @@ class PriceHistory:
             mean(period.profit, old.profit),
             tuple(map(mean, period.rivals, old.rivals)),
         )
-        self.periods = (*before, averages)
+        self.periods = (*earlier, averages)
 
 
 @dataclass(frozen=True, slots=True)
