@@ -33,15 +33,23 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo reproduce test check lint types coverage slow other-pythons package format \
-	docs docs-links screenshots bench chaos integration locked prices clean
+	corpus docs docs-links screenshots bench calibration real-data chaos locked prices sbom clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
-demo: .venv/ready ## 15 runs of the beauty contest with classical minds, and their plots
+demo: .venv/ready ## 15 runs with classical minds, one with a language model on this machine, and plots
 	$(BIN)/sabm run kbc --seed 1 --runs 15 --out out/demo
+	@rm -rf out/demo-local
+	-@$(MAKE) --no-print-directory .venv/weights \
+		|| echo "No language model here (the reason is above); the classical runs need none."
+	@[ ! -e .venv/weights ] || { \
+		echo "$(BIN)/sabm run kbc --minds local --set n_players=6 --rounds 2 --seed 1" && \
+		$(BIN)/sabm run kbc --minds local --set n_players=6 --rounds 2 --seed 1 \
+			--out out/demo-local && \
+		$(BIN)/python tools/said.py out/demo-local/recording.sqlite; }
 	@echo "The plots are:"
-	@ls out/demo/*.png
+	@ls out/demo*/*.png
 
 reproduce: .venv/ready ## the published experiments, small and with classical minds, with reports
 	$(BIN)/sabm reproduce --all --out out/reproduce
@@ -64,7 +72,7 @@ types: .venv/dev ## mypy on the package
 coverage: .venv/check ## the fast tier of the tests, with the coverage gate
 	$(BIN)/pytest $(FAST) --cov
 
-slow: .venv/check ## the slow tier: browsers, Ray, killed processes, notebooks (needs chromium)
+slow: .venv/check .venv/weights ## the slow tier: browsers, Ray, killed processes, local models (needs chromium)
 	$(BIN)/pytest $(TOGETHER) -m slow
 
 # The newest Mesa 3 needs Python 3.12: there the fast tests of all run that Python or Mesa can change,
@@ -78,12 +86,22 @@ other-pythons: .venv/dev ## the tests on Python 3.12 and 3.13, and with Mesa 4, 
 	@[ -z "$(PYTHON312)" ] || $(call across-mesas,$(BIN),.venv-mesa4/bin)
 	@[ -z "$(PYTHON312)" ] || $(call across-mesas,.venv-mesa4/bin,$(BIN))
 
-package: .venv/check ## sdist and wheel, built and installed in an empty environment
+# With the locked packages, so that those are tried too; the other environments have the newest ones.
+package: .venv/check ## sdist and wheel, built and installed with the locked packages in an empty environment
 	rm -rf dist .venv-package
 	$(BIN)/python -m build --no-isolation
 	$(PYTHON) -m venv .venv-package
-	.venv-package/bin/$(PIP_INSTALL) dist/*.whl
+	.venv-package/bin/$(PIP_INSTALL) --require-hashes --requirement requirements-locked.txt
+	.venv-package/bin/$(PIP_INSTALL) --no-deps dist/*.whl
+	.venv-package/bin/pip --disable-pip-version-check check
 	cd dist && ../.venv-package/bin/sabm run kbc --rounds 2 --out demo
+
+sbom: package .venv-sbom/ready ## dist/sbom.cdx.json: what the built package is installed with (CycloneDX)
+	.venv-sbom/bin/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml \
+		--output-file dist/sbom.cdx.json .venv-package/bin/python
+
+corpus: .venv/dev ## how real answers are read, by game and model: make corpus CORPUS=FILE (the shipped ones)
+	$(BIN)/python -m tests.core.score $(CORPUS)
 
 format: .venv/dev ## put the code in the project's format
 	$(BIN)/ruff check --fix
@@ -104,11 +122,15 @@ bench: .venv/check ## the benchmarks, beside mesa-llm where it can be installed 
 	-@$(MAKE) --no-print-directory .venv-mesa-llm/ready
 	$(BIN)/python -m benchmarks
 
-chaos: .venv/dev ## 10,000 process deaths, 100 SIGKILLs and 90 stops, each resumed (15 minutes)
-	$(BIN)/python -m tests.chaos
+calibration: .venv/dev ## how often verdicts are wrong, into docs/calibration.md and docs/how-to/probe.md (30 minutes; DRAWS=N)
+	$(BIN)/python -m benchmarks.calibration $(if $(DRAWS),--draws $(DRAWS))
+	$(BIN)/python -m benchmarks.wrong_models $(if $(DRAWS),--replications $(DRAWS))
 
-integration: .venv-integration/ready ## the tests against a real llama.cpp server
-	.venv-integration/bin/pytest tests/integration
+real-data: .venv/dev ## published decisions of models analysed anew, into docs/real-data.md (20 minutes)
+	$(BIN)/python -m tools.real_data
+
+chaos: .venv/dev ## 10,000 process deaths, 200 SIGKILLs and 90 stops, each resumed (25 minutes)
+	$(BIN)/python -m tests.chaos
 
 # For all systems and all Pythons of pyproject.toml, with the hashes of all files and without addresses.
 locked: .venv-locked/ready ## requirements-locked.txt: the newest packages that fit, with their hashes
@@ -134,12 +156,19 @@ clean: ## remove the environments and what the tools left behind; results in out
 	$(BIN)/$(PIP_INSTALL) --editable '.[$*]'
 	@touch $@
 
-.venv-integration/ready: pyproject.toml
-	$(call environment,$(PYTHON),[dev],'llama-cpp-python[server]' gguf)
+# The weights of the model in the box, 98 MB, into the user's cache; what is there is only checked.
+.venv/weights: .venv/local
+	$(BIN)/sabm models get smollm2
+	@touch $@
 
 .venv-locked/ready:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/$(PIP_INSTALL) 'uv>=0.5'
+	@touch $@
+
+.venv-sbom/ready:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/$(PIP_INSTALL) 'cyclonedx-bom>=7,<8'
 	@touch $@
 
 .venv-prices/ready:

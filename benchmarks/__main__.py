@@ -17,12 +17,14 @@ from benchmarks import (
     bertrand,
     class_game,
     evacuation,
+    forms,
     growth,
     history,
     imports,
     instant,
     large,
     llm,
+    local,
     million,
     recording,
     scenarios,
@@ -56,6 +58,7 @@ BENCHMARKS: dict[str, Callable[[str], list[Result]]] = {
     "commands": instant.commands,
 }
 LONG: dict[str, Callable[[str], list[Result]]] = {
+    "local": local.against_bare_runtime,
     "bertrand-runs-200ms": bertrand.five_runs_at_200_ms,
     "recording": recording.hundred_thousand_asks,
     "large-recording": large.million_asks,
@@ -67,11 +70,14 @@ LONG: dict[str, Callable[[str], list[Result]]] = {
 
 def main(words: list[str]) -> int:
     """Measure, print, write; the status is 2 for an unknown name, 1 when something failed."""
+    if words[:1] == ["forms"]:
+        return forms.main(words[1:])
     known = BENCHMARKS | LONG
     parser = argparse.ArgumentParser(
         "python -m benchmarks",
         description="Without a name, measure all of the first list.",
-        epilog=f"{_listed('benchmarks', BENCHMARKS)}\n\n{_listed('only when named', LONG)}",
+        epilog=f"{_listed('benchmarks', BENCHMARKS)}\n\n{_listed('only when named', LONG)}\n\n"
+        "of a language model:\n  forms --minds SPEC   The form of answer that it follows.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", metavar="NAME", nargs="*", help="a benchmark")

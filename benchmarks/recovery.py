@@ -57,7 +57,7 @@ from sabm_mesa.analysis.social_behaviour import (
     InequityAversion,
     UnconditionalCooperator,
     cooperation_mixture,
-    cooperation_types,
+    cooperation_models,
 )
 from sabm_mesa.models.bertrand import behaviour as prices
 from sabm_mesa.models.bertrand.minds import QLearner
@@ -67,6 +67,10 @@ from sabm_mesa.models.games.rules import load_game
 
 REPLICATIONS = 500
 OUT = Path("out/recovery.jsonl")
+NOISES = (0.5, 1.0, 2.0)
+"""Factors of the noise in the confusion tables."""
+ERRORS = ("sigma", "sigma_log", "epsilon", "error", "slip")
+"""Parameters that are noise; a larger ``lambda`` is less of it."""
 Replies = Callable[[Panel, int, np.random.Generator], Mapping[str, Floats]]
 
 
@@ -352,7 +356,8 @@ def cases() -> Mapping[str, Case]:
             prices.Matching(), {"sigma": 0.15}, duopoly, OF_PRICES, price_of_rival
         ),
         "prices-q-learning": Case(
-            prices.LearnsPrices(), {"alpha": 0.15, "epsilon": 1.0, "decay": Q_DECAY},
+            prices.LearnsPrices(),
+            {"alpha": 0.15, "epsilon": 1.0, "decay": Q_DECAY, "start": 1.0, "ties": 1.0},
             duopolies(4, 300), OF_LEARNED_PRICES, play=learnt_prices,
         ),
     }  # fmt: skip
@@ -395,11 +400,11 @@ SELECTIONS = {
     ),
     "goods": Selection(
         ("goods-types", "goods-conditional", "goods-free-riders", "goods-unconditional"),
-        (cooperation_mixture(), cooperation_mixture(hump=True), *cooperation_types()),
+        cooperation_models(),
     ),
     "prices": Selection(
         ("prices-reaction", "prices-best-reply", "prices-matching"),
-        prices.BEHAVIOUR.models[:-1],  # without Q-learning, which is slow
+        [each for each in prices.BEHAVIOUR.models if each.name != "q_learning"],  # which is slow
     ),
 }
 
@@ -438,15 +443,31 @@ def recover(name: str, number: int) -> Mapping[str, Any]:
     return {"estimates": found.parameters.tolist(), "below": below, "true": true}
 
 
-def select(selection: str, name: str, number: int) -> Mapping[str, Any]:
+def noisier(case: Case, noise: float) -> Case:
+    """The same players with other noise.
+
+    Args:
+        case: the players.
+        noise: the factor of standard deviations and of shares of errors; ``lambda`` is divided by
+            it.
+    """
+    truth = {
+        name: value * noise if name in ERRORS else value / noise if name == "lambda" else value
+        for name, value in case.truth.items()
+    }
+    return replace(case, truth=truth)
+
+
+def select(selection: str, name: str, number: int, noise: float = 1.0) -> Mapping[str, Any]:
     """The model that is selected when that of a case is true.
 
     Args:
         selection: a key of `SELECTIONS`.
         name: the case.
         number: the number of the replication.
+        noise: see `noisier`.
     """
-    data = cases()[name].draw(generator(name, number))
+    data = noisier(cases()[name], noise).draw(generator(name, number))
     ranked = by_rank([fit(model, data) for model in SELECTIONS[selection].models])
     return {"selected": ranked[0].model.name, "bic": {one.model.name: one.bic for one in ranked}}
 
@@ -541,6 +562,9 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="cases, selections (guess, game, …), or nagel")
     parser.add_argument("--replications", type=int, default=REPLICATIONS)
     parser.add_argument("--out", type=Path, default=OUT, help="the file of all replications")
+    parser.add_argument(
+        "--noise", type=float, nargs="+", default=NOISES, help="factors of the noise of selections"
+    )
     given = parser.parse_args()
     for name in given.names or [*cases(), *SELECTIONS, "nagel"]:
         lines: Iterable[str]
@@ -549,7 +573,7 @@ def main() -> None:
         elif name in SELECTIONS:
             models = ", ".join(model.name for model in SELECTIONS[name].models)
             print(f"Selected by BIC among {models}:", flush=True)
-            lines = selected(name, given.out, given.replications)
+            lines = selected(name, given.out, given.replications, given.noise)
         else:
             print(f"{name}: {cases()[name].size}", flush=True)
             one = partial(recover, name)
@@ -558,17 +582,23 @@ def main() -> None:
             print(line, flush=True)
 
 
-def selected(selection: str, path: Path, replications: int) -> Iterator[str]:
-    """The table of a selection.
+def selected(
+    selection: str, path: Path, replications: int, noises: Sequence[float] = NOISES
+) -> Iterator[str]:
+    """The tables of a selection, one for each noise.
 
     Args:
         selection: a key of `SELECTIONS`.
         path: the file of replications.
         replications: the number of them for each true model.
+        noises: see `noisier`.
     """
-    for name in SELECTIONS[selection].cases:
-        one = partial(select, selection, name)
-        yield table_of_selection(name, replicate(path, f"{selection}: {name}", replications, one))
+    for noise in noises:
+        yield f"Noise × {noise:g}:"
+        key = selection if noise == 1 else f"{selection} × {noise:g}"
+        for name in SELECTIONS[selection].cases:
+            one = partial(select, selection, name, noise=noise)
+            yield table_of_selection(name, replicate(path, f"{key}: {name}", replications, one))
 
 
 if __name__ == "__main__":

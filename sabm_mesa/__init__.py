@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from sabm_mesa.models.sentence_making.model import SentenceMaking
     from sabm_mesa.recording import Recording
     from sabm_mesa.recording.frames import Recorded
+    from sabm_mesa.runs.door import Minds
     from sabm_mesa.runs.rerun import fork, replay, resume
     from sabm_mesa.runs.sweep import sweep
 
@@ -63,6 +64,7 @@ _HOMES = {
     "sabm_mesa.models.sentence_making.model": ("SentenceMaking",),
     "sabm_mesa.recording": ("Recording",),
     "sabm_mesa.recording.frames": ("Recorded",),
+    "sabm_mesa.runs.door": ("Minds",),
     "sabm_mesa.runs.rerun": ("fork", "replay", "resume"),
     "sabm_mesa.core.scheduler": ("Phase", "action", "communication", "every", "planning"),
     "sabm_mesa.runs.sweep": ("sweep",),
@@ -90,6 +92,7 @@ __all__ = [
     "LLMSettings",
     "Memory",
     "Mind",
+    "Minds",
     "NetworkPicture",
     "Number",
     "Observation",

@@ -27,11 +27,15 @@ no control codes and not the API key.
 
 from __future__ import annotations
 
+import base64
 import difflib
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+from urllib.parse import quote
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 _key_variables = {KEY_VARIABLE}
@@ -82,11 +86,50 @@ def hide_words(secret: str) -> None:
 
 
 def without_key(text: str) -> str:
-    """A text in which no key that is known here can be read."""
+    """A text in which no key that is known here can be read.
+
+    Keys are also found backwards, with blanks between their signs, and in Base64, hexadecimal, and
+    the escapes of addresses, JSON and HTML.
+
+    Args:
+        text: the text.
+    """
+    squeezed = ""
     for secret in [*map(key, _key_variables), *_secrets]:
-        if len(secret) >= SHORTEST_SECRET:
-            text = text.replace(secret, HIDDEN)
+        if len(secret) < SHORTEST_SECRET:
+            continue
+        for form in _forms(secret):
+            text = text.replace(form, HIDDEN)
+        squeezed = squeezed or "".join(text.split())
+        for spelled in (secret, secret[::-1]):
+            if spelled in squeezed:
+                text = re.sub(r"\s*".join(map(re.escape, spelled)), HIDDEN, text)
     return text
+
+
+@lru_cache(maxsize=32)
+def _forms(secret: str) -> tuple[str, ...]:
+    """A key in other spellings, the longest first."""
+    data = secret.encode()
+    in_hex = [f"{byte:02x}" for byte in data]
+    found = {secret, secret[::-1], quote(secret, safe="")}
+    for spelled in (data, data[::-1]):
+        found |= {spelled.hex(), spelled.hex().upper(), spelled.hex(" "), spelled.hex(":")}
+        for before in range(3):  # a text before it moves its bits by a part of a sign
+            whole = base64.b64encode(bytes(before) + spelled).rstrip(b"=")
+            uneven = (before + len(spelled)) % 3 > 0  # then the last sign depends on what follows
+            code = whole[-(-before * 8 // 6) : len(whole) - uneven].decode()
+            found |= {code, code.replace("+", "-").replace("/", "_")}
+    for begin, end, numbers in (
+        ("%", "", in_hex), ("\\x", "", in_hex), ("\\u00", "", in_hex), ("&#x", ";", in_hex),
+        ("&#", ";", [str(byte) for byte in data]),
+    ):  # fmt: skip
+        for each in (numbers, [number.upper() for number in numbers]):
+            escaped = [f"{begin}{number}{end}" for number in each]
+            found.add("".join(escaped))
+            pairs = zip(secret, escaped, strict=False)
+            found.add("".join(sign if sign.isalnum() else code for sign, code in pairs))
+    return tuple(sorted(found, key=len, reverse=True))
 
 
 def error_message(error: BaseException) -> str:

@@ -197,8 +197,9 @@ def database(package: Package) -> list[Deed]:
 
 @rule
 def files(package: Package) -> list[Deed]:
-    """Only recording/ writes files."""
-    return [deed for deed in package.deeds(writes_a_file) if not deed.by("recording")]
+    """Only recording/ writes files, and llm/weights.py those of local models."""
+    found = package.deeds(writes_a_file)
+    return [deed for deed in found if not deed.by("recording", "llm.weights")]
 
 
 @rule
@@ -233,8 +234,8 @@ def printing(package: Package) -> list[Deed]:
 
 @rule
 def foundations(package: Package) -> list[Deed]:
-    """Errors and the ladder stand on nothing of the package, answers on these alone."""
-    floors = ("errors", "core.ladder", "core.answers")
+    """Errors and the reader stand on nothing of the package, answers on these alone."""
+    floors = ("errors", "core.mentions", "core.objects", "core.reader", "core.answers")
     return [
         i
         for height, floor in enumerate(floors)

@@ -1,7 +1,9 @@
 """The tree of errors, their exit statuses and their messages."""
 
+import base64
 import pickle
 import re
+import urllib.parse
 
 import pytest
 
@@ -13,6 +15,7 @@ from sabm_mesa.errors import (
     UnknownName,
     UsageError,
     about,
+    without_key,
 )
 
 TREE = {
@@ -116,3 +119,47 @@ def test_an_unknown_name_says_what_exists_and_what_may_be_meant() -> None:
 
 def test_an_error_without_words() -> None:
     assert str(SabmError()) == ""
+
+
+SECRET = "-".join(["sk", "proj", "Zx9_abc+DEF/4711.qrs"])
+SPELLED = {
+    "backwards": SECRET[::-1],
+    "with blanks": " ".join(SECRET),
+    "on lines": "\n".join(SECRET),
+    "backwards with blanks": "  ".join(SECRET[::-1]),
+    "hexadecimal": SECRET.encode().hex(),
+    "hexadecimal of pairs": SECRET.encode().hex(" "),
+    "in an address": "".join(f"%{ord(sign):02X}" for sign in SECRET),
+    "in an address, as usual": urllib.parse.quote(SECRET, safe=""),
+    "in JSON": "".join(f"\\u{ord(sign):04x}" for sign in SECRET),
+    "in JSON, in part": SECRET.replace("-", "\\u002d").replace("_", "\\u005f")
+    .replace("+", "\\u002b").replace("/", "\\u002f").replace(".", "\\u002e"),
+    "in HTML": "".join(f"&#{ord(sign)};" for sign in SECRET),
+    **{
+        f"Base64 after {before!r} before {after!r}": base64.b64encode(
+            f"{before}{SECRET}{after}".encode()
+        ).decode()
+        for before in ("", "a", "ab", "the key is ") for after in ("", "z", "yz")
+    },
+    "Base64 of addresses": base64.urlsafe_b64encode(SECRET.encode()).decode(),
+    "Base64 backwards": base64.b64encode(SECRET[::-1].encode()).decode(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("spelling", SPELLED)
+def test_a_key_is_hidden_in_other_spellings(spelling, monkeypatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    said = f"I pick 42 since {SPELLED[spelling]} is it, and 33 is not."
+    hidden = without_key(said)
+
+    assert "[key]" in hidden
+    assert hidden.startswith("I pick 42 since ")
+    assert hidden.endswith("is it, and 33 is not.")
+    at_most = 4 if spelling.startswith("Base64") else 0  # signs that also hold bits of others
+    assert len(hidden) <= len("I pick 42 since [key] is it, and 33 is not.") + at_most + 20
+
+
+def test_a_text_without_a_key_stays_as_it_is(monkeypatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    text = "I pick 42.\n\n  Because – 😀  " * 100
+    assert without_key(text) == text

@@ -23,6 +23,7 @@ NAMES = [
     "LLMSettings",
     "Memory",
     "Mind",
+    "Minds",
     "NetworkPicture",
     "Number",
     "Observation",

@@ -200,3 +200,24 @@ def test_the_locked_packages_are_those_that_the_package_needs(python: str) -> No
     ]
     assert unmet == []
     assert len(needed) > len(project["dependencies"])
+
+
+PINNED = re.compile(r"uses: [a-z-]+/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+
+
+def test_the_actions_of_workflows_are_pinned_by_digest() -> None:
+    workflows = (ROOT / ".github/workflows").glob("*.yml")
+    lines = [line for path in workflows for line in path.read_text("utf-8").splitlines()]
+    used = [line.strip().removeprefix("- ") for line in lines if "uses:" in line]
+
+    assert used
+    assert [line for line in used if not PINNED.fullmatch(line)] == []
+
+
+@pytest.mark.parametrize("page", ["SECURITY.md", "docs/threat-model.md"])
+def test_the_tests_of_promises_exist(page: str) -> None:
+    rows = [line for line in (ROOT / page).read_text("utf-8").splitlines() if "`tests/" in line]
+    named = {name for row in rows for name in re.findall(r"`(tests/[^`]+)`", row)}
+
+    assert len(named) > 10
+    assert sorted(name for name in named if not (ROOT / name).exists()) == []

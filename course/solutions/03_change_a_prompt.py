@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from sabm_mesa import KeynesianBeautyContest
-from sabm_mesa.analysis.inference import holm, two_sample
+from sabm_mesa.analysis.inference import holm, infer
 
 PROMPTS = Path(__file__).with_name("03_prompts.toml")
 CONDITIONS = ("baseline", "agreement", "placebo")
@@ -48,7 +48,10 @@ def main() -> pd.DataFrame:
     """Both new wordings against the baseline: is the variance of the picks smaller?"""
     found = {name: [variance(name, seed) for seed in range(RUNS)] for name in CONDITIONS}
     baseline, *others = CONDITIONS
-    tests = [two_sample(found[name], found[baseline], "less") for name in others]
+    tests = [
+        infer("difference", found[name], found[baseline], of="median", below=0, paired=True)
+        for name in others
+    ]
     table = pd.DataFrame(
         {
             "difference": [test.estimate for test in tests],

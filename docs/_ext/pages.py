@@ -26,7 +26,7 @@ FOLDERS = ("api", "reference")
 PARTS = {
     "Core": (
         "What a question is, how an answer is read, and how a round runs.",
-        "core.a* core.[fl]* core.messages core.parameters core.prompts core.s* core.usage",
+        "core.a* core.fields core.m* core.o* core.parameters core.prompts core.[rs]* core.usage",
     ),
     "Models": (
         "The rules of the scenarios, and what they share.",

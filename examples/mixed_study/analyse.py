@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from design import (
 )
 
 from sabm_mesa import Recorded, RepeatedBeautyContest, SabmError
-from sabm_mesa.analysis.inference import runs_needed, two_sample, two_sample_p
+from sabm_mesa.analysis.inference import Estimand, infer, runs_needed
 from sabm_mesa.models.beauty_contest.theory import session_means
 from sabm_mesa.studies.plots import by_round
 
@@ -149,17 +148,22 @@ def compared(mixed: pd.Series[float], only: pd.Series[float]) -> list[str]:
     """
     if mixed.empty or only.empty:
         return ["One condition has no group yet: there is nothing to compare."]
-    test = two_sample(mixed, only, "less")
-    needed = runs_needed(partial(two_sample_p, order="less"), [mixed, only], ALPHA, POWER)
+    test = infer("difference", mixed, only, of="median", below=0, level=ALPHA)
+    lower = Estimand("difference", "median", below=0)
+    needed = runs_needed(lower, [mixed, only], ALPHA, POWER)
     told = "borne out" if test.p_for <= ALPHA else "not borne out"
     interval = f"95 % interval {test.low:.1f} to {test.high:.1f}"
     found = (
         f"Mixed minus people only: {test.estimate:.1f} ({interval}), "
-        f"Cliff's delta {test.effect:.2f}, one-sided p = {test.p_for:.2g} (Mann-Whitney): "
+        f"Cliff's delta {test.effect:.2f}, one-sided p = {test.p_for:.2g} (sign test of "
+        "groups in their order): "
         f"the hypothesis is {told} at {ALPHA}."
     )
-    groups_needed = f"{needed or 'More than 500'} groups in each condition"
-    return [found, f"For a power of {POWER}, judged by these groups: {groups_needed}."]
+    groups_needed = str(needed).replace("runs", "groups")
+    return [
+        found,
+        f"For a power of {POWER}, judged by these groups: {groups_needed} in each condition.",
+    ]
 
 
 def main() -> None:

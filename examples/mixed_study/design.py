@@ -11,7 +11,7 @@ RULES = ("p", "high", "integer", "prize", "window", "revealed", "n_fixed", "noti
 """What has to be the same in all groups, besides `GAME`, condition and personas."""
 N_PEOPLE = 8
 """People in a mixed group; the other players are language models."""
-GROUPS = 16
+GROUPS = 24
 """Groups in each condition."""
 ALPHA, POWER = 0.05, 0.8
 MOST_INVALID = 0.2

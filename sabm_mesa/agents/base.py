@@ -29,7 +29,7 @@ class AskingModel(SupportsAsks, Protocol):
         round: the round that is played, from 0.
         book: the prompts of the run.
         answer_format: the format of the answers.
-        reading: the highest rung on which answers are read.
+        reading: how answers are read.
     """
 
     entropy: Entropy
@@ -70,7 +70,7 @@ class SmartAgent(mesa.Agent):
         given_mind: the spec from which its mind was made, or the object that was given as its mind.
         persona: the name of the persona, ``"none"`` without one.
         parent: the agent that it was born of, or None.
-        position: the agent's place in the order of the phase under way, from 0.
+        turn: the agent's place in the order of the phase under way, from 0.
         attempts: how often its mind was asked in the phase under way.
         memory: what it remembers. A class declares the kind, such as ``Remembers(last=5)``; each
             agent then has its own, and ``{memory}`` in its prompts shows what is recalled.
@@ -91,7 +91,7 @@ class SmartAgent(mesa.Agent):
         # All that it will ever have: attributes that are new later take three times the memory.
         self.persona = "none"
         self.parent: SmartAgent | None = None
-        self.position = 0
+        self.turn = 0
         self.attempts = 0
         spoken: Conversation | None = getattr(model, "spoken", None)
         self._joined = 0 if spoken is None else spoken.n_to_all  # it did not hear them
@@ -122,13 +122,13 @@ class SmartAgent(mesa.Agent):
         """A random stream for one attempt at an ask, derived from the seed and its place."""
         return attempt_rng(self.model.entropy, key, attempt)
 
-    def begin(self, phase: str, position: int) -> None:
+    def begin(self, phase: str, turn: int) -> None:
         """Start the agent's part of a phase (the scheduler calls it)."""
         round_ = self.model.round
         if self._round != round_:
             self._round, self._asked, self._by = round_, (), None
         self._phase = phase
-        self.position = position
+        self.turn = turn
         self.attempts = 0
 
     @property
@@ -208,7 +208,7 @@ class SmartAgent(mesa.Agent):
         # By their places: with names, Python would make a dictionary of them for each question.
         ask = kind(
             name, observation, spec, key, model.book, answer_format, self,
-            paid, self.position, model.reading, self.scenario_prompt,
+            paid, self.turn, model.reading, self.scenario_prompt,
         )  # fmt: skip
         return ask_until_valid(ask, mind, self)
 

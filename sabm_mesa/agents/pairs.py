@@ -383,7 +383,7 @@ class PairAgent(SmartAgent):
         view = self.observe()
         book = self.model.book
         names = {name_of(book, other): other for other in view.others}
-        options = Choice((*names, book.render("nobody", {})))
+        options = Choice((*names, book.render("nobody", {})), label="invitation")
         decision = await self.ask("invite", options, view)
         if not decision.valid:
             return decision
@@ -394,7 +394,7 @@ class PairAgent(SmartAgent):
         """Accept or decline each invitation; the value holds the accepted inviters."""
         book = self.model.book
         yes = book.render("accepts", {})
-        options = Choice((yes, book.render("declines", {})))
+        options = Choice((yes, book.render("declines", {})), label="decision")
         welcomed: list[int] = []
         for inviter in self.inviters:
             view = self.observe(inviter=inviter, welcomed=tuple(welcomed))
@@ -406,13 +406,13 @@ class PairAgent(SmartAgent):
     async def chat(self) -> Decision:
         """Hold the talk that the agent opens; the value is the whole talk."""
         partner = self.model.participant(self.model.pairs[self.unique_id])
-        partner.begin("chat", self.position)
-        before = self.position * self.model.max_turns  # at most so many turns were taken before
+        partner.begin("chat", self.turn)
+        before = self.turn * self.model.max_turns  # at most so many turns were taken before
         speakers = {self.unique_id: self, partner.unique_id: partner}
         pair = self.unique_id, partner.unique_id
         dialogue = Dialogue(self.model.round, pair, self.model.max_turns)
         while (speaker := dialogue.speaker) is not None:
-            speakers[speaker].position = before + dialogue.turns
+            speakers[speaker].turn = before + dialogue.turns
             said = await speakers[speaker].say(dialogue)
             dialogue.take(said.value)
         self.attempts += partner.attempts

@@ -1,7 +1,7 @@
 r"""Announcements in messages: the value to which a speaker commits itself.
 
 A message is read by rules that can be checked by hand, and rather not than wrongly. The values in
-it are found as in answers (`sabm_mesa.core.ladder`); one of them is announced where it is the
+it are found as in answers (`sabm_mesa.core.mentions`); one of them is announced where it is the
 object of what the speaker says that it will do: alone ("I will choose 20", "my price will be 7"),
 or together with others ("let's all pick 20", "I suggest that we set 7"). Each message is one of
 
@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from sabm_mesa.core.ladder import Mention, find_numbers, find_options, normalise
+from sabm_mesa.core.mentions import Mention, find_numbers, find_options, normalise
 
 Form = Literal["intention", "proposal", "agreement", "unclear", "nothing"]
 FORMS: tuple[Form, ...] = ("intention", "proposal", "agreement", "unclear", "nothing")

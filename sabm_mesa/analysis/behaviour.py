@@ -39,6 +39,8 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 LEAST = math.log(1e-12)
 """The log-likelihood of a decision that a model excludes, so that one lapse rules no model out."""
+FINEST = 101
+"""Real numbers within limits count as so many different decisions where decisions are counted."""
 
 
 # The data.
@@ -399,6 +401,22 @@ class BehaviouralModel(ABC):
             Shape (n,).
         """
 
+    def draws(
+        self, parameters: Floats, panel: Panel, rng: np.random.Generator, n: int
+    ) -> Floats:  # fmt: skip
+        """Draw several decisions in the place of each row, as `draw` does.
+
+        Args:
+            parameters: the vector of parameters.
+            panel: the decisions.
+            rng: the generator to draw from.
+            n: the number of draws.
+
+        Returns:
+            Shape (draws, n).
+        """
+        return np.array([self.draw(parameters, panel, rng) for _ in range(n)])
+
     def simulate(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Panel:
         """Draw all decisions anew, each given the ones drawn before; others decide as recorded.
 
@@ -466,6 +484,69 @@ class ChoiceModel(BehaviouralModel):
         """Draw an option; one number is drawn for each row."""
         return drawn_options(self.probabilities(parameters, panel), rng)
 
+    def draws(
+        self, parameters: Floats, panel: Panel, rng: np.random.Generator, n: int
+    ) -> Floats:  # fmt: skip
+        """Draw several options; the probabilities are computed once."""
+        shares = self.probabilities(parameters, panel)
+        return np.array([drawn_options(shares, rng) for _ in range(n)])
+
+
+class Chance(BehaviouralModel):
+    """A player by chance: each legal decision is equally likely. The zero of all comparisons."""
+
+    name, title, source = "uniform", "each legal decision equally likely", "chance"
+    parameters = ()
+
+    @abstractmethod
+    def count(self, panel: Panel) -> Floats:
+        """The number of legal decisions, or the length of their range where they are real numbers.
+
+        Args:
+            panel: the decisions.
+
+        Returns:
+            Shape (n,).
+        """
+
+    def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
+        """The same for each legal decision."""
+        del parameters
+        found: Floats = -np.log(self.count(panel))
+        return found
+
+    def uncertainty(self, panel: Panel) -> Floats:
+        """The log-likelihood that a model could gain: the logarithm of the number of decisions.
+
+        Real numbers count as `FINEST` ones.
+
+        Args:
+            panel: the decisions.
+
+        Returns:
+            Shape (n,).
+        """
+        found: Floats = np.log(self.count(panel))
+        return found
+
+
+class ChanceOfOptions(Chance, ChoiceModel):
+    """A choice by chance among the options of a row."""
+
+    needs = ("own",)
+
+    def count(self, panel: Panel) -> Floats:
+        """The number of options."""
+        found: Floats = (~np.isnan(panel.known["own"])).sum(axis=1).astype(np.float64)
+        return found
+
+    def probabilities(self, parameters: Floats, panel: Panel) -> Floats:
+        """The same for each option that a row has."""
+        del parameters
+        legal = ~np.isnan(panel.known["own"])
+        found: Floats = legal / legal.sum(axis=1, keepdims=True)
+        return found
+
 
 class TypesModel(BehaviouralModel):
     """Players of several types: each player has one type, which stays, and is not observed."""
@@ -526,13 +607,37 @@ class TypesModel(BehaviouralModel):
 
     def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
         """Draw a type, given the earlier decisions of the player, and then a decision of it."""
+        found: Floats = self.draws(parameters, panel, rng, 1)[0]
+        return found
+
+    def draws(
+        self, parameters: Floats, panel: Panel, rng: np.random.Generator, n: int
+    ) -> Floats:  # fmt: skip
+        """Draw several decisions; what earlier ones say of the type is computed once."""
         before = panel.before(self.by_type(parameters, panel))
         before = before + _logs(self.shares(parameters))[:, None]
-        kinds = drawn_options(np.exp(before - _log_sum(before)).T, rng).astype(np.int64)
-        found = np.empty(len(panel))
-        for kind in range(len(before)):
-            found = np.where(kinds == kind, self.draw_type(kind, parameters, panel, rng), found)
+        likely = np.exp(before - _log_sum(before)).T
+        found = np.empty((n, len(panel)))
+        for row in found:
+            kinds = drawn_options(likely, rng).astype(np.int64)
+            for kind in range(len(before)):
+                row[:] = np.where(kinds == kind, self.draw_type(kind, parameters, panel, rng), row)
         return found
+
+    def simulate(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Panel:
+        """Draw the type of each player, and then all its decisions, each given the earlier ones."""
+        shares = np.broadcast_to(
+            self.shares(parameters), (len(panel.players), len(self.shares(parameters)))
+        )
+        kinds = drawn_options(shares, rng)[panel.player].astype(np.int64)
+        decisions = panel.decisions.copy()
+        for position in range(int(panel.position.max()) + 1 if len(panel) else 0):
+            now = panel.position == position
+            given = panel.with_decisions(decisions)
+            for kind in np.unique(kinds[now]).tolist():
+                own = now & (kinds == kind)
+                decisions[own] = self.draw_type(kind, parameters, given, rng)[own]
+        return panel.with_decisions(decisions)
 
 
 class Mixture(TypesModel):

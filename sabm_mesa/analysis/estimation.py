@@ -10,6 +10,11 @@ Sources:
     29(2), 261-273): the problem is convex in the shares.
     Intervals by the profile likelihood: Venzon and Moolgavkar 1988, Applied Statistics 37(1),
     87-94.
+    Absolute test: a parametric bootstrap (Efron and Tibshirani 1993, "An Introduction to the
+    Bootstrap", chapter 16) of residuals by the probability integral transform (Dunn and Smyth 1996,
+    Journal of Computational and Graphical Statistics 5(3), 236-244).
+    Share gained over chance: McFadden 1974, "Conditional logit analysis of qualitative choice
+    behavior", with chance as the null model.
     Criteria: Akaike 1974, IEEE Transactions on Automatic Control 19(6), 716-723; Schwarz 1978,
     Annals of Statistics 6(2), 461-464; Kass and Raftery 1995, Journal of the American Statistical
     Association 90(430), 773-795.
@@ -24,7 +29,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sabm_mesa.analysis.behaviour import (
+    FINEST,
     BehaviouralModel,
+    Chance,
     Floats,
     FreeParameter,
     Ints,
@@ -51,6 +58,20 @@ NEAR = 0.05
 SOME = 10
 """Of a parameter with steps each value of so many is tried first, then so many of the others."""
 HALF = 0.5
+DATA_SETS = 99
+"""Data sets that are drawn from a model to test whether it describes the decisions at all."""
+DRAWS = 25
+"""Draws in the place of each decision, among which its rank is its residual."""
+LEVEL = 0.025
+"""Chance of refusing a true model."""
+ENOUGH = 20
+"""Decisions that were made knowing the same, from which on their values are counted apart."""
+MANY = 1e3
+"""Residuals are at least one over it, and at most one less that."""
+DIGITS = 9
+"""Decimals of decisions that count where they are compared."""
+SMALLEST = 1e-9
+"""A smaller share of the log-likelihood of chance is none."""
 CLOSE = 1e-9
 """The log-likelihood per player that one more step of the shares may gain at most."""
 
@@ -80,6 +101,28 @@ class Fit:
     def bic(self) -> float:
         """Schwarz' criterion, by the number of decisions; smaller is better."""
         return n_free(self.model) * math.log(self.n_decisions) - 2 * self.log_likelihood
+
+    def bic_of(self, n: int) -> float:
+        """Schwarz' criterion by another number of independent units, such as players.
+
+        Args:
+            n: the number of units.
+        """
+        return n_free(self.model) * math.log(n) - 2 * self.log_likelihood
+
+    def gained(self, chance: Chance, panel: Panel) -> float:
+        """The share of the log-likelihood of chance that the model gains: 0 chance, 1 certainty.
+
+        Args:
+            chance: the player by chance.
+            panel: the same decisions.
+
+        Returns:
+            McFadden's pseudo R², at most 1. Below 0 the model is worse than chance.
+        """
+        more = self.log_likelihood - float(chance.log_likelihood(np.zeros(0), panel).sum())
+        share = more / max(float(chance.uncertainty(panel).sum()), 1e-12)
+        return min(0.0 if abs(share) < SMALLEST else share, 1.0)
 
     @property
     def by_name(self) -> dict[str, float]:
@@ -244,7 +287,7 @@ def confusion(
     """How often each model is selected (`by_rank`) when a model is true.
 
     Data are drawn from each estimated model for the same players and the same facts, and all models
-    are estimated from them.
+    are estimated from them, each starting from its estimates.
 
     Args:
         fits: the estimated models, the most common one first.
@@ -261,10 +304,154 @@ def confusion(
     for row, true in enumerate(fits):
         for _ in range(n):
             drawn = true.model.simulate(true.parameters, panel, rng)
-            again = [fit(each.model, drawn) for each in fits]
+            again = [fit(each.model, drawn, start=each.parameters) for each in fits]
             counts[row, again.index(by_rank(again)[0])] += 1
             watch()
     return counts / n
+
+
+@dataclass(frozen=True)
+class AbsoluteTest:
+    """The result of the test that decisions could come from a model at all.
+
+    Attributes:
+        p: the share of data sets drawn from the model that differ from it as much as the decisions
+            do; small when the model does not describe them.
+        misses: the ways in which the decisions differ from the model (keys of `MISSES`), each more
+            than all but `LEVEL` of these data sets; the largest first.
+        data_sets: the number of these data sets.
+    """
+
+    p: float
+    misses: tuple[str, ...]
+    data_sets: int
+
+    @property
+    def refused(self) -> bool:
+        """Whether the decisions are too unlike the model, at `LEVEL`."""
+        return self.p <= LEVEL
+
+
+MISSES = {
+    "distribution": "the size of the errors is distributed otherwise",
+    "values": "some decisions are more frequent than it says, knowing the same",
+    "repeats": "players repeat their last decision more or less often than it says",
+    "order": "errors depend on the last error",
+    "players": "players differ more than it says",
+    "trend": "errors change over the rounds",
+}
+"""Property of the decisions that can be unlike a model → in words."""
+
+
+def absolute_test(
+    found: Fit, panel: Panel, rng: np.random.Generator, data_sets: int = DATA_SETS
+) -> AbsoluteTest:
+    """Test whether decisions could come from an estimated model.
+
+    The residual of a decision is its rank among draws of the model in its place, given what was
+    known and the player's earlier decisions; of a true model residuals are uniform and independent.
+    Data sets are drawn from the model, and the model is estimated from each of them anew (a
+    parameter with steps stays). `MISSES` are measured in all; each is scaled by its spread over the
+    data sets, and the largest one counts. So the chance of refusing a true model is `LEVEL`
+    whatever the model, but for the error of an estimate whose facts answer the own decisions.
+
+    Args:
+        found: the estimates.
+        panel: the decisions.
+        rng: the generator to draw from.
+        data_sets: the number of data sets, 39 or more.
+    """
+    model = found.model
+    situations = _situations(model, panel)
+    stepped = [each.name for each in model.parameters if each.step]
+    fixed = {name: found.by_name[name] for name in stepped}
+    measured = [_misses(model, found.parameters, panel, situations, rng)]
+    for _ in range(data_sets):
+        drawn = model.simulate(found.parameters, panel, rng)
+        again = fit(model, drawn, fixed=fixed, start=found.parameters).parameters
+        measured.append(_misses(model, again, drawn, situations, rng))
+    table = np.array(measured)
+    middle, high = np.quantile(table, [0.5, 0.95], axis=0)
+    spread = high - middle
+    use = spread > 1e-9 * np.maximum(np.abs(middle), 1e-3)
+    if not use.any():
+        return AbsoluteTest(1.0, (), data_sets)
+    scaled = (table[:, use] - middle[use]) / spread[use]
+    largest = scaled.max(axis=1)
+    p = float((largest >= largest[0] - 1e-12).mean())
+    names = [name for name, kept in zip(MISSES, use, strict=True) if kept]
+    own = (scaled >= scaled[0] - 1e-12).mean(axis=0)
+    order = np.argsort(-scaled[0])
+    return AbsoluteTest(p, tuple(names[i] for i in order if own[i] <= LEVEL), data_sets)
+
+
+def _situations(model: BehaviouralModel, panel: Panel) -> Ints:
+    """The number of the situation of each row; those that are rare are one."""
+    if not model.needs:
+        return np.zeros(len(panel), dtype=np.int64)
+    _, index = panel.distinct(*model.needs)
+    counts = np.bincount(index)
+    found: Ints = np.where(counts[index] >= ENOUGH, index + 1, 0)
+    return np.unique(found, return_inverse=True)[1].astype(np.int64)
+
+
+def _misses(
+    model: BehaviouralModel,
+    parameters: Floats,
+    panel: Panel,
+    situations: Ints,
+    rng: np.random.Generator,
+) -> list[float]:
+    """How unlike the model the decisions are, in each of the ways of `MISSES`."""
+    from scipy.special import ndtri
+
+    n, given = len(panel), np.round(panel.decisions, DIGITS)  # equal also after another formula
+    drawn = np.round(model.draws(parameters, panel, rng, DRAWS), DIGITS)
+    below, ties = (drawn < given).sum(axis=0), (drawn == given).sum(axis=0)
+    place = below + np.floor(rng.random(n) * (ties + 1)) + rng.random(n)
+    uniform = place / (DRAWS + 1)
+    ranks = (2 * np.arange(1, n + 1) - 1) / (2 * n)
+    scores = ndtri(np.clip(uniform, 1 / MANY, 1 - 1 / MANY))
+    later = np.flatnonzero(panel.position > 0)
+    times = panel.time - panel.time.mean()
+    earlier = given[later - 1]
+    same, likely = given[later] == earlier, (drawn[:, later] == earlier).mean(axis=0)
+    counts = np.bincount(panel.player, minlength=len(panel.players))
+    several = len(later) > 0
+    return [
+        float(((np.sort(uniform) - ranks) ** 2).sum()),
+        _unlike_values(given, drawn, situations),
+        abs(float((same - likely).sum())) if several else 0.0,
+        abs(float(scores[later] @ scores[later - 1])) if several else 0.0,
+        float((panel.totals(scores) ** 2 / counts).sum()) if several else 0.0,
+        abs(float(times @ scores)),
+    ]
+
+
+def _unlike_values(given: Floats, drawn: Floats, situations: Ints) -> float:
+    """The chi-square distance of the frequencies of values in each situation from the drawn ones.
+
+    Values between whole numbers are counted by hundredths of their range.
+    """
+    if (given == np.rint(given)).all():
+        own, others = given, drawn
+    else:
+        low, high = min(given.min(), drawn.min()), max(given.max(), drawn.max())
+        own, others = (
+            np.rint((each - low) / (high - low or 1.0) * (FINEST - 1)) for each in (given, drawn)
+        )
+    cells, place = np.unique(
+        np.column_stack(
+            [np.tile(situations, len(drawn) + 1), np.concatenate([own, others.ravel()])]
+        ),
+        axis=0,
+        return_inverse=True,
+    )
+    place = place.reshape(-1)
+    n = len(given)
+    seen = np.bincount(place[:n], minlength=len(cells))
+    expected = np.bincount(place[n:], minlength=len(cells)) / len(drawn)
+    return float(((seen - expected) ** 2 / (seen + expected + 1)).sum())
 
 
 def shares_of_types(likelihoods: Floats, weights: Floats) -> tuple[Floats, float]:

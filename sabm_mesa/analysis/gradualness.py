@@ -21,12 +21,9 @@ Two choices of the step
     forth are no change.
 
 Type-I error
-    The mean over runs is tested by flipping signs (`sabm_mesa.analysis.inference`). At a one-sided
-    level of 2.5 %, with 8 runs of 4, 10 or 50 rounds, noise from none to twice the change and
-    independent or autocorrelated (0.6), the claim was accepted in at most 2.5 % of 600 simulated
-    studies without a change or with one step, and in at most 5 % at the limit of one half; the
-    opposite one in at most 3.5 % of those with a ramp or none (`tests/analysis/test_gradualness.py`
-    repeats a part).
+    The median over runs is tested by signs (`sabm_mesa.analysis.inference`), one-sided at 2.5 %.
+    `tests/analysis/test_gradualness.py` simulates studies without a change, with one step, at the
+    limit of one half, and with a ramp.
 
 Source
     The model with a line and a step is that of Perron 1989, "The Great Crash, the Oil Price Shock,

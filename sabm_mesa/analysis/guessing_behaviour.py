@@ -13,13 +13,16 @@ Sources:
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from sabm_mesa.analysis.behaviour import (
+    FINEST,
     BehaviouralModel,
+    Chance,
     Floats,
     FreeParameter,
     Mixture,
@@ -50,17 +53,22 @@ SIGMA = {
 """The parameter of each kind of error."""
 
 
-class Uniform(BehaviouralModel):
-    """A player of level 0: each legal pick is equally likely."""
+class Uniform(Chance):
+    """A player of level 0: each legal pick is equally likely.
 
-    name, title, source = "uniform", "uniform picks", "Camerer, Ho & Chong 2004, section II"
-    parameters = ()
+    Source: Camerer, Ho and Chong 2004, section II.
+    """
+
+    title, source = "uniform picks", "Camerer, Ho & Chong 2004, section II"
     needs = NEEDS
 
-    def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
-        """The same for each pick of the range."""
-        del parameters
-        found: Floats = -np.log(_width(panel))
+    def count(self, panel: Panel) -> Floats:
+        """The number of legal picks, or the length of the range."""
+        return _width(panel)
+
+    def uncertainty(self, panel: Panel) -> Floats:
+        """The same, real picks counting as hundredths of the range."""
+        found: Floats = np.where(_range(panel)[2], np.log(_width(panel)), math.log(FINEST))
         return found
 
     def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
@@ -305,6 +313,7 @@ def guessing_models() -> tuple[BehaviouralModel, ...]:
         HierarchySteps("ratio"),
         NoisyBestReply(),
         QuantalPicks(),
+        Uniform(),
     )
 
 

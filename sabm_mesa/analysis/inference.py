@@ -1,274 +1,723 @@
-"""Inference over runs: tests of a claim, their p-values, corrections, and the runs they need.
+"""Inference over runs: one front for every verdict, its interval, and the runs it needs.
 
-The unit of every test is the run: one number a run, since rounds and agents within a run depend
-on one another. Each test gives two one-sided p-values, for the claim and against it. When neither
-is small, the runs do not decide it, and `runs_needed` estimates how many would. A run without a
-value (NaN or None) is left out and counted, and its pair is left out. Intervals are those of
-`statistics.bootstrap_interval`.
+`infer` takes an estimand and the runs of one, two or four groups. It returns an estimate with its
+95 % interval, p-values, a verdict, the size of the effect and the runs that any test would need.
+The unit is the run: one number a run, since rounds and agents within a run depend on one another. A
+run without a value (NaN or None) is left out and counted, and so is its pair.
 
-The functions whose names end in ``_p`` take arrays whose last axis holds the runs of a condition,
-one number a run and none of them NaN, and return one-sided p-values over the other axes; a 1-D
-array gives an array without axes, and a condition without runs gives NaN. So `runs_needed` tests
-hundreds of simulated experiments in one call. Two numbers count as equal when they differ by less
-than 1e-10 of the largest, so that rounding neither makes nor breaks a tie.
+Every method holds at every number of runs, whatever the distribution. The interval is the set of
+values that the two one-sided tests at `LEVEL` do not reject. So a claim above a limit agrees at
+`LEVEL` exactly when the interval lies above that limit.
 
-The sign flips and splits are computed here and not by `scipy.stats.permutation_test`, with which
-they agree (a test compares them), because that function permutes each simulated experiment by
-itself (300 times slower for 400 experiments of 14 runs), refuses a condition with a single run,
-and measures ties relative to the statistic, so that rounding breaks ties at 0. `scipy.stats` has
-no exact Mann-Whitney test with ties and no Holm correction. Its normal approximation is used for
-many pairs.
+share
+    The share of runs in which something holds (each run is 0 or 1). Binomial test, and the interval
+    of Clopper and Pearson.
+median
+    Sign test; the interval lies between two order statistics. A run that equals the limit counts
+    against the claim. No assumption about the shape. (The signed-rank test is more powerful, but
+    assumes a symmetric distribution, which measures of runs seldom have.)
+mean
+    Of a measure with known bounds: bets on the runs, against the limit of the claim. Without bounds
+    no test of a mean is valid: one rare run outside what was seen can move the mean anywhere.
+difference, ratio, equivalence
+    Of two conditions. Run i of both shares a seed (`paired`): the test is that of one group, on the
+    differences within pairs. Independent runs: the means are compared by bets on both groups at
+    every common value, and medians by differences of runs in the order in which they stand (of the
+    smaller number of runs), which is valid and less powerful. Of medians, the quantity is the
+    median of the differences, not the difference of the medians.
+equal_effects
+    Of four groups a, b, c, d: the difference of differences (a − b) − (c − d). With a margin it is
+    an equivalence test; without one the verdict is `DIFFER` or `NO_DIFFERENCE`.
+
+The bets: runs are scaled to lie between 0 and 1, and the hypothesis is that the mean is at most m.
+A bet of the fraction f multiplies the stake by 1 + f (x / m − 1), whose mean is then at most 1. The
+wealth of several such bettors is an e-value: it exceeds 1 / p with a chance of at most p (Markov).
+The stakes (`BETS`) favour the largest bet, which is the best one when runs differ little. The order
+of the runs makes no difference.
 
 Sources:
-    Fisher (1935), "The Design of Experiments", section 21: the sign-flip test, of pairs too.
-    Phipson and Smyth (2010), "Permutation P-values Should Never Be Zero", Statistical Applications
-    in Genetics and Molecular Biology 9(1): one is added to both counts of drawn permutations.
-    Streitberg and Röhmel (1986), "Exact Distributions for Permutation and Rank Tests",
-    Statistical Software Newsletter 12: the distribution of a rank sum also with ties.
-    Schuirmann (1987), "A Comparison of the Two One-Sided Tests Procedure and the Power Approach",
-    Journal of Pharmacokinetics and Biopharmaceutics 15: to lie in a band is to be above its lower
-    limit and below its upper one; both tests have to reject.
-    Arboretti, Carrozzo, Pesarin and Salmaso (2018), "Testing for Equivalence: An
-    Intersection-Union Permutation Solution", Statistics in Biopharmaceutical Research 10(2): the
-    same by permutations of shifted samples.
-    Efron and Tibshirani (1993), "An Introduction to the Bootstrap", section 25.4: the power of a
-    test from samples drawn out of the observed ones.
+    Clopper and Pearson (1934), Biometrika 26(4): the exact interval of a share.
+    Dixon and Mood (1946), "The Statistical Sign Test", Journal of the American Statistical
+    Association 41; Conover (1999), "Practical Nonparametric Statistics", sections 3.1 and 3.4.
+    Waudby-Smith and Ramdas (2024), "Estimating means of bounded random variables by betting",
+    Journal of the Royal Statistical Society B 86(1), section 4 and appendix B ("diversified Kelly
+    betting": several constant bets at once). The product over two groups, and its smallest value
+    over a common mean, follow from it: at the true mean both factors are e-values.
+    Schuirmann (1987), Journal of Pharmacokinetics and Biopharmaceutics 15: to lie between two
+    limits is to be above one and below the other; both tests have to reject.
+    Holm (1979), Scandinavian Journal of Statistics 6(2): several verdicts at once.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from sabm_mesa.analysis.statistics import Floats, bootstrap_interval, known_values
+from sabm_mesa.analysis.statistics import Floats, known_values, mean_interval
 
 Values = Iterable[float | None]
+Kind = Literal["mean", "median", "share", "difference", "ratio", "equivalence", "equal_effects"]
+Of = Literal["mean", "median", "share"]
 Side = Literal["above", "below"]
-Order = Literal["less", "more"]
-DELTA = "Cliff's delta"
-DELTA_WITHIN = "Cliff's delta within pairs"
+Verdict = Literal[
+    "agrees", "disagrees", "cannot tell", "too few runs", "effects differ", "no difference detected"
+]
+AGREES: Verdict = "agrees"
+DISAGREES: Verdict = "disagrees"
+CANNOT_TELL: Verdict = "cannot tell"
+TOO_FEW: Verdict = "too few runs"
+DIFFER: Verdict = "effects differ"
+NO_DIFFERENCE: Verdict = "no difference detected"
+LEVEL = 0.025
+"""The level of each one-sided test; a verdict with its opposite, and the interval, have 5 %."""
+BETS: Sequence[tuple[float, float]] = (
+    (0.1, 0.1), (0.25, 0.1), (0.5, 0.15), (0.75, 0.15), (1.0, 0.5),
+)  # fmt: skip
+"""(fraction of the largest bet, part of the stake)."""
+MOST_RUNS = 500
+"""The largest number of runs that is tried when runs are planned."""
 FROM_MIDDLE = "distance from the middle, in half widths"
-IN_MARGINS = "difference, in margins"
-
+DELTA, DELTA_WITHIN = "Cliff's delta", "Cliff's delta within pairs"
+NO_BOUNDS = (
+    "no test of a mean is valid without bounds of the measure: name them, or claim a median or a "
+    "share"
+)
 EXACT = 2**14
-"""Permutations are all tried if they are at most this many."""
-DRAWS, DRAWS_FOR_MANY = 20_000, 2_000
-"""Otherwise this many are drawn: for one sample, and for each of many."""
-EXACT_PAIRS = 400
-"""A Mann-Whitney test of at most this many pairs of runs is exact, of more a normal limit."""
-SIMULATIONS = 400
-"""Experiments simulated for each number of runs: a power of 0.8 is known to ± 0.04."""
-_SEED = 0
+"""Splits are all tried if they are at most this many."""
+_COMMON, _COMMON_OF_MANY = 160, 32
+"""Common values of two groups at which bets are compared, for one experiment and for each of many:
+a finer grid adds little power, and a coarser one makes no test invalid."""
 _SAME = 1e-10
+_GROUPS: dict[str, tuple[int, ...]] = {
+    "mean": (1,), "median": (1,), "share": (1,), "difference": (2,), "ratio": (2,),
+    "equivalence": (2,), "equal_effects": (4,),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class SignificanceTest:
-    """The result of a test.
+class Estimand:
+    """The quantity of a claim, and the limits that the claim sets it.
 
     Attributes:
-        name: the kind of test.
-        n: number of runs of each condition that have a value.
-        missing: number of runs, over all conditions, that have none.
-        statistic: mean minus value, the mean, Mann-Whitney U of the first condition, or the
-            difference of means, as the test says.
-        p_for: one-sided p-value for the claim; NaN when a condition has no runs.
-        p_against: one-sided p-value for the opposite of the claim; NaN likewise.
-        effect: size of the effect, without unit.
-        effect_name: name of that measure.
-        estimate: mean, or difference of means, in units of the values.
-        low: lower limit of the bootstrap interval of `estimate`; NaN with one run in a condition.
-        high: its upper limit.
-        paired: whether runs of two conditions were compared pair by pair.
+        kind: see the module.
+        of: of two or four groups, what is compared: ``mean``, ``median`` or ``share``.
+        above: the claim: it is above this; None: no lower limit.
+        below: the claim: it is below this; None: no upper limit. Without either, the question is
+            whether groups differ at all (a difference of 0, a ratio of 1).
+        bounds: the least and the greatest value that the measure of a run can have; of shares
+            (0, 1).
+        paired: of two or four groups, whether run i of all of them shares a seed; ``"within"``: of
+            four groups, only within a, b and within c, d.
+
+    Raises:
+        ValueError: for a kind or limits that make no sense.
     """
 
-    name: str
-    n: tuple[int, ...]
-    missing: int
-    statistic: float
-    p_for: float
-    p_against: float
-    effect: float
-    effect_name: str
+    kind: Kind
+    of: Of = "mean"
+    above: float | None = None
+    below: float | None = None
+    bounds: tuple[float, float] | None = None
+    paired: bool | Literal["within"] = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in _GROUPS:
+            raise ValueError(f"the estimand is one of {', '.join(_GROUPS)}, not {self.kind!r}")
+        if self.of not in get_args(Of):
+            raise ValueError(f"of is one of {', '.join(get_args(Of))}, not {self.of!r}")
+        limits = [limit for limit in (self.above, self.below) if limit is not None]
+        if not all(math.isfinite(limit) for limit in limits):
+            raise ValueError("every limit has to be finite; leave out the one that is open")
+        if len(limits) == 2 and not limits[0] < limits[1]:
+            raise ValueError(f"a claim between two limits needs above < below, not {limits}")
+        if self.kind == "equivalence" and len(limits) != 2:
+            raise ValueError("equivalence needs a margin")
+        if self.bounds is not None and not (
+            all(map(math.isfinite, self.bounds)) and self.bounds[0] < self.bounds[1]
+        ):
+            raise ValueError(f"bounds are two finite numbers, low < high, not {self.bounds}")
+        if self.kind == "ratio" and self.of == "median":
+            raise ValueError("a ratio is one of means or of shares, not of medians")
+        if self.kind == "ratio" and self.bounds is not None and self.bounds[0] < 0:
+            raise ValueError("a ratio needs a measure that is never negative")
+
+    @property
+    def quantity(self) -> Of:
+        """``mean``, ``median`` or ``share``: the kind of estimate of each group."""
+        return cast("Of", self.kind) if self.kind in get_args(Of) else self.of
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups: 1, 2 or 4."""
+        return _GROUPS[self.kind][0]
+
+    @property
+    def no_effect(self) -> float:
+        """The value without any effect: 1 of a ratio, else 0."""
+        return 1.0 if self.kind == "ratio" else 0.0
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """The bounds of one run's measure, or None when they are not known."""
+        return (0.0, 1.0) if self.quantity == "share" else self.bounds
+
+    @property
+    def testable(self) -> bool:
+        """Whether a valid test exists: not of a mean without bounds."""
+        return self.quantity == "median" or self.range is not None
+
+    def p_values(self, *groups: Floats) -> tuple[Floats, Floats]:
+        """The one-sided p-values for the claim, and against it.
+
+        Against a claim with two limits, the smaller p of both sides counts twice (Bonferroni).
+        Without limits the first is that of any difference, two-sided, and the second NaN.
+
+        Args:
+            groups: of each group, shape (..., n).
+
+        Returns:
+            Two arrays of shape (...).
+        """
+        if self.above is None and self.below is None:
+            one, other = (self.p(groups, self.no_effect, side) for side in get_args(Side))
+            return np.minimum(1.0, 2 * np.minimum(one, other)), np.full_like(one, math.nan)
+        limits: list[tuple[float, Side]] = []
+        if self.above is not None:
+            limits.append((self.above, "above"))
+        if self.below is not None:
+            limits.append((self.below, "below"))
+        towards = [self.p(groups, limit, side) for limit, side in limits]
+        against = [self.p(groups, limit, _other(side)) for limit, side in limits]
+        least = np.min(against, axis=0)
+        return np.max(towards, axis=0), np.minimum(1.0, len(limits) * least)
+
+    def p(self, groups: Sequence[Floats], limit: float, side: Side) -> Floats:
+        """The p-value that the estimand is above (or below) a limit.
+
+        Args:
+            groups: of each group, shape (..., n).
+            limit: the limit.
+            side: which side of it.
+
+        Returns:
+            Shape (...); NaN where no valid test exists, or without runs.
+        """
+        return self._courses(groups, limit, side, last=True)[..., -1]
+
+    def _courses(
+        self, groups: Sequence[Floats], limit: float, side: Side, *, last: bool = False
+    ) -> Floats:
+        """The p-values after each run, shape (..., n); of bets after the last one, if so wished."""
+        if min(group.shape[-1] for group in groups) == 0 or not self.testable:
+            return np.full((*groups[0].shape[:-1], 1), math.nan)
+        if self.kind == "ratio":
+            return self._of_ratio(groups[0], groups[1], limit, side, last=last)
+        found, bounds = self._reduced(groups)
+        if len(found) == 2:
+            low, high = cast("tuple[float, float]", bounds)
+            common = _common(low, high, found[0])
+            return _two_groups(
+                found[0], found[1], common, common + limit, (low, high), side, last=last
+            )
+        match self.quantity:
+            case "median":
+                return _signs(found[0], limit, side)
+            case "share" if self.n_groups == 1:
+                return _binomial(found[0], limit, side)
+            case _:
+                return _bet(found[0], limit, side, cast("tuple[float, float]", bounds))
+
+    def _of_ratio(self, a: Floats, b: Floats, limit: float, side: Side, *, last: bool) -> Floats:
+        low, high = cast("tuple[float, float]", self.range)
+        if limit < 0:
+            return np.full(a.shape, 0.0 if side == "above" else 1.0)
+        if self.paired:
+            a, b = _cut(a, b)
+            bounds = low - limit * high, high - limit * low
+            return _bet(a - limit * b, 0.0, side, bounds)
+        common = _common(low, high, a)
+        return _two_groups(a, b, common, limit * common, (low, high), side, last=last)
+
+    def _reduced(
+        self, groups: Sequence[Floats]
+    ) -> tuple[Sequence[Floats], tuple[float, float] | None]:
+        """One or two groups of numbers whose location, or whose difference, is the estimand."""
+        bounds = self.range
+        if self.n_groups == 1:
+            return groups, bounds
+        width = math.nan if bounds is None else bounds[1] - bounds[0]
+        if self.n_groups == 2 and not self.paired and self.quantity != "median":
+            return groups, bounds
+        differences = [a - b for a, b in zip(*_halves(groups), strict=True)]
+        if len(differences) == 1:
+            return differences, (-width, width)
+        if self.paired is True or self.quantity == "median":
+            one, other = _cut(*differences)
+            return [one - other], (-2 * width, 2 * width)
+        return differences, (-width, width)
+
+    def estimate(self, *groups: Floats) -> float:
+        """The estimate: sample mean, median or share, or what compares them; NaN without runs.
+
+        Args:
+            groups: of each group, shape (n,).
+        """
+        if min(group.size for group in groups) == 0:
+            return math.nan
+        if self.kind == "ratio":
+            below = float(groups[1].mean())
+            return float(groups[0].mean()) / below if below else math.nan
+        if self.quantity == "median":
+            return float(np.median(self._reduced(groups)[0][0]))
+        means = [float(group.mean()) for group in groups]
+        return means[0] - sum(means[1:2]) - (means[2] - means[3] if len(means) == 4 else 0.0)
+
+    def interval(self, *groups: Floats, level: float = LEVEL) -> tuple[float, float]:
+        """The values that neither one-sided test at `level` rejects.
+
+        Args:
+            groups: of each group, shape (n,).
+            level: of each side.
+
+        Returns:
+            The two ends; NaN where the runs exclude nothing, or no valid interval exists.
+        """
+        if min(group.size for group in groups) == 0 or not self.testable:
+            return math.nan, math.nan
+        if self.quantity == "median":
+            x = np.sort(self._reduced(groups)[0][0])
+            out = int((_binomial_tail(np.arange(x.size + 1), x.size, 0.5) <= level).sum())
+            return (float(x[out - 1]), float(x[x.size - out])) if out else (math.nan, math.nan)
+        least, most = self._possible()
+
+        def end(side: Side) -> float:
+            """The last limit on that side that the test does not reject."""
+            inside, outside = (most, least) if side == "above" else (least, most)
+            if not float(self.p(groups, outside, side)) <= level:
+                return outside
+            for _ in range(60):
+                middle = _between(inside, outside, ratio=self.kind == "ratio")
+                if float(self.p(groups, middle, side)) <= level:
+                    outside = middle
+                else:
+                    inside = middle
+            return inside
+
+        low, high = end("above"), end("below")
+        return low, (math.inf if self.kind == "ratio" and high >= most else high)
+
+    def _possible(self) -> tuple[float, float]:
+        """The least and the greatest value that the estimand can have."""
+        if self.kind == "ratio":
+            return 0.0, 1e6
+        low, high = cast("tuple[float, float]", self.range)
+        width = (self.n_groups // 2) * (high - low)
+        return (-width, width) if width else (low, high)
+
+    def described(self, *groups: Floats) -> tuple[float, float]:
+        """The interval of `mean_interval`, which no verdict rests on; NaN of independent groups.
+
+        Args:
+            groups: of each group, shape (n,).
+        """
+        whole = self.n_groups == 1 or self.paired is True
+        return mean_interval(self._reduced(groups)[0][0]) if whole else (math.nan, math.nan)
+
+    def best_chance(self) -> float:
+        """The chance of the best possible run (or runs, one a group) if the claim is false.
+
+        No valid test rejects with n runs at a level below this to the power n: the runs may be
+        alike although the claim is false. 1 when the claim cannot be shown at all.
+        """
+        if not self.testable:
+            return 1.0
+        if self.quantity == "median":
+            return 0.5
+        low, high = cast("tuple[float, float]", self.range)
+        above, below = self.above, self.below
+        if above is None and below is None:
+            above = self.no_effect
+        if self.kind == "ratio":
+            limits: list[tuple[float | None, Side]] = [(above, "above"), (below, "below")]
+            return max(
+                _best_ratio(limit, low, high, side, paired=bool(self.paired))
+                for limit, side in limits
+                if limit is not None
+            )
+        if self.n_groups > 1:
+            low, high = self._possible()
+        # The claim scaled: above s and below t, of a quantity between 0 and 1.
+        s, t = ((0.0 if x is None else (x - low) / (high - low)) for x in (above, below))
+        if above is not None and below is not None:
+            # All runs at the point c at which both sides are as hard to exclude.
+            c = s / (1 - t + s) if 1 - t + s > 0 else 0.5
+            chance = s / c if c > 0 else 0.0
+        else:
+            chance = s if above is not None else 1 - t
+        independent = self.n_groups == 2 and not self.paired
+        independent |= self.n_groups == 4 and self.paired is not True
+        chance = chance**2 if independent else chance
+        return min(1.0, max(0.0, chance))
+
+    def fewest_runs(self, level: float = LEVEL) -> int:
+        """The fewest runs a group with which any valid test could show the claim.
+
+        A share of at least 0.9 needs 36 runs at 2.5 %, and a mean below 0.5 of a measure from 0
+        to 20 needs 146.
+
+        Args:
+            level: the level.
+
+        Returns:
+            The number; 0 when no number is enough.
+        """
+        if self.kind == "share" and self.above is not None and self.below is not None:
+            return next((n for n in range(1, 10 * MOST_RUNS) if self.least_p(n) <= level), 0)
+        chance = self.best_chance()
+        if chance >= 1:
+            return 0
+        return 1 if chance == 0 else max(1, math.ceil(math.log(level) / math.log(chance) - 1e-9))
+
+    def least_p(self, n: int) -> float:
+        """The smallest one-sided p-value that n runs a group can have by any valid test.
+
+        Args:
+            n: the number of runs.
+        """
+        if self.kind != "share" or self.above is None or self.below is None:
+            return self.best_chance() ** n
+        counts = np.arange(n + 1)
+        both = _binomial_tail(counts, n, self.above)
+        return float(np.maximum(both, _binomial_tail(n - counts, n, 1 - self.below)).min())
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """The evidence of runs on an estimand.
+
+    Attributes:
+        estimand: the estimand, and the claim about it.
+        verdict: ``agrees``, ``disagrees``, ``cannot tell`` or ``too few runs`` (no valid test could
+            show the claim with so few); without a claim ``effects differ`` or ``no difference
+            detected``, and ``cannot tell`` of a single group.
+        estimate: in units of the measure (a share from 0 to 1, a ratio without unit).
+        low: lower end of its 95 % interval; NaN without one.
+        high: upper end.
+        p_for: one-sided p-value for the claim; without a claim the two-sided one of a difference.
+        p_against: one-sided p-value for the opposite of the claim; NaN without a claim.
+        e: e-value for the claim, of methods that bet; NaN of others.
+        method: the test and the interval, in words.
+        n: number of runs of each group that count.
+        missing: number of runs, over all groups, without a value.
+        effect: size of the effect, without unit.
+        effect_name: name of that measure.
+        fewest: the fewest runs a group with which any valid test could show the claim at the
+            level; 0 when there is no such number.
+        why: why there is no verdict or no interval, or ``""``.
+    """
+
+    estimand: Estimand
+    verdict: Verdict
     estimate: float
     low: float
     high: float
-    paired: bool = False
+    p_for: float
+    p_against: float
+    e: float
+    method: str
+    n: tuple[int, ...]
+    missing: int
+    effect: float
+    effect_name: str
+    fewest: int
+    why: str = ""
+
+    @property
+    def paired(self) -> bool:
+        """Whether runs of several groups were compared pair by pair."""
+        return bool(self.estimand.paired) and self.estimand.n_groups > 1
+
+    @property
+    def p(self) -> float:
+        """The two-sided p-value: twice the smaller one-sided one; NaN without runs."""
+        if math.isnan(self.p_against):
+            return self.p_for
+        return min(1.0, 2 * min(self.p_for, self.p_against))
 
 
-def one_sample(values: Values, value: float, direction: Side, *, seed: int = 0) -> SignificanceTest:
-    """Test that the mean over runs is above (or below) a value, by flipping signs.
+def infer(
+    kind: Kind,
+    *groups: Values,
+    of: Of = "mean",
+    above: float | None = None,
+    below: float | None = None,
+    margin: float | None = None,
+    bounds: tuple[float, float] | None = None,
+    paired: bool | Literal["within"] = False,
+    level: float = LEVEL,
+) -> Inference:
+    """Estimate a quantity of runs and judge a claim about it; the one front of all verdicts.
 
-    The statistic is mean minus `value`; the effect is Cliff's delta to the value: the share of
-    runs above it less the share below (Cliff 1993, "Dominance Statistics: Ordinal Analyses to
-    Answer Ordinal Questions", Psychological Bulletin 114(3)). See `one_sample_p`.
+    Examples of claims::
+
+        infer("share", got_out, above=0.9)  # of runs, each 0 or 1
+        infer("mean", price, above=6.5, below=7.5, bounds=(0, 20))
+        infer("median", change, below=0)
+        infer("difference", talking, silent, of="median", below=0, paired=True)
+        infer("equivalence", one, other, margin=0.5, bounds=(0, 20))
+        infer("equal_effects", a, b, c, d, of="median", paired=True)  # no margin: do they differ?
 
     Args:
-        values: one number a run.
-        value: the number with which the mean is compared, in the same unit.
-        direction: ``"above"`` or ``"below"``: the claim.
-        seed: of the bootstrap.
+        kind: see the module.
+        groups: one number a run of each group: one group, two, or four.
+        of: see `Estimand`.
+        above: see `Estimand`.
+        below: see `Estimand`.
+        margin: short for above = −margin, below = margin; of a ratio 1/margin and margin.
+        bounds: see `Estimand`.
+        paired: see `Estimand`.
+        level: of each one-sided test behind the verdict. The interval has always 95 %.
+
+    Returns:
+        The inference. Its verdict is at `level`, not corrected for other claims; see `holm`.
 
     Raises:
-        ValueError: for another direction, or a number that is infinite.
+        ValueError: for a wrong number of groups, pairs that are not as many, a run outside the
+            bounds, a share that is neither 0 nor 1, an infinite number, or limits without sense.
     """
-    x, missing = known_values(values)
-    _check_finite("value", value)
-    other: Side = "below" if direction == "above" else "above"
-    mean = _mean(x)
-    low, high = _interval(seed, x)
-    return SignificanceTest(
-        "sign flips", (x.size,), missing, mean - value,
-        float(one_sample_p(x, value, direction)),
-        float(one_sample_p(x, value, other)),
-        _delta(x, np.array([float(value)])), DELTA, mean, low, high,
+    if margin is not None:
+        if not (1 if kind == "ratio" else 0) < margin < math.inf:
+            raise ValueError(f"the margin has to be positive and finite, not {margin}")
+        above, below = (1 / margin if kind == "ratio" else -margin), margin
+    estimand = Estimand(kind, of, above, below, bounds, paired)
+    return infer_of(estimand, *groups, level=level)
+
+
+def infer_of(estimand: Estimand, *groups: Values, level: float = LEVEL) -> Inference:
+    """`infer` of an estimand that is made already.
+
+    Args:
+        estimand: the estimand.
+        groups: one number a run of each group.
+        level: see `infer`.
+
+    Raises:
+        ValueError: see `infer`.
+    """
+    found, missing = _known(estimand, groups)
+    n = tuple(group.size for group in found)
+    towards, against = (float(p) for p in estimand.p_values(*found))
+    low, high = estimand.interval(*found)
+    why = "" if estimand.testable else NO_BOUNDS
+    if not estimand.testable and estimand.kind != "ratio":
+        low, high = estimand.described(*found)
+    fewest = estimand.fewest_runs(level)
+    effect, name = _effect(estimand, found)
+    claims = estimand.above is not None or estimand.below is not None
+    word: Verdict = CANNOT_TELL if claims or estimand.n_groups == 1 else NO_DIFFERENCE
+    if not why and min(n) == 0:
+        why = "no run has a value"
+    elif not why and claims and towards <= level:
+        word = AGREES
+    elif not why and claims and against <= level:
+        word = DISAGREES
+    elif not why and not claims and estimand.n_groups > 1 and towards <= 2 * level:
+        word = DIFFER
+    elif not why and claims and min(n) < (fewest or math.inf):
+        word = TOO_FEW
+        why = (
+            f"no valid test can show this with fewer than {fewest} runs"
+            if fewest
+            else "no number of runs can show this"
+        )
+    bets = estimand.quantity == "mean" or (estimand.quantity == "share" and estimand.n_groups > 1)
+    e = 1 / towards if bets and claims and towards > 0 else math.inf if towards == 0 else math.nan
+    return Inference(
+        estimand, word, estimand.estimate(*found), low, high, towards, against, e,
+        _method(estimand), n, missing, effect, name, fewest, why,
     )  # fmt: skip
 
 
-def two_sample(a: Values, b: Values, direction: Order, *, seed: int = 0) -> SignificanceTest:
-    """Test that one condition has less (or more) than another (Mann and Whitney 1947).
+@dataclass(frozen=True, slots=True)
+class RunsNeeded:
+    """The runs a group that a claim needs, judged from a pilot: a range, since pilots are small.
 
-    The statistic is U of `a`; the effect is Cliff's delta, the share of pairs in which `a` has
-    more less the share in which it has less (Cliff 1993); the estimate is mean of `a` minus mean
-    of `b`. See `two_sample_p`.
+    Attributes:
+        low: enough if the effect is as large as the pilot allows (10 % point); None: more than
+            `MOST_RUNS`.
+        likely: the middle of what the pilot allows; None likewise.
+        high: enough if it is as small as the pilot allows (90 % point); None likewise.
+    """
+
+    low: int | None
+    likely: int | None
+    high: int | None
+
+    def __str__(self) -> str:
+        if self.low is None:
+            return f"more than {MOST_RUNS} runs"
+        if self.high is None:
+            return f"{self.low} runs or more"
+        if self.low == self.high:
+            return f"{self.low} runs"
+        return f"{self.low} to {self.high} runs"
+
+
+def runs_needed(
+    estimand: Estimand,
+    pilot: Sequence[npt.ArrayLike],
+    level: float = LEVEL,
+    power: float = 0.8,
+    most: int = MOST_RUNS,
+    *,
+    pilots: int = 40,
+    experiments: int = 100,
+    seed: int = 0,
+) -> RunsNeeded:
+    """The runs a group with which the verdict on a claim would most likely be reached.
+
+    What the pilot leaves open is drawn: for each of `pilots` draws a mean and a spread that the
+    pilot could come from (those of a normal sample; of shares a share after Jeffreys), then
+    experiments from runs like those of the pilot with that mean and spread. The number of runs of
+    a draw is the least at which the claim is shown, or its opposite, in the share `power` of its
+    experiments. The result is the 10 %, 50 % and 90 % point over the draws. The range holds the
+    number that the truth needs in about four of five pilots.
 
     Args:
-        a: one number a run of the first condition.
-        b: one number a run of the second.
-        direction: ``"less"`` or ``"more"``: the claim about `a`.
-        seed: of the bootstrap.
+        estimand: the estimand, with a claim.
+        pilot: the runs of each group, one number a run; NaN is left out.
+        level: of the one-sided tests.
+        power: the share of experiments that has to be decided, between 0 and 1.
+        most: the largest number of runs that is tried, 2 or more.
+        pilots: the number of draws of the truth.
+        experiments: simulated experiments a draw.
+        seed: of all draws.
+
+    Returns:
+        The range; None three times when no valid test exists or a group has fewer than two runs.
 
     Raises:
-        ValueError: for another direction, or a number that is infinite.
+        ValueError: if `level`, `power` or `most` is out of range, or the groups do not fit.
     """
-    first, second, missing = _pair(a, b)
-    other: Order = "more" if direction == "less" else "less"
-    delta = _delta(first, second)
-    low, high = _interval(seed, first, second)
-    return SignificanceTest(
-        "Mann-Whitney", (first.size, second.size), missing,
-        (1 + delta) / 2 * first.size * second.size,
-        float(two_sample_p(first, second, direction)),
-        float(two_sample_p(first, second, other)),
-        delta, DELTA, _mean(first) - _mean(second), low, high,
-    )  # fmt: skip
+    if not (0 < level < 1 and 0 < power < 1 and most >= 2):
+        raise ValueError(
+            f"need level and power between 0 and 1, and most >= 2, not {level}, {power}, {most}"
+        )
+    found, _ = _known(estimand, [np.asarray(group, dtype=np.float64) for group in pilot])
+    if min(group.size for group in found) < 2 or not estimand.testable:
+        return RunsNeeded(None, None, None)
+    if estimand.paired:
+        n = min(group.size for group in found)
+        found = [group[:n] for group in found]
+    rng = np.random.default_rng(seed)
+    two_groups = estimand.n_groups > 1 and not estimand.paired and estimand.quantity != "median"
+    draws, tries = (max(8, pilots // 4), max(25, experiments // 4)) if two_groups else (
+        pilots, experiments)  # fmt: skip
+    longest = min(most, 200) if two_groups else most
+    numbers = [
+        _needed(estimand, _redrawn(estimand, found, (tries, longest), rng), level, power)
+        for _ in range(draws)
+    ]
+    low, likely, high = np.quantile(
+        [math.inf if n is None else n for n in numbers], [0.1, 0.5, 0.9], method="inverted_cdf"
+    )
+    return RunsNeeded(*(None if math.isinf(n) else int(n) for n in (low, likely, high)))
 
 
-def within(values: Values, low: float, high: float, *, seed: int = 0) -> SignificanceTest:
-    """Test that the mean over runs lies in a band, by two one-sided tests (Schuirmann 1987).
-
-    For the claim both sign-flip tests have to reject: above `low` and below `high`. Against it
-    one is enough, with its p-value doubled since there are two sides. The effect is the mean's
-    distance from the middle of the band in half widths: inside it lies between -1 and 1.
+def runs_for_share(
+    share: float, level: float = LEVEL, power: float = 0.8, most: int = MOST_RUNS
+) -> int | None:
+    """The runs with which a sign test finds that more than half lie on one side of a limit.
 
     Args:
-        values: one number a run.
-        low: lower limit of the band; for a band open to one side use `one_sample`.
-        high: upper limit.
-        seed: of the bootstrap.
+        share: the true share of runs on that side.
+        level: of the one-sided test.
+        power: the chance of finding it.
+        most: the largest number of runs.
 
-    Raises:
-        ValueError: unless `low` < `high` and both are finite, or for an infinite number.
+    Returns:
+        The number from which on the power is reached; None if that is more than `most`.
     """
-    x, missing = known_values(values)
-    _check_finite("limit", low, high)
-    if not low < high:
-        raise ValueError(f"a band needs low < high, not {low} and {high}")
-    mean = _mean(x)
-    limits = _interval(seed, x)
-    return SignificanceTest(
-        "two one-sided sign flips", (x.size,), missing, mean,
-        float(within_p(x, low, high)), float(outside_p(x, low, high)),
-        (mean - (low + high) / 2) / ((high - low) / 2), FROM_MIDDLE, mean, *limits,
-    )  # fmt: skip
+    few = 0
+    for n in range(1, most + 1):
+        counts = np.arange(n + 1)
+        rejected = counts[_binomial_tail(counts, n, 0.5) <= level]
+        if not rejected.size or float(_binomial_tail(rejected[0], n, share)) < power:
+            few = n
+    return few + 1 if few < most else None
 
 
-def equivalent(a: Values, b: Values, margin: float, *, seed: int = 0) -> SignificanceTest:
-    """Test that the means of two conditions differ by less than a margin.
-
-    Two one-sided permutation tests of the difference of means, each on runs shifted by the
-    margin (Schuirmann 1987; Arboretti et al. 2018). They take the two distributions to have one
-    shape under the null; where the spreads differ widely and the numbers of runs too, they are
-    approximate. Permutations are chosen over a bootstrap because they are exact for few runs.
-
-    Args:
-        a: one number a run of the first condition.
-        b: one number a run of the second.
-        margin: the largest difference that does not matter, in units of the values.
-        seed: of the bootstrap.
-
-    Raises:
-        ValueError: unless `margin` is positive and finite, or for an infinite number.
-    """
-    first, second, missing = _pair(a, b)
-    _check_margin(margin)
-    difference = _mean(first) - _mean(second)
-    limits = _interval(seed, first, second)
-    return SignificanceTest(
-        "two one-sided permutations", (first.size, second.size), missing, difference,
-        float(equivalent_p(first, second, margin)),
-        float(different_p(first, second, margin)),
-        difference / margin, IN_MARGINS, difference, *limits,
-    )  # fmt: skip
+def _needed(
+    estimand: Estimand, experiments: Sequence[Floats], level: float, power: float
+) -> int | None:
+    """The least number of runs from which on the claim, or its opposite, is shown often enough."""
+    limits: list[tuple[float, Side]] = []
+    if estimand.above is not None:
+        limits.append((estimand.above, "above"))
+    if estimand.below is not None:
+        limits.append((estimand.below, "below"))
+    courses = estimand._courses  # noqa: SLF001  # of this module
+    if not limits:
+        both = [courses(experiments, estimand.no_effect, side) <= level for side in get_args(Side)]
+        shown = [both[0], both[1]]
+    else:
+        towards = [courses(experiments, limit, side) <= level for limit, side in limits]
+        away = level / len(limits)
+        against = [courses(experiments, limit, _other(side)) <= away for limit, side in limits]
+        shown = [np.all(towards, axis=0), np.any(against, axis=0)]
+    share = np.max([each.mean(axis=0) for each in shown], axis=0)
+    too_few = np.flatnonzero(share < power)
+    needed = int(too_few[-1]) + 2 if too_few.size else 1
+    return needed if needed <= share.size else None
 
 
-def paired(a: Values, b: Values, direction: Order, *, seed: int = 0) -> SignificanceTest:
-    """Test that one condition has less (or more) than another, pair by pair of runs.
-
-    Flips the signs of the differences within pairs (Fisher 1935): valid when the two runs of a pair
-    could change places if the condition made no difference, whether or not they are alike. Pairs
-    that are alike, such as runs with the same first positions, need far fewer runs than
-    `two_sample`; pairs that are not lose little. The statistic and the estimate are the mean
-    difference; the effect is Cliff's delta within pairs (Cliff 1993): the share of pairs in which
-    `a` has more less the share in which it has less.
-
-    Args:
-        a: one number a run of the first condition.
-        b: one number a run of the second; run i belongs to run i of the first.
-        direction: ``"less"`` or ``"more"``: the claim about `a`.
-        seed: of the bootstrap over pairs.
-
-    Raises:
-        ValueError: for another direction, lengths that differ, or a number that is infinite.
-    """
-    differences, missing = _differences(a, b)
-    side: Side = "below" if _sign(direction, "more", "less") < 0 else "above"
-    test = one_sample(differences, 0.0, side, seed=seed)
-    return replace(
-        test, name="sign flips within pairs", n=test.n * 2, missing=missing,
-        effect_name=DELTA_WITHIN, paired=True,
-    )  # fmt: skip
-
-
-def paired_equivalent(a: Values, b: Values, margin: float, *, seed: int = 0) -> SignificanceTest:
-    """Test that the means of two conditions differ by less than a margin, pair by pair of runs.
-
-    Two one-sided sign-flip tests of the differences within pairs, as `within` makes them
-    (Schuirmann 1987).
-
-    Args:
-        a: one number a run of the first condition.
-        b: one number a run of the second; run i belongs to run i of the first.
-        margin: the largest difference that does not matter, in units of the values.
-        seed: of the bootstrap over pairs.
-
-    Raises:
-        ValueError: unless `margin` is positive and finite, for lengths that differ, or for an
-            infinite number.
-    """
-    differences, missing = _differences(a, b)
-    _check_margin(margin)
-    test = within(differences, -margin, margin, seed=seed)
-    return replace(
-        test, name="two one-sided sign flips within pairs", n=test.n * 2, missing=missing,
-        effect_name=IN_MARGINS, paired=True,
-    )  # fmt: skip
+def _redrawn(
+    estimand: Estimand, groups: Sequence[Floats], shape: tuple[int, int], rng: np.random.Generator
+) -> list[Floats]:
+    """Experiments from one truth that the pilot allows: of each group shape (experiments, n)."""
+    if estimand.quantity == "share":
+        if not estimand.paired:
+            chances = [rng.beta(g.sum() + 0.5, g.size - g.sum() + 0.5) for g in groups]
+            return [(rng.random(shape) < chance).astype(np.float64) for chance in chances]
+        rows = np.array(list(product((0.0, 1.0), repeat=len(groups))))
+        counts = (np.stack(groups, axis=1)[:, None] == rows).all(axis=2).sum(axis=0)
+        drawn_rows = rows[rng.choice(len(rows), size=shape, p=rng.dirichlet(counts + 0.25))]
+        return [drawn_rows[..., number] for number in range(len(groups))]
+    n = groups[0].size
+    common_places = rng.integers(n, size=shape) if estimand.paired else None
+    shift, spread = rng.standard_normal(), rng.chisquare(max(1, n - 1))
+    found = []
+    for number, group in enumerate(groups):
+        size = group.size
+        if common_places is None:
+            shift, spread = rng.standard_normal(), rng.chisquare(size - 1)
+        places = rng.integers(size, size=shape) if common_places is None else common_places
+        drawn = group[places]
+        if not estimand.paired:
+            sd = float(group.std(ddof=1))
+            truth = sd * math.sqrt((size - 1) / spread)
+            scale = truth / sd if sd else 1.0
+            drawn = group.mean() + shift * truth / math.sqrt(size) + (drawn - group.mean()) * scale
+        elif number == 0:  # of pairs, what is uncertain is their difference: the first one moves
+            rest = groups[0] - sum(
+                (sign * other for sign, other in zip((1, 1, -1), groups[1:], strict=False)),
+                np.zeros(n),
+            )
+            sd = float(rest.std(ddof=1))
+            truth = sd * math.sqrt((n - 1) / spread)
+            scale = truth / sd if sd else 1.0
+            moved = shift * truth / math.sqrt(n) + (rest[places] - rest.mean()) * (scale - 1)
+            drawn = drawn + moved
+        found.append(drawn)
+    if estimand.range is not None:
+        found = [np.clip(each, *estimand.range) for each in found]
+    return found
 
 
 def holm(p_values: Iterable[float]) -> Floats:
@@ -296,121 +745,8 @@ def holm(p_values: Iterable[float]) -> Floats:
     return p
 
 
-def one_sample_p(values: npt.ArrayLike, value: float, side: Side) -> Floats:
-    """Sign-flip test that the mean is above (or below) `value`.
-
-    If the mean were `value` and the distribution symmetric, every difference from `value` would
-    be as likely with the other sign. All 2**n signs are tried up to `EXACT`, else some are drawn.
-
-    Args:
-        values: shape (..., n).
-        value: the number with which the mean is compared.
-        side: ``"above"`` or ``"below"``.
-
-    Returns:
-        Shape (...): the share of sign flips whose mean is at least as far on that side.
-
-    Raises:
-        ValueError: for another `side`.
-    """
-    x = np.asarray(values, dtype=np.float64)
-    differences = (x - value) * _sign(side, "above", "below")
-    n = x.shape[-1]
-    if n == 0:
-        return np.full(x.shape[:-1], math.nan)
-    exact = 2**n <= EXACT
-    signs = _all_signs(n) if exact else _rng().choice([-1.0, 1.0], size=(_draws(x), n))
-    slack = n * _SAME * np.maximum(np.abs(x).max(axis=-1), abs(value))
-    return _share(differences @ signs.T, differences.sum(axis=-1) - slack, exact=exact)
-
-
-def two_sample_p(a: npt.ArrayLike, b: npt.ArrayLike, order: Order) -> Floats:
-    """Mann-Whitney test that `a` tends to be less (or more) than `b`.
-
-    Exact given the ties up to `EXACT_PAIRS` pairs of runs; beyond it scipy's normal
-    approximation with its corrections for ties and continuity.
-
-    Args:
-        a: shape (..., n_a).
-        b: shape (..., n_b).
-        order: ``"less"`` or ``"more"``: the claim about `a`.
-
-    Returns:
-        Shape (...).
-
-    Raises:
-        ValueError: for another `order`.
-    """
-    from scipy.stats import mannwhitneyu, rankdata
-
-    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    sign = _sign(order, "less", "more")
-    if first.shape[-1] > second.shape[-1]:
-        first, second, sign = second, first, -sign
-    n, n_second = first.shape[-1], second.shape[-1]
-    if n == 0:
-        return np.full(first.shape[:-1], math.nan)
-    pooled = sign * _pooled(first, second)
-    if n * n_second > EXACT_PAIRS:
-        found = mannwhitneyu(
-            pooled[..., :n], pooled[..., n:], alternative="less", method="asymptotic", axis=-1
-        )
-        return np.asarray(found.pvalue, dtype=np.float64)
-    ranks = (2 * np.asarray(rankdata(pooled, axis=-1))).astype(np.int64)
-    tails = [_lower_tail(row, n) for row in ranks.reshape(-1, ranks.shape[-1])]
-    return np.array(tails).reshape(ranks.shape[:-1])
-
-
-def more_than_p(a: npt.ArrayLike, b: npt.ArrayLike, by: float) -> Floats:
-    """Permutation test that the mean of `a` exceeds that of `b` by more than `by`.
-
-    If the two differed by `by` and in nothing else, ``a - by`` and ``b`` could change places. All
-    splits of the pooled runs are tried up to `EXACT`, else some are drawn.
-
-    Args:
-        a: shape (..., n_a).
-        b: shape (..., n_b).
-        by: the difference, in units of the values; may be negative.
-
-    Returns:
-        Shape (...).
-    """
-    first, second = np.asarray(a, dtype=np.float64) - by, np.asarray(b, dtype=np.float64)
-    n, n_second = first.shape[-1], second.shape[-1]
-    if n == 0 or n_second == 0:
-        return np.full(first.shape[:-1], math.nan)
-    pooled = np.concatenate([first, second], axis=-1)
-    drawn, exact = splits(n + n_second, n, _draws(first))
-    slack = n * _SAME * np.maximum(np.abs(pooled).max(axis=-1), abs(by))
-    return _share(pooled @ drawn.T, first.sum(axis=-1) - slack, exact=exact)
-
-
-def within_p(values: npt.ArrayLike, low: float, high: float) -> Floats:
-    """Test that the mean is above `low` and below `high`: the larger p of the two tests."""
-    above, below = one_sample_p(values, low, "above"), one_sample_p(values, high, "below")
-    return np.asarray(np.maximum(above, below), dtype=np.float64)
-
-
-def outside_p(values: npt.ArrayLike, low: float, high: float) -> Floats:
-    """Test that the mean is below `low` or above `high`: twice the smaller p (Bonferroni)."""
-    below, above = one_sample_p(values, low, "below"), one_sample_p(values, high, "above")
-    return np.asarray(np.minimum(1.0, 2 * np.minimum(below, above)), dtype=np.float64)
-
-
-def equivalent_p(a: npt.ArrayLike, b: npt.ArrayLike, margin: float) -> Floats:
-    """Test that the means differ by less than `margin`: the larger p of `more_than_p` both ways."""
-    more, less = more_than_p(a, b, -margin), more_than_p(b, a, -margin)
-    return np.asarray(np.maximum(more, less), dtype=np.float64)
-
-
-def different_p(a: npt.ArrayLike, b: npt.ArrayLike, margin: float) -> Floats:
-    """Test that the means differ by more than `margin`: twice the smaller p (Bonferroni)."""
-    more, less = more_than_p(a, b, margin), more_than_p(b, a, margin)
-    return np.asarray(np.minimum(1.0, 2 * np.minimum(more, less)), dtype=np.float64)
-
-
 def splits(
-    total: int, n: int, draws: int, rng: np.random.Generator | int = _SEED
+    total: int, n: int, draws: int, rng: np.random.Generator | int = 0
 ) -> tuple[Floats, bool]:
     """Choices of n of `total` places as ones among zeros: all up to `EXACT`, else some are drawn.
 
@@ -428,180 +764,248 @@ def splits(
     return _some_splits(total, n, draws, np.random.default_rng(rng)), False
 
 
-def runs_needed(
-    test_function: Callable[..., Floats],
-    samples: Sequence[npt.ArrayLike],
-    alpha: float,
-    power: float = 0.8,
-    most: int = 500,
-    rng: np.random.Generator | int = 0,
-) -> int | None:
-    """The smallest number of runs per condition at which a test would most likely be significant.
+def _known(estimand: Estimand, groups: Sequence[Values]) -> tuple[list[Floats], int]:
+    """The runs that count, group by group, and how many have no value."""
+    if len(groups) != estimand.n_groups:
+        raise ValueError(
+            f"{estimand.kind} is of {estimand.n_groups} group"
+            f"{'s' * (estimand.n_groups > 1)} of runs, not of {len(groups)}"
+        )
+    given = [
+        np.array([math.nan if value is None else value for value in group], dtype=np.float64)
+        for group in groups
+    ]
+    missing = sum(known_values(group)[1] for group in given)
+    tied = [given] if estimand.paired is True else [given[:2], given[2:]]
+    if estimand.paired and estimand.n_groups > 1:
+        found: list[Floats] = []
+        for groups_ in filter(None, tied):
+            if len({group.size for group in groups_}) > 1:
+                sizes = " and ".join(str(group.size) for group in groups_)
+                raise ValueError(f"runs in pairs have to be as many, not {sizes}")
+            whole = ~np.isnan(groups_).any(axis=0)
+            found += [group[whole] for group in groups_]
+    else:
+        found = [group[~np.isnan(group)] for group in given]
+    for group in found:
+        if estimand.quantity == "share" and not np.isin(group, (0.0, 1.0)).all():
+            raise ValueError("a share of runs needs a 0 or a 1 of each run")
+        if estimand.range is not None and group.size:
+            low, high = estimand.range
+            slack = 1e-9 * (high - low)
+            if group.min() < low - slack or group.max() > high + slack:
+                worst = group[np.argmax(np.maximum(low - group, group - high))]
+                raise ValueError(f"a run has {worst:g}, outside the bounds {low:g} to {high:g}")
+            np.clip(group, low, high, out=group)
+    return found, missing
 
-    Experiments with n runs in each condition are drawn with replacement from the observed runs,
-    and the share with p at most `alpha` is the power at n. The number is searched for by doubling
-    and then by bisection. It estimates a repetition on the assumption that the observed runs are
-    typical: with few of them it is a rough guide, and it is no evidence for a claim.
+
+def _effect(estimand: Estimand, groups: Sequence[Floats]) -> tuple[float, str]:
+    """The size of the effect, and its name."""
+    above, below = estimand.above, estimand.below
+    if above is not None and below is not None:
+        middle, half = (above + below) / 2, (below - above) / 2
+        return (estimand.estimate(*groups) - middle) / half, FROM_MIDDLE
+    if min(group.size for group in groups) == 0:
+        return math.nan, DELTA
+    limit = above if above is not None else below if below is not None else estimand.no_effect
+    if estimand.n_groups == 1:
+        return _delta(groups[0], np.array([limit])), DELTA
+    if estimand.kind == "ratio":
+        return _delta(*groups), DELTA
+    if estimand.n_groups == 4 or estimand.paired:
+        halves = _halves(groups)
+        differences = [a - b for a, b in zip(*halves, strict=True)]
+        if len(differences) == 2 and estimand.paired == "within":
+            return _delta(*differences), DELTA
+        one = differences[0] if len(differences) == 1 else np.subtract(*_cut(*differences))
+        return _delta(one, np.array([limit])), DELTA_WITHIN
+    return _delta(groups[0] - limit, groups[1]), DELTA
+
+
+def _method(estimand: Estimand) -> str:
+    """The method in words."""
+    if not estimand.testable:
+        return "none (a mean without bounds)"
+    one = estimand.n_groups == 1
+    if estimand.quantity == "median":
+        where = "" if one else " of pairs" if estimand.paired else " of runs in their order"
+        return f"sign test{where}"
+    if estimand.quantity == "share" and one:
+        return "binomial test"
+    return "bets" if one else "bets on pairs" if estimand.paired else "bets on both groups"
+
+
+def _signs(x: Floats, limit: float, side: Side) -> Floats:
+    """Sign test that the median is above (or below) a limit, after each run."""
+    slack = _SAME * np.maximum(np.abs(x), abs(limit))
+    beyond = x > limit + slack if side == "above" else x < limit - slack
+    n = np.arange(1, x.shape[-1] + 1)
+    return _binomial_tail(beyond.cumsum(axis=-1), n, 0.5)
+
+
+def _binomial(x: Floats, limit: float, side: Side) -> Floats:
+    """Binomial test that a share is above (or below) a limit, after each run."""
+    n = np.arange(1, x.shape[-1] + 1)
+    count = x.cumsum(axis=-1)
+    if side == "below":
+        count, limit = n - count, 1 - limit
+    return _binomial_tail(count, n, limit)
+
+
+def _binomial_tail(count: npt.ArrayLike, n: npt.ArrayLike, chance: float) -> Floats:
+    """The chance of at least `count` successes in n."""
+    from scipy.special import betainc
+
+    count, n = np.broadcast_arrays(np.asarray(count, float), np.asarray(n, float))
+    if chance <= 0:
+        return np.asarray(count <= 0, dtype=np.float64)
+    some = np.maximum(count, 1.0)
+    tail = betainc(some, n - some + 1, min(chance, 1.0))
+    return np.asarray(np.where(count <= 0, 1.0, tail), dtype=np.float64)
+
+
+def _bet(x: Floats, limit: float, side: Side, bounds: tuple[float, float]) -> Floats:
+    """Bets that a mean is above (or below) a limit, after each run."""
+    low, high = bounds
+    scaled, m = (x - low) / (high - low), (limit - low) / (high - low)
+    if side == "below":
+        scaled, m = 1 - scaled, 1 - m
+    return _p_of_wealth(_log_wealth(scaled, np.array([m]))[..., 0, :])
+
+
+def _common(low: float, high: float, a: Floats) -> Floats:
+    return np.linspace(low, high, (_COMMON if a.ndim == 1 else _COMMON_OF_MANY) + 1)
+
+
+def _two_groups(
+    a: Floats, b: Floats, of_b: Floats, of_a: Floats, bounds: tuple[float, float], side: Side,
+    *, last: bool,
+) -> Floats:  # fmt: skip
+    """Bets against every pair of means at the border of the hypothesis, after each run.
 
     Args:
-        test_function: takes one array a condition, each of shape (experiments, n), and returns
-            the p-values, shape (experiments,): a function of this module with its other
-            arguments bound, such as ``partial(two_sample_p, order="less")``.
-        samples: the runs of each condition, one number a run; NaN is left out.
-        alpha: the level of significance, between 0 and 1.
-        power: the share of experiments that has to be significant, between 0 and 1.
-        most: the largest number of runs that is tried, 2 or more.
-        rng: generator or seed; a seed gives the same number again.
+        a: shape (..., n_a).
+        b: shape (..., n_b).
+        of_b: means of the second group, rising, from one bound to the other.
+        of_a: the mean of the first group that belongs to each, rising.
+        bounds: of both.
+        side: ``"above"``: the mean of the first is above `of_a` wherever that of the second is at
+            `of_b`.
+        last: whether only the wealth after the last run counts; so it has to be when the groups
+            have not as many runs.
 
     Returns:
-        The number of runs per condition, never fewer than the test needs to reach `alpha` at
-        all; None if it is more than `most`, or a condition has fewer than two runs to draw from.
-
-    Raises:
-        ValueError: if `alpha`, `power` or `most` is out of range or there are no samples.
+        Shape (..., n), or (..., 1) with `last`.
     """
-    if not (0 < alpha < 1 and 0 < power < 1 and most >= 2 and samples):
-        raise ValueError(
-            "need samples, alpha and power between 0 and 1, and most >= 2, "
-            f"not {len(samples)} samples, {alpha}, {power}, {most}"
+    low, high = bounds
+    first, second = ((x - low) / (high - low) for x in (a, b))
+    means_a, means_b = ((m - low) / (high - low) for m in (of_a, of_b))
+    if side == "below":
+        first, second, means_a, means_b = (
+            1 - first,
+            1 - second,
+            1 - means_a[::-1],
+            1 - means_b[::-1],
         )
-    observed = [np.asarray(sample, dtype=np.float64) for sample in samples]
-    observed = [sample[~np.isnan(sample)] for sample in observed]
-    if min(sample.size for sample in observed) < 2:
-        return None
-    seed = int(np.random.default_rng(rng).integers(2**32))
-
-    def suffices(n: int) -> bool:
-        """Whether n runs are enough; the draws depend on n alone, not on earlier tries."""
-        draw = np.random.default_rng([seed, n])
-        drawn = [s[draw.integers(s.size, size=(SIMULATIONS, n))] for s in observed]
-        return float(np.mean(test_function(*drawn) <= alpha)) >= power
-
-    too_few, enough = 1, 2
-    while not suffices(enough):
-        if enough == most:
-            return None
-        too_few, enough = enough, min(2 * enough, most)
-    while enough - too_few > 1:
-        middle = (too_few + enough) // 2
-        too_few, enough = (too_few, middle) if suffices(middle) else (middle, enough)
-    return enough
+    # Wealth falls with the mean it is bet against, so that its value at the ends of a step of the
+    # grid is a lower limit of it within the step.
+    wealth_a = _log_wealth(first, np.minimum(means_a[1:], 1.0), last=last)
+    wealth_b = _log_wealth(1 - second, 1 - means_b[:-1], last=last)
+    with np.errstate(invalid="ignore"):
+        wealth = wealth_a + wealth_b
+    wealth = np.where(np.isnan(wealth), -math.inf, wealth)
+    return _p_of_wealth(wealth.min(axis=-2))
 
 
-def _pair(a: Values, b: Values) -> tuple[Floats, Floats, int]:
-    (first, missing), (second, missing_too) = known_values(a), known_values(b)
-    return first, second, missing + missing_too
+def _log_wealth(x: Floats, means: Floats, *, last: bool = False) -> Floats:
+    """The log of the wealth of bets that the mean is above each of `means`, after each run.
+
+    Args:
+        x: shape (..., n), from 0 to 1.
+        means: shape (k,). Below 0 no mean can be, so that the wealth is infinite there.
+        last: whether only the wealth after the last run counts.
+
+    Returns:
+        Shape (..., k, n), or (..., k, 1) with `last`.
+    """
+    nil, none = np.abs(means) <= _SAME, means < -_SAME
+    m = np.where(nil | none, 1.0, means)[:, None]
+    wealth = np.full((*x.shape[:-1], means.size, 1 if last else x.shape[-1]), -math.inf)
+    with np.errstate(divide="ignore"):
+        for fraction, stake in BETS:
+            gains = np.log1p(fraction * (x[..., None, :] / m - 1))
+            total = gains.sum(axis=-1, keepdims=True) if last else gains.cumsum(axis=-1)
+            np.logaddexp(wealth, math.log(stake) + total, out=wealth)
+    wealth[..., none, :] = math.inf
+    if nil.any():
+        seen = np.where(np.maximum.accumulate(x, axis=-1) > 0, math.inf, 0.0)
+        wealth[..., nil, :] = (seen[..., -1:] if last else seen)[..., None, :]
+    return wealth
 
 
-def _differences(a: Values, b: Values) -> tuple[Floats, int]:
-    """The differences within pairs, and the number of runs without a value."""
-    first, second = (
-        np.array([math.nan if x is None else x for x in each], float) for each in (a, b)
-    )
-    if first.size != second.size:
-        raise ValueError(f"runs in pairs have to be as many, not {first.size} and {second.size}")
-    _, missing = known_values([*first, *second])
-    found = first - second
-    return found[~np.isnan(found)], missing
+def _p_of_wealth(log_wealth: Floats) -> Floats:
+    return np.asarray(np.exp(-np.maximum(log_wealth, 0.0)), dtype=np.float64)
 
 
-def _check_margin(margin: float) -> None:
-    if not 0 < margin < math.inf:
-        raise ValueError(f"the margin has to be positive and finite, not {margin}")
+def _best_ratio(limit: float, low: float, high: float, side: Side, *, paired: bool) -> float:
+    """The largest chance of the best run (pair) although a ratio is at the limit."""
+    means = np.linspace(low, high, 1001)
+    others = limit * means
+    possible = (others >= low) & (others <= high)
+    if not possible.any():
+        return 1.0
+    a, b = (others[possible] - low) / (high - low), (means[possible] - low) / (high - low)
+    if side == "below":
+        a, b = 1 - a, 1 - b
+    chances = np.minimum(a, 1 - b) if paired else a * (1 - b)
+    return float(chances.max())
 
 
-def _check_finite(what: str, *numbers: float) -> None:
-    if not all(math.isfinite(number) for number in numbers):
-        raise ValueError(f"every {what} has to be finite")
+def _halves(groups: Sequence[Floats]) -> tuple[list[Floats], list[Floats]]:
+    """The first and the second group of each pair of groups, cut to as many runs."""
+    pairs = [_cut(a, b) for a, b in zip(groups[::2], groups[1::2], strict=True)]
+    return [a for a, _ in pairs], [b for _, b in pairs]
 
 
-def _mean(x: Floats) -> float:
-    return float(x.mean()) if x.size else math.nan
+def _cut(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Two groups, cut to the number of runs of the smaller one."""
+    n = min(a.shape[-1], b.shape[-1])
+    return a[..., :n], b[..., :n]
+
+
+def _between(one: float, other: float, *, ratio: bool) -> float:
+    """A value between two: their middle, of large ratios on a logarithmic scale."""
+    if ratio and min(one, other) > 0:
+        return math.sqrt(one * other)
+    return min(1.0, (one + other) / 2) if ratio else (one + other) / 2
+
+
+def _other(side: Side) -> Side:
+    return "below" if side == "above" else "above"
 
 
 def _delta(a: Floats, b: Floats) -> float:
-    """Share of pairs with a above b, less the share with a below b."""
-    if not (a.size and b.size):
-        return math.nan
-    pooled = _pooled(a, b)
-    return float(np.sign(pooled[: a.size, None] - pooled[a.size :]).mean())
+    """Cliff's delta: the share of pairs with a above b, less the share with a below b.
 
-
-def _interval(seed: int, *samples: Floats) -> tuple[float, float]:
-    """Bootstrap interval of the mean of one sample, or of the difference of two means."""
-    if min(sample.size for sample in samples) < 2:
-        return math.nan, math.nan
-    low, high = bootstrap_interval(_difference_of_means, *samples, rng=seed).tolist()
-    return low, high
-
-
-def _difference_of_means(first: Floats, *others: Floats) -> Floats:
-    difference: Floats = first.mean(axis=-1) - sum(other.mean(axis=-1) for other in others)
-    return difference
-
-
-def _pooled(a: Floats, b: Floats) -> Floats:
-    """The runs of two conditions side by side, scaled and rounded so that equal ones are equal."""
-    pooled = np.concatenate([a, b], axis=-1)
-    largest = np.abs(pooled).max(axis=-1, keepdims=True, initial=0.0)
-    rounded: Floats = np.round(pooled / np.where(largest > 0, largest, 1.0), 10)
-    return rounded + 0.0  # no negative zeros
-
-
-def _sign(word: str, plus: str, minus: str) -> int:
-    if word not in {plus, minus}:
-        raise ValueError(f'the direction is "{plus}" or "{minus}", not {word!r}')
-    return 1 if word == plus else -1
-
-
-def _rng() -> np.random.Generator:
-    """A generator with a fixed seed, so that a repeated test gives the same p."""
-    return np.random.default_rng(_SEED)
-
-
-def _draws(values: Floats) -> int:
-    return DRAWS if values.ndim == 1 else DRAWS_FOR_MANY
-
-
-def _share(found: Floats, least: Floats, *, exact: bool) -> Floats:
-    """Share of the permutations (last axis) whose value is at least `least`."""
-    count = (found >= least[..., None]).sum(axis=-1)
-    n = found.shape[-1]
-    share = count / n if exact else (count + 1) / (n + 1)
-    return np.asarray(share, dtype=np.float64)
-
-
-def _all_signs(n: int) -> Floats:
-    """Every choice of n signs, shape (2**n, n)."""
-    bits = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
-    return 2 * bits.astype(np.float64) - 1
+    Source: Cliff (1993), "Dominance Statistics", Psychological Bulletin 114(3).
+    """
+    largest = max(np.abs(a).max(), np.abs(b).max()) or 1.0
+    one, other = (np.round(each / largest, 10) for each in (a, b))
+    return float(np.sign(one[:, None] - other).mean())
 
 
 def _all_splits(total: int, n: int) -> Floats:
     """Every choice of n of `total` places as ones among zeros, one a row."""
     chosen = np.array(list(combinations(range(total), n)))
-    splits = np.zeros((len(chosen), total))
-    np.put_along_axis(splits, chosen, 1.0, axis=1)
-    return splits
+    found = np.zeros((len(chosen), total))
+    np.put_along_axis(found, chosen, 1.0, axis=1)
+    return found
 
 
 def _some_splits(total: int, n: int, draws: int, rng: np.random.Generator) -> Floats:
     """Random choices of n of `total` places, shape (draws, total)."""
     chosen = rng.random((draws, total)).argpartition(n - 1, axis=1)[:, :n]
-    splits = np.zeros((draws, total))
-    np.put_along_axis(splits, chosen, 1.0, axis=1)
-    return splits
-
-
-def _lower_tail(ranks: npt.NDArray[np.int64], n: int) -> float:
-    """Chance that n of these doubled ranks sum to no more than the first n do.
-
-    `counts[k, s]` is the number of ways to take k of the ranks seen so far with sum s.
-    """
-    most = int(ranks[:n].sum())
-    counts = np.zeros((n + 1, most + 1))
-    counts[0, 0] = 1.0
-    for rank in ranks.tolist():
-        if rank <= most:
-            counts[1:, rank:] += counts[:-1, : most + 1 - rank].copy()
-    return float(counts[n].sum() / math.comb(len(ranks), n))
+    found = np.zeros((draws, total))
+    np.put_along_axis(found, chosen, 1.0, axis=1)
+    return found

@@ -406,7 +406,8 @@ class NetworkPicture(ModelPicture):
     """The agents of a model on its network; ties are as wide as their ``weight``, if they have one.
 
     The network is a graph of networkx, or of Mesa. A node is an agent, the id of one, a cell with
-    agents, or anything else.
+    agents, or anything else. Ids begin at 1: where a graph has whole numbers from 0, as networkx
+    makes them, node 0 is the first agent.
 
     Attributes:
         node: the look of a node, from its agent, or from the node where no agent is on it.
@@ -494,7 +495,7 @@ class NetworkPicture(ModelPicture):
         ties: list[tuple[Any, Any, float | None]] = list(graph.edges(data="weight"))
         heaviest = max((weight for *_, weight in ties if weight), default=1.0)
         widths = [0.8 if weight is None else 0.4 + 3 * weight / heaviest for *_, weight in ties]
-        by_id = {agent.unique_id: agent for agent in model.agents}
+        by_id = _by_node(graph, network, model, self.name)
         placed = []
         for place, node in enumerate(graph.nodes):
             agent = _agent_of(node, graph, network, by_id)
@@ -608,6 +609,30 @@ def _place(agent: mesa.Agent, space: Any) -> Point | None:
         return (at[0], at[1]) if space[at] is cell else None
     at = getattr(agent, "pos", None)
     return None if at is None else (float(at[0]), float(at[1]))
+
+
+def _by_node(graph: nx.Graph[Any], network: Any, model: Any, name: str) -> Mapping[Any, Any]:
+    """Node → agent, for the nodes that are numbers: ids from 1, or places from 0.
+
+    Raises:
+        RunError: for nodes numbered from 0 that leave gaps, or are more than the agents.
+    """
+    by_id = {agent.unique_id: agent for agent in model.agents}
+    if network is not graph or 0 not in graph:
+        return by_id
+    numbers = sorted(node for node in graph.nodes if isinstance(node, int))
+    everyone = getattr(model, "population", None) or sorted(by_id.values(), key=_id)
+    if numbers != list(range(len(numbers))) or len(numbers) > len(everyone):
+        raise RunError(
+            f"The picture {name!r} shows a graph whose nodes are {len(numbers)} numbers from 0 to "
+            f"{numbers[-1]}, and the ids of the {len(everyone)} agents begin at 1: use the agents "
+            "or their ids as nodes (networkx.relabel_nodes)."
+        )
+    return {i: by_id.get(everyone[i].unique_id, i) for i in numbers}
+
+
+def _id(agent: mesa.Agent) -> int:
+    return int(agent.unique_id)
 
 
 def _agent_of(node: Any, graph: Any, network: Any, by_id: Mapping[int, Any]) -> Any:

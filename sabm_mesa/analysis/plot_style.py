@@ -8,11 +8,15 @@ imported by the functions that draw: the viewer needs the colours long before it
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,30 +58,80 @@ DASH = 16.0
 MOST_CHARTS = 6
 """At most this many charts of a scenario without own plots; further columns are in the table."""
 NO_ANSWER = "No answer could be used: there is nothing to draw."
-INTERVAL = f"{100 * CONFIDENCE:.0f} % bootstrap interval of the mean"
+INTERVAL = f"{100 * CONFIDENCE:.0f} % interval of the mean"
 """The entry of an interval in a legend."""
 drawing_lock = threading.RLock()
 """Held while figures are made and drawn on several threads: matplotlib is made for one."""
 
+MOST_LINES = 12
+"""At most this many lines of a title or subtitle: texts of a recording have any length."""
 _MARGIN = 0.12
 _CHARACTERS_PER_INCH = 14
 _TITLE_PER_INCH = 9.4
+
+
+_LANGUAGE_MODEL = re.compile(
+    r"\bllm:([^\s,;()=]+?)(?:@(?:https?://[^\s,;()=]+|[A-Za-z][\w-]*))?(?=[\s,;()=]|$)"
+)
+
+
+def short_minds(text: str) -> str:
+    """A text with language models by their names alone: ``gpt-5-mini``, without an address.
+
+    Args:
+        text: a text with specs of minds.
+    """
+    return _LANGUAGE_MODEL.sub(r"\1", text)
+
+
+FORMATS = ("png", "pdf", "svg")
+"""The formats in which figures are written."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """The look of the figures of a command.
+
+    Attributes:
+        formats: the formats, some of `FORMATS`.
+        dpi: dots per inch of a PNG.
+        titled: whether figures have a title and a subtitle: a paper has them in the caption.
+    """
+
+    formats: Sequence[str] = ("png",)
+    dpi: int = 160
+    titled: bool = True
+
+
+_USUAL = Look()
+look: ContextVar[Look] = ContextVar("look", default=_USUAL)
+"""The look of the figures that are made and written now."""
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    shown = one_line(text[: 2 * width * MOST_LINES])
+    return textwrap.wrap(shown, width, max_lines=MOST_LINES, placeholder=" …")
 
 
 def new_figure(title: str, subtitle: str = "", *, height: float, width: float = WIDTH) -> Figure:
     """An empty figure with a title and a subtitle at the top left.
 
     Args:
-        title: the content in a few words; wrapped to the width of the figure.
-        subtitle: of which runs; wrapped, too.
+        title: the content in a few words; wrapped to the width of the figure, and cut after
+            `MOST_LINES` lines.
+        subtitle: of which runs; wrapped and cut, too.
         height: inches for the axes; the titles come on top.
         width: inches.
 
     Returns:
         A figure in constrained layout, to which the caller adds axes.
     """
-    lines = textwrap.wrap(one_line(subtitle), int((width - 2 * _MARGIN) * _CHARACTERS_PER_INCH))
-    titles = textwrap.wrap(one_line(title), int((width - 2 * _MARGIN) * _TITLE_PER_INCH)) or [""]
+    subtitle = short_minds(subtitle)
+    if not look.get().titled:
+        return _untitled(title, height=height, width=width)
+    room = width - 2 * _MARGIN
+    lines = _wrapped(subtitle, int(room * _CHARACTERS_PER_INCH))
+    titles = _wrapped(title, int(room * _TITLE_PER_INCH)) or [""]
     title_height = len(titles) * 1.3 * TITLE / 72
     head = _MARGIN + title_height + len(lines) * 1.3 * SUBTITLE / 72
     total = height + head
@@ -104,6 +158,34 @@ def new_figure(title: str, subtitle: str = "", *, height: float, width: float = 
         text = figure.text(left, below, "\n".join(lines), ha="left", va="top", fontsize=SUBTITLE)
         text.set(color="#404040", linespacing=1.15, parse_math=False)
     return figure
+
+
+def _untitled(title: str, *, height: float, width: float) -> Figure:
+    """A figure without a title above it; its metadata have the title."""
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    layout = ConstrainedLayoutEngine(rect=(0, 0, 0.985, 1), h_pad=0.06, w_pad=0.06)
+    figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white", layout=layout)
+    figure.set_label(title)
+    return figure
+
+
+def write_figures(
+    folder: Path, figures: Mapping[str, Figure], write: Callable[[Path, bytes], Path]
+) -> list[Path]:
+    """Write figures in the formats of `look`.
+
+    Args:
+        folder: where to; it exists.
+        figures: file name without its ending → figure.
+        write: writes a file completely or not at all, and returns it.
+    """
+    return [
+        write(folder / f"{name}.{ending}", to_bytes(figure, ending))
+        for name, figure in figures.items()
+        for ending in look.get().formats
+    ]
 
 
 def with_runs(subtitle: str, data: pd.DataFrame) -> str:
@@ -327,7 +409,7 @@ def to_png(figure: Figure) -> bytes:
         figure: the figure.
     """
     picture = BytesIO()
-    figure.set_dpi(DPI)
+    figure.set_dpi(look.get().dpi)
     fast = {"compress_level": 1}  # a fifth of the time to draw for a sixth more bytes
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -349,7 +431,8 @@ def to_bytes(figure: Figure, ending: str) -> bytes:
     with repeatable_svg():
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-        FigureCanvasAgg(figure).print_figure(data, format=ending)
+        undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
+        FigureCanvasAgg(figure).print_figure(data, format=ending, metadata=undated.get(ending))
     return data.getvalue()
 
 

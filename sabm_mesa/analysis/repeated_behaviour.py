@@ -2,7 +2,8 @@
 
 Facts that they read of `Panel.known` are those of `sabm_mesa.analysis.matrix_behaviour`, and for
 strategies ``dilemma`` (shape (n,)): a scenario tells it, of whatever value, of games in which each
-player has two options, one for cooperation and one for defection (see `option_roles`).
+player has two options, one for cooperation and one for defection (see `option_roles`); for patterns
+``two_by_two``, in the same way of games of two players with two options.
 
 Sources:
     Camerer and Ho 1999, "Experience-weighted Attraction Learning in Normal Form Games",
@@ -15,6 +16,7 @@ Sources:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -304,6 +306,64 @@ def strategy_mixture() -> Mixture:
         "mixture of strategies of repeated games",
         StrategyWithError.source,
         {name: StrategyWithError(name) for name in STRATEGIES},
+    )
+
+
+# Patterns of choices in games of two options.
+
+PATTERNS = {
+    "first": "always the first option",
+    "second": "always the second option",
+    "alternates": "the other option than its own last one",
+    "imitates": "the last option of the other player",
+    "opposes": "the other option than the last one of the other player",
+}
+"""Name → the pattern; options are in the order of their values. What nothing is known of yet is
+chosen by chance."""
+
+
+class PatternWithError(ChoiceModel):
+    """A pattern of choices in a game of two players with two options, with errors.
+
+    Patterns say nothing of payoffs, so that they describe players of any such game: those who take
+    turns in a battle of the sexes alternate or imitate.
+
+    Source: the strategies "last one" and "alternation" of Akata et al. 2025, Nature Human Behaviour
+    9, 1380-1390, as types with errors as in Dal Bó and Fréchette 2011.
+
+    Args:
+        name: a key of `PATTERNS`.
+    """
+
+    source = "Akata et al. 2025, Nature Human Behaviour 9"
+    parameters = (ERROR,)
+    needs = (PAYOFFS, LAST, "two_by_two")
+
+    def __init__(self, name: str) -> None:
+        self.name, self.title = name, PATTERNS[name]
+
+    def probabilities(self, parameters: Floats, panel: Panel) -> Floats:
+        """The error is the probability of the other option."""
+        if self.name in {"first", "second"}:
+            plan = np.full(len(panel), float(self.name == "second"))
+        elif self.name == "alternates":
+            before = np.maximum(np.arange(len(panel)) - 1, 0)
+            plan = np.where(panel.position > 0, 1 - panel.decisions[before], math.nan)
+        else:
+            last = panel.known[LAST][:, 0]
+            plan = last if self.name == "imitates" else 1 - last
+        sure = 1 - 2 * parameters[0]
+        first = np.where(np.isnan(plan), 0.5, parameters[0] + sure * (plan == 0))
+        return np.column_stack([first, 1 - first])
+
+
+def pattern_mixture() -> Mixture:
+    """The mixture of patterns, with one probability of errors for all."""
+    return Mixture(
+        "patterns",
+        "mixture of patterns of choices between two options",
+        PatternWithError.source,
+        {name: PatternWithError(name) for name in PATTERNS},
     )
 
 

@@ -13,23 +13,28 @@ Sources:
     of Economics 114(3), 817-868, equation 1.
     Fischbacher, Gächter and Fehr 2001, "Are people conditionally cooperative? Evidence from a
     public goods experiment", Economics Letters 71(3), 397-404; Fischbacher and Gächter 2010,
-    American Economic Review 100(1), 541-556: the types, and an endowment of 20 units.
+    American Economic Review 100(1), 541-556: the types, adaptive beliefs (table 3), and an
+    endowment of 20 units.
+    Iriberri and Rey-Biel 2013, Quantitative Economics 4(3), 515-547: social preferences as types.
 """
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 
 import numpy as np
 
 from sabm_mesa.analysis.behaviour import (
     BehaviouralModel,
+    Chance,
     ChoiceModel,
     Floats,
     FreeParameter,
     Mixture,
     Panel,
     PublishedEstimate,
+    TypesModel,
     floored,
 )
 
@@ -44,6 +49,11 @@ INTERCEPT = FreeParameter("intercept", "cooperation at none of the others", -1.0
 SLOPE = FreeParameter("slope", "rise with the cooperation of the others", 0.1, 2.0)
 LEVEL = FreeParameter("level", "cooperation at any of the others", 0.05, 1.5)
 SIGMA = FreeParameter("sigma", "standard deviation of cooperation", 0.01, 2.0, log=True)
+UPDATE = FreeParameter("update", "weight of the last observation in a belief", 0.0, 1.0)
+FIRST = FreeParameter("first", "mean first belief about the cooperation of the others", 0.0, 1.0)
+SPREAD = FreeParameter("spread", "standard deviation of first beliefs between players", 0.0, 0.5)
+NODES = 5
+"""First beliefs that stand for their normal distribution."""
 SLIP = FreeParameter("slip", "probability that a free rider cooperates", 0.0, 0.5)
 
 
@@ -99,6 +109,37 @@ class InequityAversion(ChoiceModel):
         return found
 
 
+def inequity_types() -> Mixture:
+    """The mixture of players that care for their own payoff alone, and inequity-averse ones.
+
+    Both have the same precision.
+    """
+    return Mixture(
+        "inequity_types",
+        "mixture of selfish and inequity-averse players",
+        "Fehr & Schmidt 1999, section II; Iriberri & Rey-Biel 2013",
+        {"selfish": InequityAversion(selfish=True), "averse": InequityAversion()},
+    )
+
+
+class CooperationByChance(Chance):
+    """Each possible amount is equally likely."""
+
+    title = "each amount equally likely"
+    needs = ("steps",)
+
+    def count(self, panel: Panel) -> Floats:
+        """The number of amounts."""
+        found: Floats = panel.known["steps"] + 1
+        return found
+
+    def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
+        """Draw an amount."""
+        del parameters
+        found: Floats = np.floor(rng.random(len(panel)) * self.count(panel))
+        return UNITS * found / panel.known["steps"]
+
+
 class CooperationType(BehaviouralModel):
     """A type of cooperation with a normal error, cut off at none and at full cooperation.
 
@@ -112,21 +153,11 @@ class CooperationType(BehaviouralModel):
 
     def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
         """The logarithm of the probability of each amount, exact in both tails."""
-        from scipy.special import ndtr
-
-        mean, share = self.mean(parameters, panel.known["others"]), panel.decisions / UNITS
-        half, sigma = 0.5 / panel.known["steps"], parameters[-1]
-        below = np.where(share <= 0, -np.inf, (share - half - mean) / sigma)
-        above = np.where(share >= 1, np.inf, (share + half - mean) / sigma)
-        flip = below > 0
-        return floored(ndtr(np.where(flip, -below, above)) - ndtr(np.where(flip, -above, below)))
+        return _censored(self.mean(parameters, panel.known["others"]), parameters[-1], panel)
 
     def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
         """Draw an amount around the line of the type."""
-        steps, mean = panel.known["steps"], self.mean(parameters, panel.known["others"])
-        drawn = np.clip(mean + parameters[-1] * rng.standard_normal(len(panel)), 0, 1)
-        found: Floats = UNITS * np.rint(steps * drawn) / steps
-        return found
+        return _amounts(self.mean(parameters, panel.known["others"]), parameters[-1], panel, rng)
 
     @abstractmethod
     def mean(self, parameters: Floats, others: Floats) -> Floats:
@@ -150,6 +181,58 @@ class ConditionalCooperator(CooperationType):
     def mean(self, parameters: Floats, others: Floats) -> Floats:
         """A line."""
         found: Floats = parameters[0] + parameters[1] * others
+        return found
+
+
+class AdaptiveCooperator(TypesModel):
+    """A conditional cooperator whose belief about the others adapts to what they do.
+
+    After each observation the belief moves by the share ``update`` of its distance to it; with 1 it
+    is the last observation, as that of `ConditionalCooperator`. First beliefs are normally
+    distributed between players; `NODES` of them, as many types, stand for the distribution
+    (Gauss-Hermite quadrature). What a player knew before the
+    first row, such as a published first belief, is not used.
+
+    Source: Fischbacher and Gächter 2010, table 3 (beliefs); the distribution of first beliefs is
+    our choice.
+    """
+
+    name, title = "adaptive", "conditional cooperator with adaptive beliefs"
+    source = "Fischbacher & Gächter 2010, AER 100(1), table 3"
+    parameters = (INTERCEPT, SLOPE, UPDATE, FIRST, SPREAD, SIGMA)
+    needs = CooperationType.needs
+
+    def __init__(self) -> None:
+        nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+        self._nodes, self._weights = nodes, weights / weights.sum()
+
+    def shares(self, parameters: Floats) -> Floats:
+        """The weights of the first beliefs."""
+        del parameters
+        found: Floats = self._weights
+        return found
+
+    def by_type(self, parameters: Floats, panel: Panel) -> Floats:
+        """The log-likelihoods given each first belief."""
+        means = self._means(parameters, panel)
+        return np.array([_censored(mean, parameters[-1], panel) for mean in means])
+
+    def draw_type(
+        self, kind: int, parameters: Floats, panel: Panel, rng: np.random.Generator
+    ) -> Floats:
+        """Draw an amount given a first belief."""
+        return _amounts(self._means(parameters, panel)[kind], parameters[-1], panel, rng)
+
+    def _means(self, parameters: Floats, panel: Panel) -> Floats:
+        """The cooperation without error by first belief, shape (nodes, n)."""
+        intercept, slope, update, first, spread, _ = parameters
+        seen = panel.padded(panel.known["others"], fill=0.0)
+        belief = np.empty((NODES, *seen.shape))
+        belief[:, :, 0] = np.clip(first + spread * self._nodes, 0, 1)[:, None]
+        for time in range(1, seen.shape[1]):
+            last = belief[:, :, time - 1]
+            belief[:, :, time] = last + update * (seen[:, time] - last)
+        found: Floats = intercept + slope * belief[:, panel.player, panel.position]
         return found
 
 
@@ -207,7 +290,19 @@ def cooperation_types() -> tuple[BehaviouralModel, ...]:
     return ConditionalCooperator(), FreeRider(), UnconditionalCooperator(), HumpShapedCooperator()
 
 
-def cooperation_mixture(*, hump: bool = False) -> Mixture:
+def cooperation_models() -> tuple[BehaviouralModel, ...]:
+    """The models of cooperation: mixtures of types, each type alone, and chance."""
+    return (
+        cooperation_mixture(),
+        cooperation_mixture(hump=True),
+        cooperation_mixture(adaptive=True),
+        *cooperation_types(),
+        AdaptiveCooperator(),
+        CooperationByChance(),
+    )
+
+
+def cooperation_mixture(*, hump: bool = False, adaptive: bool = False) -> Mixture:
     """A mixture of types of cooperation, with one line and one standard deviation of errors.
 
     The type "other" of the source is the unconditional one here: the mean schedule of its "other"
@@ -216,11 +311,36 @@ def cooperation_mixture(*, hump: bool = False) -> Mixture:
     Args:
         hump: whether hump-shaped cooperators are a type of their own. Without it they count as
             conditional, from which they cannot be told where the others cooperate less than half.
+        adaptive: whether the conditional cooperators have adaptive beliefs.
     """
-    types = cooperation_types()
+    conditional, free_rider, unconditional, hump_shaped = cooperation_types()
+    types = [AdaptiveCooperator() if adaptive else conditional, free_rider, unconditional]
+    if hump:
+        types.append(hump_shaped)
+    ending = "_hump" if hump else "_adaptive" if adaptive else ""
+    words = ", also hump-shaped" if hump else ", with adaptive beliefs" if adaptive else ""
     return Mixture(
-        "cooperation_types_hump" if hump else "cooperation_types",
-        "types of cooperation, also hump-shaped" if hump else "types of cooperation",
+        f"cooperation_types{ending}",
+        f"types of cooperation{words}",
         CooperationType.source,
-        {model.name: model for model in (types if hump else types[:-1])},
+        {model.name: model for model in types},
     )
+
+
+def _censored(mean: Floats, sigma: float, panel: Panel) -> Floats:
+    """The log-likelihood of amounts around a mean, with normal errors cut off at both ends."""
+    from scipy.special import ndtr
+
+    share, half = panel.decisions / UNITS, 0.5 / panel.known["steps"]
+    below = np.where(share <= 0, -math.inf, (share - half - mean) / sigma)
+    above = np.where(share >= 1, math.inf, (share + half - mean) / sigma)
+    flip = below > 0
+    return floored(ndtr(np.where(flip, -below, above)) - ndtr(np.where(flip, -above, below)))
+
+
+def _amounts(mean: Floats, sigma: float, panel: Panel, rng: np.random.Generator) -> Floats:
+    """Draw amounts around a mean."""
+    steps = panel.known["steps"]
+    drawn = np.clip(mean + sigma * rng.standard_normal(len(panel)), 0, 1)
+    found: Floats = UNITS * np.rint(steps * drawn) / steps
+    return found

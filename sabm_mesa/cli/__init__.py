@@ -9,6 +9,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterable, Sequence
+from contextvars import copy_context
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -33,14 +34,18 @@ COMMANDS = {
     "doctor": "doctor",
     "export": "export",
     "fit": "fit",
+    "compare": "compare",
     "humans": "humans",
+    "import": "import_",
     "judge": "judge",
+    "models": "models",
     "new": "new",
     "play": "play",
     "probe": "probe",
     "register": "register",
     "reproduce": "reproduce",
     "replay": "rerun",
+    "reread": "rerun",
     "resume": "rerun",
     "fork": "rerun",
     "run": "run",
@@ -87,9 +92,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     gc.set_threshold(_OBJECTS, *thresholds[1:])
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        status = command_line(*arguments[:1])(args=arguments, standalone_mode=False)
+        command = command_line(*arguments[:1])
+        # What a command sets for itself, such as the look of its figures, ends with it.
+        status = copy_context().run(command, args=arguments, standalone_mode=False)
     except TyperException as error:
-        status = _fail(error.format_message(), error.exit_code, "--json" in arguments)
+        said = error.format_message()
+        if isinstance(name := getattr(error, "option_name", None), str) and "No such" in said:
+            said = right_option(name, arguments) or said
+        status = _fail(said, error.exit_code, "--json" in arguments)
     except MissingKey as error:
         status = _fail(error.problem, error.exit_status, "--json" in arguments, error.ways)
     except SabmError as error:
@@ -97,11 +107,51 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except MemoryError:
         too_large = "That does not fit into memory: choose fewer agents, rounds or runs at once."
         status = _fail(too_large, 1, "--json" in arguments)
+    except OSError as error:  # such as a name that is too long, or a full disk behind the output
+        what = f"{str(error.filename)[:200]}: " if error.filename else ""
+        status = _fail(f"Failed: {what}{error.strerror or error}.", 1, "--json" in arguments)
     finally:
         if alone:
             gc.freeze()  # the process ends: Python need not look for garbage in all that it holds
         gc.set_threshold(*thresholds)
     sys.exit(status or 0)
+
+
+_RIGHT = {
+    "--model": "--minds llm:MODEL", "--models": "--minds llm:MODEL", "--mind": "--minds SPEC",
+    "--llm": "--minds llm:MODEL", "--persona": "--set personas=NAME", "--budget": "--budget-usd",
+    "--output": "--out", "--folder": "--out", "--url": "--base-url", "--max-usd": "--budget-usd",
+    "--conditions": "--condition", "--round": "--rounds", "--repeats": "--runs",
+    "--concurrency": "--max-concurrency",
+}  # fmt: skip
+"""A wrong option that people try → the right one."""
+
+
+def right_option(name: str, arguments: Sequence[str]) -> str:
+    """Return the line that names the right option for one that there is not.
+
+    Args:
+        name: the option that was given.
+        arguments: the words after ``sabm``.
+
+    Returns:
+        ``""`` when it is like none that is known.
+    """
+    from sabm_mesa.core.parameters import parameters_of
+    from sabm_mesa.errors import UsageError
+    from sabm_mesa.models import registry
+
+    right = _RIGHT.get(name, "")
+    if not right and len(arguments) > 1 and arguments[1] in registry.names():
+        parameter = name.removeprefix("--").replace("-", "_")
+        try:
+            known = parameters_of(registry.scenario(arguments[1]))
+        except UsageError:
+            known = {}
+        own = {"n_rounds": "--rounds", "rng": "--seed"}
+        if parameter in known:
+            right = own.get(parameter, f"--set {parameter}=VALUE")
+    return f"No such option: {name}. It is: {right}" if right else ""
 
 
 def _fail(message: str, status: int, as_json: bool, ways: Iterable[str] = ()) -> int:

@@ -35,6 +35,7 @@ def anchors(
     compared with its first one.
     """
     from sabm_mesa.cli.progress import Progress, stopped_early
+    from sabm_mesa.cli.report import reporting_lost
     from sabm_mesa.recording.export import readable_json
     from sabm_mesa.studies import anchors as studies
 
@@ -43,9 +44,13 @@ def anchors(
         if len(named) < len(set(minds)):
             other = next(mind for mind in minds if mind not in named)
             raise ParameterError(f"Anchors are asked of language models, not of {other!r}.")
-        with Progress("anchors", len(named)) as progress:
+        connection = llm.connection()
+        with (
+            reporting_lost(recordings[:1], connection.prices),
+            Progress("anchors", len(named)) as progress,
+        ):
             try:
-                studies.ask(named, recordings[0], llm.connection(), watch=progress.show)
+                studies.ask(named, recordings[0], connection, watch=progress.show)
             except (RunError, KeyboardInterrupt) as error:
                 raise stopped_early(error, "anchors", recordings[:1], progress.asks) from error
     for path in recordings:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -23,16 +24,72 @@ All commands: sabm --help. The documentation is in the folder docs of the source
 """The first steps of a new user."""
 
 
-class _ByName(TyperGroup):
-    """The commands in the order of their names; else they stand as they were imported."""
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "Run": {
+        "run": "Run a scenario; write its recording, tables and plots.",
+        "sweep": "Run a grid of parameters, minds and seeds.",
+        "cost": "Estimate what runs would cost; nothing is sent.",
+        "play": "Take one seat of a scenario in the terminal.",
+        "view": "Open the viewer in a browser.",
+    },
+    "Record": {
+        "resume": "Continue runs that were stopped or failed.",
+        "replay": "Play a recording again, without key and network.",
+        "fork": "Branch runs: the same history, then other settings.",
+        "export": "Write a recording as tables.",
+        "import": "Make a recording from a table of decisions.",
+        "bundle": "Write a recording as pages for a supplement.",
+        "reread": "Show which recorded answers today's reader reads otherwise.",
+    },
+    "Study": {
+        "study": "Go from a question to a figure, step by step.",
+        "reproduce": "Run published experiments beside their results.",
+        "compare": "Test conditions of a sweep or of recordings.",
+        "register": "Freeze an experiment before it runs.",
+        "audit": "Test whether claims survive other wordings and models.",
+        "humans": "Compare the decisions of a recording with people's.",
+        "probe": "Test whether minds know a game from its texts.",
+        "fit": "Fit behavioural models to a recording.",
+        "screen": "Test whether minds are fit to play the scenarios.",
+        "judge": "Code the messages and the reasoning of a recording.",
+        "anchors": "Notice when a language model changed under its name.",
+    },
+    "Teach": {
+        "tournament": "Let minds from files play one another, and rank them.",
+    },
+    "Build": {
+        "scenarios": "List the scenarios.",
+        "describe": "Describe a scenario or recorded runs (ODD protocol).",
+        "new": "Write a small scenario that works, to start from.",
+        "check": "Check that a scenario conforms.",
+        "doctor": "Check this machine, a model, or a recording.",
+        "models": "List, fetch and remove local models.",
+    },
+}
+"""Group of the help → command → what it does, in one line of at most 60 letters."""
+
+
+class _InGroups(TyperGroup):
+    """The commands in the groups of the help; else they stand as they were imported."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
-        """The names of the commands."""
-        return sorted(super().list_commands(ctx))
+        """The names of the commands, in the order of the help."""
+        known = super().list_commands(ctx)
+        ordered = [name for group in GROUPS.values() for name in group if name in known]
+        return [*ordered, *sorted(set(known) - set(ordered))]
+
+    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        """Write the groups, a line for each command."""
+        known = self.list_commands(ctx)
+        width = max(map(len, known), default=0)
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                rows = [(name.ljust(width), line) for name, line in group.items() if name in known]
+                formatter.write_dl(rows)
 
 
 app = typer.Typer(
-    cls=_ByName,
+    cls=_InGroups,
     name="sabm",
     help="Smart agent-based models: agents whose decisions come from a language model, a classical "
     "behavioural rule, or a script. Start with: sabm run kbc",

@@ -11,6 +11,7 @@ import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
+    MOST_RUNS,
     AsJson,
     FileMindOptions,
     FirstSeed,
@@ -64,7 +65,9 @@ def audit(
     ] = "quick",
     runs: Annotated[
         int | None,
-        typer.Option(min=1, help="Runs a condition and cell; those of the scale by default."),
+        typer.Option(
+            min=1, max=MOST_RUNS, help="Runs a condition and cell; those of the scale by default."
+        ),
     ] = None,
     seed: FirstSeed = 1,
     out: Annotated[
@@ -83,7 +86,6 @@ def audit(
     Runs the experiment in a balanced fraction of all combinations of the factors, with the same
     seeds in each. The same command again runs only what is missing.
     """
-    from sabm_mesa.cli.report import lost_in
     from sabm_mesa.recording import export
     from sabm_mesa.studies.audit.plan import audit_plan
     from sabm_mesa.studies.experiments.design import load_experiment
@@ -103,8 +105,6 @@ def audit(
     done = _audited(planned, folder, connection, quiet=as_json)
     if as_json:
         say(export.readable_json(done.summary()))
-    for line in lost_in(done.paths, connection.prices):
-        say(line, err=True)
 
 
 def _minds(experiment: Experiment, given: Sequence[str]) -> Any:
@@ -136,24 +136,30 @@ def _factors(given: Sequence[str]) -> dict[str, list[Any] | None] | None:
 
 def _audited(planned: AuditPlan, folder: Path, connection: Any, *, quiet: bool) -> Audited:
     """Run the missing part of an audit, and write its report."""
+    from sabm_mesa.cli.again import keep_command
     from sabm_mesa.cli.progress import Progress, stopped_early
+    from sabm_mesa.cli.report import reporting_lost
     from sabm_mesa.studies.audit import report, running
     from sabm_mesa.studies.experiments.running import EARLIER, RECORDING
 
     def begin() -> None:
+        keep_command(folder, cells=len(planned.plans))
         if line := isolation_of(populations(planned.plans)):
             say(line, err=True)
         if not quiet:
             say(_before(planned))
 
-    with Progress(f"audit of {planned.experiment.name}", planned.n_runs) as progress:
+    recordings = [folder / EARLIER / RECORDING, folder / RECORDING]
+    with (
+        reporting_lost(recordings, connection.prices),
+        Progress(f"audit of {planned.experiment.name}", planned.n_runs) as progress,
+    ):
         try:
             done = running.run(
                 planned, folder, connection=connection, watch=progress.show, begin=begin
             )
             files = report.write(done, folder)
         except (RunError, KeyboardInterrupt) as error:
-            recordings = [folder / EARLIER / RECORDING, folder / RECORDING]
             wider = f"--cells {len(planned.plans)} and a larger budget"
             name = f"Audit of {planned.experiment.name}"
             raise stopped_early(error, name, recordings, progress.asks, wider) from error
@@ -164,7 +170,7 @@ def _audited(planned: AuditPlan, folder: Path, connection: Any, *, quiet: bool) 
 
 def _before(planned: AuditPlan) -> str:
     """Say before anything is spent which minds decide in which cells."""
-    from sabm_mesa.studies.audit.report import decided_by, design_in_words
+    from sabm_mesa.studies.audit.report import decided_by, design_in_words, power_in_words
 
     n_cells, n_conditions = len(planned.plans), len(planned.experiment.conditions)
     size = f"{n_cells} cells, {n_conditions} conditions, {planned.runs} seeds"
@@ -173,6 +179,8 @@ def _before(planned: AuditPlan) -> str:
         f"  {design_in_words(planned)}",
         *(f"  Not varied: {name}, since {why}." for name, why in planned.left_out.items()),
         f"  {planned.n_runs:,} runs: {size}.",
+        *(f"  {line}" for line in planned.coinciding),
+        f"  {power_in_words(planned)}",
     ]
     return "\n".join(lines)
 

@@ -17,19 +17,30 @@ def check(name: ScenarioName, set_: Settings = None, *, as_json: AsJson = False)
     hold.
     """
     from sabm_mesa.recording import export
-    from sabm_mesa.testing import POINTS, problems_of
+    from sabm_mesa.testing import POINTS, examine
 
     model = registry.load(name)
-    found = problems_of(model, **parameters_from(set_ or [], {}))
+    found = examine(model, **parameters_from(set_ or [], {}))
+    not_checked = {point for points in found.not_checked.values() for point in points}
     if as_json:
-        problems = [{"points": points, "problem": problem} for problem, points in found.items()]
-        result = {"scenario": model.scenario_name, "points": POINTS, "problems": problems}
+        problems, reasons = (
+            [{"points": points, key: line} for line, points in lines.items()]
+            for key, lines in (("problem", found.problems), ("reason", found.not_checked))
+        )
+        result = {
+            "scenario": model.scenario_name, "points": POINTS, "problems": problems,
+            "not_checked": reasons,
+        }  # fmt: skip
         say(export.readable_json(result))
-    elif found:
+    elif found.problems:
         say(f"{model.__name__} does not conform:")
-        for problem, points in found.items():
+        for problem, points in found.problems.items():
             say(f"- {', '.join(points)}: {problem}")
     else:
-        say(f"{model.__name__} conforms: {', '.join(POINTS)}.")
-    if found:
+        checked = [point for point in POINTS if point not in not_checked]
+        say(f"{model.__name__} conforms: {', '.join(checked)}.")
+    if not as_json:
+        for reason, points in found.not_checked.items():
+            say(f"Not checked: {', '.join(points)}: {reason}.")
+    if found.problems:
         raise typer.Exit(1)

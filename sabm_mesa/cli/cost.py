@@ -11,6 +11,7 @@ import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
+    MOST_RUNS,
     AsJson,
     BaseURL,
     EndpointsFile,
@@ -35,7 +36,7 @@ def cost(
     name: ScenarioName,
     *,
     setting: RunOptions,
-    runs: Annotated[int, typer.Option(min=1, help="Number of runs.")] = 1,
+    runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Number of runs.")] = 1,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of the first run; 0 by default.")
     ] = None,
@@ -108,6 +109,8 @@ def _cells(each: Cost, ends: Sequence[str] = ("low", "high")) -> tuple[str, ...]
 
 def _count(number: float) -> str:
     """A number as it is; beyond 10,000 to three digits: nobody knows more of it."""
+    if math.isnan(number):
+        return "no bound"
     return f"{float(f'{number:.3g}') if number >= 10_000 else number:,.0f}"
 
 

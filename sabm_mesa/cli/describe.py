@@ -59,6 +59,9 @@ def describe_(
     no_prompts: Annotated[
         bool, typer.Option("--no-prompts", help="Leave out the texts of prompts.")
     ] = False,
+    rewordings: Annotated[
+        bool, typer.Option("--rewordings", help="Show the texts of the variants of prompts, too.")
+    ] = False,
     checklist: Annotated[
         bool,
         typer.Option(
@@ -94,7 +97,7 @@ def describe_(
         say(fill(description))
     else:
         write = describe.as_markdown if in_markdown else describe.as_text
-        say(write(description, prompts=not no_prompts))
+        say(write(description, prompts=not no_prompts, rewordings=rewordings))
 
 
 def _description(

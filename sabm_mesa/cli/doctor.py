@@ -2,39 +2,57 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sabm_mesa.cli.app import app, say
-from sabm_mesa.cli.options import AsJson, BaseURL, EndpointsFile
+from sabm_mesa.cli.options import AsJson, BaseURL, EndpointsFile, SettingOptions, with_options
 from sabm_mesa.errors import UsageError
+from sabm_mesa.models import registry
 
 if TYPE_CHECKING:
+    from sabm_mesa.llm import Connection
     from sabm_mesa.minds.model_check import Check
+    from sabm_mesa.runs.trial import Trial
+
+_SQLITE = b"SQLite format 3"
+"""Begins an SQLite file."""
 
 
 @app.command()
+@with_options
 def doctor(
-    recording: Annotated[
-        Path | None,
+    subject: Annotated[
+        str | None,
         typer.Argument(
-            metavar="[RECORDING]", help="Check a recording, and what may be missing in it, instead."
+            metavar="[SCENARIO|RECORDING]",
+            help="With --minds: ask the model the questions of this scenario, or of a recorded "
+            "run, in every form of answers. A recording without --minds: check what may be missing "
+            "in it.",
         ),
     ] = None,
+    *,
+    setting: SettingOptions,
+    times: Annotated[
+        int, typer.Option(min=1, help="Questions of each kind in each form of answers.")
+    ] = 4,
     base_url: BaseURL = None,
     model: Annotated[
         str | None, typer.Option(help="The model that is asked; by default one the server has.")
     ] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds an answer may take.")] = 20.0,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds an answer may take.")] = 120.0,
     minds: Annotated[
         str | None,
         typer.Option(
             metavar="SPEC",
             help="Ask each of these language models a few small questions instead, and tell its "
-            "dialect: llm:MODEL, llm:MODEL@URL, llm:MODEL@NAME; several with their numbers.",
+            "dialect: llm:MODEL, llm:MODEL@URL, llm:MODEL@NAME, local, gguf:FILE; several with "
+            "their numbers.",
         ),
     ] = None,
     endpoints: EndpointsFile = None,
@@ -46,9 +64,18 @@ def doctor(
 ) -> None:
     """Check Python, Mesa, packages, folder, browser, isolation, key, endpoint; say what to do."""
     from sabm_mesa.cli.doctor_checks import check_all, check_recording, is_asked
+    from sabm_mesa.llm import Connection, read_endpoints
     from sabm_mesa.minds.model_check import State
     from sabm_mesa.recording import export
 
+    if subject is not None and minds is not None:
+        if write:
+            raise UsageError("--write adds what --minds finds without a scenario.")
+        known = read_endpoints(endpoints) if endpoints else {}
+        connection = Connection(base_url, known, timeout_s=timeout)
+        _try_minds(subject, minds, setting.parameters(), connection, times, as_json=as_json)
+        return
+    recording = _recording(subject, setting)
     if minds is not None:
         _doctor_minds(minds, base_url, endpoints, write, timeout, as_json=as_json)
         return
@@ -103,16 +130,16 @@ def _doctor_minds(
         say(f"\n{finding.spec} at {finding.endpoint.where}")
         for check in finding.checks:
             _say(check)
-        if finding.fine:
+        if finding.fine and not finding.is_local:
             say(f"\n{finding.entry()}")
     fine = [finding for finding in found if finding.fine]
-    added = write_entries(write, fine) if write else []
+    added = write_entries(write, [each for each in fine if not each.is_local]) if write else []
     if as_json:
         told = [
             {
                 "mind": each.spec, "model": each.model, "endpoint": each.endpoint.where,
                 "checks": [asdict(check) for check in each.checks], **each.facts,
-                "entry": each.entry() if each.fine else None,
+                "entry": each.entry() if each.fine and not each.is_local else None,
             }
             for each in found
         ]  # fmt: skip
@@ -121,6 +148,120 @@ def _doctor_minds(
         say(f"Added to {write}: {', '.join(added) or 'nothing, all are there'}.")
     if fine != found:
         raise typer.Exit(1)
+
+
+def _recording(subject: str | None, setting: SettingOptions) -> Path | None:
+    """The recording that is checked without a language model, or None.
+
+    Raises:
+        UsageError: for a scenario, or parameters of one.
+    """
+    if any(value is not None for value in setting.parameters().values()):
+        raise UsageError("Parameters belong to a scenario: sabm doctor SCENARIO --minds SPEC.")
+    if subject in registry.names() or (subject and registry.is_file(subject)):
+        raise UsageError(
+            f"sabm doctor {subject} needs --minds: the language model that is asked the questions "
+            "of the scenario."
+        )
+    return None if subject is None else Path(subject)
+
+
+def is_recording_file(path: Path) -> bool:
+    """Whether a path is an SQLite file.
+
+    Args:
+        path: the path.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
+
+
+def _try_minds(
+    subject: str,
+    minds: str,
+    given: dict[str, Any],
+    connection: Connection,
+    times: int,
+    *,
+    as_json: bool,
+) -> None:
+    from sabm_mesa.core.parsing import parse_minds
+    from sabm_mesa.recording import export, load_runs
+    from sabm_mesa.runs.rerun import class_of
+    from sabm_mesa.runs.trial import Tried, try_model
+
+    parsed = parse_minds(minds)
+    specs = [parsed] if isinstance(parsed, str) else list(parsed)
+    if is_recording_file(Path(subject)):
+        run = load_runs(Path(subject))[0]
+        scenario, parameters = class_of(run), {**run.parameters, **given}
+    else:
+        scenario, parameters = registry.load(subject), given
+    n = 0
+
+    def progress(row: Tried) -> None:
+        nonlocal n
+        n += 1
+        if not as_json and sys.stderr.isatty():
+            say(f"{n} answers, the last to {row.question} as {row.form}", err=True)
+
+    told = []
+    for spec in specs:
+        if not as_json:
+            say(f"{spec} is asked the questions of {scenario.scenario_name}, {times} of each kind.")
+        trial = try_model(scenario, parameters, spec, connection, times=times, progress=progress)
+        told.append(
+            {
+                **asdict(trial), "best": trial.best, "run_s": trial.run_s,
+                "recommendation": trial.recommendation,
+            }
+        )  # fmt: skip
+        if not as_json:
+            say(in_words(trial))
+    if as_json:
+        say(export.readable_json({"trials": told}))
+    if not all(any(row["valid"] for row in each["tried"]) for each in told):
+        raise typer.Exit(1)
+
+
+def in_words(trial: Trial) -> str:
+    """The outcome of a trial: a table, a recommendation, and what to expect of a run.
+
+    Args:
+        trial: the outcome.
+    """
+    rows = [("question", "form", "valid", "tokens", "seconds")]
+    for row in trial.tried:
+        n = max(row.answers, 1)
+        share, each = f"{row.valid} of {row.answers}", f"{row.tokens / n:.0f}"
+        rows.append((row.question, row.form, share, each, f"{row.seconds / n:.1f}"))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    reasons = {row.form: row.reason for row in reversed(trial.tried) if row.reason}
+    lines += [f"{form}: the first refused answer: {reason}" for form, reason in reasons.items()]
+    usd = "price unknown" if math.isnan(trial.usd) else f"${trial.usd:.2f}"
+    expected = f"about {trial.asks:,.0f} questions, {duration(trial.run_s)}, {usd}"
+    lines += [trial.recommendation, f"A run with these settings: {expected}"]
+    return "\n".join(lines)
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words that people use.
+
+    Args:
+        seconds: the seconds; NaN when they are not known.
+    """
+    if math.isnan(seconds):
+        return "time unknown"
+    if seconds < 90:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 def _say(check: Check) -> None:

@@ -60,7 +60,7 @@ SMALL_DISK = 100 * 2**20
 EXTRAS = {
     "anthropic": ("anthropic", "endpoints with api = anthropic"),
     "google": ("google-genai", "endpoints with api = google"),
-    "local": ("llama-cpp-python", "language models in GGUF files"),
+    "local": ("xllamacpp", "local models: --minds local, gguf:FILE"),
     "parquet": ("pyarrow", "exports as Parquet"),
     "pettingzoo": ("pettingzoo", "scenarios as PettingZoo environments"),
     "ray": ("ray", "sweeps on a Ray cluster"),

@@ -31,6 +31,13 @@ def export(
     messages: Annotated[
         bool, typer.Option("--messages", help="Add to each ask the prompt that was sent.")
     ] = False,
+    raw: Annotated[
+        bool,
+        typer.Option(
+            "--raw",
+            help="Keep texts in CSV as they are, also those that a spreadsheet would compute.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a recording as tables: runs, asks, decisions, data of model and agents, messages."""
@@ -40,7 +47,7 @@ def export(
     export.check_format(to)
     folder = path.parent / "export" if out is None else out
     with Recorded(path).tables(messages) as tables:
-        files = export.write_tables(folder, tables, to)
+        files = export.write_tables(folder, tables, to, raw=raw)
     if as_json:
         rows = {file.stem: n for file, n in files.items()}
         said = {"recording": str(path), "files": [*map(str, files)], "rows": rows}

@@ -47,7 +47,15 @@ def fit(
             help="Data sets drawn from each model for the confusion matrix; 0 for none.",
         ),
     ] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of both.")] = 0,
+    absolute: Annotated[
+        int,
+        typer.Option(
+            min=0, max=10_000,
+            help="Data sets drawn from the selected model to test whether it describes the "
+            "decisions at all, 39 or more; 0 for none.",
+        ),
+    ] = 99,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all of these.")] = 0,
     scenario: ScenarioFile = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the files; by default fit, beside it.")
@@ -71,7 +79,7 @@ def fit(
         registry.load(scenario)
     options = FitOptions(
         models=model or (), mind=mind, rounds=rounds, agents=agents, bootstrap=bootstrap,
-        confusion=confusion, seed=seed,
+        confusion=confusion, absolute=absolute, seed=seed,
     )  # fmt: skip
     folder = path.parent / "fit" if out is None else out
     study = fit_recording(path, options, lambda what: say(f"Fitting {what} …", err=True))
@@ -128,25 +136,54 @@ def _in_words(study: FitStudy, found: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _verdict(group: FitGroup) -> list[str]:
+    """The selected model, and the result of the absolute test."""
+    from sabm_mesa.analysis.estimation import MISSES
+
+    best, test = group.selected, group.test
+    model = best.fit.model
+    named = f"{model.name}, {model.title} ({model.source})"
+    gained = "" if math.isnan(best.gained) else f"; it gains {best.gained:.0%} over chance"
+    lines = []
+    if test is not None and test.refused:
+        lines.append(
+            f"  Verdict: none of these. The best by BIC is {named}{gained}, but decisions drawn "
+            f"from it differ from these (p = {test.p:.2g}, {test.data_sets} data sets):"
+        )
+        lines += [f"    {MISSES[name]}" for name in test.misses]
+    else:
+        lines.append(f"  Selected by BIC: {named}{gained}")
+        if test is not None:
+            lines.append(
+                f"  These decisions could come from it (p = {test.p:.2g}, {test.data_sets} data "
+                "sets)."
+            )
+    other = group.by_players.fit.model
+    if other is not model:
+        lines.append(f"  By players instead of decisions BIC selects {other.name}.")
+    return lines
+
+
 def _of_group(group: FitGroup) -> list[str]:
     from sabm_mesa.analysis.estimation import MENTIONED
 
     panel = group.panel
     invalid = f" ({panel.invalid:,} invalid left out)" if panel.invalid else ""
     players = f"{len(panel.players):,} player{'' if len(panel.players) == 1 else 's'}"
+    head = f"  {'model':<{MODEL_WIDTH}} {'log-lik.':>10} {'gained':>7} {'BIC':>10} "
     lines = [
         f"{group.name}: {len(panel):,} decisions of {players}{invalid}",
-        f"  {'model':<{MODEL_WIDTH}} {'log-lik.':>10} {'BIC':>10} {'held out':>9}",
+        f"{head}{'by players':>10} {'held out':>9}",
     ]
     for each in group.fitted:
         held = "–" if math.isnan(each.held_out) else f"{each.held_out:.3f}"
+        gained = "–" if math.isnan(each.gained) else f"{each.gained:.0%}"
         lines.append(
-            f"  {each.fit.model.name:<{MODEL_WIDTH}} {each.fit.log_likelihood:>10.1f} "
-            f"{each.fit.bic:>10.1f} {held:>9}"
+            f"  {each.fit.model.name:<{MODEL_WIDTH}} {each.fit.log_likelihood:>10.1f} {gained:>7} "
+            f"{each.fit.bic:>10.1f} {each.fit.bic_of(len(panel.players)):>10.1f} {held:>9}"
         )
     best = group.selected
-    model = best.fit.model
-    lines.append(f"  Selected by BIC: {model.name}, {model.title} ({model.source})")
+    lines += _verdict(group)
     if best.fit.by_name:
         resampled = "  bootstrap" if best.resampled else ""
         head = (

@@ -41,12 +41,14 @@ def humans(
 ) -> None:
     """Compare the decisions of a recording with people's: inference, effect, distribution."""
     from sabm_mesa.analysis.plot_style import to_png
+    from sabm_mesa.cli.report import reporting_lost
     from sabm_mesa.recording import export
     from sabm_mesa.studies import humans as study
     from sabm_mesa.studies.people import load_people
 
     people = load_people(against, codebook)
-    comparison = study.compare(people, study.read_runs(path, people, run), seed=seed)
+    with reporting_lost([path]):
+        comparison = study.compare(people, study.read_runs(path, people, run), seed=seed)
     folder = path.parent / "humans" if out is None else out
     figure = study.picture(comparison)
     files = export.write_frames(folder, {"humans": comparison.frame()}, "csv")

@@ -67,6 +67,7 @@ def judge(
 ) -> None:
     """Code the messages and the private reasoning of a recording: by rules, and by a model."""
     from sabm_mesa.analysis.plot_style import to_png
+    from sabm_mesa.cli.report import reporting_lost
     from sabm_mesa.recording import export
     from sabm_mesa.recording.frames import Recorded
     from sabm_mesa.studies.honesty import honesty_of, shares_of
@@ -91,11 +92,12 @@ def judge(
         if line := isolation_of([parameters["minds"]]):
             say(line, err=True)
         recorded = [folder / "judge.sqlite"]
-    coders, frames, more = _messages(messages, folder, connection, parameters)
-    said: dict[str, Any] = {"recording": str(path), "messages": len(messages), **more}
-    if len(thought):
-        said["reasoning"], of_texts = _reasoning(thought, folder, connection, parameters)
-        frames |= of_texts
+    with reporting_lost(recorded, None if connection is None else connection.prices):
+        coders, frames, more = _messages(messages, folder, connection, parameters)
+        said: dict[str, Any] = {"recording": str(path), "messages": len(messages), **more}
+        if len(thought):
+            said["reasoning"], of_texts = _reasoning(thought, folder, connection, parameters)
+            frames |= of_texts
     honesty = honesty_of(path)
     if len(honesty):
         frames["honesty"] = honesty
@@ -166,7 +168,9 @@ def _reasoning(
             "told": int(steps.notna().sum()),
             "beside_level": int(both.sum()),
             "alike": float((steps[both] == level[both]).mean()) if both.any() else None,
-            "shares": {code: float(coded[code].mean()) for code in reasoning.CODES},
+            "shares": {
+                code: float(coded[code].astype("float64").mean()) for code in reasoning.CODES
+            },
         }
     return found, {"reasoning": table, **agreed}
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
@@ -17,12 +18,13 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from sabm_mesa.core.parameters import SERVICES
+from sabm_mesa.core.parameters import MOST, SERVICES, check_choice
 from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.core.toml_io import expand_home
-from sabm_mesa.errors import ParameterError
+from sabm_mesa.errors import MindSpecError, ParameterError
 from sabm_mesa.minds.files.isolation import (
     DEMANDED,
+    PAID,
     PASSED,
     isolation_wanted,
     names_passed,
@@ -32,11 +34,13 @@ from sabm_mesa.models import registry
 if TYPE_CHECKING:
     from sabm_mesa.llm import Connection
 
-KINDS = ("classical", "classical:", "fixed:", "fitted:", "llm:", "gguf:", "py:")
+KINDS = ("classical", "classical:", "fixed:", "fitted:", "llm:", "local", "gguf:", "py:")
 FILES = {"fitted:": ".json", "gguf:": ".gguf", "py:": ".py"}
 """Kinds of minds that are in files, and how the names of these end."""
 
 
+MOST_RUNS = 1_000_000
+"""Runs of one command at most, of each combination or condition."""
 HOST, PORT = "127.0.0.1", 8765
 """The address and the port at which a server of the package listens unless it is told another."""
 
@@ -122,7 +126,7 @@ Minds = Annotated[
     typer.Option(
         "--minds",
         help="Who decides: classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL, "
-        "llm:MODEL@NAME, gguf:FILE, py:FILE, fitted:FILE; several with their numbers: "
+        "llm:MODEL@NAME, local, gguf:FILE, py:FILE, fitted:FILE; several with their numbers: "
         "'llm:a=5,fixed:0=1'. Where there are several classes of agents once for each: "
         "CLASS/llm:a. classical by "
         "default.",
@@ -184,7 +188,7 @@ class RunOptions(SettingOptions):
 
     def parameters(self, **others: Any) -> dict[str, Any]:
         """The parameters of the run, as `SettingOptions` has them, and its minds."""
-        return super().parameters(minds="; ".join(self.minds or []) or None, **others)
+        return super().parameters(minds="; ".join(self.minds) if self.minds else None, **others)
 
 
 @dataclass(frozen=True)
@@ -219,7 +223,8 @@ class LLMOptions:
         ),
     ] = None
     budget_usd: Annotated[
-        float | None, typer.Option(min=0, help="Stop before more dollars than this are spent.")
+        float | None,
+        typer.Option(min=0, max=MOST, help="Stop before more dollars than this are spent."),
     ] = None
     max_asks: Annotated[
         int | None,
@@ -288,6 +293,15 @@ class FileMindOptions:
         ),
     ] = None
 
+    paid_mind: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="A file whose minds are paid for: they have 120 s for an answer, which is asked "
+            "for once and never again; may be repeated.",
+        ),
+    ] = None
+
     def apply(self) -> None:
         """Set for this process and those that it starts how minds from files are isolated.
 
@@ -301,9 +315,50 @@ class FileMindOptions:
         if self.pass_env:
             os.environ[PASSED] = " ".join(self.pass_env)
             names_passed()
+        if self.paid_mind:
+            paths = [str(Path(path).resolve()) for path in self.paid_mind]
+            if missing := [path for path in paths if not Path(path).is_file()]:
+                raise MindSpecError(f"--paid-mind {missing[0]} is no file.")
+            os.environ[PAID] = os.pathsep.join(paths)
 
 
-BLOCKS = (SettingOptions, RunOptions, LLMOptions, FileMindOptions)
+@dataclass(frozen=True)
+class FigureOptions:
+    """The options of every command that draws figures for a paper.
+
+    A command declares a parameter of this type and is decorated with `with_options`.
+    """
+
+    figures: Annotated[
+        str, typer.Option(metavar="FORMATS", help="Formats of the figures: png, pdf, svg.")
+    ] = "png"
+    dpi: Annotated[
+        int, typer.Option(min=50, max=1200, help="Dots per inch of the figures in PNG.")
+    ] = 160
+    title: Annotated[
+        bool,
+        typer.Option(
+            "--title/--no-title", help="Draw title and subtitle into the figures, or not."
+        ),
+    ] = True
+
+    def apply(self) -> None:
+        """Set the look of the figures that this command draws.
+
+        Raises:
+            ParameterError: for another format.
+        """
+        from sabm_mesa.analysis.plot_style import FORMATS, Look, look
+
+        formats = tuple(dict.fromkeys(part.strip() for part in self.figures.split(",")))
+        for each in formats:
+            check_choice("format of figures", each, FORMATS)
+        look.set(Look(formats, self.dpi, self.title))
+
+
+CALLED: ContextVar[tuple[str, Mapping[str, Any]]] = ContextVar("called", default=("", {}))
+"""The command that runs now, and its options: name → value, also those of the blocks."""
+BLOCKS = (SettingOptions, RunOptions, LLMOptions, FileMindOptions, FigureOptions)
 """The types of parameters that `with_options` replaces by the options in them."""
 
 
@@ -334,10 +389,13 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_blocks(**given: Any) -> None:
-        if set(blocks.values()) != {FileMindOptions}:  # a command that makes models
+        if set(blocks.values()) - {FigureOptions} != {
+            FileMindOptions
+        }:  # a command that makes models
             # Mesa's logger looks at all modules for each frame of the stack: few of both now.
             import mesa  # noqa: F401
 
+        CALLED.set((command.__name__, dict(given)))
         chosen = {
             name: block(**{each.name: given.pop(each.name, each.default) for each in fields(block)})
             for name, block in blocks.items()

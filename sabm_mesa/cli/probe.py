@@ -45,12 +45,13 @@ def probe(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find out whether minds know a game from its texts, or follow the rules they are told.
+    """Find out whether minds have memorized published games or solve games by their rules.
 
     Answers that an earlier command has got are not asked for again.
     """
     from sabm_mesa.cli.cost import in_words as cost_in_words
     from sabm_mesa.cli.progress import Progress, stopped_early
+    from sabm_mesa.cli.report import reporting_lost
     from sabm_mesa.recording.export import readable_json
     from sabm_mesa.runs.cost import estimate
     from sabm_mesa.studies import probe as studies
@@ -80,7 +81,7 @@ def probe(
     if line := isolation_of(minds):
         say(line, err=True)
     path = out / "recording.sqlite"
-    with Progress("probe", len(minds)) as progress:
+    with reporting_lost([path], connection.prices), Progress("probe", len(minds)) as progress:
         try:
             findings = studies.probe(
                 minds, path, games=games, seed=seed, connection=connection, watch=progress.show

@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 
 from sabm_mesa.cli.app import app, say
-from sabm_mesa.cli.options import AsJson, FirstSeed, LLMOptions, MindsByCondition, with_options
+from sabm_mesa.cli.options import (
+    MOST_RUNS,
+    AsJson,
+    FirstSeed,
+    LLMOptions,
+    MindsByCondition,
+    with_options,
+)
 from sabm_mesa.errors import ParameterError
 
 
@@ -35,7 +42,8 @@ def register(
         ),
     ] = None,
     runs: Annotated[
-        int | None, typer.Option(min=1, help="Runs a condition; those of the scale by default.")
+        int | None,
+        typer.Option(min=1, max=MOST_RUNS, help="Runs a condition; those of the scale by default."),
     ] = None,
     pilot: Annotated[
         Path | None,
@@ -96,8 +104,14 @@ def register(
     studies.check_new(folder)
     said = ""
     if pilot is not None:
-        found = studies.runs_by_pilot(planned, claim, pilot, power)
-        said = f"for a power of {power:g}, judged from the runs in {pilot}"
+        needed = studies.runs_by_pilot(planned, claim, pilot, power)
+        if needed.high is None:
+            raise ParameterError(
+                f"For a power of {power:g} the runs in {pilot} leave open how many it takes: "
+                f"{needed}. Make the pilot larger, or give the number (--runs)."
+            )
+        found = needed.high
+        said = f"for a power of {power:g}: {needed}, judged from the runs in {pilot}"
     elif effect is not None:
         found = studies.runs_by_effect(planned, claim, effect, power)
         said = f"for a power of {power:g} at an effect of {effect:g} standard deviations"

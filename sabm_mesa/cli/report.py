@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import math
+import shlex
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from sabm_mesa.cli.again import forget_command
 from sabm_mesa.cli.app import say
 from sabm_mesa.cli.progress import in_words
 from sabm_mesa.core.usage import Usage
-from sabm_mesa.minds.specs import describe_minds
+from sabm_mesa.errors import RecordingError
+from sabm_mesa.llm import close_all
+from sabm_mesa.minds.specs import describe_minds, language_model
 from sabm_mesa.recording import export, load_runs
 from sabm_mesa.recording.statistics import FrequentReason
 from sabm_mesa.recording.store import log_is_cut
 from sabm_mesa.runs.rerun import lost_before
 from sabm_mesa.runs.run import Runs
 
+REFUSED = 1 / 3
+"""The share of refused answers above which a trial is recommended."""
+
+_WRITTEN = {".csv", ".png", ".pdf", ".svg", ".gif", ".mp4"}
+"""How the names of tables and pictures end."""
 SAMPLE = 120
 """Characters of an unusable answer that are printed at most."""
 
@@ -53,10 +63,21 @@ def deliver(
         out, runs.model_frame(), runs.agent_frame(), summary, runs.pictures(), movies
     )
     files = [recording, *files] if recording else files
+    if recording:
+        forget_command(out)
     if as_json:
         say(export.readable_json({**summary, "files": [str(path) for path in files]}))
     else:
-        say("\n".join([*first_lines, report(runs, files)]))
+        say(
+            "\n".join(
+                [
+                    *first_lines,
+                    report(runs, files),
+                    *older_files(out, files),
+                    *advice(runs, recording),
+                ]
+            )
+        )
 
 
 def report(runs: Runs, files: Sequence[Path]) -> str:
@@ -94,6 +115,41 @@ def report(runs: Runs, files: Sequence[Path]) -> str:
     return "\n".join(lines)
 
 
+def advice(runs: Runs, recording: Path | None) -> list[str]:
+    """Return the line that recommends a trial, where many answers could not be used.
+
+    Args:
+        runs: the runs.
+        recording: their recording, or None.
+    """
+    total = runs.total()
+    refused, answers = total.invalid + total.reasks, total.asks + total.reasks
+    specs = [spec for spec in runs.models[0].minds_in_use() if language_model(spec)]
+    if not specs or refused <= REFUSED * answers:
+        return []
+    subject = runs.models[0].scenario_name if recording is None else str(recording)
+    command = shlex.join(["sabm", "doctor", subject, "--minds", specs[0]])
+    said = f"{refused:,} of {_count(answers, 'answer')} were refused."
+    return [f"{said} This command tries which form of answers works best: {command}"]
+
+
+def older_files(folder: Path, written: Sequence[Path]) -> list[str]:
+    """Return the line on tables and pictures of a folder that a command has not written anew.
+
+    Args:
+        folder: the folder.
+        written: the files that were written.
+    """
+    names = {path.name for path in written}
+    left = sorted(
+        path.name
+        for path in folder.iterdir()
+        if path.suffix in _WRITTEN and path.name not in names and path.is_file()
+    )
+    several = f"Older files in {folder}, which this command did not write: {', '.join(left)}"
+    return [several] if left else []
+
+
 def missing(recording: Path, lost: Usage) -> list[str]:
     """Return the lines on answers that a recording should hold and does not; none when it has all.
 
@@ -111,21 +167,36 @@ def missing(recording: Path, lost: Usage) -> list[str]:
     return said
 
 
-def lost_in(recordings: Iterable[Path], prices: str | Path | None) -> list[str]:
-    """Return a line on the requests of finished runs whose answers were lost; none without any.
+@contextmanager
+def reporting_lost(recordings: Iterable[Path], prices: str | Path | None = None) -> Iterator[None]:
+    """Report on standard error, however the block ends, the answers that its runs have lost.
+
+    Every command that goes on with recordings, or reads their decisions, is in such a block.
 
     Args:
         recordings: the recordings of the runs; a missing one holds none.
         prices: a user's own price file, or None.
 
     Raises:
-        RecordingError: when one cannot be read.
+        RecordingError: when one cannot be read, unless the block has raised another error.
     """
+    try:
+        yield
+    except BaseException:
+        close_all()  # connections hold descriptors, and each recording needs some
+        with suppress(RecordingError):
+            _report_lost(recordings, prices)
+        raise
+    _report_lost(recordings, prices)
+
+
+def _report_lost(recordings: Iterable[Path], prices: str | Path | None) -> None:
     lost = Usage()
     for path in recordings:
         if found := load_runs(path, missing_ok=True):
             lost.add(lost_before(found, prices))
-    return [f"{line}." for line in _lost(lost)]
+    for line in _lost(lost):
+        say(f"{line}.", err=True)
 
 
 def _lost(lost: Usage) -> list[str]:
@@ -141,11 +212,13 @@ def _lost(lost: Usage) -> list[str]:
 def warnings(total: Usage, reason: FrequentReason | None = None) -> list[str]:
     """Return one line for each kind of failure of the asks, with its count; none without failures.
 
+    Requests that were sent again cost time and nothing else: that is a note.
+
     Args:
         total: the sums over all asks.
         reason: the most frequent reason of invalid decisions.
     """
-    said = []
+    said, notes = [], list[str]()
     if n := total.invalid:
         they, their = ("it is", "its") if n == 1 else ("they are", "their")
         said.append(
@@ -168,9 +241,14 @@ def warnings(total: Usage, reason: FrequentReason | None = None) -> list[str]:
         if n:
             was, it = ("was", "it") if n == 1 else ("were", "they")
             said.append(f"{n:,} of {answers} {was} {what.format(it=it)}.")
+    if n := total.broken_rules:
+        said.append(
+            f"{_count(n, 'rule')} of form {'was' if n == 1 else 'were'} broken by texts that were "
+            "kept (digits, or too many words)."
+        )
     if n := total.retries:
-        said.append(f"{_count(n, 'request')} had to be sent again to get {answers}.")
-    return [f"Warning: {line}" for line in said]
+        notes.append(f"{_count(n, 'request')} had to be sent again to get {answers}.")
+    return [f"Warning: {line}" for line in said] + [f"Note: {line}" for line in notes]
 
 
 def _measures(ends: Sequence[Mapping[str, Any]]) -> str:

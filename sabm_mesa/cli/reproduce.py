@@ -11,7 +11,9 @@ import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
+    MOST_RUNS,
     AsJson,
+    FigureOptions,
     FileMindOptions,
     LLMOptions,
     MindsByCondition,
@@ -56,7 +58,8 @@ def reproduce(
     ] = None,
     minds: MindsByCondition = None,
     runs: Annotated[
-        int | None, typer.Option(min=1, help="Runs a condition; those of the scale by default.")
+        int | None,
+        typer.Option(min=1, max=MOST_RUNS, help="Runs a condition; those of the scale by default."),
     ] = None,
     seed: Annotated[
         int | None,
@@ -74,6 +77,7 @@ def reproduce(
     ] = Path("out/reproduce"),
     llm: LLMOptions,
     isolation: FileMindOptions,
+    drawing: FigureOptions,
     anchors: Annotated[
         bool,
         typer.Option(
@@ -93,7 +97,6 @@ def reproduce(
     Runs that an earlier command has finished are not run again, and those that were cut off are
     resumed.
     """
-    from sabm_mesa.cli.report import lost_in
     from sabm_mesa.recording import export
     from sabm_mesa.studies.experiments.design import experiment_names, load_experiment
     from sabm_mesa.studies.experiments.plan import SEED, plan
@@ -104,6 +107,7 @@ def reproduce(
         say(_in_json(listed) if as_json else _list(listed))
         return
     isolation.apply()
+    drawing.apply()
     chosen = experiment_names() if all_ else names
     if not chosen:
         raise ParameterError("Name an experiment, or see them all: sabm reproduce --list")
@@ -131,17 +135,18 @@ def reproduce(
     connection = llm.connection()
     done: list[Results] = []
     try:
-        for number, (each, frozen) in enumerate(zip(plans, registrations, strict=True), 1):
+        sources = dict.fromkeys(chosen)
+        for number, (each, source, frozen) in enumerate(
+            zip(plans, sources, registrations, strict=True), 1
+        ):
             label = each.experiment.name + (f" ({number} of {len(plans)})" if plans[1:] else "")
-            done.append(_reproduced(each, out, connection, label, as_json, frozen, anchors))
+            done.append(_reproduced(each, source, out, connection, label, as_json, frozen, anchors))
     finally:
         index = _index(done, out) if len(done) > 1 else None
     if as_json:
         say(export.readable_json([each.summary() for each in done]))
     elif index is not None:
         say(f"All reports: {index}")
-    for line in lost_in((path for each in done for path in _recordings(each)), connection.prices):
-        say(line, err=True)
 
 
 def _read(names: Sequence[str]) -> list[Experiment]:
@@ -160,6 +165,7 @@ def _read(names: Sequence[str]) -> list[Experiment]:
 
 def _reproduced(
     planned: Plan,
+    source: str,
     out: Path,
     connection: Connection,
     label: str,
@@ -167,8 +173,10 @@ def _reproduced(
     registration: Registration | None,
     anchors: bool,
 ) -> Results:
-    """Run the missing part of an experiment, and write its report."""
+    """Run the missing part of an experiment, named so or in that file, and write its report."""
+    from sabm_mesa.cli.again import keep_command
     from sabm_mesa.cli.progress import Progress, stopped_early
+    from sabm_mesa.cli.report import reporting_lost
     from sabm_mesa.studies.experiments import report, results, running
     from sabm_mesa.studies.experiments.running import EARLIER, RECORDING
     from sabm_mesa.studies.registration import (
@@ -182,6 +190,7 @@ def _reproduced(
     ahead = [] if registration is None else deviations(registration, planned, connection)
 
     def begin() -> None:
+        keep_command(folder, names=[source])
         if line := isolation_of(populations([planned])):
             say(line, err=True)
         if not quiet:
@@ -191,7 +200,11 @@ def _reproduced(
             said = f"  Warning: {several} from the registration: {'. '.join(ahead)}."
             say(said, err=quiet)
 
-    with Progress(label, len(planned.cells)) as progress:
+    recordings = [folder / EARLIER / RECORDING, folder / RECORDING]
+    with (
+        reporting_lost(recordings, connection.prices),
+        Progress(label, len(planned.cells)) as progress,
+    ):
         try:
             outcome = running.run(
                 planned, folder, connection=connection, watch=progress.show, begin=begin,
@@ -204,7 +217,6 @@ def _reproduced(
                 found = replace(found, standing=judge(registration, outcome, connection))
             files = report.write(found, folder)
         except (RunError, KeyboardInterrupt) as error:
-            recordings = [folder / EARLIER / RECORDING, folder / RECORDING]
             name = planned.experiment.name
             raise stopped_early(error, name, recordings, progress.asks) from error
     if not quiet:
@@ -231,11 +243,6 @@ def populations(plans: Sequence[Plan]) -> list[Any]:
     given = [minds for cell in cells for part in (cell.parameters, cell.changes)
              if (minds := part.get("minds")) is not None]  # fmt: skip
     return list({repr(minds): minds for minds in given}.values())
-
-
-def _recordings(found: Results) -> list[Path]:
-    earlier = found.outcome.earlier
-    return [found.outcome.path, *([] if earlier is None else [earlier.path])]
 
 
 def _index(done: Sequence[Results], out: Path) -> Path:

@@ -1,4 +1,4 @@
-"""``sabm replay``, ``sabm resume`` and ``sabm fork``."""
+"""``sabm replay``, ``sabm reread``, ``sabm resume`` and ``sabm fork``."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     AsJson,
+    FigureOptions,
     FileMindOptions,
     LLMOptions,
     Prompts,
@@ -27,6 +28,7 @@ from sabm_mesa.errors import KEY_VARIABLE, ParameterError
 from sabm_mesa.models import registry
 
 if TYPE_CHECKING:
+    from sabm_mesa.cli.again import KeptCommand
     from sabm_mesa.llm import Connection
     from sabm_mesa.recording import RecordedRun
 
@@ -34,8 +36,9 @@ OnlyRuns = Annotated[
     list[int] | None,
     typer.Option(
         "--run",
-        help="Only this run; may be repeated. Without it: replay takes all runs, fork those of the "
-        "latest command, resume those of the latest one that is not finished, if there is any.",
+        help="Only this run; may be repeated. Without it: replay and reread take all runs, fork "
+        "those of the latest command, resume those of the latest one that is not finished, if "
+        "there is any.",
     ),
 ]
 
@@ -92,6 +95,44 @@ def replay(
 
 
 @app.command()
+def reread(
+    recording: RecordingPath,
+    run: OnlyRuns = None,
+    scenario: ScenarioFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read recorded answers once more, and list those that are read otherwise now; none is asked.
+
+    The recording stays as it is: its runs keep the readings of the version that made them.
+    """
+    from sabm_mesa.cli.progress import Progress
+    from sabm_mesa.core.answers import shorten
+    from sabm_mesa.recording import export, load_runs
+    from sabm_mesa.runs import rerun
+
+    if scenario is not None:
+        registry.load(scenario)
+    by_model: dict[str, list[int]] = {}
+    for recorded in load_runs(recording, run):
+        by_model.setdefault(recorded.model, []).append(recorded.run)
+    answers, otherwise = 0, []
+    for model, runs in by_model.items():
+        with Progress(model.rpartition(":")[2], len(runs)) as progress:
+            read, others = rerun.reread(recording, runs, watch=progress.show)
+        answers += read
+        otherwise += others
+    if as_json:
+        rows = [{**other._asdict(), "key": list(other.key)} for other in otherwise]
+        say(export.readable_json({"answers": answers, "otherwise": rows}))
+        return
+    for other in otherwise:
+        where = f"run {other.run}, {other.key}, attempt {other.attempt + 1}"
+        now = f"{other.now} ({other.read_as})" if other.read_as else other.now
+        say(f"{where}: {shorten(other.raw, 100)}\n  then {other.then}\n  now {now}")
+    say(f"{len(otherwise)} of {answers} answers in texts are read otherwise now.")
+
+
+@app.command()
 @with_options
 def resume(
     recording: RecordingPath,
@@ -100,6 +141,7 @@ def resume(
     *,
     llm: LLMOptions,
     isolation: FileMindOptions,
+    drawing: FigureOptions,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -110,18 +152,36 @@ def resume(
 ) -> None:
     """Resume runs that were stopped or failed; recorded answers are not asked for again.
 
-    When all runs are finished, their tables, plots and summary are written.
+    When all runs are finished, their tables, plots and summary are written. In the folder of a
+    sweep, experiment, audit or tournament its command goes on, with the caps that are given here.
     """
+    from sabm_mesa.cli.again import kept_command, repeat
     from sabm_mesa.cli.progress import Progress, guarded
     from sabm_mesa.cli.report import deliver, missing
     from sabm_mesa.recording import load_runs
+    from sabm_mesa.recording.varied import after_forks, label_of, varied
     from sabm_mesa.runs import rerun
 
     if scenario is not None:
         registry.load(scenario)
+    kept = kept_command(recording)
+    if kept is not None and not recording.exists():  # it was stopped before its first run
+        repeat(kept, llm.connection({}), isolation, scenario, as_json=as_json)
+        return
     found = load_runs(recording, run) if run else rerun.to_resume(recording)
     connection = _agreed(llm.connection(found[0].connection), found, as_json=as_json)
+    if kept is not None and not run:
+        if out is not None:
+            raise ParameterError(
+                f"{kept.folder} is the folder of sabm {kept.name}, which writes into it: leave "
+                "out --out."
+            )
+        for line in missing(recording, rerun.lost_before(found, connection.prices)):
+            say(line, err=True)
+        repeat(kept, connection, isolation, scenario, as_json=as_json)
+        return
     isolation.apply()
+    drawing.apply()
     for line in missing(recording, rerun.lost_before(found, connection.prices)):
         say(line, err=True)
     if line := isolation_of(_minds_of([each for each in found if not each.finished])):
@@ -137,7 +197,13 @@ def resume(
             progress,
             recording,
         )
+    cells = {label_of(each) for each in varied(
+        [after_forks(each.parameters, each.forks) for each in found], [each.tags for each in found]
+    )}  # fmt: skip
     beside = out is None or out == recording.parent
+    if len(cells) > 1 or (kept is not None and beside):
+        say(_finished(found, sorted(cells), kept))
+        return
     deliver(
         done, out or recording.parent, recording if beside else None, as_json=as_json,
         first_lines=["All runs were finished: nothing was asked."]
@@ -168,6 +234,7 @@ def fork(
     prompts: Prompts = None,
     llm: LLMOptions,
     isolation: FileMindOptions,
+    drawing: FigureOptions,
     as_json: AsJson = False,
 ) -> None:
     """Branch runs: the same history up to a round, then other parameters or minds."""
@@ -179,7 +246,7 @@ def fork(
     new = parameters_from(
         set_ or [],
         {
-            "minds": "; ".join(minds or []) or None,
+            "minds": "; ".join(minds) if minds else None,
             "condition": condition,
             "n_rounds": rounds,
             "prompts": prompts,
@@ -190,6 +257,7 @@ def fork(
     found = load_runs(recording, run) if run else rerun.latest(load_runs(recording))
     connection = _agreed(llm.connection(found[0].connection), found, as_json=as_json)
     isolation.apply()
+    drawing.apply()
     if line := isolation_of([*_minds_of(found), new.get("minds", "classical")]):
         say(line, err=True)
     into = out / "recording.sqlite"
@@ -203,6 +271,23 @@ def fork(
             into,
         )  # fmt: skip
     deliver(done, out, into, as_json=as_json)
+
+
+def _finished(found: Sequence[RecordedRun], cells: Sequence[str], kept: KeptCommand | None) -> str:
+    """Say that runs are finished that have no tables of their own."""
+    path = found[0].path
+    several = (
+        f"{len(found)} runs of {path} are finished."
+        if found[1:]
+        else f"{found[0].name} is finished."
+    )
+    if kept is not None:
+        return f"{several} The tables of sabm {kept.name} are written by: sabm resume {path}"
+    shown = "; ".join(cells[:3]) + ("; …" if cells[3:] else "")
+    return (
+        f"{several} They are of {len(cells)} settings ({shown}), so they have no tables together: "
+        "name the runs of one with --run and a folder with --out, or run their own command again."
+    )
 
 
 def _minds_of(found: Sequence[RecordedRun]) -> list[Any]:

@@ -11,7 +11,9 @@ import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
+    MOST_RUNS,
     AsJson,
+    FigureOptions,
     FileMindOptions,
     LLMOptions,
     RunOptions,
@@ -36,7 +38,9 @@ def run(
     name: ScenarioName,
     *,
     setting: RunOptions,
-    runs: Annotated[int, typer.Option(min=1, help="Number of runs; run i has the seed S + i.")] = 1,
+    runs: Annotated[
+        int, typer.Option(min=1, max=MOST_RUNS, help="Number of runs; run i has the seed S + i.")
+    ] = 1,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed S of the first run; drawn by default.")
     ] = None,
@@ -45,6 +49,7 @@ def run(
     ),
     llm: LLMOptions,
     isolation: FileMindOptions,
+    drawing: FigureOptions,
     animate: Annotated[
         Movie | None, typer.Option(help="Draw the first run as an animation too.")
     ] = None,
@@ -52,7 +57,7 @@ def run(
 ) -> None:
     """Run a scenario and write its recording, tables, plots and summary."""
     from sabm_mesa.cli.progress import Progress, guarded
-    from sabm_mesa.cli.report import deliver
+    from sabm_mesa.cli.report import deliver, reporting_lost
     from sabm_mesa.minds.specs import check_fixed
     from sabm_mesa.recording import Recording
     from sabm_mesa.runs.run import check_animation, run_all
@@ -62,6 +67,7 @@ def run(
     seed = parameters.pop("rng", None)
     connection = llm.connection()
     isolation.apply()
+    drawing.apply()
     if animate is not None:
         check_animation(model)
         check_movie(animate)
@@ -71,6 +77,7 @@ def run(
     if line := isolation_of([parameters.get("minds", "classical")]):
         say(line, err=True)
     with (
+        reporting_lost([out / "recording.sqlite"], connection.prices),
         Recording(out / "recording.sqlite") as recording,
         Progress(model.scenario_name, runs) as progress,
     ):

@@ -12,6 +12,7 @@ import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
+    MOST_RUNS,
     AsJson,
     FileMindOptions,
     FirstSeed,
@@ -51,7 +52,9 @@ def screen(
         int | None,
         typer.Option(min=1, help="Problems of each kind; as published by default."),
     ] = None,
-    runs: Annotated[int, typer.Option(min=1, help="Runs of each test and mind.")] = 1,
+    runs: Annotated[
+        int, typer.Option(min=1, max=MOST_RUNS, help="Runs of each test and mind.")
+    ] = 1,
     seed: FirstSeed = 1,
     out: Annotated[Path, typer.Option(help="Folder for the recordings and the report.")] = Path(
         "out/screening"
@@ -66,6 +69,7 @@ def screen(
     runs, with the same folder.
     """
     from sabm_mesa.cli.progress import Progress, answers_are
+    from sabm_mesa.cli.report import reporting_lost
     from sabm_mesa.recording.export import readable_json as in_json
     from sabm_mesa.studies import screening as report
     from sabm_mesa.studies.screening import RECORDING, battery, scores
@@ -80,7 +84,8 @@ def screen(
     isolation.apply()
     if line := isolation_of(minds):
         say(line, err=True)
-    with Progress("screening", 1) as progress:
+    paths = [out / test.name / RECORDING for test in chosen.tests]
+    with reporting_lost(paths, connection.prices), Progress("screening", 1) as progress:
         try:
             screening = run(
                 minds, out, tests=chosen, runs=runs, seed=seed, connection=connection,
@@ -90,7 +95,6 @@ def screen(
             said = str(error) or "Stopped."
             if not progress.asks and isinstance(error, RunError):
                 raise
-            paths = [out / test.name / RECORDING for test in chosen.tests]
             raise RunError(
                 f"{said} {answers_are(paths)} in {out}; the same command goes on from there."
             ) from error

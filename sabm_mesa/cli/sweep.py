@@ -12,9 +12,9 @@ import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
+    MOST_RUNS,
     AsJson,
     FileMindOptions,
-    FirstSeed,
     LLMOptions,
     RunsOn,
     ScenarioName,
@@ -52,8 +52,15 @@ def sweep(
         typer.Option("--minds", help="Who decides; repeated: to be varied. classical by default."),
     ] = None,
     setting: SettingOptions,
-    runs: Annotated[int, typer.Option(min=1, help="Runs of each combination.")] = 1,
-    seed: FirstSeed = 1,
+    runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Runs of each combination.")] = 1,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Seed S of the first run of each combination; its run i has the seed S + i. All "
+            "combinations have the same seeds.",
+        ),
+    ] = 1,
     on: RunsOn = "here",
     workers: Workers = None,
     address: Annotated[
@@ -71,9 +78,11 @@ def sweep(
 
     The same command again runs only what is missing.
     """
+    from sabm_mesa.cli.again import keep_command
     from sabm_mesa.cli.progress import RunsDone
-    from sabm_mesa.cli.report import lost_in
+    from sabm_mesa.cli.report import reporting_lost
     from sabm_mesa.recording import export
+    from sabm_mesa.runs.sweep import RECORDING
     from sabm_mesa.runs.sweep import sweep as run_sweep
 
     model = registry.load(name)
@@ -84,16 +93,21 @@ def sweep(
     isolation.apply()
     populations = varied.get("minds", [parameters.get("minds", "classical")])
     status = connection.batches.status
-    with RunsDone(
-        model.scenario_name, folder, lambda: isolation_of(populations), status
-    ) as progress:
+
+    def begin() -> str:
+        keep_command(folder)
+        return isolation_of(populations)
+
+    with (
+        reporting_lost([folder / RECORDING], connection.prices),
+        RunsDone(model.scenario_name, folder, begin, status) as progress,
+    ):
         done = run_sweep(
             model, varied, folder=folder, parameters=parameters, runs=runs, seed=seed, on=on,
             workers=workers, address=address, connection=connection, watch=progress.show,
         )  # fmt: skip
+    keep_command(folder)
     say(export.readable_json(_summary(done)) if as_json else _said(done))
-    for line in lost_in([done.path], connection.prices):
-        say(line, err=True)
 
 
 def _varied(vary: Sequence[str], minds: Sequence[str]) -> tuple[dict[str, list[Any]], str | None]:
@@ -132,6 +146,8 @@ def _summary(done: Sweep) -> dict[str, Any]:
 
 def _said(done: Sweep) -> str:
     """A few lines: the runs, the means of each combination, the tables."""
+    from sabm_mesa.cli.report import older_files
+
     grid = done.grid
     varied = ", ".join(f"{name} ({len(values)})" for name, values in grid.varied.items())
     kept = len(grid.cells) - done.ran
@@ -147,7 +163,8 @@ def _said(done: Sweep) -> str:
     elif dollars:
         lines.append(f"Spent on these runs in all: ${dollars:.4f}")
     files = [done.path.name, *(path.name for path in done.files)]
-    return "\n".join([*lines, f"Written to {done.path.parent}: {', '.join(files)}"])
+    written = f"Written to {done.path.parent}: {', '.join(files)}"
+    return "\n".join([*lines, written, *older_files(done.path.parent, done.files)])
 
 
 def _means(done: Sweep) -> list[str]:

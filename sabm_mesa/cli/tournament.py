@@ -11,6 +11,7 @@ import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
+    MOST_RUNS,
     AsJson,
     FileMindOptions,
     FirstSeed,
@@ -49,7 +50,7 @@ def tournament(
         list[str] | None,
         typer.Option(help="A mind that plays too, such as classical; may be repeated."),
     ] = None,
-    runs: Annotated[int, typer.Option(min=1, help="Runs of each seating.")] = 10,
+    runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Runs of each seating.")] = 10,
     seed: FirstSeed = 1,
     form: Annotated[
         str | None,
@@ -71,9 +72,11 @@ def tournament(
     as_json: AsJson = False,
 ) -> None:
     """Play minds from files against one another, and rank them."""
+    from sabm_mesa.cli.again import keep_command
     from sabm_mesa.cli.progress import RunsDone
-    from sabm_mesa.cli.report import lost_in
+    from sabm_mesa.cli.report import reporting_lost
     from sabm_mesa.recording import export
+    from sabm_mesa.runs.sweep import RECORDING
     from sabm_mesa.studies import tournament as tournaments
 
     model = registry.load(name)
@@ -85,20 +88,27 @@ def tournament(
     isolation.apply()
     minds = [*files, *(against or [])]
     entered = [tournaments.spec_of(each) for each in minds]
-    with RunsDone(model.scenario_name, folder, lambda: isolation_of(entered)) as progress:
+
+    def begin() -> str:
+        keep_command(folder)
+        return isolation_of(entered)
+
+    with (
+        reporting_lost([folder / RECORDING], connection.prices),
+        RunsDone(model.scenario_name, folder, begin) as progress,
+    ):
         played = tournaments.play(
             model, minds, folder=folder, form=form, parameters=parameters,
             runs=runs, seed=seed, on=on, workers=workers, connection=connection,
             watch=progress.show,
         )  # fmt: skip
+    keep_command(folder)
     if as_json:
         files_written = [str(path) for path in [*played.sweep.files, *played.files]]
         where = {"recording": str(played.sweep.path), "files": files_written}
         say(export.readable_json({**played.summary(), **where}))
     else:
         say(_said(played))
-    for line in lost_in([played.sweep.path], connection.prices):
-        say(line, err=True)
 
 
 def _said(played: Tournament) -> str:

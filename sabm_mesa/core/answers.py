@@ -1,14 +1,14 @@
 """Legal answers, and outcomes of questions.
 
-An answer spec says what a legal answer is and reads one; no spec ever guesses a value. Reading goes
-up a ladder of two rungs, and says which one it took (`read_as`): ``"exact"``, when the text is what
-was asked for and nothing else, and ``"unambiguous"``, when it gives exactly one value in other
-words (`sabm_mesa.core.ladder`). Any other text raises `InvalidAnswer` with a code, which the prompt
-book turns into the reason that the mind is told when it is asked again. A mind sends a `Reply`; a
-`Reading` is what was read from it; a `Decision` is the outcome of the question.
+An answer spec says what a legal answer is and reads one; no spec ever guesses a value. A text that
+is what was asked for and nothing else is read ``"exact"``; other texts are read by their structure,
+in the steps of `sabm_mesa.core.reader`, and `read_as` names the step. Any other text raises
+`InvalidAnswer` with a code, which the prompt book turns into the reason in the next request. A mind
+sends a `Reply`; a `Reading` is what was read from it; a `Decision` is the outcome of the question.
 
-There are two formats: ``"paper"`` (plain text, as in the published studies) and ``"json"`` (an
-object with the field ``answer`` and, where reasoning is asked for, ``reasoning`` before it).
+There are three formats: ``"labelled"`` (plain text with the answer on the last line, after
+``Answer:``), ``"paper"`` (plain text, as in the published studies) and ``"json"`` (an object with
+the field ``answer`` and, where reasoning is asked for, ``reasoning`` before it).
 
 Reasoning is private: it is recorded with the answer, and no other agent and no later prompt gets
 it. A spec asks for none, for at most so many words (`words`), or for as much as the mind likes
@@ -28,13 +28,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from sabm_mesa.core.ladder import (
-    Mention,
-    find_numbers,
-    find_options,
-    given_value,
+from sabm_mesa.core.mentions import Mention, find_numbers, find_options
+from sabm_mesa.core.objects import find_objects, leaves
+from sabm_mesa.core.reader import (
+    LONGEST,
+    Step,
+    TwoValuesError,
+    find_value,
     is_refusal,
-    read_object,
     unwrap,
 )
 from sabm_mesa.errors import ParameterError, one_line
@@ -54,12 +55,19 @@ __all__ = [
     "words",
 ]
 
-Format = Literal["paper", "json"]
-FORMATS: tuple[Format, ...] = ("paper", "json")
+Format = Literal["labelled", "paper", "json"]
+FORMATS: tuple[Format, ...] = ("labelled", "paper", "json")
+DEFAULT_FORMAT: Format = "labelled"
+"""The form of answers where a run sets none; local models have another."""
+LABEL = "Answer: "
+"""Stands before the value in the format ``"labelled"``."""
+_LABELLED = re.compile(r"[\s*_#>-]*answer[\s*_]*:[\s*_]*(?=\S)", re.IGNORECASE)
 OptionOrder = Literal["given", "reversed"]
 """Orders in which options are shown."""
-Rung = Literal["exact", "unambiguous"]
-"""Rungs of reading."""
+Rung = Literal["exact", "unambiguous", "extract"]
+"""Settings of reading: the answer exactly, also by its structure, or by a further request too."""
+ReadAs = Literal["exact", "unambiguous", "extracted"] | Step
+"""How an answer was read; ``"unambiguous"`` stands in recordings of the first reader."""
 
 BY_FILTER, BY_LENGTH = "content_filter", "length"
 """Reasons to finish with which a server says that an answer was refused or is not complete."""
@@ -76,12 +84,22 @@ _NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)"
 _NUMBER_ALONE = re.compile(rf"{_NUMBER}\Z")
 _NUMBER_ANYWHERE = re.compile(_NUMBER)
 _CUT = " […]"
-_SAID = {"empty", "out_of_range", "not_possible", "not_an_integer", "has_numbers"}
+_SAID = {"empty", "out_of_range", "too_small", "too_large", "not_an_integer", "has_numbers"}
 """Reasons that say of a text that it is an answer, and not a legal one."""
+_NOT_THERE = {"refused", "cut_off", "cut_off_thinking", "no_answer", "failed"}
+"""Reasons that say that there is no whole answer."""
 SHORT = 300
 """Characters of a text at most whose reading is remembered."""
+CHARS_A_WORD = 8
+"""Characters a word, its blank included, at most where a schema holds a text: English has 6."""
+TOKENS_A_WORD, TOKENS_AROUND = 4, 40
+"""Tokens a word at most (English has 1.3), and those of the form around a text."""
 FARTHEST = 1e9
 """Stands for an infinite end of a range when a number is drawn."""
+_ENDS = {(True, True): "", (True, False): "_from", (False, True): "_to", (False, False): "_untold"}
+"""The finite ends → the last part of the name of the entry that states them."""
+_REFUSED = {(True, True): "out_of_range", (True, False): "too_small", (False, True): "too_large"}
+"""The finite ends → the reason why a number is refused."""
 
 
 class InvalidAnswer(ValueError):
@@ -95,6 +113,14 @@ class InvalidAnswer(ValueError):
     def __init__(self, code: str, **fields: object) -> None:
         super().__init__(code)
         self.code, self.fields = code, fields
+
+    @property
+    def unread(self) -> bool:
+        """Whether a whole answer was given and no one value was found in it."""
+        inner = self.fields.get("reason")
+        if isinstance(inner, InvalidAnswer):
+            return inner.unread
+        return self.code not in _SAID | _NOT_THERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +170,7 @@ class AnswerSpec(ABC):
 
     A subclass, a frozen dataclass, has `kind`, `check`, `schema` and `example`; `read_text` and
     `as_text` where its plain text is more than one line with the value; `placeholders` for the
-    prompt entries that describe it; and `mentions` for the second rung. The prompt file of the
+    prompt entries that describe it; and `mentions` for reading by structure. The prompt file of the
     scenario has, under ``[answers]``, ``KIND_paper`` and ``KIND_json`` (the whole form),
     ``KIND_reasoned_paper`` and ``KIND_reasoned_json`` where reasoning is asked for, ``KIND_value``
     (a legal value in a few words) where it is a part of another spec, and under
@@ -152,6 +178,8 @@ class AnswerSpec(ABC):
 
     Attributes:
         reasoning: the private reasoning that comes before the answer: `words`, `free`, or None.
+        label: the word for the answer in this scenario, such as ``"harvest"``, under which it may
+            stand in a text (``Harvest: 12``); ``""`` for none but the usual ones.
         kind: how the prompt entries that describe it begin.
         json_type: the types of a value as JSON.
 
@@ -160,16 +188,18 @@ class AnswerSpec(ABC):
     """
 
     reasoning: Reasoning | None = field(default=None, kw_only=True)
+    label: str = field(default="", kw_only=True)
 
     kind: ClassVar[str]
     json_type: ClassVar[type | tuple[type, ...]] = object
 
     def __post_init__(self) -> None:
-        """Refuse what is no reasoning."""
+        """Refuse what is no reasoning, and words that are no single line."""
         if not isinstance(self.reasoning, Reasoning | None):
             raise ParameterError(
                 f"`reasoning` is None, words(…) or free, not {self.reasoning!r}.",
             )
+        check_words("label", self.label)
 
     @abstractmethod
     def check(self, value: Any) -> Any:
@@ -183,8 +213,8 @@ class AnswerSpec(ABC):
     def schema(self) -> dict[str, Any]:
         """Return the JSON schema of a value.
 
-        The strict mode of providers holds: every object has all its fields required and no others,
-        and numbers of entries and lengths of texts are left to `check`.
+        Every object has all its fields required and no others, as the strict mode of providers
+        asks for. Every stated limit is in it: bounds of numbers, lengths of lists and texts.
         """
 
     @abstractmethod
@@ -204,7 +234,7 @@ class AnswerSpec(ABC):
         return self
 
     def read_text(self, text: str) -> Any:
-        """Read a plain text that is a value and nothing else: the first rung.
+        """Read a plain text that is a value and nothing else.
 
         Args:
             text: the text, each line without blanks around it.
@@ -235,6 +265,15 @@ class AnswerSpec(ABC):
         """
         return [self.example(rng)]
 
+    def broken_rules(self, value: Any) -> int:
+        """The number of rules of form that a legal value breaks: it is used as it is.
+
+        Args:
+            value: the legal value.
+        """
+        del value
+        return 0
+
     def leaves(self, value: Any = None) -> list[tuple[str, AnswerSpec, Any]]:
         """The parts of an answer that have no parts themselves.
 
@@ -257,14 +296,20 @@ class AnswerSpec(ABC):
         return value
 
     def read(
-        self, text: str, answer_format: Format = "paper", reading: Rung = "unambiguous"
+        self,
+        text: str,
+        answer_format: Format = "paper",
+        reading: Rung = "unambiguous",
+        *,
+        question: str = "",
     ) -> Reading:
         """Read a text that was written by a mind.
 
         Args:
             text: the whole answer.
             answer_format: ``"paper"`` or ``"json"``.
-            reading: the highest rung that may be taken.
+            reading: ``"exact"``, or anything else for reading by structure too.
+            question: the question, whose numbers are set aside where one other is left.
 
         Raises:
             InvalidAnswer: when the text does not give exactly one value, or that is not legal.
@@ -274,16 +319,16 @@ class AnswerSpec(ABC):
         except InvalidAnswer as problem:
             if reading == "exact" or problem.code in _SAID:
                 raise
-            found = self._read_unambiguously(text, answer_format)
+            found = self._read_in_words(text, answer_format, question)
             if found is None:
                 raise InvalidAnswer("refused") if is_refusal(text) else problem from None
-            return found._replace(read_as="unambiguous")
+            return found
 
     def mentions(self, text: str) -> Iterable[Mention]:
-        """Find the values in a text; a spec without this is read by the first rung alone.
+        """Find the values in a text; a spec without this is only read exactly.
 
         Args:
-            text: the text, in the one form that `sabm_mesa.core.ladder.normalise` gives it.
+            text: the text, in the one form that `sabm_mesa.core.mentions.normalise` gives it.
 
         Returns:
             The values from left to right, without overlaps; they need not be legal.
@@ -291,42 +336,75 @@ class AnswerSpec(ABC):
         del text
         return ()
 
-    def _read_unambiguously(self, text: str, answer_format: Format) -> Reading | None:
+    def _read_in_words(self, text: str, answer_format: Format, question: str) -> Reading | None:
         """The one value that a text gives in other words than were asked for, or None.
 
         Raises:
-            InvalidAnswer: when that value is not legal.
+            InvalidAnswer: when there are two, or when that value is not legal.
         """
-        if answer_format == "json" and "{" in text:
-            found = read_object(text)
-            if found is None:
-                return None
-            value, reasoning = found
-            if isinstance(value, str) and str not in _types(self.json_type):
-                return self._given(value)
-            if isinstance(value, list) and list not in _types(self.json_type) and len(value) == 1:
-                (value,) = value
-            if not isinstance(value, self.json_type) or isinstance(value, bool):
-                return None
-            value = replace_surrogates(value) if isinstance(value, str) else value
-            reasoning = SPACE.sub(" ", replace_surrogates(reasoning)).strip()
-            try:
-                return Reading(self.check(value), reasoning)
-            except InvalidAnswer:
-                given = self._given(value) if isinstance(value, str) else None
-                if given is None:
-                    raise
-                return given
-        return self._given(text)
+        objects = [found for *_, found in find_objects(text[-LONGEST:], "{")] if "{" in text else []
+        given = self._in_objects(objects[-1:] if self.reasoning == free else objects, question)
+        if given or (answer_format == "json" and "{" in text):
+            return given
+        return self._given(text, question)
 
-    def _given(self, text: str) -> Reading | None:
-        # Free reasoning gives and takes back many values: the answer is the last line.
-        value = given_value(text, self.mentions, last_line=self.reasoning == free)
-        if value is None:
-            return None
+    def _in_objects(self, objects: list[Any], question: str) -> Reading | None:
+        """The value of the fields with the name of the answer, else the one legal value."""
+        fields = [field for found in objects for field in leaves(found)]
+        names = {"answer", "finalanswer", re.sub(r"[\W_]", "", self.label).casefold()}
+        named = [value for name, value in fields if name in names]
+        others = [value for name, value in fields if name != "reasoning"]
+        values = []
+        for value in named or others:
+            try:
+                legal = self._from_json(value, question if named else "")
+            except InvalidAnswer:
+                if named:
+                    raise
+                continue
+            values += [legal] if legal not in values else []
+        if len(values) > 1:
+            raise InvalidAnswer("several_answers")
+        reasons = [value for name, value in fields if name == "reasoning" and value != values]
+        reasoning = reasons[0] if reasons and isinstance(reasons[0], str) else ""
+        reasoning = SPACE.sub(" ", replace_surrogates(reasoning)).strip()
+        return Reading(values[0], reasoning, "labelled") if values else None
+
+    def _from_json(self, value: Any, question: str) -> Any:
+        """The legal value of a field of JSON; a text in it may give it in words."""
+        if isinstance(value, list) and list not in _types(self.json_type) and len(value) == 1:
+            (value,) = value
+        if isinstance(value, str):
+            value = replace_surrogates(value)
+            if not (str in _types(self.json_type) and self._is_legal(value)):
+                return self.read(value, question=question).value
+        if isinstance(value, bool) or not isinstance(value, self.json_type):
+            raise InvalidAnswer("not_json")
+        return self.check(value)
+
+    def _is_legal(self, value: Any) -> bool:
+        try:
+            self.check(value)
+        except InvalidAnswer:
+            return False
+        return True
+
+    def _given(self, text: str, question: str) -> Reading | None:
         lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+        # Free reasoning gives and takes back many values: the answer is the last line.
+        limits = (self.low, self.high) if isinstance(self, Number) else ()
+        labels = (self.label,) if self.label else ()
+        try:
+            found = find_value(
+                text, self.mentions, self._is_legal, question=question, labels=labels,
+                limits=limits, last_line=self.reasoning == free,
+            )  # fmt: skip
+        except TwoValuesError:
+            raise InvalidAnswer("several_answers") from None
+        if found is None:
+            return None
         reasoning = SPACE.sub(" ", " ".join(lines[:-1])) if self.reasoning else ""
-        return Reading(self.check(value), reasoning)
+        return Reading(self.check(found.value), reasoning, found.step)
 
     def _read_exactly(self, text: str, answer_format: Format) -> Reading:
         text = strip_code_fence(text)
@@ -334,7 +412,17 @@ class AnswerSpec(ABC):
             raise InvalidAnswer("empty")
         if answer_format == "json":
             return self._read_json(text)
-        return self._read_lines([line.strip() for line in text.splitlines() if line.strip()])
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        label = _LABELLED.match(lines[-1]) if answer_format == "labelled" else None
+        if label and self.has_label:
+            before = lines[:-1] if self.reasoning else []
+            lines = [*before, lines[-1][label.end() :]]
+        return self._read_lines(lines)
+
+    @property
+    def has_label(self) -> bool:
+        """Whether its value stands after a label in the format ``"labelled"``."""
+        return True
 
     def _read_lines(self, lines: list[str]) -> Reading:
         """Read lines that are the reasoning, where it is asked for, and the value."""
@@ -343,9 +431,22 @@ class AnswerSpec(ABC):
         value = self.read_text(lines[-1])
         return Reading(value, SPACE.sub(" ", " ".join(lines[:-1])))
 
-    def answer_schema(self) -> dict[str, Any]:
-        """The JSON schema of a whole answer in the ``"json"`` format."""
-        properties: dict[str, Any] = {"reasoning": {"type": "string"}} if self.reasoning else {}
+    @property
+    def most_tokens(self) -> int | None:
+        """Tokens that an answer may have at most; None leaves it to the settings of the mind."""
+        return None
+
+    def answer_schema(self, *, reasoned: bool = True) -> dict[str, Any]:
+        """The JSON schema of a whole answer in the ``"json"`` format.
+
+        Args:
+            reasoned: whether it has the reasoning that the spec asks for.
+        """
+        properties: dict[str, Any] = {}
+        if self.reasoning and reasoned:
+            most = self.reasoning.max_words
+            limit = {} if most is None else {"maxLength": most * CHARS_A_WORD}
+            properties["reasoning"] = {"type": "string", **limit}
         properties["answer"] = self.schema()
         return {
             "type": "object",
@@ -359,8 +460,7 @@ class AnswerSpec(ABC):
             found = json.loads(text, object_pairs_hook=_no_field_twice)
         except (ValueError, RecursionError):
             raise InvalidAnswer("not_json") from None
-        wanted = {"answer", "reasoning"} if self.reasoning else {"answer"}
-        if not isinstance(found, dict) or not wanted <= set(found):
+        if not isinstance(found, dict) or "answer" not in found:
             raise InvalidAnswer("not_json")
         reasoning = found.get("reasoning", "")
         if not isinstance(reasoning, str):
@@ -374,14 +474,14 @@ class AnswerSpec(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Number(AnswerSpec):
-    """A number in a closed interval.
+    """A number in an interval, which the form of the answer states.
 
     Attributes:
-        low: the smallest legal value.
-        high: the largest legal value.
+        low: the smallest legal value; ``-math.inf`` without one.
+        high: the largest legal value; ``math.inf`` without one.
         integer: whether only integers are legal.
-        told: whether the ends are told: in the form of the answer, in its schema, on the page of a
-            person, and when an answer is refused.
+        unit: the unit of the number, such as ``"barrels"`` or ``"tons of fish"``, which is read
+            as a part of it; ``""`` for none. Any other single word may follow a number, too.
 
     Raises:
         ParameterError: when the interval is empty.
@@ -390,16 +490,21 @@ class Number(AnswerSpec):
     low: float
     high: float
     integer: bool = False
-    told: bool = field(default=True, kw_only=True)
+    unit: str = field(default="", kw_only=True)
 
     kind = "number"
-    json_type = (int, float)
+
+    @property
+    def json_type(self) -> tuple[type, ...]:  # type: ignore[override]  # of the class in others
+        """A bounded decimal may come as a text (`sabm_mesa.llm.decimals`)."""
+        return (int, float) if self.integer else (int, float, str)
 
     def __post_init__(self) -> None:
         """Refuse an empty interval."""
         AnswerSpec.__post_init__(self)
         if not self.low <= self.high:
             raise ParameterError(f"A number needs low <= high (got {self.low} and {self.high}).")
+        check_words("unit", self.unit)
 
     def check(self, value: Any) -> int | float:
         """Return an int (``integer``) or a float inside the interval."""
@@ -411,19 +516,27 @@ class Number(AnswerSpec):
         if self.integer and number != math.floor(number):
             raise InvalidAnswer("not_an_integer", found=shorten(str(value)))
         if not self.low <= number <= self.high:
-            if not self.told:
-                raise InvalidAnswer("not_possible", found=shorten(str(value)))
-            raise InvalidAnswer("out_of_range", found=shorten(str(value)), **self._range())
+            code = _REFUSED[math.isfinite(self.low), math.isfinite(self.high)]
+            raise InvalidAnswer(code, found=shorten(str(value)), **self._range())
         return int(number) if self.integer else float(number)
 
     def mentions(self, text: str) -> Iterable[Mention]:
-        """Find the numbers in a text."""
-        return find_numbers(text)
+        """Find the numbers in a text, each with its unit where that follows."""
+        found = find_numbers(text)
+        if not self.unit:
+            return found
+        unit = re.compile(rf"\s*{re.escape(self.unit)}\b", re.IGNORECASE)
+        behind = [unit.match(text, number.end) for number in found]
+        return [
+            number._replace(end=match.end()) if match else number
+            for number, match in zip(found, behind, strict=True)
+        ]
 
     def placeholders(self) -> dict[str, Any]:
         """The entry that names the kind of number, and its range."""
         kind = "integer" if self.integer else "real"
-        return {"number": kind if self.told else f"{kind}_untold", **self._range()}
+        ends = _ENDS[math.isfinite(self.low), math.isfinite(self.high)]
+        return {"number": f"{kind}{ends}", **self._range()}
 
     @property
     def finite(self) -> tuple[float, float]:
@@ -450,7 +563,8 @@ class Number(AnswerSpec):
         return [*ends, self.example(rng)]
 
     def _range(self) -> dict[str, str]:
-        return {"low": f"{self.low:.15g}", "high": f"{self.high:.15g}"}
+        ends = {"low": self.low, "high": self.high}
+        return {name: f"{end:.15g}" for name, end in ends.items() if math.isfinite(end)}
 
     def _number(self, value: Any) -> float:
         if isinstance(value, bool):
@@ -468,10 +582,13 @@ class Number(AnswerSpec):
             raise InvalidAnswer("not_a_number", found=shorten(str(value))) from None
 
     def schema(self) -> dict[str, Any]:
-        """A number, with its range where that is told."""
-        low, high = (int(self.low), int(self.high)) if self.integer else (self.low, self.high)
-        kind = "integer" if self.integer else "number"
-        return {"type": kind, **({"minimum": low, "maximum": high} if self.told else {})}
+        """A number with its finite ends."""
+        found: dict[str, Any] = {"type": "integer" if self.integer else "number"}
+        if math.isfinite(self.low):
+            found["minimum"] = math.ceil(self.low) if self.integer else self.low
+        if math.isfinite(self.high):
+            found["maximum"] = math.floor(self.high) if self.integer else self.high
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -509,21 +626,27 @@ class Choice(AnswerSpec):
             )
 
     def read(
-        self, text: str, answer_format: Format = "paper", reading: Rung = "unambiguous"
+        self,
+        text: str,
+        answer_format: Format = "paper",
+        reading: Rung = "unambiguous",
+        *,
+        question: str = "",
     ) -> Reading:
         """Read a text; most are an option and nothing else.
 
         Args:
             text: the whole answer.
             answer_format: ``"paper"`` or ``"json"``.
-            reading: the highest rung that may be taken.
+            reading: see `AnswerSpec.read`.
+            question: see `AnswerSpec.read`.
 
         Raises:
             InvalidAnswer: when the text does not give exactly one option.
         """
         if answer_format == "paper" and self.reasoning is None and text in self.options:
             return Reading(text)
-        return AnswerSpec.read(self, text, answer_format, reading)
+        return AnswerSpec.read(self, text, answer_format, reading, question=question)
 
     def check(self, value: Any) -> str:
         """Return the option as it stands in `options`."""
@@ -573,7 +696,9 @@ class Text(AnswerSpec):
     Attributes:
         max_words: the number of words after which a text is cut.
         max_chars: the number of characters after which a text is cut.
-        numbers: whether digits are allowed; without them a text that holds any is refused.
+        numbers: whether digits are allowed.
+        strict: whether a text with digits where none are allowed is refused. Otherwise it is kept
+            as it was said and counted (`broken_rules`), as is a text that is cut.
 
     Raises:
         ParameterError: when nothing would be left of a text.
@@ -582,6 +707,7 @@ class Text(AnswerSpec):
     max_words: int = 60
     max_chars: int = 1000
     numbers: bool = True
+    strict: bool = field(default=False, kw_only=True)
 
     json_type = str
 
@@ -606,7 +732,7 @@ class Text(AnswerSpec):
         text = one_line(value)
         if not text:
             raise InvalidAnswer("empty")
-        if not self.numbers and any(map(str.isdigit, text)):
+        if self.strict and self._has_digits(text):
             raise InvalidAnswer("has_numbers")
         if text.count(" ") >= self.max_words:
             text = " ".join(text.split(" ")[: self.max_words]) + _CUT
@@ -617,6 +743,13 @@ class Text(AnswerSpec):
     def example(self, rng: np.random.Generator) -> str:
         """Return a few words."""
         return "I say" + " so" * int(rng.integers(1, 4))
+
+    def _has_digits(self, text: str) -> bool:
+        return not self.numbers and any(map(str.isdigit, text))
+
+    def broken_rules(self, value: Any) -> int:
+        """Count digits where none are allowed, and a text that was cut, as one each."""
+        return int(self._has_digits(value)) + int(_CUT in value)
 
     def with_end(self, text: str, whole: str) -> str:
         """Return a text that was cut or filled, with an end that must not be lost.
@@ -637,8 +770,22 @@ class Text(AnswerSpec):
         return {"max_words": self.max_words}
 
     def schema(self) -> dict[str, Any]:
-        """A text."""
-        return {"type": "string"}
+        """A text of about as many characters as its words have."""
+        most = min(self.max_chars, self.max_words * CHARS_A_WORD)
+        return {"type": "string", "minLength": 1, "maxLength": most}
+
+    @property
+    def has_label(self) -> bool:
+        """A text alone needs none."""
+        return self.reasoning is not None
+
+    @property
+    def most_tokens(self) -> int | None:
+        """As many as its words and those of its reasoning have in any language."""
+        if self.reasoning == free:
+            return None
+        before = self.reasoning.max_words or 0 if self.reasoning else 0
+        return TOKENS_A_WORD * (self.max_words + before) + TOKENS_AROUND
 
     def read_text(self, text: str) -> str:
         """Read a text of any number of lines."""
@@ -649,24 +796,32 @@ class Text(AnswerSpec):
         return new(self, value)
 
     def read(
-        self, text: str, answer_format: Format = "paper", reading: Rung = "unambiguous"
+        self,
+        text: str,
+        answer_format: Format = "paper",
+        reading: Rung = "unambiguous",
+        *,
+        question: str = "",
     ) -> Reading:
-        """Read a text; on the second rung without the words that a model put around it.
+        """Read a text, without the words that a model put around it.
 
         Args:
             text: the whole answer.
             answer_format: ``"paper"`` or ``"json"``.
-            reading: the highest rung that may be taken.
+            reading: see `AnswerSpec.read`.
+            question: nothing is taken from it.
 
         Raises:
             InvalidAnswer: when there is no text, or the model declined to write it.
         """
+        del question
         if type(self) is Text and len(text) <= SHORT:
             return _read_short(self, text, answer_format, reading)
         return _read_as_text(self, text, answer_format, reading)
 
-    def _given(self, text: str) -> Reading | None:
-        return Reading(self.check(unwrap(text))) if text.strip() else None
+    def _given(self, text: str, question: str) -> Reading | None:
+        del question
+        return Reading(self.check(unwrap(text, self.label)), "", "marked") if text.strip() else None
 
 
 def _read_as_text(spec: Text, text: str, answer_format: Format, reading: Rung) -> Reading:
@@ -679,14 +834,44 @@ def _read_as_text(spec: Text, text: str, answer_format: Format, reading: Rung) -
         said = said.splitlines()[-1]
     if is_refusal(said):
         raise InvalidAnswer("refused")
-    inner = unwrap(said)
+    inner = unwrap(said, spec.label)
     if inner == said:
         return found
-    return found._replace(value=spec.check(inner), read_as="unambiguous")
+    return found._replace(value=spec.check(inner), read_as="marked")
 
 
 _read_short = lru_cache(maxsize=4096)(_read_as_text)
 """Classical minds say the same few things again and again."""
+
+
+class PastReading(NamedTuple):
+    """How an answer was read by another version of the reader, which a recording holds.
+
+    Attributes:
+        value: the value as JSON; None when it could not be used.
+        reasoning: the private reasoning that came with it, or ``""``.
+        read_as: how it was read.
+        reason: why it could not be used, or ``""``.
+    """
+
+    value: Any
+    reasoning: str
+    read_as: ReadAs
+    reason: str
+
+    def of(self, spec: AnswerSpec) -> Reading | None:
+        """The reading of a spec; None when the answer could not be used.
+
+        Args:
+            spec: the spec.
+
+        Raises:
+            InvalidAnswer: when the value is no longer legal.
+        """
+        if self.reason:
+            return None
+        value = self.value if isinstance(spec, Text) else spec.check(self.value)
+        return Reading(value, self.reasoning, self.read_as)
 
 
 @dataclass
@@ -771,12 +956,12 @@ class Reading(NamedTuple):
     Attributes:
         value: the legal value: a number, an option, or a text.
         reasoning: the private reasoning that came with it, or ``""``.
-        read_as: the rung on which it was read.
+        read_as: how it was read.
     """
 
     value: Any
     reasoning: str = ""
-    read_as: Rung = "exact"
+    read_as: ReadAs = "exact"
 
 
 NOTHING_READ = Reading(None)
@@ -804,6 +989,28 @@ class Decision(NamedTuple):
     def valid(self) -> bool:
         """Whether there is a usable value."""
         return not self.reason
+
+
+def check_words(name: str, given: Any) -> None:
+    """Refuse a label or a unit that is not one line of words.
+
+    Args:
+        name: the parameter.
+        given: its value.
+
+    Raises:
+        ParameterError: for anything else than a text without line breaks and colons.
+    """
+    if (
+        not isinstance(given, str)
+        or given != given.strip()
+        or not given.isprintable()
+        or ":" in given
+    ):
+        raise ParameterError(
+            f"`{name}` is a word or a few, such as {name}='harvest', on one line and without a "
+            f"colon (got {given!r})."
+        )
 
 
 def strip_code_fence(text: str) -> str:

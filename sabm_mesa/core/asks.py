@@ -23,14 +23,18 @@ from sabm_mesa.core.answers import (
     BY_LENGTH,
     FAILED,
     AnswerSpec,
+    Choice,
     Format,
     InvalidAnswer,
+    Number,
     Reading,
     Reply,
     Rung,
     Text,
+    shorten,
 )
 from sabm_mesa.core.frozen import new_tuple
+from sabm_mesa.core.mentions import normalise
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.usage import Usage
 
@@ -42,6 +46,8 @@ TRUNCATED = " […]"
 """Marks a text that the model did not finish, or of which only the beginning is repeated."""
 SCENARIO = "scenario"
 """The prompt entry that stands before every question, unless agents have one of their own."""
+QUOTED = 200
+"""Characters of a rejected answer that are quoted at most when the question is asked again."""
 REPEATED = 4000
 """Characters of a rejected answer that are sent back at most: each of them is paid for again."""
 canonical_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
@@ -195,16 +201,18 @@ class Ask:
         spec: the definition of a legal answer.
         key: where in the run the question stands.
         book: the prompts of the run.
-        answer_format: ``"paper"`` or ``"json"``.
+        answer_format: ``"labelled"``, ``"paper"`` or ``"json"``.
         agent: the agent whose random streams the mind may use.
         paid: whether the mind is paid, so that every attempt has a stream of its own.
         position: the turn of the phase in which it is asked, from 0, as if all were one by one.
-        reading: the highest rung of reading that may be taken.
+        reading: how answers are read (see `AnswerSpec.read`).
         scenario: the prompt entry that stands before every question to the agent.
 
     Attributes:
         rejected: (answer, reason) of the attempts so far that could not be used.
         sent: where a request is noted before it leaves, or None.
+        last: whether this is the last attempt, after others: it asks for JSON.
+        extractions: numbers of the attempts that ask which value the answer before them gave.
     """
 
     __slots__ = (
@@ -215,7 +223,9 @@ class Ask:
         "_streams",
         "answer_format",
         "book",
+        "extractions",
         "key",
+        "last",
         "name",
         "observation",
         "position",
@@ -247,6 +257,8 @@ class Ask:
         self.key, self.book, self.answer_format = key, book, answer_format
         self.rejected: tuple[tuple[str, str], ...] = ()
         self.sent: SentNotes | None = None
+        self.last = False
+        self.extractions: tuple[int, ...] = ()
         self._agent, self._paid = agent, paid
         self._streams: dict[int, np.random.Generator] | None = None
         self._question: tuple[str, str] | None = None
@@ -308,11 +320,21 @@ class Ask:
 
     def chat(self) -> Chat:
         """The same messages as pairs."""
+        if self.extracting:
+            form = self.book.form(self.spec, "json", alone=True)
+            quoted = {"answer": self._unread_answer, "form": form}
+            return (("user", self.book.render("extract", quoted)),)
         system, question = self.question
         chat = [("system", system), ("user", question)]
-        for answer, reason in self.rejected:
-            form = self.book.form(self.spec, self.answer_format)
-            again = self.book.render("again", {"reason": reason, "form": form})
+        said_before = [
+            rejected
+            for number, rejected in enumerate(self.rejected)
+            if number not in self.extractions
+        ]
+        for number, (answer, reason) in enumerate(said_before, 1):
+            form = self._form_of_attempt(last=self.last and number == len(said_before))
+            said = {"answer": shorten(answer, QUOTED), "reason": reason, "form": form}
+            again = self.book.render("again", said)
             if not answer.strip():  # servers refuse an empty message, and two of one role in a row
                 chat[-1] = ("user", f"{chat[-1][1]}\n\n{again}")
                 continue
@@ -320,9 +342,71 @@ class Ask:
             chat += [("assistant", repeated), ("user", again)]
         return tuple(chat)
 
+    def _form_of_attempt(self, *, last: bool) -> str:
+        if not self.book.asks_for_the_value:
+            return self.book.form(self.spec, self.answer_format)
+        as_json = last or self.answer_format == "json"
+        return self.book.form(self.spec, "json" if as_json else "paper", alone=True)
+
+    @property
+    def attempt_format(self) -> Format:
+        """The format that this attempt asks for."""
+        return "json" if self.last or self.extracting else self.answer_format
+
+    @property
+    def extracting(self) -> bool:
+        """Whether this attempt asks which value the answer before it gave."""
+        return len(self.rejected) in self.extractions
+
+    @property
+    def _unread_answer(self) -> str:
+        return self.rejected[-1][0][-REPEATED:]
+
+    def may_extract(self, reply: Reply) -> bool:
+        """Whether a mind may be asked which value its unusable reply gave (`reading`).
+
+        Args:
+            reply: the reply to this attempt.
+        """
+        if self.reading != "extract" or self.extracting or "extract" not in self.book.entries:
+            return False
+        if isinstance(self.spec, Number | Choice) and isinstance(reply.answer, str):
+            found = self.spec.mentions(normalise(reply.answer[-REPEATED:]))
+            if all(mention.value is None for mention in found):
+                return False  # no value could be extracted
+        try:
+            self.read(reply)
+        except InvalidAnswer as problem:
+            return isinstance(reply.answer, str) and problem.unread
+        return True  # another version of the reader could not read it
+
+    def ask_again(self, answer: str, reason: str, *, last: bool, extract: bool = False) -> None:
+        """Go on to the next attempt.
+
+        Args:
+            answer: the answer that could not be used.
+            reason: why it could not be used.
+            last: whether the next attempt is the last one, and may ask for JSON.
+            extract: whether the next attempt asks which value the answer gave.
+        """
+        self.rejected += ((answer, reason),)
+        if extract:
+            self.extractions += (len(self.rejected),)
+        self.last = last and not extract and self.book.asks_for_the_value
+
     def answer_schema(self) -> dict[str, Any]:
         """The JSON schema of the answer, with options in the order in which they are shown."""
-        return self.book.as_shown(self.spec).answer_schema()
+        alone = bool(self.rejected) and self.book.asks_for_the_value
+        schema = self.book.as_shown(self.spec).answer_schema(reasoned=not alone)
+        if self.extracting:  # an answer may give no value: the model has to be able to say so
+            either = {"anyOf": [schema["properties"]["answer"], {"type": "null"}]}
+            schema = {**schema, "properties": {"answer": either}}
+        return schema if self.book.states_limits else _with_older_limits(schema)
+
+    @property
+    def most_tokens(self) -> int | None:
+        """Tokens that the answer may have at most; None leaves it to the settings of the mind."""
+        return self.spec.most_tokens if self.book.states_limits else None
 
     def digest(self) -> str:
         """The hash of the messages of this attempt and the form of the answer."""
@@ -331,10 +415,15 @@ class Ask:
         return hashlib.sha256(f"[[{messages}],{form}]".encode()).hexdigest()
 
     def _form_in_json(self, spec: AnswerSpec) -> str:
-        return f"{canonical_json(self.answer_format)},{canonical_json(spec.answer_schema())}"
+        schema = spec.answer_schema()
+        if not self.book.states_limits:
+            schema = _with_older_limits(schema)
+        return f"{canonical_json(self.answer_format)},{canonical_json(schema)}"
 
     def read(self, reply: Reply) -> Reading:
-        """Read a reply, up the ladder as far as `reading` allows.
+        """Read a reply as `reading` says; numbers that the question states are set aside.
+
+        A value that a further request extracted has to stand in the answer that was quoted.
 
         Raises:
             InvalidAnswer: when it cannot be used.
@@ -353,10 +442,23 @@ class Ask:
             if empty and (reply.thoughts or reply.thought_tokens):
                 raise InvalidAnswer("cut_off_thinking", limit=_in_tokens(reply.limit))
             raise InvalidAnswer("cut_off")
-        reading = self.spec.read(answer, reply.answer_format, self.reading)
+        states = "\n".join(self.question) if isinstance(self.spec, Number) else ""
+        reading = self.spec.read(answer, reply.answer_format, self.reading, question=states)
+        if self.extracting:
+            self._check_given(reading.value)
+            return reading._replace(read_as="extracted")
         if not cut_off:
             return reading
         return reading._replace(value=reading.value.removesuffix(TRUNCATED) + TRUNCATED)
+
+    def _check_given(self, value: Any) -> None:
+        """Refuse a number or option that does not stand in the answer that was quoted."""
+        answer = normalise(self._unread_answer)
+        for _, spec, part in self.spec.leaves(value):
+            if isinstance(spec, Number | Choice):
+                given = [mention.value for mention in spec.mentions(answer)]
+                if part not in given:
+                    raise InvalidAnswer("not_given", found=part)
 
     def _readable_in_part(self, answer_format: Format) -> bool:
         plain_text = isinstance(self.spec, Text) and answer_format == "paper"
@@ -367,6 +469,22 @@ class Ask:
 def _in_json(role: str, content: str) -> str:
     """A message as `canonical_json` has it, which takes its time for anything but a text."""
     return f'{{"content":{canonical_json(content)},"role":{canonical_json(role)}}}'
+
+
+def _with_older_limits(schema: Any) -> Any:
+    """A schema with the limits that requests had before all were stated: both ends of numbers."""
+    if isinstance(schema, list):
+        return [_with_older_limits(part) for part in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    kind, limits = schema.get("type"), set[str]()
+    if kind == "string":
+        limits = {"minLength", "maxLength"}
+    elif kind == "array" and schema["items"].get("type") != "array":
+        limits = {"minItems", "maxItems"}
+    elif kind in {"integer", "number"} and not {"minimum", "maximum"} <= set(schema):
+        limits = {"minimum", "maximum"}
+    return {name: _with_older_limits(part) for name, part in schema.items() if name not in limits}
 
 
 def _in_tokens(limit: int) -> str:

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from sabm_mesa.errors import RunError
@@ -27,6 +28,8 @@ WIND_UP_S = 15.0
 
 MOST_FILES = 16_384
 """Open files that the system is asked for; a connection of the viewer takes four for a moment."""
+RESERVED_FILES = 24
+"""Open files that are left to others than the connections to servers."""
 LOOK_S = 1.0
 """Seconds after which the main thread checks for an interrupt that came just before its wait."""
 GARBAGE_AT = 50_000
@@ -35,6 +38,8 @@ the default of 700 Python looks so often that a run of seconds has a look throug
 imported, which takes 0.1 s."""
 _OBJECTS = 20
 """Objects an agent has while it waits for an answer, roughly."""
+_AGENT_BYTES = 1_000
+"""Memory that an agent takes at least."""
 
 
 def raise_file_limit() -> None:
@@ -46,6 +51,20 @@ def raise_file_limit() -> None:
         most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
         if soft != resource.RLIM_INFINITY and soft < most:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def files_left() -> int | None:
+    """The number of files that the process may open now, without a reserve; None if unknown.
+
+    Recordings, threads that look up names, and a library that is imported late need the reserve.
+    """
+    with suppress(ImportError, OSError):
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft != resource.RLIM_INFINITY:
+            return max(0, soft - sum(1 for _ in Path("/dev/fd").iterdir()) - RESERVED_FILES)
+    return None
 
 
 class _Job(Generic[T]):
@@ -177,6 +196,21 @@ _relaxed_for: list[int] = []
 _thresholds = gc.get_threshold()
 
 
+def check_memory(n: int) -> None:
+    """Check that as many agents could fit into the memory of this machine.
+
+    Without it the machine would be busy with making them until it ends the process.
+
+    Args:
+        n: the number of agents.
+
+    Raises:
+        MemoryError: when they need more than all of it.
+    """
+    if n * _AGENT_BYTES > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
+        raise MemoryError(f"{n:,} agents do not fit into memory")
+
+
 @contextmanager
 def relaxed_gc(n: int) -> Iterator[None]:
     """Raise the GC threshold with the number of agents while the block runs.
@@ -216,6 +250,11 @@ def _engine() -> _Engine:
         if _current is None or _current.pid != os.getpid():
             _current = _Engine()
         return _current
+
+
+def is_current() -> bool:
+    """Whether the caller is on the engine's thread."""
+    return _current is not None and threading.current_thread() is _current.thread
 
 
 def call_soon(function: Callable[..., object], *given: Any) -> None:

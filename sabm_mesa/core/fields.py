@@ -15,7 +15,7 @@ Plain text has one field a line, the fields of a part behind its name and a poin
 JSON has objects and lists. What is chosen of `OneOf` is an object with its name as the one key:
 OpenAI refuses alternatives whose objects begin with the same key (openai-python, issue 2193).
 
-The second rung reads a JSON object among words, the form of a tool call (``{"name": "buy",
+In words, too, it reads a JSON object among words, the form of a tool call (``{"name": "buy",
 "arguments": {…}}``, ``buy(good="bread", amount=2)``), and lines with labels among words. A part is
 never taken from prose, never inferred, and where two different values are given for it, none is.
 """
@@ -29,6 +29,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,16 +50,9 @@ from sabm_mesa.core.answers import (
     shorten,
     strip_decoration,
 )
-from sabm_mesa.core.ladder import (
-    LONGEST,
-    Mention,
-    corrects,
-    find_objects,
-    is_refusal,
-    sets_apart,
-    takes_back,
-    without_fences,
-)
+from sabm_mesa.core.mentions import Mention, without_fences
+from sabm_mesa.core.objects import find_objects, no_field_twice
+from sabm_mesa.core.reader import LONGEST, is_refusal, is_set_apart, is_taken_back
 from sabm_mesa.errors import ParameterError
 
 __all__ = ["Chosen", "Fields", "OneOf", "PartsSpec", "Several", "Values"]
@@ -118,6 +112,11 @@ class PartsSpec(AnswerSpec):
     json_type: ClassVar[type | tuple[type, ...]] = dict
     in_one_line: bool = False
     """Whether its plain text is one line without labels."""
+
+    @property
+    def has_label(self) -> bool:
+        """Lines have labels of their own."""
+        return self.in_one_line
 
     # What each of them has.
 
@@ -179,21 +178,27 @@ class PartsSpec(AnswerSpec):
         return "\n".join(self.lines(value, ""))
 
     def read(
-        self, text: str, answer_format: Format = "paper", reading: Rung = "unambiguous"
+        self,
+        text: str,
+        answer_format: Format = "paper",
+        reading: Rung = "unambiguous",
+        *,
+        question: str = "",
     ) -> Reading:
         """Read a text that was written by a mind.
 
         Args:
             text: the whole answer.
             answer_format: ``"paper"`` or ``"json"``.
-            reading: the highest rung that may be taken.
+            reading: see `AnswerSpec.read`.
+            question: see `AnswerSpec.read`; of use for a list on one line alone.
 
         Raises:
             InvalidAnswer: when the text does not give exactly one value for each part, or one that
                 is not legal; it names the part.
         """
         if self.in_one_line:
-            return AnswerSpec.read(self, text, answer_format, reading)
+            return AnswerSpec.read(self, text, answer_format, reading, question=question)
         try:
             return self._read_exactly(text, answer_format)
         except InvalidAnswer as problem:
@@ -215,6 +220,14 @@ class PartsSpec(AnswerSpec):
 
     # What the parts add up to.
 
+    def broken_rules(self, value: Any) -> int:
+        """The sum over its parts."""
+        return (
+            0
+            if self.in_one_line
+            else sum(spec.broken_rules(part) for _, spec, part in self.leaves(value))
+        )
+
     def leaves(self, value: Any = None) -> list[tuple[str, AnswerSpec, Any]]:
         """The parts of an answer that have no parts themselves."""
         found = []
@@ -232,6 +245,7 @@ class PartsSpec(AnswerSpec):
 
 def _init(spec: PartsSpec, reasoning: Any, parts: Mapping[str, Any], kind: str) -> None:
     object.__setattr__(spec, "reasoning", reasoning)
+    object.__setattr__(spec, "label", "")
     AnswerSpec.__post_init__(spec)
     alike: set[str] = set()
     for name, part in parts.items():
@@ -573,8 +587,9 @@ class Several(PartsSpec):
         return replace(self, of=self.of.with_options_reversed())
 
     def schema(self) -> dict[str, Any]:
-        """A list; its length is left to `check`, since few providers take one."""
-        return {"type": "array", "items": self.of.schema()}
+        """A list of as many values as are legal."""
+        limits = {"minItems": self.at_least, "maxItems": self.most}
+        return {"type": "array", "items": self.of.schema(), **limits}
 
     def placeholders(self) -> dict[str, Any]:
         """The limits, the entry on no value where that is legal, and the options of a choice."""
@@ -643,7 +658,7 @@ class Several(PartsSpec):
         by_line = False
         for mention in sorted(inner, key=lambda each: each.start):
             between = bare[found[-1][-1].end : mention.start].replace(_REASON, "") if found else ""
-            new_line = bool(options) and "\n" in between and not between.strip()
+            new_line = bool(options) and "\n" in between and not between.strip(" \n⦃⦄")
             if found and (
                 (new_line and (by_line or len(found[-1]) == 1))
                 or (not by_line and _BETWEEN.fullmatch(between))
@@ -655,7 +670,11 @@ class Several(PartsSpec):
                 by_line = False
         lists = [Mention(_start(text, m[0]), _end(bare, m[-1]), self._listed(m)) for m in found]
         first = [each for each in lists if not text[: each.start].rpartition("\n")[2].strip()]
-        if options and len({each.value for each in first}) > 1:  # on lines of their own
+        beside = any(
+            not re.search(r"[.!?;\n]", text[one.end : other.start]) and one.value != other.value
+            for one, other in pairwise(lists)
+        )
+        if options and (beside or len({each.value for each in first}) > 1):
             return [each._replace(value=None) for each in lists]
         return lists
 
@@ -842,10 +861,10 @@ def value_form(spec: AnswerSpec, told: Told) -> str:
     return told(f"{spec.kind}_value", values)
 
 
-# The second rung.
+# In other words.
 
 _BETWEEN = re.compile(
-    r"[\"'\]\[]?\s*(?:,\s*and\b|,|;|&|\+|\]\s*\[|\band\b|\n\s*\d[.)]\s)\s*[\"'\[]?",
+    r"[\"'\]\[⦄]?\s*(?:,\s*and\b|,|;|&|\+|\]\s*\[|\band\b|\n\s*\d[.)]\s)\s*[\"'\[⦃]?",
     re.IGNORECASE,
 )
 _NONE_APPLIES = re.compile(
@@ -941,7 +960,7 @@ def _loaded(found: Any) -> Any:
     """JSON in a text, as some models write the arguments of a tool."""
     if isinstance(found, str) and found.lstrip()[:1] in {"{", "["}:
         try:
-            return json.loads(found)
+            return json.loads(found, object_pairs_hook=no_field_twice)
         except (ValueError, RecursionError):
             return found
     return found
@@ -999,7 +1018,7 @@ class _Table:
 
 
 class _Words:
-    """The second rung: one answer among words.
+    """One answer among words.
 
     Args:
         spec: the spec.
@@ -1017,7 +1036,7 @@ class _Words:
         """The one value that is given.
 
         Args:
-            problem: why the first rung refused the text.
+            problem: why the text is not read exactly.
 
         Raises:
             InvalidAnswer: when there is none, or there are several.
@@ -1039,7 +1058,7 @@ class _Words:
         (value,) = found
         lines.check(value)
         reasoning = SPACE.sub(" ", self.reason).strip() if self.spec.reasoning else ""
-        return Reading(value, replace_surrogates(reasoning), "unambiguous")
+        return Reading(value, replace_surrogates(reasoning), "labelled")
 
     def _without(
         self, places: list[tuple[int, int, Any]], text: str, take: Callable[[Any], bool | None]
@@ -1052,7 +1071,7 @@ class _Words:
         for start, stop, found in places[-1:] if self.spec.reasoning == free else places:
             taken = take(found)
             if taken is not None:
-                if taken and sets_apart(text[:start]):
+                if taken and is_set_apart(text[:start]):
                     raise InvalidAnswer("several_answers")
                 parts += [text[at:start], _CUT if taken else "\n"]
                 at = stop
@@ -1203,7 +1222,7 @@ class _Lines:
         """
         if self._twice is not None:
             raise InvalidAnswer("field_twice", field=self._twice)
-        if self.before and sets_apart("\n".join(self.before)):
+        if self.before and is_set_apart("\n".join(self.before)):
             raise InvalidAnswer("several_answers")
         value = self.spec.take(self.table, "", _read_in_words)
         for place, text in [*self.table.found.items()]:
@@ -1232,7 +1251,7 @@ class _Lines:
                 if place in leaves and leaves[place] != said:
                     raise InvalidAnswer("field_twice", field=place or "answer")
         after = "\n".join(self.after)
-        if corrects(after) or takes_back(after):
+        if is_taken_back(after):
             raise InvalidAnswer("several_answers")
 
     def _pattern(self) -> re.Pattern[str]:

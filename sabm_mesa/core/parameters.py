@@ -19,6 +19,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cache, wraps
 from numbers import Real
 from types import NoneType, SimpleNamespace, UnionType
@@ -34,6 +35,8 @@ F = TypeVar("F", bound=Callable[..., None])
 
 SERVICES = frozenset({"connection", "recording"})
 """Constructor arguments that are no parameters of the run: they change nothing of its outcome."""
+MOST = 1_000_000_000
+"""The largest whole number of a parameter that declares no largest one."""
 _NOUNS = {"int": "a whole number", "float": "a number", "bool": "true or false"}
 
 
@@ -127,9 +130,9 @@ class Limits:
     def _whole(self, name: str, value: Any) -> int:
         legal = f"{_NOUNS['int']}{self._range()}"
         if isinstance(value, bool) or (not isinstance(value, int) and not _is_whole(value)):
-            raise _illegal(name, f"{legal}, not {value!r}.")
+            raise _illegal(name, f"{legal}, not {_shown(value)}.")
         if not self._is_within(value):
-            raise _illegal(name, f"{legal} (got {value}).")
+            raise _illegal(name, f"{legal} (got {_shown(value)}).")
         return int(value)
 
     def _number(self, name: str, value: Any) -> float:
@@ -139,7 +142,7 @@ class Limits:
         except (TypeError, ValueError, OverflowError):
             number = math.nan
         if not math.isfinite(number):
-            raise _illegal(name, f"{legal}, not {repr(value)[:60]}.")
+            raise _illegal(name, f"{legal}, not {_shown(value)}.")
         if not self._is_within(number):
             raise _illegal(name, f"{legal} (got {value}).")
         return number
@@ -192,6 +195,20 @@ class Parameter:
         """Whether it has no default."""
         return self.default is inspect.Parameter.empty
 
+    def check(self, value: Any) -> Any:
+        """Return a legal value, as `Limits.check`; a whole number is `MOST` at most.
+
+        Args:
+            value: the given value.
+
+        Raises:
+            UsageError: when it is illegal.
+        """
+        found, limits = self.limits.check(self.name, value), self.limits
+        if limits.kind == "int" and not limits.partly and limits.high is None:
+            replace(limits, high=MOST).check(self.name, found)
+        return found
+
 
 def parameters_of(model: type) -> dict[str, Parameter]:
     """The parameters of a model class, the scenario's own first.
@@ -230,7 +247,7 @@ def checking(
         owner = next(cls for cls in type(self).__mro__ if vars(cls).get("__init__") is checked)
         for name, parameter in _parameters_of(owner).items():
             if name in bound.arguments:
-                bound.arguments[name] = parameter.limits.check(name, bound.arguments[name])
+                bound.arguments[name] = parameter.check(bound.arguments[name])
         try:
             constructor(*bound.args, **bound.kwargs)
         except OverflowError as error:
@@ -276,7 +293,7 @@ def check_values(model: type, given: Mapping[str, Any]) -> dict[str, Any]:
         UsageError: for an illegal value.
     """
     known = parameters_of(model)
-    return {name: known[name].limits.check(name, value) for name, value in given.items()}
+    return {name: known[name].check(value) for name, value in given.items()}
 
 
 def check_at_most(model: type, name: str, value: V, high: float) -> V:
@@ -519,6 +536,15 @@ def _illegal(name: str, legal: str) -> ParameterError:
 def _parameter(name: str) -> str:
     """The parameter of that name; a name in several words is none."""
     return name if name.isidentifier() else ""
+
+
+def _shown(value: Any) -> str:
+    """A value in an error, in few characters."""
+    if isinstance(value, float) and math.isinf(value):
+        return "a number without end or of more than 308 digits"
+    if isinstance(value, int) and abs(value) > MOST:
+        return f"{Decimal(value):.3g}"
+    return repr(value)[:60]
 
 
 def _is_whole(value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,8 @@ def parse_value(text: str) -> Any:
         return words[text.lower()]
     try:
         return json.loads(text)
+    except RecursionError:
+        raise ParameterError(f"{text[:20]}… has too many brackets in brackets.") from None
     except ValueError as error:
         if text.startswith(("{", "[")):
             raise ParameterError(f"{text!r} is not valid JSON: {error}.") from None
@@ -40,8 +43,15 @@ def parse_minds(text: str) -> str | Mapping[str, Any]:
     Minds of several classes of agents are ``CLASS/minds; CLASS/minds``.
 
     Raises:
-        MindSpecError: when one of several specs has no count, or a class is named twice.
+        MindSpecError: when there is none, one of several specs has no count, or a class is named
+            twice.
     """
+    if not text.strip():
+        raise MindSpecError(
+            "minds: the spec is empty, as of a shell variable that is not set: name a mind, such "
+            "as classical or llm:MODEL.",
+            parameter="minds",
+        )
     if text.lstrip().startswith("{"):
         found: dict[str, Any] = parse_value(text.strip())
         return found
@@ -63,13 +73,17 @@ def parse_minds(text: str) -> str | Mapping[str, Any]:
     return by_class
 
 
+_ENDS_WITH_OPTION = re.compile(r"\s*(local|gguf:).*[?&]\w+=\w*\s*\Z")
+"""The end of the spec of a local model with options, and no count."""
+
+
 def _parse_population(text: str) -> str | Mapping[str, int]:
-    if "=" not in text and "," not in text:
+    if "," not in text and ("=" not in text or _ENDS_WITH_OPTION.match(text)):
         return text
     minds: dict[str, int] = {}
     for part in text.split(","):
         spec, _, count = part.strip().rpartition("=")
-        if not spec or not count.isdecimal():
+        if not spec or not count.isdecimal() or _ENDS_WITH_OPTION.match(part):
             raise MindSpecError(
                 f"minds: {part.strip()!r} needs the form SPEC=COUNT, as in 'llm:a=5,fixed:0=1'.",
                 parameter="minds",

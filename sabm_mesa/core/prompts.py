@@ -99,6 +99,12 @@ _INSTEAD = {
 }  # fmt: skip
 
 
+_BEFORE_LIMITS = {
+    f"{kind}_{ends}": f"{kind}_untold" for kind in ("integer", "real") for ends in ("from", "to")
+}
+"""Entries that older recordings lack → those that were used instead."""
+
+
 class PromptBook:
     """The prompt entries of runs: one scenario, condition and variant.
 
@@ -243,7 +249,7 @@ class PromptBook:
         if fixed is not None:
             return fixed
         try:
-            pieces = self._pieces[entry]
+            pieces = self._pieces[entry if entry in self._pieces else _BEFORE_LIMITS[entry]]
         except KeyError:
             raise PromptError(
                 f"There is no prompt entry {entry!r}; the prompt file needs it."
@@ -291,6 +297,16 @@ class PromptBook:
             return spoken
         by_round = [list(said) for _, said in groupby(spoken, attrgetter("round"))]
         return [message for said in by_round for message in reversed(said)]
+
+    @property
+    def states_limits(self) -> bool:
+        """Whether requests state all limits, as those of older recordings do not."""
+        return "real_from" in self.entries
+
+    @property
+    def asks_for_the_value(self) -> bool:
+        """Whether a question is asked again for the value alone, as not in older recordings."""
+        return "number_labelled" in self.entries
 
     def as_shown(self, spec: AnswerSpec) -> AnswerSpec:
         """A spec with its options in the order in which they are shown.
@@ -357,11 +373,18 @@ class PromptBook:
         """By identity: specs that are equal may show their numbers in other words."""
         return {}
 
-    def form(self, spec: AnswerSpec, answer_format: Format) -> str:
-        """The words that say how an answer to `spec` has to be written."""
-        return self.once(spec, f"form {answer_format}", partial(self._form, answer_format))
+    def form(self, spec: AnswerSpec, answer_format: Format, *, alone: bool = False) -> str:
+        """The words that say how an answer to `spec` has to be written.
 
-    def _form(self, answer_format: Format, spec: AnswerSpec) -> str:
+        Args:
+            spec: the definition of a legal answer.
+            answer_format: how it has to be written.
+            alone: whether the value alone is asked for, without the reasoning of the spec.
+        """
+        what = f"form {answer_format}{' alone' if alone else ''}"
+        return self.once(spec, what, partial(self._form, answer_format, alone=alone))
+
+    def _form(self, answer_format: Format, spec: AnswerSpec, *, alone: bool) -> str:
         kind, form, values = spec.kind, str(answer_format), spec.placeholders()
         for name in ("number", "or_none"):
             if values.get(name):
@@ -373,11 +396,14 @@ class PromptBook:
         elif isinstance(spec, Several):
             values["value"] = value_form(spec.of, self.render)
         reasoned = ""
-        if spec.reasoning:
+        if spec.reasoning and not alone:
             entry = f"reasoning_{spec.reasoning.kind}_{form}"
             values["reasoning"] = self.render(entry, {"reasoning_words": spec.reasoning.max_words})
             reasoned = "_reasoned"
-        return self.render(f"{kind}{reasoned}_{answer_format}", values)
+        entry = f"{kind}{reasoned}_{answer_format}"
+        if answer_format == "labelled" and entry not in self.entries:
+            entry = f"{kind}{reasoned}_paper"
+        return self.render(entry, values)
 
     def reason(self, problem: InvalidAnswer) -> str:
         """Why an answer could not be used, in words; of a part with its name."""

@@ -65,12 +65,14 @@ class Deciding(Protocol):
     def instant(self) -> bool:
         """Whether its mind decides without ever waiting."""
 
-    def begin(self, phase: str, position: int) -> None:
+    def begin(self, phase: str, turn: int) -> None:
         """Start its part of a phase."""
 
 
 class Phased(Protocol):
-    """A model, as far as a phase knows it; `SmartModel` is one. It has a method ``after_NAME``.
+    """A model, as far as a phase knows it; `SmartModel` is one.
+
+    It has a method ``after_NAME`` and may have a method ``before_NAME``.
 
     Attributes:
         rng: its random stream.
@@ -100,7 +102,10 @@ class Phase:
     """One phase of a round.
 
     An agent's method of the phase's name is its part: an ``async`` method that asks its mind and
-    returns the decision. The model's method ``after_NAME(agent, decision)`` applies it.
+    returns the decision. The model's method ``after_NAME(agent, decision)`` applies it. Where the
+    model has a method ``before_NAME(agent)``, it runs before each action of the agent: with a
+    `reach` it changes only agents within it, and in a simultaneous phase it runs for all agents
+    before the first of them is asked.
 
     Attributes:
         name: the name of the agents' method: ``"communicate"``, ``"plan"`` or ``"act"``.
@@ -124,6 +129,8 @@ class Phase:
             before the agent is asked for the next one.
         until: whether an agent is done, ``(model, agent) -> bool``; it is evaluated after each
             action. An agent acts `at_most` times when None.
+        most_turns: ``(model) -> int``: the most turns of all agents in a round, where `order` gives
+            an iterator: estimates of cost count them. Without it they have no upper end.
         doc: the action of the phase, for the description of the scenario: a sentence that names the
             questions (in backticks) and says how their answers are applied. Without one the first
             sentence of the agents' method stands in.
@@ -143,6 +150,7 @@ class Phase:
     turns: int = 1
     at_most: int = 1
     until: Until | None = None
+    most_turns: Callable[[Any], int] | None = None
     doc: str = ""
 
     def __post_init__(self) -> None:
@@ -227,6 +235,7 @@ class _Part:
         self._model = model
         self.has = model.has
         self._apply = getattr(model, f"after_{phase.name}")
+        self._before: Callable[[Any], object] | None = getattr(model, f"before_{phase.name}", None)
         self._places: dict[Deciding, int] = {}
         self._until = phase.until
         self._who = None if isinstance(phase.who, type) else phase.who
@@ -250,6 +259,14 @@ class _Part:
         """Whether an agent that has acted is done."""
         return self._until is not None and self._until(self._model, agent)
 
+    def prepare(self, agents: Sequence[Deciding]) -> bool:
+        """Run the rule before the question for agents; return whether the model has one."""
+        if self._before is None:
+            return False
+        for agent in agents:
+            self._before(agent)
+        return True
+
     def apply(self, agent: Deciding, decision: Any, position: int) -> None:
         """Let the model apply a decision.
 
@@ -266,6 +283,8 @@ class _Part:
         attempts, name = 0, self.name
         for _ in range(self.at_most):
             if not self.includes(agent):
+                break
+            if self.prepare([agent]) and not self.includes(agent):
                 break
             agent.begin(name, position)
             self.apply(agent, await _begun(agent, name), position)
@@ -347,12 +366,15 @@ async def _simultaneous(agents: list[Deciding], part: _Part) -> int:
     places: Sequence[int] = range(len(agents))
     for action_ in range(part.at_most):
         before, name = action_ * len(agents), part.name
+        if part.prepare(acting):
+            places = [i for i, agent in zip(places, acting, strict=True) if part.has(agent)]
+            acting = [agents[place] for place in places]
         for place, agent in zip(places, acting, strict=True):
             agent.begin(name, before + place)
         if all(map(_INSTANT, acting)):
             decided = [await _begun(agent, name) for agent in acting]
         else:
-            decided = await _all((_begun(agent, name) for agent in acting), len(acting))
+            decided = await await_all((_begun(agent, name) for agent in acting), len(acting))
         for place, agent, decision in zip(places, acting, decided, strict=True):
             if part.has(agent):
                 part.apply(agent, decision, before + place)
@@ -389,7 +411,7 @@ async def _within_reach(model: Phased, phase: Phase, turns: list[Deciding], part
         done[position].set()
 
     befores = waits_for(turns, reached)
-    await _all(map(turn, count(), turns, befores), len(turns))
+    await await_all(map(turn, count(), turns, befores), len(turns))
     return max(chains, default=0)
 
 
@@ -481,7 +503,7 @@ class _Together:
             self.over.set_result(None)
 
 
-async def _all(parts: Iterator[Coroutine[Any, Any, Any]], n: int) -> list[Any]:
+async def await_all(parts: Iterator[Coroutine[Any, Any, Any]], n: int) -> list[Any]:
     """Await all parts together; when one fails or the round is stopped, stop the others first.
 
     A part that waits for an answer which is being paid for ends when that answer is recorded, and

@@ -41,6 +41,8 @@ class Usage:
         retries: times a request was sent again because the server did not answer it.
         refused: answers that the model declined to give or a filter ended.
         truncated: answers that ended at the limit of tokens, whether or not they could be used.
+        broken_rules: rules of form that texts broke which were kept: digits where none are
+            allowed, and more words than are allowed.
         prompt_tokens: tokens sent.
         cached_tokens: tokens sent that the server had in its prompt cache.
         completion_tokens: tokens received, those of thoughts included.
@@ -57,6 +59,7 @@ class Usage:
     retries: int = 0
     refused: int = 0
     truncated: int = 0
+    broken_rules: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0

@@ -21,12 +21,12 @@ from typing import Any
 from sabm_mesa.describe.rendering import plain, table
 from sabm_mesa.describe.subject import Subject, of_recording, of_scenario
 from sabm_mesa.minds.human import HUMAN
+from sabm_mesa.minds.specs import is_local, language_model
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.recording.statistics import Alike, alike
 
 KNOWN, PARTLY, OPEN, NONE = "known", "partly", "not known", "does not apply"
 """The answer is whole, the author adds to it, or gives it; or no language model is used."""
-_LANGUAGE_MODELS = ("llm", "gguf")
 _SETTINGS = (
     "temperature", "top_p", "max_tokens", "max_thought_tokens", "reasoning_effort", "extra_body",
     "answer_format", "reading", "max_attempts",
@@ -133,14 +133,14 @@ class _Facts:
         self.subject, self.asks, self.n_runs = subject, asks, n_runs
         self.connection = connection or {}
         self.specs = list(dict.fromkeys(spec for each in subject.minds for spec in each))
-        self.models = [s for s in self.specs if s.partition(":")[0] in _LANGUAGE_MODELS]
+        self.models = [s for s in self.specs if language_model(s)]
         self.people = HUMAN in self.specs
         self.parameters = subject.parameters
 
     @property
     def of_models(self) -> list[Alike]:
         """The attempts of language models; none for a scenario that was not run."""
-        return [each for each in self.asks if each.mind.partition(":")[0] in _LANGUAGE_MODELS]
+        return [each for each in self.asks if language_model(each.mind)]
 
 
 def _filled(facts: _Facts) -> dict[str, Any]:
@@ -214,8 +214,8 @@ def _models(facts: _Facts) -> str:
 
 
 def _access(facts: _Facts) -> str:
-    local = all(spec.startswith("gguf:") for spec in facts.models)
-    way = "In the process, from a file" if local else "Over an OpenAI-compatible or native API"
+    local = all(map(is_local, facts.models))
+    way = "On this machine, from a file" if local else "Over an OpenAI-compatible or native API"
     at = [spec.partition("@")[2] for spec in facts.models if "@" in spec]
     base = facts.connection.get("base_url")
     places = [str(each) for each in (*at, base) if each]
@@ -282,15 +282,19 @@ def _processing(facts: _Facts) -> str:
         f"place of the answer; otherwise it is asked for again, at most {attempts} times in all, "
         "then recorded as invalid (rule of the scenario: ODD, element 7). Never a made-up value."
     )
+    if facts.parameters.get("reading") == "extract":
+        rule += " A language model was asked which value its answer gave where none was read."
     if not facts.asks:
         return rule
-    exact, one = (
-        sum(each.answers for each in facts.asks if each.read_as == name)
-        for name in ("exact", "unambiguous")
+    exact = sum(asked.answers for asked in facts.asks if asked.read_as == "exact")
+    extracted = sum(asked.answers for asked in facts.asks if asked.read_as == "extracted")
+    named = f" ({extracted} of them named by the model when asked)" if extracted else ""
+    unread = sum(asked.answers for asked in facts.asks if not asked.valid)
+    n = sum(asked.answers for asked in facts.asks)
+    return (
+        f"{rule} Of {n} answers {exact} were exact, {n - exact - unread} in other words{named}, "
+        f"{unread} unusable."
     )
-    unread = sum(each.answers for each in facts.asks if not each.valid)
-    n = sum(each.answers for each in facts.asks)
-    return f"{rule} Of {n} answers {exact} were exact, {one} unambiguous, {unread} unusable."
 
 
 def _sharing(facts: _Facts) -> str:

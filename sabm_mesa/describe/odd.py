@@ -23,6 +23,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.core.answers import DEFAULT_FORMAT, Format
 from sabm_mesa.core.asks import Observation
 from sabm_mesa.core.parameters import SERVICES, Limits, parameters_of
 from sabm_mesa.core.scheduler import FIXED, SHUFFLED, SIMULTANEOUS, Phase
@@ -39,7 +40,7 @@ from sabm_mesa.describe.docstrings import (
 from sabm_mesa.describe.subject import NOT_GIVEN, Subject
 from sabm_mesa.describe.texts import CONCEPTS, filled, in_figures, read_texts
 from sabm_mesa.minds.base import Mind, assumptions_of, rule_of
-from sabm_mesa.minds.specs import by_spec
+from sabm_mesa.minds.specs import by_spec, is_local
 from sabm_mesa.models.base import COLUMNS_OF_ASKS, SmartModel
 from sabm_mesa.recording.statistics import in_words
 from sabm_mesa.studies.experiments.design import experiments_of
@@ -93,9 +94,10 @@ _LANGUAGE_MODEL = (
     "message and the entry of the question its user message; nothing is kept between questions. "
     "{sampling}; answer format `{answer_format}`."
 )
+_LOCAL_MODEL = "A language model that runs on this machine. " + _LANGUAGE_MODEL.split(". ", 1)[1]
+_OWN_MIND = "A mind of the user's own."
 _MINDS = {
     "llm": _LANGUAGE_MODEL,
-    "gguf": "A language model that is run in the process. " + _LANGUAGE_MODEL.split(". ", 1)[1],
     "human": "A person at a seat, who is shown the same text.",
     "py": "A mind from a file of the user's own.",
 }
@@ -453,11 +455,12 @@ def _minds(subject: Subject) -> list[Block]:
         elif kind == "fixed":
             rules[spec] = f"Always answers {rest}."
         elif spec != NOT_GIVEN:
-            rules[spec] = _sampled(_MINDS.get(kind, "A mind of the user's own."), subject)
+            text = _LOCAL_MODEL if is_local(spec) else _MINDS.get(kind, _OWN_MIND)
+            rules[spec] = _sampled(text, subject, "json" if is_local(spec) else DEFAULT_FORMAT)
             rules[spec] += _as_sent(subject.mended.get(spec))
     if not subject.runs:
         rules |= {spec: rule for spec, rule in classical.items() if spec not in rules}
-        rules.setdefault("llm:MODEL", _sampled(_LANGUAGE_MODEL, subject))
+        rules.setdefault("llm:MODEL", _sampled(_LANGUAGE_MODEL, subject, DEFAULT_FORMAT))
     known = {spec: rule for spec, rule in rules.items() if rule}
     return [known] if known else []
 
@@ -472,7 +475,7 @@ def _as_sent(mended: Mapping[str, Any] | None) -> str:
     )
 
 
-def _sampled(text: str, subject: Subject) -> str:
+def _sampled(text: str, subject: Subject, default: Format) -> str:
     """The description of a mind with the sampling parameters of the run."""
     given = subject.parameters
     told = [
@@ -485,7 +488,7 @@ def _sampled(text: str, subject: Subject) -> str:
         sampling += " (the rest is left to the server)"
     more = [said.format(given[name]) for name, said in _THINKING.items() if given.get(name)]
     sampling = "; ".join([sampling, *more])
-    return text.format(sampling=sampling, answer_format=given.get("answer_format"))
+    return text.format(sampling=sampling, answer_format=given.get("answer_format") or default)
 
 
 def _classical_minds(model: SmartModel) -> dict[str, str]:

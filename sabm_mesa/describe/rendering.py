@@ -13,12 +13,15 @@ from sabm_mesa.recording.store import versions
 WIDTH = 100
 
 
-def as_text(description: Mapping[str, Any], *, prompts: bool = True) -> str:
+def as_text(
+    description: Mapping[str, Any], *, prompts: bool = True, rewordings: bool = False
+) -> str:
     """The description as plain text; of the entries on the form of answers it has the names only.
 
     Args:
         description: as `describe` returns it.
         prompts: whether the texts of prompts and personas are shown.
+        rewordings: whether the texts of the variants are shown, too.
     """
     elements = [
         (_heading(each), "\n\n".join(map(plain, each["blocks"]))) for each in description["odd"]
@@ -26,22 +29,44 @@ def as_text(description: Mapping[str, Any], *, prompts: bool = True) -> str:
     notes = [(title, plain(block)) for title, block in _notes(description)]
     shown = [
         (title, "\n\n".join(f"{name}\n{indent(text, '  ')}" for name, text in texts.items()))
-        for title, texts in _prompts(description)
+        for title, texts in _prompts(description, rewordings=rewordings)
     ]
     names = [
         (title.capitalize(), ", ".join(description[title])) for title in ("conditions", "personas")
     ]
     head = [(description["title"] + f" ({description['name']})", plain(_about(description)))]
+    if not description["recording"]:
+        head.append(("Choices", _choices(description)))
     sections = [*head, *elements, *notes, *(shown if prompts else names), _forms(description)]
     return "\n\n".join(f"{title}\n{'-' * len(title)}\n{body}".rstrip() for title, body in sections)
 
 
-def as_markdown(description: Mapping[str, Any], *, prompts: bool = True) -> str:
+def _choices(description: Mapping[str, Any]) -> str:
+    """The options that a user chooses from, with their values, in plain text."""
+    lists = {
+        "--condition": description["conditions"],
+        "--set personas=": description["personas"],
+        "--set variant=": description["variants"],
+        "--minds": [*description["minds"], "llm:MODEL", "human"],
+    }
+    lines = [f"{option}: {', '.join(names)}" for option, names in lists.items() if names]
+    named = {"condition", "personas", "variant", "minds", "prompts"}
+    for name, each in description["parameters"].items():
+        if name not in named:
+            default = "none" if each["default"] is None else each["default"]
+            lines.append(f"--set {name}=: {each['legal'] or each['type']}; {default} by default")
+    return "\n".join(fill(line, 100, subsequent_indent="    ") for line in lines)
+
+
+def as_markdown(
+    description: Mapping[str, Any], *, prompts: bool = True, rewordings: bool = False
+) -> str:
     """The description in Markdown, to paste into a paper, a supplement or a page of docs.
 
     Args:
         description: as `describe` returns it.
         prompts: whether the texts of prompts and personas are shown.
+        rewordings: whether the texts of the variants are shown, too.
     """
     parts = [f"# {description['title']} (`{description['name']}`)", _about(description)]
     for each in description["odd"]:
@@ -49,7 +74,7 @@ def as_markdown(description: Mapping[str, Any], *, prompts: bool = True) -> str:
         parts += [f"{level} {_heading(each)}", *map(markdown, each["blocks"])]
     for title, block in _notes(description):
         parts += [f"## {title}", markdown(block)]
-    for title, texts in _prompts(description) if prompts else []:
+    for title, texts in _prompts(description, rewordings=rewordings) if prompts else []:
         parts.append(f"## {title}")
         for name, text in texts.items():
             parts += [f"`{name}`", code(text)]
@@ -180,7 +205,9 @@ def _heading(section: Mapping[str, Any]) -> str:
     return f"{section['number']} {section['title']}"
 
 
-def _prompts(description: Mapping[str, Any]) -> list[tuple[str, dict[str, str]]]:
+def _prompts(
+    description: Mapping[str, Any], *, rewordings: bool = False
+) -> list[tuple[str, dict[str, str]]]:
     """Titles of the appendices, each with name → text."""
     forms = description["answer_forms"]
     prompts = {
@@ -191,8 +218,10 @@ def _prompts(description: Mapping[str, Any]) -> list[tuple[str, dict[str, str]]]
     personas = {name: text.strip() or "(no text)" for name, text in description["personas"].items()}
     changes = [
         ("Conditions, and the prompt entries they change", _changes(description["conditions"])),
-        ("Prompt variants, and the entries they change", _changes(description["variants"])),
     ]
+    if rewordings:
+        variants = _changes(description["variants"])
+        changes.append(("Prompt variants, and the entries they change", variants))
     return [
         *([] if description["recording"] else changes),
         ("Personas", personas),

@@ -11,7 +11,7 @@ from sabm_mesa.core.parameters import bind
 from sabm_mesa.describe.texts import in_figures
 from sabm_mesa.minds.base import ClassicalMind
 from sabm_mesa.minds.human import HUMAN
-from sabm_mesa.minds.specs import map_minds
+from sabm_mesa.minds.specs import check_form, map_minds
 from sabm_mesa.recording.statistics import alike, mended_requests
 from sabm_mesa.recording.store import versions
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
     from sabm_mesa.recording import RecordedRun
 
-NOT_MADE = frozenset({"gguf", "llm"})
+NOT_MADE = frozenset({"gguf", "llm", "local"})
 """Kinds of minds that are described without being set up, since they need a key or a file; a
 person needs a seat."""
 
@@ -203,7 +203,10 @@ def _named(minds: Any) -> Any:
     """The same minds, with a name for each mind that would have to be set up."""
 
     def named(spec: Any) -> Any:
-        kind, _, rest = spec.partition(":") if isinstance(spec, str) else ("", "", "")
-        return _Named(spec) if spec == HUMAN or (kind in NOT_MADE and rest) else spec
+        kind = spec.partition(":")[0].partition("?")[0] if isinstance(spec, str) else ""
+        if kind in NOT_MADE:
+            check_form(spec)
+            return _Named(spec)
+        return _Named(spec) if spec == HUMAN else spec
 
     return map_minds(minds, named)

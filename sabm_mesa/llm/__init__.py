@@ -10,9 +10,8 @@ can wait is sent in a batch when the command has them::
 
     BatchOrDirectClient → MakeRoomClient → RetryClient → BudgetClient → PriceClient → BatchClient
 
-A model in a GGUF file takes the place of an endpoint; it needs neither retries nor prices::
-
-    MakeRoomClient → LimitClient → BudgetClient → FinishInFlightClient → GGUFClient
+A local model is asked through the same chain, with `LocalClient` at its end, which sends with the
+`OpenAIClient` of its own server.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ from sabm_mesa.llm.thinking import MakeRoomClient, ThoughtRoom
 
 if TYPE_CHECKING:
     from sabm_mesa.llm.batch_interface import BatchInterface
-    from sabm_mesa.llm.gguf_client import GGUFClient
+    from sabm_mesa.llm.local import LocalModel
     from sabm_mesa.llm.openai_client import OpenAIClient
 
 __all__ = [
@@ -68,7 +67,7 @@ __all__ = [
     "ScriptedClient",
     "close_all",
     "connect",
-    "connect_file",
+    "connect_local",
     "read_endpoints",
 ]
 
@@ -252,9 +251,9 @@ class Connection:
 
 _lock = threading.Lock()
 _clients: dict[tuple[str, float], OpenAIClient] = {}
-_files: dict[Path, GGUFClient] = {}
+_models: dict[tuple[Path, str], LocalModel] = {}
 _interfaces: dict[tuple[str, float], BatchInterface] = {}
-_limiters: dict[str | Path, Limiter] = {}
+_limiters: dict[str, Limiter] = {}
 _limits: dict[str, Path] = {}
 _supports_n: dict[tuple[str, str], SupportsN] = {}
 _rooms: dict[tuple[str, str], ThoughtRoom] = {}
@@ -305,13 +304,8 @@ def connect(
     for told in map(json.loads, before):
         sender.dialect(model).adopt(told["asked"], told["sent"])
     room.adopt(before, thought=thought)
-    client: Client = NoteSentClient(FinishInFlightClient(sender), prices)
-    client = PriceClient(client, prices)
-    if how.budget is not None:
-        client = BudgetClient(client, how.budget, prices, endpoint.where)
     ceiling = min(how.max_concurrency or CEILING, endpoint.max_concurrency or CEILING)
-    client = RetryClient(LimitClient(client, limiter, ceiling), how.max_retries)
-    client = MakeRoomClient(client, room)
+    client: Client = _within_limits(sender, how, prices, endpoint.where, limiter, ceiling, room)
     if how.share_requests:
         client = CoalescingClient(client, supports_n)
     half = prices.in_batches()
@@ -350,18 +344,20 @@ def _client(endpoint: Endpoint, timeout_s: float) -> OpenAIClient:
     return native_client(endpoint, timeout_s)
 
 
-def connect_file(
+def connect_local(
     path: Path,
+    options: str = "",
     connection: Connection | None = None,
     before: Sequence[str] = (),
     *,
     thought: bool = False,
 ) -> tuple[Client, str]:
-    """The chain of clients for a model in a GGUF file, which is loaded once in a process.
+    """The chain of clients for a GGUF file, which has one server for all runs of a process.
 
     Args:
         path: the file.
-        connection: its budget holds; what is said of servers does not.
+        options: how its server is started, such as ``"threads=2&slots=4"``.
+        connection: how it is asked; what it says of addresses does not hold.
         before: the provenances of answers of a recorded run that goes on, as JSON.
         thought: whether answers of that run have thoughts.
 
@@ -369,38 +365,63 @@ def connect_file(
         The client; name, size and SHA-256 of the file.
 
     Raises:
-        ParameterError: when there is no such file, or it cannot be loaded.
+        ParameterError: when there is no such file, it cannot be loaded, or there is too little
+            memory.
+        MindSpecError: for options that do not exist.
     """
-    from sabm_mesa.llm.gguf_client import GGUFClient
+    from sabm_mesa.llm.local import LocalClient, LocalModel, LocalOptions, LocalServer
 
     how = connection or Connection()
-    path = path.resolve()
+    path = Path(os.path.realpath(path))  # also of links that lead in a circle
+    given = LocalOptions.parse(options)
     with _lock:
-        if path not in _files:
-            _files[path] = GGUFClient(path)
-        model = _files[path]
-        limiter = _limiters.setdefault(path, Limiter())
-        room = _rooms.setdefault((str(path), ""), ThoughtRoom(path.name, path.name))
+        if (path, options) not in _models:
+            _models[path, options] = LocalModel(LocalServer(path, given))
+        model = _models[path, options]
+        server = model.server
+        limiter = _limiters.setdefault(f"{path}?{options}", Limiter(server.slots))
+        room = _rooms.setdefault((str(path), options), ThoughtRoom(path.name, path.name))
+    room.known = room.known or not server.header.may_think
     room.adopt(before, thought=thought)
-    client: Client = FinishInFlightClient(model)
+    ceiling = min(how.max_concurrency or CEILING, server.slots)
+    sender = LocalClient(model, how.timeout_s)
+    prices = PriceTable(how.prices)
+    client = _within_limits(sender, how, prices, path.name, limiter, ceiling, room)
+    return client, server.file
+
+
+def _within_limits(
+    sender: Client,
+    how: Connection,
+    prices: PriceTable,
+    where: str,
+    limiter: Limiter,
+    ceiling: int,
+    room: ThoughtRoom,
+) -> Client:
+    """A client with notes, prices, budget, limit, retries and room for thoughts around it."""
+    client: Client = NoteSentClient(FinishInFlightClient(sender), prices)
+    client = PriceClient(client, prices)
     if how.budget is not None:
-        client = BudgetClient(client, how.budget, PriceTable(how.prices), path.name)
-    return MakeRoomClient(LimitClient(client, limiter, 1), room), model.file
+        client = BudgetClient(client, how.budget, prices, where)
+    client = RetryClient(LimitClient(client, limiter, ceiling), how.max_retries)
+    return MakeRoomClient(client, room)
 
 
 def close_all() -> None:
-    """Close all connections and models in files; the next `connect` opens new ones."""
+    """Close all connections, end the servers of local models; the next `connect` opens new ones."""
     with _lock:
-        clients: list[OpenAIClient | GGUFClient] = [
+        models = list(_models.values())
+        clients: list[OpenAIClient | LocalModel] = [
             *(client for client in _clients.values() if client.is_open),
             *(interface for interface in _interfaces.values() if interface.is_open),
-            *_files.values(),
+            *models,
         ]
         for identity, file in _limits.items():
             remember_limit(file, identity, int(_limiters[identity].limit))
         _clients.clear()
         _interfaces.clear()
-        _files.clear()
+        _models.clear()
         _limiters.clear()
         _limits.clear()
         _supports_n.clear()
@@ -410,18 +431,22 @@ def close_all() -> None:
         for client in clients:
             await client.close()
 
-    if clients:
-        engine.run(close())
+    try:
+        if clients:
+            engine.run(close())
+    finally:  # also after Ctrl-C
+        for model in models:
+            model.server.stop()
 
 
 def _leave_to_parent() -> None:
     """Begin anew in a forked process: its parent's connections are not its own to use or close."""
     global _lock  # noqa: PLW0603 - the parent may have forked while it was held
     _lock = threading.Lock()
-    _of_parents.extend([*_clients.values(), *_interfaces.values(), *_files.values()])
+    _of_parents.extend([*_clients.values(), *_interfaces.values(), *_models.values()])
     _clients.clear()
     _interfaces.clear()
-    _files.clear()
+    _models.clear()
     _limiters.clear()
     _limits.clear()
     _supports_n.clear()

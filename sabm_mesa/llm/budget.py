@@ -171,10 +171,11 @@ class Budget:
         place, n = reservation.place, spent.asks
         known = self.largest.get(place)
         if known is None:
+            took, expected = _in_excess(spent, reservation.asked)
             _log.warning(
-                "%s took %d tokens for an answer of %r where %d at most were to be expected: so "
-                "many are set aside for each of its answers from now on.",
-                place[0], spent.tokens / n, place[1], reservation.asked.tokens / n,
+                "%s took %s for an answer of %r where %s at most were expected: that much is set "
+                "aside for each of its answers from now on.",
+                place[0], took, place[1], expected,
             )  # fmt: skip
         known = known or Usage()
         self.largest[place] = Usage(
@@ -338,6 +339,19 @@ def _spent(done: Completion, most: Usage, price: Price | None) -> Usage:
         completion_tokens=answer,
         cost_usd=most.cost_usd if math.isnan(cost) else cost,
     )
+
+
+def _in_excess(spent: Usage, asked: Usage) -> tuple[str, str]:
+    """The amount of an answer that is above what was expected, and what was expected."""
+    n = max(1, spent.asks)
+    if spent.completion_tokens > asked.completion_tokens:
+        return (
+            f"{spent.completion_tokens / n:,.0f} tokens",
+            f"{asked.completion_tokens / max(1, asked.asks):,.0f}",
+        )
+    if spent.prompt_tokens > asked.prompt_tokens:
+        return f"{spent.prompt_tokens:,} tokens of the prompt", f"{asked.prompt_tokens:,}"
+    return f"${spent.cost_usd / n:.4g}", f"${asked.cost_usd / max(1, asked.asks):.4g}"
 
 
 def _is_more(spent: Usage, asked: Usage) -> bool:

@@ -16,6 +16,8 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from sabm_mesa.llm.decimals import LIMITS, with_patterns, without_limits
+
 _FORM = "response_format"
 OTHER_NAME = {
     "max_tokens": "max_completion_tokens",
@@ -30,7 +32,12 @@ _EFFORT_VALUE = re.compile(
     r"(?:supported|valid|allowed) (?:values|levels)|one of|should be|invalid value", re.IGNORECASE
 )
 """Words of a refusal of an effort that lists those that there are: it is for the user to change."""
-_OTHER_WORDS = {_FORM: ("response_format", "json_schema", "json_object", "structured output")}
+_OTHER_WORDS = {
+    _FORM: (
+        "response_format", "json_schema", "json schema", "json_object", "structured output",
+        "grammar",
+    )
+}  # fmt: skip
 _REFUSING = {400, 404, 415, 422, 500, 501}
 """Statuses with which servers refuse a parameter; llama-cpp-python sends 500 for its form."""
 _NO_DIALECT = re.compile(
@@ -41,6 +48,8 @@ _NO_DIALECT = re.compile(
     re.IGNORECASE,
 )
 """Words of a refusal that is about a value: it is for the user to change."""
+_LIMIT = re.compile(rf"\b(?:{'|'.join(LIMITS)}|grammar|regex)\b")
+"""Limits of a schema, which a server may name when it does not take them."""
 _BOTH = re.compile(r"\bboth\b|only one|together|at the same time|mutually exclusive", re.IGNORECASE)
 _to_json = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
 _log = logging.getLogger(__name__)
@@ -99,14 +108,14 @@ class Dialect:
         named = [name for name in asked if self._is_named(name, said, body)]
         if set(_SAMPLING) <= {*named} and _BOTH.search(said):
             return self._change("top_p", None)
-        if _NO_DIALECT.search(said):
+        refuses_limits = _FORM in named and self.form == 0 and bool(_LIMIT.search(said))
+        if _NO_DIALECT.search(said) and not refuses_limits:
             return ""
         # An older form of the schema is tried before anything else is left out.
         for name in sorted(named, key=lambda each: each != _FORM):
             if name == _FORM:
                 if self.form + 1 < len(_FORMS):
-                    self.form += 1
-                    return self._change(name, _FORM)
+                    return self._loosen(1 if refuses_limits else max(2, self.form + 1))
                 continue
             if name == "reasoning_effort" and _EFFORT_VALUE.search(said):
                 continue
@@ -148,14 +157,19 @@ class Dialect:
             )
         return name == _FORM and "response format" in said.casefold()
 
+    def _loosen(self, form: int) -> str:
+        refused, self.form = self.form, form
+        return self._learned(_FORM, f"a schema as {_KINDS[refused]}", _KINDS[form])
+
     def _change(self, name: str, new: str | None) -> str:
-        if name != _FORM:
-            self.changes[name] = new
+        self.changes[name] = new
+        return self._learned(name, name, new)
+
+    def _learned(self, name: str, what: str, new: str | None) -> str:
         self.version += 1
         _log.warning(
-            "The model %r at %s does not take %s: it is %s.", self._model, self._where,
-            name if name != _FORM else f"a schema as {_KINDS[self.form - 1]}",
-            "left out" if new is None else f"sent as {new if name != _FORM else _KINDS[self.form]}",
+            "The model %r at %s does not take %s: it is %s.", self._model, self._where, what,
+            "left out" if new is None else f"sent as {new}",
         )  # fmt: skip
         return name
 
@@ -186,19 +200,23 @@ def dropped(asked: Mapping[str, Any], sent: Mapping[str, Any], needed: Collectio
     return ""
 
 
-def _json_schema(schema: Any) -> Any:
-    named = {"name": "answer", "strict": True, "schema": schema}
+def _json_schema(name: str, schema: Any) -> Any:
+    named = {"name": name, "strict": True, "schema": schema}
     return {"type": "json_schema", "json_schema": named}
 
 
+_LOOSE = "answer_without_limits"
 _FORMS = (
-    _json_schema,
-    lambda schema: {"type": "json_object", "schema": schema},  # llama-cpp-python, Together
+    lambda schema: _json_schema("answer", with_patterns(schema)),
+    lambda schema: _json_schema(_LOOSE, without_limits(schema)),  # strict mode of OpenAI
+    lambda schema: {"type": "json_object", "schema": with_patterns(schema)},  # Together
     lambda _: {"type": "json_object"},  # DeepSeek
     lambda _: None,
 )
 """Forms in which servers take a schema, the strictest first; the prompt says it in words too."""
-_KINDS = ("json_schema", "json_object with a schema", "json_object", "none")
+_KINDS = (
+    "json_schema", "json_schema without limits", "json_object with a schema", "json_object", "none",
+)  # fmt: skip
 
 
 def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -207,7 +225,10 @@ def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
     if _FORM in plain:
         form = plain[_FORM]
         kind = form.get("type") if isinstance(form, dict) else None
-        at = {"json_schema": 0, "json_object": 1 if "schema" in form else 2}.get(str(kind), 0)
+        named = form.get("json_schema") or {} if isinstance(form, dict) else {}
+        loose = named.get("name") == _LOOSE
+        places = {"json_schema": int(loose), "json_object": 2 if "schema" in form else 3}
+        at = places.get(str(kind), 0)
         plain[_FORM] = _KINDS[at]
     return plain
 

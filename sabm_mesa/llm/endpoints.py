@@ -57,7 +57,7 @@ REACHABLE_S = 5.0
 WAYS = (
     f"Set {KEY_VARIABLE} in the environment;",
     "or name a server that needs no key, as of Ollama or vLLM: --base-url http://127.0.0.1:8000/v1;",
-    "or run without a server: --minds classical, or a model in a file, --minds gguf:FILE.",
+    "or run without a server: --minds classical, or the model in the box, --minds local.",
 )
 """The most common ways on without a key, or with the wrong one."""
 APIS = ("openai", "anthropic", "google")
@@ -95,6 +95,8 @@ class Endpoint:
         name: the name of its entry in the file; ``""`` for one without.
         key_env: the variable of the environment that holds its key; ``""`` when it gets none.
         key_header: the header that brings the key; ``""`` for ``Authorization: Bearer KEY``.
+        label: how it is named instead of by its address, ``""`` for the address.
+        own_key: a key that only this process knows, instead of one of the environment.
         headers: name → value of more headers of a request.
         extra_body: name → value of more fields of a request.
         max_concurrency: requests under way at once at most, or None.
@@ -109,6 +111,8 @@ class Endpoint:
     max_concurrency: int | None = None
     api: str = "openai"
     key_header: str = ""
+    label: str = ""
+    own_key: str = field(default="", repr=False)
 
     @property
     def is_openai(self) -> bool:
@@ -118,7 +122,7 @@ class Endpoint:
     @property
     def where(self) -> str:
         """The endpoint in words."""
-        return self.base_url if self.url else "the OpenAI API"
+        return self.label or (self.base_url if self.url else "the OpenAI API")
 
     @property
     def base_url(self) -> str:
@@ -139,7 +143,7 @@ class Endpoint:
 
     def key(self) -> str:
         """The key that goes there, or ``""``."""
-        return key(self.key_env) if self.key_env else ""
+        return self.own_key or (key(self.key_env) if self.key_env else "")
 
     def hide_secrets(self) -> None:
         """Hide its key and secret headers from now on, wherever this process writes texts."""

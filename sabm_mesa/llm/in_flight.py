@@ -43,16 +43,19 @@ class FinishInFlightClient:
             request: the request.
 
         Raises:
-            asyncio.CancelledError: when stopped and no answer came within the grace.
+            asyncio.CancelledError: when stopped and no answer came within the grace; an error that
+                came instead is its cause.
             LLMError: raised by the client.
         """
         sending = asyncio.ensure_future(self._client.complete(request))
         try:
             return await asyncio.shield(sending)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as stop:
             await self._wait_for(sending)
-            if not sending.done() or sending.cancelled() or sending.exception():
+            if not sending.done() or sending.cancelled():
                 raise
+            if problem := sending.exception():
+                raise stop from problem
             return sending.result()._replace(stopped=True)
         finally:
             sending.cancel()
@@ -100,8 +103,9 @@ class NoteSentClient:
             return await self._client.complete(request)
         try:
             done = await self._client.complete(request)
-        except LLMError as error:
-            if not error.billed:
+        except (LLMError, asyncio.CancelledError) as error:
+            problem = error if isinstance(error, LLMError) else error.__cause__
+            if isinstance(problem, LLMError) and not problem.billed:
                 request.sent.take_back(notes)
             raise
         parts = tuple(

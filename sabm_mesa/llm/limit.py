@@ -15,15 +15,19 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 import os
 import time
 from collections import Counter, deque
 from contextlib import suppress
 from pathlib import Path
 
+from sabm_mesa.core import engine
 from sabm_mesa.errors import OutputError, RateLimited, ServerUnavailable
 from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.recording.export import write_text_file
+
+_log = logging.getLogger(__name__)
 
 START = 32
 CEILING = 1000
@@ -44,12 +48,22 @@ class Limiter:
         start: the limit to begin with.
 
     Attributes:
+        most: the limit that is never passed: `CEILING`, or as many connections as the process may
+            open files.
         limit: the limit as it stands now.
         in_flight: how many requests are under way.
     """
 
     def __init__(self, start: int = START) -> None:
-        self.limit = float(start)
+        left = engine.files_left()
+        self.most = CEILING if left is None else min(CEILING, max(1, left))
+        if self.most < START:
+            _log.warning(
+                "Only %d requests go at once, since few files can be opened: raise the limit of "
+                "the system (ulimit -n).",
+                self.most,
+            )
+        self.limit = float(min(start, self.most))
         self.in_flight = 0
         self._ceilings: Counter[int] = Counter()
         self._threshold = float("inf")
@@ -121,7 +135,7 @@ class Limiter:
         """Grow the limit after an answer, if at least half of it is in use."""
         if 2 * self.in_flight > self.limit:
             step = 1.0 if self.limit < self._threshold else 1.0 / max(self.limit, FEWEST)
-            self.limit = min(self.limit + step, float(CEILING))
+            self.limit = min(self.limit + step, float(self.most))
 
     def refused(self, sent: float, retry_after: float | None) -> None:
         """Cut the limit after a 429 or a timeout; the only request was not one too many.

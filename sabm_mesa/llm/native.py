@@ -30,7 +30,7 @@ from sabm_mesa.llm.client import EmbeddingRequest, Request
 from sabm_mesa.llm.dialect import Dialect
 from sabm_mesa.llm.endpoints import Endpoint
 from sabm_mesa.llm.openai_client import CONNECT_S, OpenAIClient
-from sabm_mesa.llm.reading import read_count
+from sabm_mesa.llm.reading import read_count, read_fields
 from sabm_mesa.llm.transport import BoundedHTTPClient, ResponseTooLarge
 
 _NO_KEY = "none"
@@ -183,7 +183,7 @@ class AnthropicClient(_NativeClient):
             body["thinking"] = {"type": "adaptive", "display": "summarized"}
         if effort and effort != "none":
             config["effort"] = effort
-        if schema := _schema(parameters):
+        if schema := _schema(request, parameters):
             from anthropic import transform_schema
 
             # Limits of numbers and lengths are refused: they become words of the description.
@@ -249,7 +249,7 @@ class GoogleClient(_NativeClient):
         config: dict[str, Any] = {
             new: parameters[name] for name, new in names.items() if name in parameters
         }
-        if schema := _schema(parameters):
+        if schema := _schema(request, parameters):
             config |= {"responseMimeType": "application/json", "responseJsonSchema": schema}
         thinking: dict[str, Any] = {}
         if request.max_thought_tokens:
@@ -335,10 +335,10 @@ def _system(request: Request) -> str:
     return "\n\n".join(content for role, content in request.messages if role == "system")
 
 
-def _schema(parameters: Mapping[str, Any]) -> Any:
+def _schema(request: Request, parameters: Mapping[str, Any]) -> Any:
     """The schema of an answer; None for a model that turned out to take none."""
     form = parameters.get("response_format") or {}
-    return form.get("json_schema", {}).get("schema")
+    return request.schema if "json_schema" in form else None
 
 
 def _merged(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
@@ -357,13 +357,12 @@ def _from_anthropic(body: Any) -> Any:
     """The body of a message as that of a chat completion; of something else as it is."""
     if not isinstance(body, dict) or not isinstance(body.get("content"), list):
         return body
-    usage = _table(body.get("usage"))
+    usage = read_fields(told := body.get("usage"))
     sent, read, written = (
-        read_count(usage.get(f"{kind}input_tokens"))
-        for kind in ("", "cache_read_", "cache_creation_")
+        usage.get(f"{kind}input_tokens") for kind in ("", "cache_read_", "cache_creation_")
     )
     reason = body.get("stop_reason")
-    details = _table(usage.get("output_tokens_details"))
+    details = read_fields(usage.get("output_tokens_details"))
     return {
         "id": body.get("id"),
         "model": body.get("model"),
@@ -374,12 +373,20 @@ def _from_anthropic(body: Any) -> Any:
             }
         ],
         "usage": {
-            "prompt_tokens": sent + read + written,
+            "prompt_tokens": _sum(sent, read, written),
             "completion_tokens": usage.get("output_tokens"),
             "prompt_tokens_details": {"cached_tokens": read, "cache_write_tokens": written},
             "completion_tokens_details": {"reasoning_tokens": details.get("thinking_tokens")},
-        },
+        }
+        if usage
+        else told,
     }
+
+
+def _sum(*counts: Any) -> Any:
+    """The sum of counts, of which some may be missing; one that is no number is the whole."""
+    told = [count for count in counts if count is not None]
+    return next((count for count in told if read_count(count) != count), sum(map(read_count, told)))
 
 
 def _from_google(body: Any) -> Any:
@@ -387,11 +394,11 @@ def _from_google(body: Any) -> Any:
 
     A prompt that was blocked has no candidates: it is a refused answer.
     """
-    blocked = isinstance(body, dict) and _table(body.get("promptFeedback")).get("blockReason")
+    blocked = isinstance(body, dict) and read_fields(body.get("promptFeedback")).get("blockReason")
     if not isinstance(body, dict) or not (blocked or isinstance(body.get("candidates"), list)):
         return body
-    usage = _table(body.get("usageMetadata"))
-    thoughts = read_count(usage.get("thoughtsTokenCount"))
+    usage = read_fields(told := body.get("usageMetadata"))
+    thoughts = usage.get("thoughtsTokenCount")
     refused = [{"finishReason": "SAFETY"}] if blocked else []
     return {
         "id": body.get("responseId"),
@@ -399,10 +406,12 @@ def _from_google(body: Any) -> Any:
         "choices": [_choice(each) for each in body.get("candidates") or refused],
         "usage": {
             "prompt_tokens": usage.get("promptTokenCount"),
-            "completion_tokens": read_count(usage.get("candidatesTokenCount")) + thoughts,
+            "completion_tokens": _sum(usage.get("candidatesTokenCount"), thoughts),
             "prompt_tokens_details": {"cached_tokens": usage.get("cachedContentTokenCount")},
             "completion_tokens_details": {"reasoning_tokens": thoughts},
-        },
+        }
+        if usage
+        else told,
     }
 
 
@@ -412,24 +421,20 @@ def _embeddings_from_google(body: Any) -> Any:
         return body
     return {
         "data": [
-            {"index": index, "embedding": _table(each).get("values")}
+            {"index": index, "embedding": read_fields(each).get("values")}
             for index, each in enumerate(body["embeddings"])
         ],
-        "usage": {"prompt_tokens": _table(body.get("usageMetadata")).get("promptTokenCount")},
+        "usage": {"prompt_tokens": read_fields(body.get("usageMetadata")).get("promptTokenCount")},
     }
 
 
 def _choice(candidate: Any) -> dict[str, Any]:
-    candidate = _table(candidate)
+    candidate = read_fields(candidate)
     reason = candidate.get("finishReason")
     return {
-        "message": {"content": _table(candidate.get("content")).get("parts")},
+        "message": {"content": read_fields(candidate.get("content")).get("parts")},
         "finish_reason": _FINISHED.get(str(reason), reason),
     }
-
-
-def _table(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 @contextmanager
@@ -463,8 +468,8 @@ def _refusal(response: httpx2.Response) -> openai.APIStatusError:
         body = response.json()
     except ValueError:
         body = None
-    body = _table(body).get("error", body)
-    details = _table(body).get("details")
+    body = read_fields(body).get("error", body)
+    details = read_fields(body).get("details")
     told = [each for each in details if isinstance(each, dict)] if isinstance(details, list) else []
     for each in told:
         delay = _DELAY.match(str(each.get("retryDelay", "")))

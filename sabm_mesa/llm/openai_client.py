@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
@@ -16,15 +17,24 @@ from openai._models import FinalRequestOptions
 
 from sabm_mesa import errors
 from sabm_mesa.core.answers import BY_FILTER
+from sabm_mesa.core.objects import no_field_twice
 from sabm_mesa.errors import KEY_VARIABLE, BadRequest, LLMError
 from sabm_mesa.llm.client import Completion, EmbeddingRequest, Request
 from sabm_mesa.llm.dialect import Dialect, dropped, recorded
 from sabm_mesa.llm.endpoints import Endpoint
-from sabm_mesa.llm.reading import Origin, is_filtered, read_completion, read_embeddings, read_models
+from sabm_mesa.llm.reading import (
+    Origin,
+    is_filtered,
+    read_completion,
+    read_embeddings,
+    read_models,
+    unreadable_usage,
+)
 from sabm_mesa.llm.translation import Translator, without_key
 from sabm_mesa.llm.transport import MAX_BYTES, BoundedHTTPClient, RequestHead, ResponseTooLarge
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 CONNECT_S = 30.0
 """Seconds after which a server that does not even take the connection is given up."""
@@ -85,6 +95,7 @@ class OpenAIClient:
         self._dialects: dict[str, Dialect] = {}
         self._first: dict[tuple[str, frozenset[str]], asyncio.Lock] = {}
         self._taken: set[tuple[str, frozenset[str]]] = set()
+        self._reported: set[str] = set()
         self._limit = "max_completion_tokens" if endpoint.is_openai else "max_tokens"
 
     @property
@@ -129,7 +140,9 @@ class OpenAIClient:
             async with asyncio.timeout(self._timeout_s):
                 body = await self._send(request, params)
             latency_s = time.perf_counter() - started
-            return without_key(read(body, request, latency_s, self._origin(request, asked, params)))
+            done = read(body, request, latency_s, self._origin(request, asked, params))
+            self._report(body, request.model)
+            return without_key(done)
         except _FAILURES as error:
             if isinstance(error, openai.APIStatusError) and not embeds:
                 if is_filtered(error.body):
@@ -146,12 +159,16 @@ class OpenAIClient:
         """Send a request, and return the body of the answer, from JSON."""
         embeds = isinstance(request, EmbeddingRequest)
         body = _texts(request) if embeds else self._body(request, parameters)
-        return await self._exchange("/embeddings" if embeds else "/chat/completions", body)
+        return await self.exchange("/embeddings" if embeds else "/chat/completions", body)
 
-    async def _exchange(self, path: str, body: Mapping[str, Any]) -> Any:
+    async def exchange(self, path: str, body: Mapping[str, Any]) -> Any:
         """Post a body, and return that of the answer, from JSON.
 
         The library says the address and headers of the first request, which all others share.
+
+        Args:
+            path: the path below the address of the endpoint.
+            body: the body.
 
         Raises:
             openai.APIStatusError: for the status of an error.
@@ -165,7 +182,7 @@ class OpenAIClient:
         if not 200 <= received.status < 300:
             response = received.for_library(head.method)
             raise client._make_status_error_from_response(response)  # noqa: SLF001
-        return json.loads(received.body)
+        return json.loads(received.body, object_pairs_hook=no_field_twice)
 
     def line(self, request: Request) -> tuple[dict[str, Any], int]:
         """The body of a request for a chat completion that is sent in a batch.
@@ -206,7 +223,9 @@ class OpenAIClient:
         origin = self._origin(request, asked, dialect.mend(asked))
         if status == 200:
             try:
-                return without_key(read_completion(body, request, latency_s, origin))
+                done = read_completion(body, request, latency_s, origin)
+                self._report(body, request.model)
+                return without_key(done)
             except _FAILURES as error:
                 raise self._translated(error, request.model, _CHAT) from None
         if is_filtered(body):
@@ -219,6 +238,16 @@ class OpenAIClient:
             "", response=httpx2.Response(status, request=sent), body=told
         )
         raise self._translated(refusal, request.model, _CHAT)
+
+    def _report(self, body: Any, model: str) -> None:
+        """Log once for each model that the server counts tokens or dollars in no readable way."""
+        if model not in self._reported and (fields := unreadable_usage(body)):
+            self._reported.add(model)
+            _log.warning(
+                "%s reports the usage of %r in a way that cannot be read (%s): it is taken as "
+                "unknown, and caps count the most that it can be.",
+                self.endpoint.where, model, errors.without_key(", ".join(fields)),
+            )  # fmt: skip
 
     def _params(
         self, request: Request, dialect: Dialect, asked: Mapping[str, Any]

@@ -25,7 +25,7 @@ from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm.client import Client, Completion, Request
 
 IN_A_FILE = "gguf:"
-"""The names of models in files begin so: they run in this process, and nobody is paid for them."""
+"""The names of local models begin so: they run on this machine, and nobody is paid for them."""
 MAKERS = ("openai", "anthropic", "google")
 """Providers whose models of `_SOLD_BY_ITS_MAKER` have one price, whoever hands them on."""
 _SOLD_BY_ITS_MAKER = re.compile(
@@ -341,7 +341,8 @@ class PriceClient:
         if not math.isnan(done.cost_usd):
             return done
         price = self._prices.of(done.model, request.model)
-        if price is None or not done.prompt_tokens:
+        unreported = not done.completion_tokens and done.text and request.max_tokens != 0
+        if price is None or not done.prompt_tokens or unreported:
             return done
         return _paid(done, price)
 

@@ -6,7 +6,7 @@ import base64
 import math
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -21,6 +21,11 @@ _MOST_DOLLARS = 10**6
 _NUMBERS = int, float
 _LARGEST = 1e38
 """A 32-bit float holds no number that is much larger."""
+_COUNTED = {
+    "prompt_tokens", "completion_tokens", "total_tokens", "reasoning_tokens", "cached_tokens",
+    "prompt_cache_hit_tokens", "cache_write_tokens",
+}  # fmt: skip
+"""Counts in the usage of an answer that are read."""
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
 """Fields of a message that hold thoughts: DeepSeek, vLLM, SGLang and llama.cpp send the first,
 OpenRouter, newer vLLM, Groq and Ollama the second, and OpenRouter the last; Anthropic and Mistral
@@ -73,7 +78,8 @@ def read_completion(
         origin: where it comes from.
 
     Returns:
-        The completion; counts that the server does not report are 0. Of a request for several
+        The completion; counts that the server does not report, or not as numbers, are 0 (see
+        `unreadable_usage`). Of a request for several
         answers it has the first, the tokens of all, and in `parts` each that came.
 
     Raises:
@@ -83,7 +89,7 @@ def read_completion(
     found = [_table(choice) for choice in _list(body, "choices")[: request.n]]
     found.sort(key=lambda choice: read_count(choice.get("index")))
     answers = [_answer(choice) for choice in found or [{}]]
-    usage = _table(body.get("usage"))
+    usage = read_fields(body.get("usage"))
     prompt_tokens = read_count(usage.get("prompt_tokens"))
     completion_tokens, thought_tokens = _received(usage, prompt_tokens)
     whole = Completion(
@@ -157,12 +163,12 @@ def _received(usage: dict[str, Any], prompt_tokens: int) -> tuple[int, int]:
     xAI count them in the total alone.
     """
     told = read_count(usage.get("completion_tokens"))
-    details = _table(usage.get("completion_tokens_details"))
+    details = read_fields(usage.get("completion_tokens_details"))
     thoughts = max(
         read_count(details.get("reasoning_tokens")), read_count(usage.get("reasoning_tokens"))
     )
     beyond = max(0, read_count(usage.get("total_tokens")) - prompt_tokens - told)
-    if beyond and isinstance(usage.get("completion_tokens"), int):
+    if beyond and _is_count(usage.get("completion_tokens")):
         return told + beyond, max(thoughts, beyond)
     return told, min(thoughts, told)
 
@@ -192,14 +198,14 @@ def _cached(usage: dict[str, Any]) -> int:
     OpenAI, vLLM and most others tell them among the details of the prompt, DeepSeek as
     ``prompt_cache_hit_tokens``, Moonshot as ``cached_tokens``.
     """
-    details = _table(usage.get("prompt_tokens_details"))
+    details = read_fields(usage.get("prompt_tokens_details"))
     told = details.get("cached_tokens"), usage.get("prompt_cache_hit_tokens")
     return max(map(read_count, (*told, usage.get("cached_tokens"))))
 
 
 def _written(usage: dict[str, Any]) -> int:
     """The tokens put into a cache, as OpenRouter tells them."""
-    return read_count(_table(usage.get("prompt_tokens_details")).get("cache_write_tokens"))
+    return read_count(read_fields(usage.get("prompt_tokens_details")).get("cache_write_tokens"))
 
 
 def _dollars(usage: dict[str, Any]) -> float:
@@ -210,8 +216,8 @@ def _dollars(usage: dict[str, Any]) -> float:
     """
     told = [usage.get("cost")]
     if usage.get("is_byok") is True:
-        told.append(_table(usage.get("cost_details")).get("upstream_inference_cost") or 0.0)
-    dollars = [each for each in told if isinstance(each, _NUMBERS) and 0 <= each < _MOST_DOLLARS]
+        told.append(read_fields(usage.get("cost_details")).get("upstream_inference_cost") or 0.0)
+    dollars = [each for each in told if is_number(each) and 0 <= each < _MOST_DOLLARS]
     return math.fsum(dollars) if len(dollars) == len(told) else math.nan
 
 
@@ -268,7 +274,7 @@ def read_embeddings(
         ValueError: when it holds no embeddings.
     """
     body = _table(body)
-    usage = _table(body.get("usage"))
+    usage = read_fields(body.get("usage"))
     found = [_table(each) for each in _list(body, "data")]
     in_order = sorted(found, key=lambda each: read_count(each.get("index")))
     return Completion(
@@ -291,7 +297,7 @@ def _vector(numbers: Any) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, _NUMBERS) and abs(value) <= _LARGEST
+    return is_number(value) and abs(value) <= _LARGEST
 
 
 def _list(body: dict[str, Any], name: str) -> list[Any]:
@@ -319,6 +325,8 @@ def _text(content: Any) -> str:
         return "".join(_text(_table(part).get("text")) for part in said)
     if content is None:
         return ""
+    if is_number(content):
+        return str(content)
     if not isinstance(content, str):
         raise ValueError(f"{type(content).__name__} in place of a text")  # noqa: TRY004
     return replace_surrogates(content)
@@ -334,4 +342,53 @@ def read_count(value: Any) -> int:
     Args:
         value: the value, from JSON.
     """
-    return int(value) if isinstance(value, _NUMBERS) and 0 <= value < _MOST_TOKENS else 0
+    return int(value) if _is_count(value) else 0
+
+
+def read_fields(value: Any) -> dict[str, Any]:
+    """Read an object that an answer may do without; an empty one for what is none.
+
+    Args:
+        value: the value, from JSON.
+    """
+    return value if isinstance(value, dict) else {}
+
+
+def unreadable_usage(body: Any) -> list[str]:
+    """The fields of the usage in a body whose values are neither counts nor dollars.
+
+    Args:
+        body: the body of an answer, from JSON.
+    """
+    usage = read_fields(body).get("usage")
+    if not isinstance(usage, dict):
+        return [] if usage is None else ["usage"]
+    found = []
+    for name, value in usage.items():
+        if value is None:
+            continue
+        if name.endswith("_details"):
+            inner = value.items() if isinstance(value, dict) else [("", value)]
+            found += [
+                f"{name}.{field}".rstrip(".")
+                for field, count in inner
+                if not field or (field in _COUNTED and count is not None and not _is_count(count))
+            ]
+        elif (name in _COUNTED and not _is_count(value)) or (
+            name == "cost" and not (is_number(value) and 0 <= value < _MOST_DOLLARS)
+        ):
+            found.append(name)
+    return found
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether a value of JSON is a number.
+
+    Args:
+        value: the value.
+    """
+    return isinstance(value, _NUMBERS) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> TypeGuard[float]:
+    return is_number(value) and 0 <= value < _MOST_TOKENS

@@ -37,6 +37,19 @@ UNSURE = 4096
 """The same for a model of which nothing but the end at the limit is known: it may not think."""
 LEAST = 256
 """Fewer tokens are no room: where a server takes no more, the limit of the answer alone is sent."""
+_THINKS = re.compile(
+    r"""(?:^|[/.])(?:
+        o[1-9](?:$|-)
+        | gpt-5(?!.*chat)
+        | gemini-(?:2\.5|[3-9])(?!.*lite)
+        | deepseek-r(?:1|easoner)
+        | grok-(?:3-mini|[4-9])
+        | qwq | magistral
+    )|(?:think|thinking|reasoning)(?:$|[-:])""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""The names of models that think without being asked to, in the lists of prices."""
+_DOES_NOT_THINK = re.compile(r"non-(?:thinking|reasoning)", re.IGNORECASE)
 _TOO_LARGE = re.compile(
     r"max(?:imum)?_?(?: ?completion_?)?(?: ?output)?_? ?tokens|context|n_predict", re.IGNORECASE
 )
@@ -45,6 +58,17 @@ _CONTEXT = re.compile(r"context", re.IGNORECASE)
 """Those of a limit that depends on the length of the prompt."""
 _LIMITS = ("max_completion_tokens", "max_tokens")
 _log = logging.getLogger(__name__)
+
+
+def thinks_unasked(model: str) -> bool:
+    """Whether a language model is known by its name to think without being asked to.
+
+    Estimates of cost count its thoughts; how it is asked depends on its answers alone.
+
+    Args:
+        model: the name of the model.
+    """
+    return _THINKS.search(model) is not None and _DOES_NOT_THINK.search(model) is None
 
 
 class ThoughtRoom:

@@ -5,6 +5,7 @@ Every message is one line: what happened, where, and what to do next. None holds
 
 from __future__ import annotations
 
+import errno
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -125,6 +126,13 @@ class Translator:
         """For a connection that could not be made or was lost."""
         cause = error if isinstance(error, aiohttp.ClientError) else error.__cause__ or error
         reached = not isinstance(cause, _UNCONNECTED)
+        if isinstance(cause, OSError) and cause.errno in {errno.EMFILE, errno.ENFILE}:
+            return ServerUnavailable(
+                f"Cannot reach {self._where}: no more files can be opened here. Raise the limit "
+                "(ulimit -n), or lower --max-concurrency.",
+                overloaded=True,
+                reached=False,
+            )
         return ServerUnavailable(
             f"Cannot reach {self._where} ({_clean(str(cause) or type(cause).__name__)}). "
             "Is the server running, and is the address right?",

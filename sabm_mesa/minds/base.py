@@ -11,9 +11,9 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from inspect import iscoroutinefunction
+from inspect import isawaitable, iscoroutinefunction
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
@@ -22,10 +22,11 @@ from sabm_mesa.core.answers import (
     Decision,
     Format,
     InvalidAnswer,
+    PastReading,
     Reply,
     replace_surrogates,
 )
-from sabm_mesa.core.asks import Ask, Attempt, SentNotes
+from sabm_mesa.core.asks import Ask, Attempt, Key, SentNotes
 from sabm_mesa.core.frozen import new_tuple
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.thoughts import join_thoughts, split_thoughts
@@ -134,8 +135,17 @@ def assumptions_of(maker: Any) -> Mapping[str, str]:
     return found
 
 
+async def _answer_at_once(answer: Callable[[Ask], Any], ask: Ask) -> Any:
+    """Answer by a plain function; or by one that returns what can be awaited."""
+    given = answer(ask)
+    return await given if isawaitable(given) else given
+
+
 class OwnMind(Mind):
-    """A user's own object with a method ``async def answer(self, ask)``, completed to a mind.
+    """A user's own object with a method ``answer(self, ask)``, completed to a mind.
+
+    The method is ``async`` where it waits for something, such as a server; a plain one lets no
+    other agent go on until it returns.
 
     Args:
         own: the object. It may have the attributes and methods of `Mind` but `close`. Without
@@ -160,6 +170,8 @@ class OwnMind(Mind):
         self.spec = name_of(own)
         # The methods of the object itself: a wrapper would be kept for each agent that waits.
         vars(self).update({name: getattr(own, name) for name in OF_OWN if hasattr(own, name)})
+        if not iscoroutinefunction(own.answer):
+            vars(self)["answer"] = partial(_answer_at_once, own.answer)
 
     async def answer(self, ask: Ask) -> Reply | object:
         """Answer as the object does: every instance has its object's method in this place."""
@@ -193,6 +205,9 @@ class SupportsRecord(SentNotes, Protocol):
 
     def check_paid(self, mind: str) -> None:
         """Check that answers that are paid for are kept, before a mind is asked for one."""
+
+    def past_reading(self, key: Key, attempt: int) -> PastReading | None:
+        """The reading that another version of the reader made, in a recording."""
 
     def record(self, attempt: Attempt, *, durable: bool) -> Awaitable[None] | None:
         """Write one attempt; with `durable`, return what is done when it is on disk."""
@@ -274,17 +289,24 @@ def _answered(
     """Record an answer: the decision, if it is one; whether to stop then; what to await before."""
     reply, number, paid = _as_reply(answer, ask, mind, started), len(ask.rejected), mind.paid
     reading, reason = None, ""
+    past = model.recorder.past_reading(ask.key, number)
     try:
-        reading = ask.read(reply)
+        reading, reason = (
+            (ask.read(reply), "") if past is None else (past.of(ask.spec), past.reason)
+        )
     except InvalidAnswer as problem:
         reason = ask.book.reason(problem)
     by = reply.by
     final = reading is not None or number + 1 == model.max_attempts or reply.final
     attempt = new_tuple(Attempt, (ask, number, by or mind.spec, reply, reading, reason, final))
     model.usage.add_reply(reply, ask.key.agent)
+    if reading is not None:
+        model.usage.broken_rules += ask.spec.broken_rules(reading.value)
     written = model.recorder.record(attempt, durable=paid)
     if not final:
-        ask.rejected += ((str(reply.answer), reason),)
+        last = mind.answer_format is None and number + 2 == model.max_attempts
+        extract = mind.answer_format != "paper" and ask.may_extract(reply)
+        ask.ask_again(str(reply.answer), reason, last=last, extract=extract)
         return None, reply.stopped, written
     value, reasoning, _ = reading or NOTHING_READ
     decision = new_tuple(Decision, (value, reasoning, reason, number + 1, by))

@@ -17,7 +17,7 @@ from sabm_mesa.llm.endpoints import check_url
 from sabm_mesa.minds.base import Mind
 from sabm_mesa.minds.llm import LLMMind
 from sabm_mesa.minds.recorded import RecordedMind
-from sabm_mesa.minds.specs import MindContext, model_and_endpoint
+from sabm_mesa.minds.specs import MindContext, model_and_endpoint, problem_in
 
 KIND = "embedding"
 
@@ -67,14 +67,14 @@ def embedder(what: str, spec: Any, context: MindContext) -> Mind:
     if isinstance(spec, Mind):
         return spec
     name, named = embedding_model(spec) if isinstance(spec, str) else ("", "")
-    if not name:
+    if name and "://" in spec:  # first, so that no password is in an error
+        with about(what):
+            check_url(named or name.partition("@")[2])
+    if not name or problem_in(spec.partition(":")[2]):
         raise ParameterError(
             f"{what} is sparse, embedding:MODEL or embedding:MODEL@URL, not {spec!r}.",
             parameter=what,
         )
-    if "://" in spec:
-        with about(what):
-            check_url(named or name.partition("@")[2])
     client: Client = (
         ScriptedClient(())
         if context.asks_nobody

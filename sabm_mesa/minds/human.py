@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import re
 import secrets
 import threading
@@ -482,8 +483,8 @@ def text_of(ask: Ask) -> tuple[str, str]:
 
 
 def new_word() -> str:
-    """A word that can be read out, and that nobody guesses: 24 million of them."""
-    syllables = (secrets.choice(_CONSONANTS) + secrets.choice(_VOWELS) for _ in range(4))
+    """A word that can be read out, and that nobody guesses: 1.7 thousand million of them."""
+    syllables = (secrets.choice(_CONSONANTS) + secrets.choice(_VOWELS) for _ in range(5))
     return "".join(syllables)
 
 
@@ -527,8 +528,8 @@ class Input:
         spec, extra = self.spec, dict[str, Any]()
         if isinstance(spec, Number):
             extra["step"] = 1 if spec.integer else "any"
-            if spec.told:
-                extra |= {"low": spec.low, "high": spec.high}
+            ends = {"low": spec.low, "high": spec.high}
+            extra |= {name: end for name, end in ends.items() if math.isfinite(end)}
         if isinstance(spec, Text):
             extra["max_words"] = spec.max_words
         if isinstance(spec, Several):
@@ -606,8 +607,11 @@ def _inputs(
 
 def _leaf(spec: AnswerSpec, path: str, when: tuple[tuple[str, tuple[str, ...]], ...]) -> Input:
     if isinstance(spec, Number):
-        kind = "integer" if spec.integer else "number"
-        told = f"{kind} from {spec.low:.15g} to {spec.high:.15g}" if spec.told else kind
+        told = "integer" if spec.integer else "number"
+        if math.isfinite(spec.low):
+            told += f" from {spec.low:.15g}"
+        if math.isfinite(spec.high):
+            told += f" to {spec.high:.15g}"
         return Input(path, "number", _label(path, told), spec, (), when)
     if isinstance(spec, Choice):
         return Input(path, "choice", _label(path, ""), spec, spec.options, when)

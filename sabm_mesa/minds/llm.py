@@ -136,16 +136,18 @@ class LLMMind(Mind):
         # The time of a later question or attempt depends on when an answer came.
         together = key.phase in self._together
         at_once = together and not key.call and not ask.rejected
+        given = (self.settings.max_tokens, ask.most_tokens)
+        limits = [limit for limit in given if limit is not None]
         return _new_request(
             model=self.model,
             messages=ask.chat(),
             temperature=self.settings.temperature,
-            max_tokens=self.settings.max_tokens,
+            max_tokens=min(limits) if limits else None,
             top_p=self.settings.top_p,
             reasoning_effort=self.settings.reasoning_effort,
             max_thought_tokens=self.settings.max_thought_tokens,
             extra_body=self.settings.extra_body,
-            schema=ask.answer_schema() if ask.answer_format == "json" else None,
+            schema=ask.answer_schema() if ask.attempt_format == "json" else None,
             place=(key.round, key.phase, ask.position) if at_once else None,
             question=(*key, len(ask.rejected)) if together else None,
             needed=self._needed,
@@ -162,7 +164,7 @@ def as_reply(completion: Completion, ask: Ask) -> Reply:
     """
     return Reply(
         completion.text,
-        answer_format=ask.answer_format,
+        answer_format=ask.attempt_format,
         prompt_tokens=completion.prompt_tokens,
         completion_tokens=completion.completion_tokens,
         cached_tokens=completion.cached_tokens,

@@ -27,7 +27,8 @@ from sabm_mesa.errors import LLMError, MindSpecError, OutputError, SabmError, ke
 from sabm_mesa.llm import Budget, Client, Completion, Connection, Endpoint, Request, connect
 from sabm_mesa.llm.dialect import OTHER_NAME
 from sabm_mesa.llm.endpoints import OPENAI_URL, read_endpoints
-from sabm_mesa.minds.specs import model_and_endpoint
+from sabm_mesa.minds.local import local_client
+from sabm_mesa.minds.specs import check_form, is_local, language_model, model_and_endpoint
 from sabm_mesa.recording.export import write_text_file
 
 EQUAL = 5
@@ -90,6 +91,11 @@ class ProbedModel:
     facts: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def is_local(self) -> bool:
+        """Whether it runs on this machine, and has no endpoint of a file."""
+        return is_local(self.spec)
+
+    @property
     def fine(self) -> bool:
         """Whether it answered."""
         return all(check.state is not State.PROBLEM for check in self.checks)
@@ -125,14 +131,19 @@ def probe_minds(specs: Sequence[str], connection: Connection) -> Iterator[Probed
         connection: how endpoints are reached.
 
     Raises:
-        MindSpecError: for a mind that is no language model at an endpoint.
+        MindSpecError: for a mind that is no language model.
         UsageError: for an endpoint that does not exist.
     """
     found = []
     for spec in specs:
+        check_form(spec)
         kind, _, rest = spec.partition(":")
+        if is_local(spec):
+            here = ProbedModel(spec, language_model(spec), Endpoint(label="this machine"))
+            found.append((here, ""))
+            continue
         if kind != "llm" or not rest:
-            raise MindSpecError(f"{spec!r} is no language model at an endpoint: llm:MODEL@NAME.")
+            raise MindSpecError(f"{spec!r} is no language model: llm:MODEL@NAME, local.")
         model, named = model_and_endpoint(rest)
         found.append((ProbedModel(spec, model, connection.endpoint(named or None)), named))
     for finding, named in found:
@@ -144,7 +155,10 @@ def probe_minds(specs: Sequence[str], connection: Connection) -> Iterator[Probed
             budget=Budget(max_asks=MOST_ASKS),
         )
         try:
-            client = connect(named or None, limited, finding.model)
+            if finding.is_local:
+                client = local_client(finding.spec, limited)
+            else:
+                client = connect(named or None, limited, finding.model)
             engine.run(_probe(client, finding))
         except SabmError as error:
             finding.checks.append(Check("answers", State.PROBLEM, str(error)))

@@ -9,7 +9,9 @@ spec                              the mind
 ``llm:MODEL``                     a language model of the default endpoint
 ``llm:MODEL@URL``                 a language model of an OpenAI-compatible endpoint
 ``llm:MODEL@NAME``                one of an endpoint in the file of endpoints (``--endpoints``)
-``gguf:PATH``                     a language model in a GGUF file, run in this process
+``local``                         the language model in the box, run on this machine
+``local:NAME``                    another one that ``sabm models`` lists
+``gguf:PATH``                     a language model in a GGUF file, run on this machine
 ``py:FILE``                       the one mind in a Python file, see `sabm_mesa.minds.files.mind`
 ``py:FILE:NAME``                  the mind of that name in a Python file
 ``fitted:FILE``                   a behavioural model with the estimates of ``sabm fit``, see
@@ -19,7 +21,8 @@ spec                              the mind
 
 A population is given as one spec for all, as a mapping spec → count, or as a list with one spec
 an agent. Where a model has several classes of agents, a mapping name of the class → population
-gives each its own. A mind object (such as `ScriptedMind`) may stand wherever a spec may.
+gives each its own. A mind object (such as `ScriptedMind`) may stand wherever a spec may. Options of
+a local model stand behind its spec: ``local?threads=2&slots=4``.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ from typing import Any
 import numpy as np
 
 from sabm_mesa.agents.base import SmartAgent
-from sabm_mesa.core.answers import InvalidAnswer, Reply, Text
+from sabm_mesa.core.answers import Format, InvalidAnswer, Reply, Text
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.errors import MindSpecError, UnknownName, about
 from sabm_mesa.llm import Client, Connection, ScriptedClient, connect
@@ -64,9 +67,13 @@ FILE = "py:"
 """How the spec of a mind in a Python file begins."""
 FITTED = "fitted:"
 """How the spec of a fingerprint begins."""
+_KINDS = {"classical", "fitted", "fixed", "gguf", "llm", "local", "py"}
+_LOCAL = re.compile(r"local(:\s*[^?\s][^?]*)?(\?|\Z)|gguf:\s*[^?\s]")
+_VERSION = re.compile(r"\d[\w-]*(\.[\w-]+){0,2}\Z")
+"""A version behind the @ of a model's own name, as in ``claude@20240620``; an address is none."""
 _FORMS = (
-    "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL, llm:MODEL@NAME, gguf:PATH, "
-    "py:FILE, py:FILE:NAME, fitted:FILE"
+    "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL, llm:MODEL@NAME, local, "
+    "local:NAME, gguf:PATH, py:FILE, py:FILE:NAME, fitted:FILE"
 )
 
 
@@ -85,12 +92,48 @@ def check_forms(minds: Minds, known: Iterable[str]) -> None:
         MindSpecError: for a spec that cannot be read.
     """
     for spec in map(name_of, named_in(minds)):
-        kind, _, rest = spec.partition(":")
-        readable = kind == "classical" or (
-            kind in {"fitted", "fixed", "gguf", "llm", "py"} and rest
-        )
-        if not readable and spec not in {*known, *objects_by_spec(minds)}:
-            raise MindSpecError(f"Cannot read the mind spec {spec!r}. Known forms: {_FORMS}.")
+        if spec not in {*known, *objects_by_spec(minds)}:
+            check_form(spec)
+
+
+def check_form(spec: str) -> None:
+    """Check that a spec has all that its kind needs, so that it means nothing else by mistake.
+
+    Args:
+        spec: the spec of a mind.
+
+    Raises:
+        MindSpecError: when its kind is not known, or a part of it is missing.
+    """
+    if is_local(spec):
+        return
+    kind, colon, rest = spec.partition(":")
+    why = ""
+    if not spec.strip():
+        why = " (it is empty)"
+    elif kind in _KINDS and colon and not rest.strip():
+        why = f" (nothing follows {kind}:)"
+    elif kind == "llm" and (problem := problem_in(rest)):
+        why = f" ({problem})"
+    if why or kind not in _KINDS or (kind != CLASSICAL and not colon):
+        raise MindSpecError(f"Cannot read the mind spec {spec!r}{why}. Known forms: {_FORMS}.")
+
+
+def problem_in(rest: str) -> str:
+    """Return why a language or embedding model cannot be asked as it is named; ``""`` if it can.
+
+    Args:
+        rest: the part of a spec after the kind.
+    """
+    model, at, named = rest.rpartition("@")
+    if any(map(str.isspace, rest)):
+        return "a name holds no blank"
+    if at and not model and "://" in named:
+        return "it names no model"
+    is_endpoint = "://" in named or NAME.match(named)
+    if at and not is_endpoint and (not named or (model and not _VERSION.match(named))):
+        return f"{named!r} after the @ is neither an address (http://…) nor the name of an endpoint"
+    return ""
 
 
 @about("minds")
@@ -158,16 +201,27 @@ def is_file(spec: str) -> bool:
     return spec.startswith(FILE)
 
 
-def language_model(spec: str) -> str:
-    """The name of the language model in a spec, ``""`` when it is none.
+def is_local(spec: str) -> bool:
+    """Whether a spec names a language model that runs on this machine.
 
     Args:
-        spec: the spec of a mind; of a model in a file it is the name.
+        spec: the spec of a mind.
+    """
+    return _LOCAL.match(spec) is not None
+
+
+def language_model(spec: str) -> str:
+    """The name of the language model in a spec, ``""`` when it names none.
+
+    Args:
+        spec: the spec of a mind; the name of a local model begins with ``gguf:``.
     """
     kind, _, rest = spec.partition(":")
-    if kind == "gguf" and rest:
-        return spec
-    return model_and_endpoint(rest)[0] if kind == "llm" else ""
+    if is_local(spec):
+        from sabm_mesa.minds.local import model_name
+
+        return model_name(spec)
+    return model_and_endpoint(rest)[0] if kind == "llm" and not problem_in(rest) else ""
 
 
 def model_and_endpoint(rest: str) -> tuple[str, str]:
@@ -439,6 +493,7 @@ class MindContext:
         classical: name → classical mind of these agents, made from its spec.
         behaviour: the module with the behavioural models of the scenario, or ``""``.
         settings: how language models are asked.
+        answer_format: the form of answers that was chosen; None for the default of each mind.
         connection: how the endpoints of language models are reached; the defaults when None.
         together: the phases in which all agents are asked at once.
         replaying: the recorded run that is repeated, or None.
@@ -450,6 +505,7 @@ class MindContext:
     classical: Mapping[str, Callable[[str], Mind]] = field(default_factory=dict)
     behaviour: str = ""
     settings: LLMSettings = field(default_factory=LLMSettings)
+    answer_format: Format | None = None
     connection: Connection | None = None
     together: Collection[str] = ()
     replaying: ReplayRecorder | None = None
@@ -481,35 +537,35 @@ def mind_maker(spec: MindSpec, context: MindContext) -> MindMaker:
 def _live_maker(spec: MindSpec, context: MindContext) -> MindMaker:
     if not isinstance(spec, str):
         return _shared(as_mind(spec))
-    kind, _, rest = spec.partition(":")
-    if kind == "classical":
-        return _classical(rest or "default", context)
-    if kind == "fixed" and rest:
-        return _shared(FixedMind(rest))
-    if kind == "llm" and model_and_endpoint(rest)[0]:
-        return _shared(_language_model(spec, rest, context))
-    if kind == "gguf" and rest:
-        from sabm_mesa.minds.gguf import gguf_mind
-
-        before, thought = _known_before(spec, context)
-        given = context.settings, context.connection, context.replaying, before
-        return _shared(gguf_mind(spec, rest, *given, thought=thought))
-    if kind == "py" and rest:
-        from sabm_mesa.minds.files.mind import file_mind_maker
-
-        then = {} if context.replaying is None else context.replaying.versions
-        return file_mind_maker(spec, context.module, then.get(spec))
-    if kind == "fitted" and rest:
-        from sabm_mesa.minds.fitted import fitted_mind_maker
-
-        then = {} if context.replaying is None else context.replaying.versions
-        own = context.scenario, context.behaviour
-        return fitted_mind_maker(spec, rest, *own, then.get(spec))
     if spec == HUMAN:
         raise MindSpecError(
             "The mind 'human' needs a person at a seat: use sabm play, or a game in the viewer."
         )
-    raise MindSpecError(f"Cannot read the mind spec {spec!r}. Known forms: {_FORMS}.")
+    check_form(spec)
+    kind, _, rest = spec.partition(":")
+    if kind == "classical":
+        return _classical(rest or "default", context)
+    if kind == "fixed":
+        return _shared(FixedMind(rest))
+    if kind == "llm":
+        return _shared(_language_model(spec, rest, context))
+    if is_local(spec):
+        from sabm_mesa.minds.local import local_mind
+
+        before, thought = _known_before(spec, context)
+        given = context.settings, context.connection, context.replaying, before
+        chosen = context.answer_format
+        return _shared(local_mind(spec, *given, thought=thought, answer_format=chosen))
+    if kind == "py":
+        from sabm_mesa.minds.files.mind import file_mind_maker
+
+        then = {} if context.replaying is None else context.replaying.versions
+        return file_mind_maker(spec, context.module, then.get(spec))
+    from sabm_mesa.minds.fitted import fitted_mind_maker
+
+    then = {} if context.replaying is None else context.replaying.versions
+    own = context.scenario, context.behaviour
+    return fitted_mind_maker(spec, rest, *own, then.get(spec))
 
 
 def _recorded_maker(spec: str, replaying: ReplayRecorder, context: MindContext) -> MindMaker:

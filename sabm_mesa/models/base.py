@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, wraps
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, overload
@@ -25,7 +25,7 @@ from annotated_types import Ge
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.analysis.pictures import ModelPicture
 from sabm_mesa.core import engine
-from sabm_mesa.core.answers import Format, OptionOrder, Rung
+from sabm_mesa.core.answers import DEFAULT_FORMAT, Format, OptionOrder, Rung
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.messages import Conversation, Message, make_message
 from sabm_mesa.core.parameters import bind, check_int, checking, whole_signature
@@ -104,11 +104,12 @@ class SmartModel(mesa.Model):
     """A scenario: agents whose decisions come from minds, in rounds of phases.
 
     A scenario sets the class attributes, makes its agents with `populate`, applies decisions in
-    ``after_PHASE(agent, decision)`` and ends a round in `update`: the only places that change the
-    world. Agents come with `born` and leave with their method `remove` there, in any round. Plain
-    agents of Mesa may live in the same model: they have neither minds nor columns. Given the same
-    answers a run is bit-identical, whatever the latencies are: all randomness comes from the
-    model's `rng` and from the agents' own streams.
+    ``after_PHASE(agent, decision)`` and ends a round in `update`. A rule that comes before a
+    question is the method ``before_PHASE(agent)``, and one between two phases is `between_phases`.
+    Only these change the world. Agents come with `born` and leave with their method `remove` there,
+    in any round. Plain agents of Mesa may live in the same model: they have neither minds nor
+    columns. Given the same answers a run is bit-identical at any latency: all randomness comes from
+    the model's `rng` and from the agents' own streams.
 
     Args:
         n_rounds: rounds of a run at most.
@@ -122,14 +123,17 @@ class SmartModel(mesa.Model):
         rng: the seed. A run without one draws a seed and keeps it in `entropy`.
         variant: the wording of the prompts.
         prompts: a user's own prompt file, or None.
-        answer_format: ``"paper"`` (plain text) or ``"json"`` (for servers with JSON schemas).
+        answer_format: ``"labelled"`` (plain text with the answer on a labelled last line),
+            ``"paper"`` (plain text, as published) or ``"json"`` (for servers with JSON schemas);
+            None (default) for ``"json"`` of local models and ``"labelled"`` of all others.
         persona_format: the personas as ``"second_person"`` sentences, ``"first_person"`` sentences
             or a ``"list"`` of traits.
         option_order: options in prompts as ``"given"`` by the scenario, or ``"reversed"``.
         speaker_order: the speakers of a round are quoted as they have ``"spoken"``, or
             ``"reversed"``, the last one first.
-        reading: ``"unambiguous"`` (an answer in words that give exactly one value counts) or
-            ``"exact"`` (only what was asked for, and nothing else, does).
+        reading: ``"unambiguous"`` (an answer in words that give exactly one value counts),
+            ``"exact"`` (only what was asked for, and nothing else, does) or ``"extract"`` (a
+            language model is also asked which value its unread answer gave).
         max_attempts: attempts at a question at most.
         temperature: sampling temperature of language models; None leaves it to the server.
         max_tokens: tokens of an answer at most; None leaves it to the server.
@@ -152,7 +156,11 @@ class SmartModel(mesa.Model):
         source: the publications that it follows; `NO_SOURCE` by default.
         prompt_file: the path of its prompts.
         phases: the phases of a round, in their order.
+        given_rounds: the number of first rounds whose state is given and not decided. Their rows
+            are in the data, and in no measure.
         model_columns: column of the model data → attribute of the model.
+        column_bounds: column of the model or agent data → the least and the greatest value that
+            it can have, where the rules set them: tests of a mean need them.
         agent_columns: column of the agent data → attribute of the agents, of all classes; a class
             of agents may have `columns` of its own.
         changeable: parameters of its own that can change during a run.
@@ -202,8 +210,10 @@ class SmartModel(mesa.Model):
     source: ClassVar[str] = NO_SOURCE
     prompt_file: ClassVar[str | Path]
     phases: ClassVar[tuple[Phase, ...]]
+    given_rounds: ClassVar[int] = 0
     model_columns: ClassVar[Mapping[str, str]] = {}
     agent_columns: ClassVar[Mapping[str, str]] = {}
+    column_bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
     changeable: ClassVar[frozenset[str]] = frozenset()
     plots: ClassVar[str] = ""
     pictures: ClassVar[Sequence[ModelPicture]] = ()
@@ -231,10 +241,14 @@ class SmartModel(mesa.Model):
             cls.title = cls.scenario_name
         if "__init__" in vars(cls):
             own = checking(
-                vars(cls)["__init__"], given_as=_spelled_out, in_the_end=SmartModel.check_made
+                vars(cls)["__init__"],
+                given_as=_spelled_out,
+                in_the_end=lambda made: made.check_made(),
             )
             setattr(own, "__signature__", whole_signature(own, cls))  # noqa: B010 - for mypy
             setattr(cls, "__init__", own)  # noqa: B010 - for mypy
+        if "step" in vars(cls):
+            setattr(cls, "step", _playing_a_round(vars(cls)["step"]))  # noqa: B010 - for mypy
 
     def __new__(cls, *args: Any, **given: Any) -> SmartModel:
         """Keep the parameters of the run, with their defaults, before the model is built."""
@@ -255,7 +269,7 @@ class SmartModel(mesa.Model):
         rng: Seed = None,
         variant: str = "default",
         prompts: str | Path | None = None,
-        answer_format: Format = "paper",
+        answer_format: Format | None = None,
         persona_format: PersonaFormat = "second_person",
         option_order: OptionOrder = "given",
         speaker_order: SpeakerOrder = "spoken",
@@ -294,7 +308,7 @@ class SmartModel(mesa.Model):
             if self.replaying and not self.replaying.from_files
             else book_of_run(self.prompt_file, condition, variant, prompts, **shown)
         )
-        self.answer_format: Format = answer_format
+        self.answer_format: Format = answer_format or DEFAULT_FORMAT
         self.reading: Rung = reading
         self.max_attempts = max_attempts
         self.llm_settings = LLMSettings(
@@ -386,6 +400,7 @@ class SmartModel(mesa.Model):
             what = f"the number of agents of the class {each.__name__}" if several else _NUMBER
             numbers[each] = check_int(what, number, 0 if several else 1)
         total = check_int(_NUMBER, sum(numbers.values()), 1)
+        engine.check_memory(total)
         for each in numbers:
             self._declare(each)
         minds = self._spread("minds", self._minds, numbers, CLASSICAL)
@@ -560,6 +575,14 @@ class SmartModel(mesa.Model):
     def begin_round(self) -> None:
         """Change the world before any agent is asked. A scenario may override it."""
 
+    def between_phases(self, done: str, coming: str) -> None:
+        """Change the world between two phases of a round. A scenario may override it.
+
+        Args:
+            done: the name of the phase that has just ended, whether it took place or not.
+            coming: the name of the phase that follows.
+        """
+
     def update(self) -> None:
         """Compute the consequences of the decisions, last in a round. A scenario overrides it."""
 
@@ -707,10 +730,10 @@ class SmartModel(mesa.Model):
                 "self.populate(…)."
             )
         for agent in self.population:
-            own = agent.position or agent.attempts or not hasattr(agent.mind, "answer")
+            own = agent.turn or agent.attempts or not hasattr(agent.mind, "answer")
             if own:
                 raise UsageError(
-                    f"{name}.__init__ sets the mind, position or attempts of a "
+                    f"{name}.__init__ sets the mind, turn or attempts of a "
                     f"{type(agent).__name__}, which SmartAgent needs: choose another name."
                 )
         self._check_phases()
@@ -737,6 +760,8 @@ class SmartModel(mesa.Model):
             self._stage = self.current_turn = 0
             self.begin_round()
             for stage, phase in enumerate(self.phases):
+                if stage:
+                    self.between_phases(self.phases[stage - 1].name, phase.name)
                 self._stage, self._under_way = stage, phase
                 self.critical_path_asks += await run_phase(self, phase)
                 self._under_way = None
@@ -831,6 +856,7 @@ class SmartModel(mesa.Model):
             classical=self.classical_minds,
             behaviour=self.behaviour,
             settings=self.llm_settings,
+            answer_format=self.parameters.get("answer_format"),
             connection=self.connection,
             together=[phase.name for phase in self.phases if phase.order == SIMULTANEOUS],
             replaying=self.replaying,
@@ -864,6 +890,18 @@ class SmartModel(mesa.Model):
             return self.connection.as_recorded()
         asks_models = any(language_model(spec) for spec in self.minds_in_use())
         return Connection().as_recorded() if asks_models else {}
+
+    @classmethod
+    def decided_rounds(cls, data: pd.DataFrame) -> pd.DataFrame:
+        """The rows of rounds in which agents decided, which measures are computed from.
+
+        Args:
+            data: model or agent data, with ``round``.
+
+        Returns:
+            All rows but those of `given_rounds`.
+        """
+        return data[data["round"] >= cls.given_rounds] if cls.given_rounds else data
 
     @classmethod
     def identity(cls, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -992,6 +1030,34 @@ def close_models(models: Iterable[SmartModel], problem: str = "closed") -> None:
     for error in failed:
         if error is not None:
             raise error
+
+
+def _playing_a_round(step: Callable[..., None]) -> Callable[..., None]:
+    """The method `step` of a scenario, which has to play a round: a run would never end otherwise.
+
+    Args:
+        step: the method as the scenario wrote it.
+    """
+
+    @wraps(step)
+    def checked(self: SmartModel, *args: Any, **given: Any) -> None:
+        before, name = self.round, type(self).__name__
+        playing = self.running
+        try:
+            step(self, *args, **given)
+        except SabmError:
+            raise
+        except Exception as error:
+            self.running = False
+            raise RunError(f"{name}.step: {format_user_error(error)}") from error
+        if playing and self.running and self.round == before:
+            self.running = False
+            raise RunError(
+                f"{name}.step() plays no round: call super().step() in it, or leave it out. What "
+                "agents decide goes into their phases, and rules go into after_PHASE and update()."
+            )
+
+    return checked
 
 
 def _id_of_hearer(hearer: Any) -> int:

@@ -150,12 +150,10 @@ def load(name: str) -> type[SmartModel]:
 
     path = expand_home(named["path"])
     module = _imported(path)
-    found = {
-        each.__name__: each
-        for each in vars(module).values()
-        if isinstance(each, type) and issubclass(each, SmartModel)
-        and each.__module__ == module.__name__
-    }  # fmt: skip
+    found = _models_in(module, SmartModel)
+    if plain := _plain_model(module, named["cls"] or ""):
+        _loaded[plain.scenario_name] = plain, name
+        return plain
     bases = {base for each in found.values() for base in each.__mro__[1:]}
     chosen = (
         [named["cls"]] if named["cls"] else [n for n, each in found.items() if each not in bases]
@@ -181,6 +179,33 @@ def load(name: str) -> type[SmartModel]:
         )
     _loaded[own] = model, name
     return model
+
+
+def _models_in(module: ModuleType, base: type) -> dict[str, type[Any]]:
+    """Name → class derived from a base that a module defines."""
+    return {
+        each.__name__: each
+        for each in vars(module).values()
+        if isinstance(each, type) and issubclass(each, base)
+        and each.__module__ == module.__name__
+    }  # fmt: skip
+
+
+def _plain_model(module: ModuleType, name: str) -> type[SmartModel] | None:
+    """The class that plays a plain Mesa model of a module, when it is named or the only model."""
+    import mesa
+
+    from sabm_mesa.models.base import SmartModel
+
+    models = _models_in(module, mesa.Model)
+    if not name and len(models) == 1:
+        (name,) = models
+    found = models.get(name)
+    if found is None or issubclass(found, SmartModel):
+        return None
+    from sabm_mesa.models.hosted import hosted
+
+    return hosted(found)
 
 
 def option_for(name: str) -> str:
@@ -261,14 +286,18 @@ def model_at(place: str) -> type[SmartModel] | None:
         place: ``module:Class``, as it is recorded.
 
     Returns:
-        The class; None when neither a scenario nor an unlisted model is there: then nothing is
-        imported but scenarios of the same package, which an entry point may name by another way.
+        The class, also of a file that `load` was given. None when neither a scenario nor an
+        unlisted model is there: then nothing is imported but scenarios of the same package, which
+        an entry point may name by another way.
 
     Raises:
         UsageError: when the scenario of another package that is there cannot be used.
     """
     if place in {*SCENARIOS.values(), *UNLISTED.values()}:
         return _at(place)
+    for model, _ in _loaded.values():
+        if f"{model.__module__}:{model.__name__}" == place:
+            return model
     own = [each for each in outside().values() if _root(each.place) == _root(place)]
     for each in own:
         if each.place == place:

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 ROW_GROUP = 50_000
 """Rows of a part of a Parquet file, at least. What the file says of each part at its end stays in
 memory until then, about 20 kB, and so do the rows of one."""
+_FORMULA = re.compile(r"""(^|[;\t\r\n])(["\s]*)([=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])""")
+"""The beginning of a formula in a cell. A spreadsheet whose separator is another than the comma
+begins a cell within a text, whatever its quotes say."""
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _NOT_ASCII = re.compile(r"[^\n -~]")
 
 
@@ -49,14 +53,14 @@ def write_outputs(
     pictures: Mapping[str, bytes],
     animations: Mapping[str, Animation] | None = None,
 ) -> list[Path]:
-    """Write ``model.csv``, ``agents.csv``, plots as PNG and animations, and ``summary.json`` last.
+    """Write ``model.csv``, ``agents.csv``, plots and animations, and ``summary.json`` last.
 
     Args:
         folder: where to; it exists.
         model_data: one row a round and run.
         agent_data: one row an agent, round and run.
         summary: the summary of all runs.
-        pictures: file name without its ending → PNG.
+        pictures: file name → content.
         animations: file name, ending in ``.gif`` or ``.mp4`` → animation.
 
     Returns:
@@ -66,13 +70,53 @@ def write_outputs(
         OutputError: when a file cannot be written.
     """
     files: dict[str, Callable[[Path], object]] = {
-        "model.csv": lambda path: model_data.to_csv(path, index=False),
-        "agents.csv": lambda path: agent_data.to_csv(path, index=False),
+        "model.csv": lambda path: write_csv(path, model_data),
+        "agents.csv": lambda path: write_csv(path, agent_data),
     }
-    files |= {f"{name}.png": partial(Path.write_bytes, data=png) for name, png in pictures.items()}
+    files |= {name: partial(Path.write_bytes, data=data) for name, data in pictures.items()}
     files |= {name: partial(_draw, movie) for name, movie in (animations or {}).items()}
     written = [write_file(folder / name, write) for name, write in files.items()]
     return [*written, write_text_file(folder / "summary.json", readable_json(summary) + "\n")]
+
+
+def for_spreadsheet(text: str) -> str:
+    """A text that a spreadsheet shows and does not compute.
+
+    Args:
+        text: the text of a cell.
+
+    Returns:
+        The text with an apostrophe before the beginning of each formula (``=``, ``+``, ``-``,
+        ``@``, tab or line end at the beginning, or behind a separator); a number as it is.
+    """
+    if text.isalnum() or _NUMBER.fullmatch(text):
+        return text
+    return _FORMULA.sub(r"\1\2'\3", text)
+
+
+def csv_of(frame: pd.DataFrame) -> str:
+    """A frame as CSV for people, whose texts are no formulas (`for_spreadsheet`).
+
+    Args:
+        frame: the frame; its index is left out.
+    """
+
+    def safe(value: Any) -> Any:
+        return for_spreadsheet(value) if isinstance(value, str) else value
+
+    texts = [name for name, column in frame.items() if column.dtype.kind not in "biufc"]
+    shown = frame.assign(**{str(name): frame[name].map(safe) for name in texts})
+    return shown.rename(columns=safe).to_csv(index=False)
+
+
+def write_csv(path: Path, frame: pd.DataFrame) -> None:
+    """Write a frame as CSV for people, as `csv_of`.
+
+    Args:
+        path: the file.
+        frame: the frame.
+    """
+    path.write_text(csv_of(frame), "utf-8", newline="")
 
 
 def make_folder(folder: Path) -> None:
@@ -289,19 +333,20 @@ def write_frames(folder: Path, frames: Mapping[str, pd.DataFrame], kind: str) ->
     return list(write_tables(folder, tables, kind))
 
 
-def write_tables(folder: Path, tables: Tables, kind: str) -> dict[Path, int]:
+def write_tables(folder: Path, tables: Tables, kind: str, *, raw: bool = False) -> dict[Path, int]:
     """Write each table to a file of its name, batch by batch; none appears before all are written.
 
-    Texts are data and are written as they are, whatever they look like. CSV is that of RFC 4180
-    in UTF-8: lines end in CR LF, a missing value is an empty field like an empty text. Parquet and
-    JSON lines keep the difference. In CSV and Parquet, a column of lists or of mixed types is
-    written as text, its values as JSON. In Parquet all row groups but the last have at least
-    `ROW_GROUP` rows.
+    CSV is that of RFC 4180 in UTF-8: lines end in CR LF, a missing value is an empty field like an
+    empty text, and a text that a spreadsheet would compute has an apostrophe (`for_spreadsheet`).
+    Parquet and JSON lines keep the difference, and all texts as they are. In CSV and Parquet, a
+    column of lists or of mixed types is written as text, its values as JSON. In Parquet all row
+    groups but the last have at least `ROW_GROUP` rows.
 
     Args:
         folder: where to; it is made when it does not exist.
         tables: the tables.
         kind: the format: ``csv``, ``parquet`` or ``jsonl``.
+        raw: whether texts are as they are in CSV too, for programs that read it.
 
     Returns:
         The files in the order of the tables, with the number of their rows.
@@ -320,7 +365,7 @@ def write_tables(folder: Path, tables: Tables, kind: str) -> dict[Path, int]:
     with relaxed_gc(BATCH), ExitStack() as files:  # a row is as many objects as an agent
         parts = {name: files.enter_context(_new_file(path)) for name, path in paths.items()}
         opened = {name: files.enter_context(ExitStack()) for name in parts}
-        open_writer = _WRITERS[kind]()
+        open_writer = _raw_csv if raw and kind == "csv" else _WRITERS[kind]()
 
         def begin(name: str) -> Callable[[Columns], object]:
             opened[name].close()
@@ -338,17 +383,25 @@ def write_tables(folder: Path, tables: Tables, kind: str) -> dict[Path, int]:
 
 
 @contextmanager
-def _csv(path: Path, types: Mapping[str, type]) -> Iterator[Callable[[Columns], object]]:
+def _csv(
+    path: Path, types: Mapping[str, type], shown: Callable[[str], str] = for_spreadsheet
+) -> Iterator[Callable[[Columns], object]]:
     # Only with this line end does every Python put a text with a lone CR into quotes.
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\r\n")
-        writer.writerow(types)
+        writer.writerow(map(shown, types))
 
         def write(columns: Columns) -> None:
             _check(columns, types)
-            writer.writerows(zip(*_texts(columns, types), strict=True))
+            writer.writerows(zip(*_texts(columns, types, shown), strict=True))
 
         yield write
+
+
+def _raw_csv(
+    path: Path, types: Mapping[str, type]
+) -> AbstractContextManager[Callable[[Columns], object]]:
+    return _csv(path, types, str)
 
 
 @contextmanager
@@ -403,11 +456,16 @@ class _Parquet:
                 finish_group()
 
 
-def _texts(columns: Columns, types: Mapping[str, type]) -> Iterator[Sequence[Any]]:
+def _texts(
+    columns: Columns, types: Mapping[str, type], shown: Callable[[str], str] = str
+) -> Iterator[Sequence[Any]]:
     """The columns with numbers, booleans and texts only."""
     for name, kind in types.items():
         values = columns[name]
-        yield [None if v is None else _as_text(v) for v in values] if kind is object else values
+        if kind is object or (kind is str and shown is not str):
+            yield [None if value is None else shown(_as_text(value)) for value in values]
+        else:
+            yield values
 
 
 def _check(columns: Columns, types: Mapping[str, type]) -> None:

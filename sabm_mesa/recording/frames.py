@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain, groupby, islice, pairwise
@@ -27,6 +27,7 @@ from sabm_mesa.recording.store import (
     open_for_reading,
     reporting_damage,
 )
+from sabm_mesa.recording.varied import SET, TAG, varied_columns
 
 MESSAGE_FRAME = ("run", "round", "phase", "position", "speaker", "name", "to", "text")
 HEARD_BY_ALL = "all"
@@ -123,6 +124,27 @@ class Recorded:
     def __init__(self, path: str | Path, *, check: bool = True) -> None:
         self.path, self._check = Path(path), check
 
+    @classmethod
+    def from_table(
+        cls, table: pd.DataFrame, scenario: Callable[..., Any], path: str | Path, **given: Any
+    ) -> Recorded:
+        """Record the decisions of a table as runs of a scenario, without prompts.
+
+        Args:
+            table: the rows.
+            scenario: the class of the scenario.
+            path: the recording, which is made or added to.
+            given: the other arguments of `sabm_mesa.recording.importing.import_table`, which also
+                tells which rows the rules of the scenario refuse.
+
+        Raises:
+            UsageError: when the table cannot be read as decisions of the scenario.
+        """
+        from sabm_mesa.recording.importing import import_table
+
+        import_table(table, scenario, path, **given)
+        return cls(path)
+
     def runs(self, run: int | None = None, *, counts: bool = True) -> pd.DataFrame:
         """One row a run.
 
@@ -142,7 +164,8 @@ class Recorded:
             added up over runs (a cost is NaN when the price of an answer is not known);
             ``started`` and ``ended`` (ISO 8601, UTC), ``problem`` (why it failed); ``seed``,
             ``minds``, ``parameters`` and ``forks`` (what changed, and from which round on) and
-            ``tags`` as JSON.
+            ``tags`` as JSON. Without `run`, then what differs between the runs of the file: a
+            column ``set.NAME`` for each parameter (after forks) and ``tag.NAME`` for each tag.
         """
         with self._moment(run) as tables:
             return tables.runs(run, counts=counts)
@@ -189,7 +212,7 @@ class Recorded:
             ``agent``, ``call``, ``attempt``), ``name`` (the prompt entry), ``mind``, ``request``
             (SHA-256), ``raw`` (the answer as it came, without thoughts), ``thoughts`` (private; no
             agent is ever shown them), ``form`` (how it was read), ``value`` (what was read, as
-            JSON), ``read_as`` (the rung on which it was read: ``exact`` or ``unambiguous``),
+            JSON), ``read_as`` (the step that read it, as in `sabm_mesa.core.reader`),
             ``reasoning``, ``valid``, ``reason`` (why not), ``prompt_tokens``,
             ``cached_tokens``, ``completion_tokens``, ``thought_tokens`` (those of thoughts among
             them, if the server tells), ``cost_usd`` (dollars), ``latency_s`` (seconds),
@@ -387,6 +410,9 @@ class _Tables:
         runs = self._table(_RUNS.format(where=where), given)
         left = runs.pop("session").isin(list(self._ended)) & (runs["status"] == "running")
         runs["status"] = runs["status"].mask(left, "interrupted")
+        if run is None:
+            texts = (runs[name] for name in ("parameters", "forks", "tags"))
+            runs = runs.assign(**varied_columns(*texts))
         if not counts:
             return runs
         counted = self._table(_COUNTS.format(where=where), given).set_index("run")
@@ -409,7 +435,7 @@ class _Tables:
     def in_batches(self, messages: bool) -> Tables:
         """All tables in batches; each attempt is read once for its ask and its decision."""
         types = {
-            "runs": _types_of(runs := self.runs()),
+            "runs": _types_of(runs := self.runs()) | _types_of_varied(runs),
             "asks": _types(_attempt_columns(messages)),
             "decisions": _types(_DECISION),
             "model_data": self._data_types("model", 1),
@@ -612,6 +638,16 @@ def _types(names: Iterable[str]) -> dict[str, type]:
 
 def _types_of(frame: pd.DataFrame) -> dict[str, type]:
     return _types(map(str, frame.columns))
+
+
+def _types_of_varied(runs: pd.DataFrame) -> dict[str, type]:
+    """The types of the columns that say what differs between the runs."""
+    found: dict[str, type] = {}
+    for name in runs.columns:
+        if str(name).startswith((SET, TAG)):
+            kinds = {type(value) for value in columns_of(runs[[name]])[str(name)]} - {type(None)}
+            found[str(name)] = kinds.pop() if len(kinds) == 1 else object
+    return found
 
 
 def _frame(types: Mapping[str, type], batches: Iterable[Columns]) -> pd.DataFrame:

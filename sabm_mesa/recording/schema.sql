@@ -48,7 +48,7 @@ CREATE TABLE asks (
     thoughts          TEXT    NOT NULL, -- private thoughts that came with it
     form              TEXT    NOT NULL, -- paper or json: a text, so read; value: JSON of a value
     value             TEXT,             -- JSON: what was read; NULL when invalid
-    read_as           TEXT,             -- exact or unambiguous: how it was read; NULL when invalid
+    read_as           TEXT,             -- the step that read it: exact, marked …; NULL when invalid
     reasoning         TEXT,
     valid             INTEGER NOT NULL,
     reason            TEXT    NOT NULL, -- why it is invalid

@@ -77,7 +77,7 @@ class Hit:
         call: which ask of the agent in the phase; of a message its number in the round, from 0.
         attempt: which attempt at it, from 0.
         valid: whether the attempt is valid; None for a message.
-        read_as: the rung on which it was read, or None.
+        read_as: the step that read it, or None.
         excerpt: texts that were not and were searched for, in turns.
     """
 
@@ -166,7 +166,7 @@ class Search:
             phase: only in this phase.
             agent: only of this agent.
             valid: only valid attempts, or only invalid ones.
-            read_as: only attempts that were read on this rung.
+            read_as: only attempts that this step read.
             among: only of these agents in these rounds: (round, agent).
             start: so many hits are left out.
             most: hits of the page at most.

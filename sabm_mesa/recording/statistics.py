@@ -354,7 +354,7 @@ class Alike(NamedTuple):
         mind: the spec of the mind.
         served_model: the name that the server gave to its model, or ``""``.
         provenance: JSON of what was asked for and sent, or None.
-        read_as: the rung on which they were read, or None.
+        read_as: the step that read them, or None.
         valid: 1 when they are valid, else 0.
         answers: their number.
         prompt_tokens: tokens sent.

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 import platform
+import re
 import sqlite3
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from importlib.resources import files
 from itertools import accumulate
 from operator import sub
 from pathlib import Path
@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 
 from sabm_mesa.core.asks import Attempt, InBatch, NotedBatch
 from sabm_mesa.core.jsonable import to_json
+from sabm_mesa.core.reader import VERSION as READER
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import OutputError, RecordingError, SabmError
 
@@ -50,8 +51,10 @@ _TRANSIENT = {
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_READONLY,
 }  # fmt: skip
+_MOST_CHECKED = 1_000
+"""Recordings of which is remembered that they were checked."""
 _CUT_OFF = "its last page is cut off"
-_PACKAGES = ("sabm-mesa", "mesa", "numpy", "openai", "llama-cpp-python")
+_PACKAGES = ("sabm-mesa", "mesa", "numpy", "openai", "xllamacpp")
 """The packages whose versions are recorded."""
 
 
@@ -67,7 +70,8 @@ class RunHeader:
         minds: spec → number of agents.
         prompts: prompt entry → hash.
         texts: hash → template, also of the entries of forks.
-        versions: package → version, and spec → SHA-256 of the files that minds come from.
+        versions: package → version, ``"reader"`` → that of the reader of answers, and spec →
+            SHA-256 of the files that minds come from.
         connection: how language models are reached.
         model_columns: the columns of the model data.
         agent_columns: the columns of the agent data, from ``agent`` on.
@@ -103,9 +107,10 @@ HEADER_COLUMNS = tuple(each.name for each in fields(RunHeader) if each.name != "
 
 
 def versions() -> dict[str, str]:
-    """Package → version, and that of Python."""
+    """Package → version, and those of Python and of the reader of answers."""
     found = {package: _version(package) for package in _PACKAGES}
-    return {"python": platform.python_version()} | {k: v for k, v in found.items() if v is not None}
+    known = {package: number for package, number in found.items() if number is not None}
+    return {"python": platform.python_version(), **known, "reader": str(READER)}
 
 
 @cache  # a run says it twice, and each time a file of a hundred lines would be read
@@ -203,20 +208,63 @@ def open_for_reading(path: str | Path, *, check: bool = True) -> Iterator[sqlite
         RecordingError: when there is no recording of that name, or it is something else, damaged,
             or of another format; also for damage that is found while the block reads.
     """
+    from sabm_mesa.recording import checking  # late: its models take time to make
+
     path = Path(path)
     if not path.is_file():
-        inside = path / "recording.sqlite"
-        hint = f" The folder has {inside}." if inside.is_file() else ""
-        raise RecordingError(f"There is no recording {path}.{hint}")
+        raise _missing(path)
+    too_long: Callable[[], bool] = bool
     try:
         with closing(_open(path)) as connection:
-            check_kind(path, connection)
-            if check:
-                check_pages(path, connection)
+            try:
+                size = path.stat().st_size
+            except FileNotFoundError:  # it was removed since
+                raise _missing(path) from None
+            too_long = checking.limit_reading(connection, size)
+            if check_kind(path, connection):
+                if check:
+                    check_pages(path, connection)
+                _check_values(path, connection, content=check)
             connection.row_factory = sqlite3.Row
             yield connection
     except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_INTERRUPT:
+            if not too_long():
+                raise KeyboardInterrupt from None
+            raise damaged(path, "reading it takes longer than it can") from None
         raise unusable(path, error) from None
+
+
+def _missing(path: Path) -> RecordingError:
+    """The error for a recording that does not exist."""
+    inside = path / "recording.sqlite"
+    hint = f" The folder has {inside}." if inside.is_file() else ""
+    return RecordingError(f"There is no recording {path}.{hint}")
+
+
+_checked: dict[Path, tuple[object, bool]] = {}
+"""Recording → how it was when its values were checked, and whether all of them were."""
+
+
+def _check_values(path: Path, connection: sqlite3.Connection, *, content: bool) -> None:
+    """Check the schema and the values of a recording, once while it stays as it is."""
+    from sabm_mesa.recording import checking
+
+    now = path.stat()
+    stamp = None if may_be_open(path) else (now.st_ino, now.st_size, now.st_mtime_ns)
+    known, whole = _checked.get(path, (None, False))
+    if stamp is not None and known == stamp and whole >= content:
+        return
+    check_schema(path, connection)
+    try:
+        checking.check_runs(connection)
+        if content:
+            checking.check_content(connection)
+    except ValueError as error:
+        raise damaged(path, str(error)) from None
+    if len(_checked) > _MOST_CHECKED:
+        _checked.clear()
+    _checked[path] = stamp, content
 
 
 def copy_recording(path: Path, to: Path) -> None:
@@ -236,15 +284,30 @@ def copy_recording(path: Path, to: Path) -> None:
 
 def create_tables(connection: sqlite3.Connection) -> None:
     """Make an empty file a recording, unless another process has done so by now."""
-    schema = files(__package__ or "").joinpath("schema.sql").read_text("utf-8")
+    from sabm_mesa.recording import checking
+
     connection.execute("BEGIN IMMEDIATE")
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if not tables:
-        for statement in schema.split(";\n"):
+        for statement in checking.schema().split(";\n"):
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {FORMAT}")
     connection.execute("COMMIT")
+
+
+def check_schema(path: Path, connection: sqlite3.Connection) -> None:
+    """Check that a recording has the tables of one, and no view, trigger or other table.
+
+    Raises:
+        RecordingError: when it has not.
+    """
+    from sabm_mesa.recording import checking
+
+    try:
+        checking.check_schema(connection)
+    except ValueError as error:
+        raise damaged(path, str(error)) from None
 
 
 def check_pages(path: Path, connection: sqlite3.Connection) -> None:
@@ -322,7 +385,14 @@ def reporting_damage(path: Path) -> Iterator[None]:
         yield
     except SabmError:
         raise
-    except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
+    except (
+        ValueError,
+        TypeError,
+        LookupError,
+        ArithmeticError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise damaged(path, f"{type(error).__name__}: {error}") from None
 
 
@@ -340,7 +410,6 @@ def _open(path: Path) -> sqlite3.Connection:
         if has_log(path):
             raise
         connection = _connected(f"{address}?immutable=1")
-    connection.execute("PRAGMA query_only = ON")
     return connection
 
 
@@ -501,4 +570,6 @@ def ended_sessions(recording: Path, connection: sqlite3.Connection) -> set[str]:
 
 def _lock_of(recording: Path, uid: str) -> Path:
     recording = recording.resolve()
-    return recording.with_name(f"{recording.name}.{uid}.lock")
+    # The file may be a stranger's: nothing in it leads to another folder.
+    name = re.sub(r"[^0-9A-Za-z_-]", "_", uid)[:64]
+    return recording.with_name(f"{recording.name}.{name}.lock")

@@ -21,7 +21,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from itertools import chain, count, groupby
 from operator import itemgetter
@@ -29,7 +29,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sabm_mesa.core import engine
-from sabm_mesa.core.asks import Attempt, InBatch, NotedBatch, Outstanding
+from sabm_mesa.core.answers import PastReading
+from sabm_mesa.core.asks import Attempt, InBatch, Key, NotedBatch, Outstanding
 from sabm_mesa.core.jsonable import rows_to_json, to_json
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import OutputError, ParameterError, RecordingError, RunError
@@ -52,6 +53,7 @@ from sabm_mesa.recording.store import (
     batch_row,
     check_kind,
     check_pages,
+    check_schema,
     create_tables,
     sent_row,
     session_is_open,
@@ -104,9 +106,9 @@ class Recording:
 
     def __init__(self, path: str | Path, *, durable: bool = True) -> None:
         self.path, self._durable = Path(path), durable
-        self._file = self.path.resolve()  # also after the working directory has changed
-        new = not self._file.exists()
+        self._file = Path(os.path.realpath(self.path))  # also in another working directory
         try:
+            new = not self._file.exists()
             self.path.parent.mkdir(parents=True, exist_ok=True)
             _make_writable(self.path)
         except OSError as error:
@@ -280,6 +282,8 @@ class Recording:
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         is_recording = check_kind(self.path, connection)
+        if is_recording:  # a trigger in it could do more than is written
+            check_schema(self.path, connection)
         check_pages(self.path, connection)
         _write_ahead(connection)
         if not is_recording:
@@ -363,6 +367,19 @@ class Recorder(ABC):
         Raises:
             RunError: when nobody has said that nothing is to be recorded, and nothing is.
         """
+
+    def past_reading(self, key: Key, attempt: int) -> PastReading | None:
+        """The reading of an answer in a recording that another version of the reader made.
+
+        Args:
+            key: where in the run the question stands.
+            attempt: the number of the attempt, from 0.
+
+        Returns:
+            None where the answer is read now.
+        """
+        del key, attempt
+        return None
 
     async def note_sent(
         self, model: str, most: Sequence[Usage], place: InBatch | None = None
@@ -845,14 +862,15 @@ class BatchWriter:
 
     def _run(self) -> None:
         try:
-            with (
-                closing(self._connect()) as connection,
-                closing(_Disk(self._log, self._lost)) as disk,
-            ):
+            with closing(self._connect()) as connection, ExitStack() as stack:
                 connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
                 connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_AT}")
+                # What is written needs no descriptor that is not open by then.
+                connection.execute("PRAGMA temp_store = MEMORY")
                 if self._log is not None:
                     connection.execute("PRAGMA synchronous = NORMAL")
+                    connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                disk = stack.enter_context(closing(_Disk(self._log, self._lost)))
                 while self._next(connection, disk):
                     pass
         except Exception as error:  # noqa: BLE001 - every waiter gets the error
@@ -920,14 +938,18 @@ class _Disk:
     """Brings a log to disk, on a thread of its own.
 
     Args:
-        log: the log, which is there when the first promise is taken; None: there is nothing to do.
+        log: the log, which is there and is kept open; None: there is nothing to do.
         lost: called with the error, and with the promises that cannot be kept.
+
+    Raises:
+        OSError: when it cannot be opened.
     """
 
     def __init__(
         self, log: Path | None, lost: Callable[[Exception, list[Future[None]]], None]
     ) -> None:
-        self._log, self._lost = log, lost
+        self._lost = lost
+        self._log = None if log is None else os.open(log, os.O_RDWR)
         self._taken = threading.Condition()
         self._promises: list[Future[None]] = []
         self._closing = False
@@ -951,13 +973,15 @@ class _Disk:
             self._taken.notify()
         if self._log is not None:
             self._thread.join()
+            os.close(self._log)
 
     def _run(self) -> None:
         lost: Exception | None = None
         while promises := self._next():
             if lost is None:
                 try:
-                    self._bring()
+                    assert self._log is not None
+                    fsync(self._log)
                 except Exception as error:  # noqa: BLE001 - every waiter gets the error
                     lost = error
             if lost is not None:  # a later `fsync` would not bring to disk what this one lost
@@ -973,14 +997,6 @@ class _Disk:
                 self._taken.wait()
             promises, self._promises = self._promises, []
         return promises
-
-    def _bring(self) -> None:
-        assert self._log is not None
-        log = os.open(self._log, os.O_RDWR)
-        try:
-            fsync(log)
-        finally:
-            os.close(log)
 
 
 class _Waiters:

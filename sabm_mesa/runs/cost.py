@@ -8,9 +8,10 @@ Asks
     asked, times the fewest and the most asks in one of them. Talks may be shorter: an agent that
     was asked several times in a round may be asked once, and only one of them, where some were
     asked more often than others; where agents may act several times (`at_most`), each may do so as
-    often as it can. Where agents are born, there may be `GROWTH` times as many asks, and as few. A
-    run that ended early may end after one round, or go on to the
-    last. Rounds after `MAX_ASKS` asks are like the second half of those played.
+    often as it can. Where each speaker names the next, as many may speak as the phase allows
+    (`most_turns`); where it names no limit, the high end is unknown. Where agents are born, there
+    may be `GROWTH` times as many asks, and as few. A run that ended early may end after one round,
+    or go on to the last. Rounds after `MAX_ASKS` asks are like the second half of those played.
 Tokens
     A token is 5, 4 or 2.5 characters. Texts in prompts have one word, `SENTENCE` characters, or as
     many as the spec keeps. An answer has 1 token; a number, an option, a sentence, or the fields
@@ -18,8 +19,9 @@ Tokens
     free, and else the length of its JSON schema. At most `UNUSABLE` are asked again.
 Thoughts
     As many as are allowed (`max_thought_tokens`; `ANSWER_TOKENS` where an effort is named and no
-    limit), none at the low end, `THOUGHTS` of them in a likely answer. A model that thinks unasked
-    is known from a pilot alone.
+    limit), none at the low end; likely is the share `THOUGHTS` of them, or of `ANSWER_TOKENS`.
+    Models that think unasked are known by their names (`thinks_unasked`), and have as many as a run
+    allows them; others are known from a pilot alone.
 Embeddings
     Their texts are those of the dry run, in which memories are as near to one another as chance has
     it; nothing is received.
@@ -45,6 +47,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from inspect import isgeneratorfunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -60,9 +63,11 @@ from sabm_mesa.llm import Connection
 from sabm_mesa.llm.budget import ANSWER_TOKENS, TOKENS_PER_MESSAGE
 from sabm_mesa.llm.endpoints import NAME
 from sabm_mesa.llm.prices import BATCH_SHARE, Price, PriceTable
+from sabm_mesa.llm.thinking import THOUGHTS as THOUGHTS_UNASKED
+from sabm_mesa.llm.thinking import thinks_unasked
 from sabm_mesa.minds.base import Mind, name_of
 from sabm_mesa.minds.embedding import embedding_model
-from sabm_mesa.minds.specs import CLASSICAL, language_model, map_minds, model_and_endpoint
+from sabm_mesa.minds.specs import CLASSICAL, is_local, language_model, map_minds, model_and_endpoint
 from sabm_mesa.recording.statistics import asked
 
 if TYPE_CHECKING:
@@ -210,6 +215,7 @@ class StubMind(Mind):
         said: question → the characters of each answer that is neither a number nor an option.
         limit: tokens of an answer at most.
         thoughts: tokens of the thoughts before it at most.
+        unasked: whether it thinks without being asked to.
         longer: how many times as long as here a text can be.
         phases: (question, phase) → asks.
     """
@@ -226,6 +232,7 @@ class StubMind(Mind):
         self.answer_format = "paper" if self.embeds else None
         self.settings = getattr(mind, "settings", None)
         self.limit, self.thoughts, self.longer = ANSWER_TOKENS, 0, 1.0
+        self.unasked = False
         self.asked: dict[str, list[tuple[float, ...]]] = defaultdict(list)
         self.specs: dict[str, set[AnswerSpec]] = defaultdict(set)
         self.said: dict[str, list[int]] = defaultdict(list)
@@ -241,6 +248,8 @@ class StubMind(Mind):
             model: the model, at its beginning.
         """
         self._model = model
+        if is_local(self.spec):
+            self.answer_format = model.parameters["answer_format"] or "json"
         for each in model.agent_classes():
             if own := model.classical_of(each).get("default"):
                 self.informed += getattr(own("classical"), "informed", ())
@@ -322,8 +331,10 @@ def dry_run(
     for stub in stubs.values():
         settings: LLMSettings = stub.settings or model.llm_settings
         stub.limit = settings.max_tokens or ANSWER_TOKENS
-        thinks = settings.reasoning_effort is not None
-        stub.thoughts = settings.max_thought_tokens or ANSWER_TOKENS * thinks
+        asked_to = settings.reasoning_effort is not None
+        stub.unasked = not asked_to and thinks_unasked(stub.language_model)
+        most = ANSWER_TOKENS if asked_to else THOUGHTS_UNASKED * stub.unasked
+        stub.thoughts = settings.max_thought_tokens or most
     while stubs and model.running and (model.round + 1 < MIN_ROUNDS or model.total.asks < MAX_ASKS):
         model.step()
     return model, list(stubs.values())
@@ -446,8 +457,8 @@ def estimate(
         price = table.at(stub.url).of(stub.language_model)
         for question, rows in stub.asked.items():
             its_phases = {phase for name, phase in stub.phases if name == question}
-            actions = _most_actions(model, its_phases)
-            asks, chars = _counted(np.array(rows), model, longer, actions) * [[runs], [1]]
+            most = _most_asks(model, its_phases, np.array(rows))
+            asks, chars = _counted(np.array(rows), model, longer, most) * [[runs], [1]]
             measured = stub.measured(question)
             if measured is None:
                 parts = _assumed(asks, chars, stub, question, model)
@@ -508,20 +519,41 @@ def _dollars(price: Price, parts: Array, measured: Measured | None) -> list[floa
     return found
 
 
-def _most_actions(model: SmartModel, phases: Collection[str]) -> int:
-    """How often an agent can act in a round, in phases that let it act several times; else 0."""
-    several = (p for p in model.phases if p.name in phases and p.at_most > 1)
-    return sum(p.at_most * (1 if p.order == SIMULTANEOUS else p.turns) for p in several)
+def _most_asks(model: SmartModel, phases: Collection[str], rows: Array) -> float:
+    """The most asks of a question in a round, as its phases limit them; NaN without a limit.
+
+    Zero where every agent has its turn once, so that the dry run tells it.
+    """
+    agents = int(np.bincount(np.unique(rows[:, :2], axis=0)[:, 0].astype(int)).max())
+    most = 0.0
+    for phase in (p for p in model.phases if p.name in phases):
+        if isgeneratorfunction(phase.order):
+            turns = math.nan if phase.most_turns is None else phase.most_turns(model)
+            most += turns * phase.at_most
+        elif phase.at_most > 1:
+            turns = 1 if phase.order == SIMULTANEOUS else phase.turns
+            most += agents * phase.at_most * turns
+    return most
 
 
-def _counted(rows: Array, model: SmartModel, longer: float, actions: int) -> Array:
+def _unbounded(model: SmartModel, stubs: Sequence[StubMind]) -> list[str]:
+    """The phases with paid questions whose number has no upper bound."""
+    asked = {phase for stub in stubs for _, phase in stub.phases}
+    return [
+        phase.name
+        for phase in model.phases
+        if phase.name in asked and isgeneratorfunction(phase.order) and phase.most_turns is None
+    ]
+
+
+def _counted(rows: Array, model: SmartModel, longer: float, most_asks: float) -> Array:
     """Asks in a run, and characters of a prompt, from the asks of one question to one mind.
 
     Args:
         rows: as in `StubMind.asked`.
         model: the model of the dry run.
         longer: how many times as long as in the dry run a text can be.
-        actions: as of `_most_actions`.
+        most_asks: as of `_most_asks`.
     """
     played, most = model.round + 1, model.n_rounds
     ends = most if model.running else played
@@ -538,10 +570,8 @@ def _counted(rows: Array, model: SmartModel, longer: float, actions: int) -> Arr
     wider = BEYOND * model.running * np.array([-1, 0, 1]) + 1
     if has_births(model):
         wider = wider * [1 / GROWTH, 1, GROWTH]
-    agents = np.bincount(np.unique(rows[:, :2], axis=0)[:, 0].astype(int))
-    numbers = wider * [
-        low, when[:ends].sum(), max(each.max(), agents.max() * actions) * times.sum()
-    ]  # fmt: skip
+    highest = np.maximum(each.max(), most_asks)  # NaN without a limit
+    numbers = wider * [low, when[:ends].sum(), highest * times.sum()]
     known = np.flatnonzero(~np.isnan(rows[:, 2]))
     prompts = []
     for more, last in (len(WORD) / SENTENCE, ends), (1, ends), (longer, most):
@@ -577,7 +607,8 @@ def _assumed(asks: Array, chars: Array, stub: StubMind, question: str, model: Sm
         again = UNUSABLE * (model.max_attempts > 1) * np.array([0, 0, 1])
         sent = chars * TOKENS_PER_CHAR
         return np.array([asks, asks * (1 + again), asks * sent * (1 + again), 0 * asks])
-    specs, limit, as_json = stub.specs[question], stub.limit, model.answer_format == "json"
+    specs, limit = stub.specs[question], stub.limit
+    as_json = (stub.answer_format or model.answer_format) == "json"
     schema = max(_n_chars(json.dumps(spec.answer_schema())) for spec in specs)
     high_only = np.array([0, 0, 1])
     prompt = (chars + schema * as_json * high_only) * TOKENS_PER_CHAR + OVERHEAD
@@ -594,7 +625,9 @@ def _assumed(asks: Array, chars: Array, stub: StubMind, question: str, model: Sm
     ]
     open_ended = any(map(_is_open_ended, specs))
     longest = min(limit, limit if open_ended else schema * TOKENS_PER_CHAR[2])
-    thoughts = stub.thoughts * np.array([0, THOUGHTS, 1 + UNUSABLE * (model.max_attempts > 1)])
+    likely = THOUGHTS * min(stub.thoughts, ANSWER_TOKENS)
+    most = stub.thoughts * (1 + UNUSABLE * (model.max_attempts > 1))
+    thoughts = np.array([0, likely, most])
     answer = np.array([1, min(limit, np.mean(tokens)), longest]) + again * limit + thoughts
     sent = prompt * (1 + again) + again * (limit + AGAIN)
     return np.array([asks, asks * (1 + again), asks * sent, asks * answer])
@@ -631,7 +664,9 @@ def _n_chars(text: str) -> int:
 
 def _on_thoughts(stubs: Sequence[StubMind]) -> str:
     most = max(stub.thoughts for stub in stubs)
-    return f"up to {most:,} tokens of thoughts an answer" if most else "no thoughts"
+    unasked = sorted({stub.language_model for stub in stubs if stub.unasked})
+    why = f" ({', '.join(unasked)}: known to think)" if unasked else ""
+    return f"up to {most:,} tokens of thoughts an answer{why}" if most else "no thoughts"
 
 
 def _notes(
@@ -656,6 +691,10 @@ def _notes(
             notes.append(f"{name} is not in it: taken to write and count like {like}.")
     if has_births(model):
         notes.append(f"Agents are born: there may be {GROWTH:g} times as many asks, or as few.")
+    notes += [
+        f"{name} has no upper bound: each decision says who is asked next."
+        for name in _unbounded(model, stubs)
+    ]
     if model.running:
         n, most = model.round + 1, model.n_rounds
         notes.append(f"{n:,} of {most:,} rounds were played; others alike.")

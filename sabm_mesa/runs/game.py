@@ -209,7 +209,7 @@ class Game:
         if score is None or frame.empty:
             return None
         if self._standings[0] is not frame:
-            table = score.of_agents(frame)
+            table = score.of_agents(self.model.decided_rounds(frame))
             ranks = table["score"].rank(method="min", ascending=score.lower_is_better)
             rows = zip(table["agent"], table["score"], ranks, strict=True)
             found = {

@@ -36,7 +36,7 @@ from sabm_mesa.minds.specs import (
 from sabm_mesa.models import registry
 from sabm_mesa.models.base import OF_PROMPTS, SmartModel
 from sabm_mesa.recording import RecordedRun, Recording, RunRecorder, load_runs
-from sabm_mesa.recording.replaying import ReplayRecorder
+from sabm_mesa.recording.replaying import ReplayRecorder, Reread, RereadRecorder
 from sabm_mesa.recording.statistics import lost_answers, paid_for
 from sabm_mesa.runs.run import Runs, Watch, run_models
 
@@ -78,6 +78,42 @@ def replay(
     models = [rebuild(class_of(run, scenario), ReplayRecorder(run, minds=minds)) for run in found]
     rounds = [None if run.finished else run.rounds for run in found]
     return run_models(models, watch=watch, rounds=rounds)
+
+
+def reread(
+    recording: str | Path,
+    runs: Numbers = None,
+    *,
+    minds: OwnMinds | None = None,
+    scenario: type[SmartModel] | None = None,
+    watch: Watch = lambda _: None,
+) -> tuple[int, list[Reread]]:
+    """Read the recorded answers once more, without asking again; the recording stays as it is.
+
+    Args:
+        recording: the recording.
+        runs: the numbers of the runs, of one scenario; those of the latest command when None.
+        minds: minds of your own that decide for free, by their spec.
+        scenario: the model class, when it cannot be imported by its recorded name.
+        watch: called with the models every tenth of a second.
+
+    Returns:
+        The number of answers in texts, and those of them that are read otherwise now.
+
+    Raises:
+        RecordingError: when the recording cannot be read, or the run does not come out the same
+            with the readings that are recorded.
+        UsageError: when this version cannot use the recorded parameters.
+    """
+    if runs is None:
+        runs = [run.run for run in latest(load_runs(recording))]
+    recorders = [RereadRecorder(run, minds=minds) for run in load_runs(recording, runs, whole=True)]
+    models = [rebuild(class_of(again.recorded, scenario), again) for again in recorders]
+    rounds = [None if again.recorded.finished else again.recorded.rounds for again in recorders]
+    done = run_models(models, watch=watch, rounds=rounds).models
+    last = [model.recorder for model in done]
+    read = [recorder for recorder in last if isinstance(recorder, RereadRecorder)]
+    return sum(one.answers for one in read), [found for one in read for found in one.otherwise]
 
 
 def resume(

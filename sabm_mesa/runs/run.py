@@ -168,12 +168,16 @@ class Runs:
         return {**pictures, **plots}
 
     def pictures(self) -> dict[str, bytes]:
-        """The figures of the runs by name, as PNG."""
+        """The figures of the runs: file name → content, in the formats of `plot_style.look`."""
         if not (figures := self.figures()):
             return {}
-        from sabm_mesa.analysis.plot_style import to_png  # slow to import, as all of matplotlib
+        from sabm_mesa.analysis.plot_style import look, to_bytes  # slow, as all of matplotlib
 
-        return {name: to_png(figure) for name, figure in figures.items()}
+        return {
+            f"{name}.{ending}": to_bytes(figure, ending)
+            for name, figure in figures.items()
+            for ending in look.get().formats
+        }
 
     def animation(self) -> Any:
         """The first run as an animation of matplotlib.

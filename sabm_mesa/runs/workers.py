@@ -43,8 +43,8 @@ from sabm_mesa.runs.run import CONCURRENT_RUNS
 
 WorkerMessage = tuple[str, int, tuple[Any, ...]]
 """Its subject, the number under which it is answered or 0, and what is given with it."""
-_NOT_ALONE = ("gguf:", "py:", "human")
-"""Minds that need this process: its memory, its limits for files, its people."""
+_NOT_ALONE = ("gguf:", "local", "py:", "human")
+"""Minds that need this process: its local models, its limits for files, its people."""
 _ONE_EACH = {sql: sql for sql in (INSERT_ASK, INSERT_SENT, DELETE_SENT)}
 """The writer knows some statements by their identity, which they lose on their way."""
 _OWN = ("budget", "batches", "limits", "limiters")

@@ -1,9 +1,10 @@
 """The kinds of players in a recording: behavioural models, fitted and compared.
 
 Every model that applies is fitted to all decisions (pooled), to those of each mind and, when
-wanted, of each agent; one is selected by BIC. The estimates of the pooled decisions under the
-selected model are the *fingerprint*: a table, a picture, and a file that ``--minds fitted:FILE``
-plays.
+wanted, of each agent; one is selected by BIC, and an absolute test says whether it describes the
+decisions at all. A player by chance is always among the models. The estimates of the pooled
+decisions under the selected model are the *fingerprint*: a table, a picture, and a file that
+``--minds fitted:FILE`` plays.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import pandas as pd
 from sabm_mesa.analysis.behaviour import (
     Behaviour,
     BehaviouralModel,
+    Chance,
     Decider,
     Floats,
     Mixture,
@@ -31,7 +33,9 @@ from sabm_mesa.analysis.behaviour import (
 )
 from sabm_mesa.analysis.estimation import (
     MENTIONED,
+    AbsoluteTest,
     Fit,
+    absolute_test,
     bootstrap_intervals,
     by_rank,
     confusion,
@@ -51,7 +55,11 @@ DRAWS = 200
 """Samples of the bootstrap."""
 DATA_SETS = 10
 """Data sets that are drawn from each model for the confusion matrix."""
-MOST_DRAWS = 10_000
+TESTS = 99
+"""Data sets that are drawn from the selected model for the absolute test."""
+FEWEST_TESTS = 39
+"""With fewer data sets no p-value can be 2.5 % or less."""
+NONE = "none of these"
 WIDE = 0.5
 """The share of its limits from which on an interval says that a parameter is not identified."""
 _UNKNOWN = (math.nan, math.nan)
@@ -66,12 +74,15 @@ class Fitted:
         intervals: parameter → its 95 % interval by the profile likelihood.
         resampled: parameter → its 95 % interval by the bootstrap; of the selected model alone.
         held_out: the mean log-likelihood of a decision that was held out; NaN with a single unit.
+        gained: the share of the log-likelihood of chance that the model gains (`Fit.gained`); NaN
+            where the scenario declares no player by chance.
     """
 
     fit: Fit
     intervals: dict[str, tuple[float, float]]
     resampled: dict[str, tuple[float, float]]
     held_out: float
+    gained: float = math.nan
 
     @property
     def unidentified(self) -> list[str]:
@@ -111,12 +122,27 @@ class FitGroup:
         kind: ``pooled``, ``mind`` or ``agent``.
         panel: its decisions.
         fitted: the models, the selected one first.
+        test: whether the selected model describes the decisions at all; None where it was not
+            wanted.
     """
 
     name: str
     kind: str
     panel: Panel
     fitted: Sequence[Fitted]
+    test: AbsoluteTest | None = None
+
+    @property
+    def verdict(self) -> str:
+        """The name of the selected model, or `NONE` where the absolute test refuses it."""
+        refused = self.test is not None and self.test.refused
+        return NONE if refused else self.selected.fit.model.name
+
+    @property
+    def by_players(self) -> Fitted:
+        """The model that is selected when players count as independent, and not decisions."""
+        n = len(self.panel.players)
+        return min(self.fitted, key=lambda each: each.fit.bic_of(n))
 
     @property
     def selected(self) -> Fitted:
@@ -178,6 +204,7 @@ class FitOptions:
         agents: whether each agent is a group, too.
         bootstrap: samples of the bootstrap; 0 for none.
         confusion: data sets of each model for the confusion matrix; 0 for none.
+        absolute: data sets of the selected model for the absolute test; 0 for none.
         seed: the seed of the bootstrap and of these data sets.
     """
 
@@ -187,6 +214,7 @@ class FitOptions:
     agents: bool = False
     bootstrap: int = DRAWS
     confusion: int = DATA_SETS
+    absolute: int = TESTS
     seed: int = 0
 
 
@@ -205,10 +233,16 @@ def fit_recording(
     Raises:
         RecordingError: when the recording cannot be read, or lacks the decisions or the facts that
             a model needs.
-        ParameterError: when it has several scenarios, or no model is declared for its scenario.
+        ParameterError: when it has several scenarios, no model is declared for its scenario, or an
+            option is outside its limits.
         UnknownName: for a model or mind that is not there.
     """
     wanted = options or FitOptions()
+    if 0 < wanted.absolute < FEWEST_TESTS:
+        raise ParameterError(
+            f"The absolute test needs {FEWEST_TESTS} data sets or more (or 0 for none), not "
+            f"{wanted.absolute}: fewer cannot reach its level."
+        )
     path = Path(path)
     runs = played_runs(path)
     scenario, behaviour, panel = _decisions(path, runs, wanted)
@@ -216,8 +250,7 @@ def fit_recording(
     rng = np.random.default_rng(wanted.seed)
     groups = []
     for name, kind, own in _groups(panel, wanted.agents):
-        draws = 0 if kind == "agent" else wanted.bootstrap
-        groups.append(_fitted(name, kind, own, models, draws, rng, watch))
+        groups.append(_fitted(name, kind, own, models, wanted, rng, watch))
     table = None
     pooled = groups[0]
     if wanted.confusion and len(models) > 1:
@@ -242,7 +275,9 @@ def table_of_fits(study: FitStudy) -> pd.DataFrame:
         ``group``, its ``kind``, ``model``, ``selected``, ``parameter``, ``estimate``; ``low`` and
         ``high`` (profile likelihood), ``identified`` (`Fitted.unidentified`; None without an
         interval), ``bootstrap_low`` and ``bootstrap_high``; ``players``,
-        ``decisions``, ``log_likelihood``, ``free`` (parameters), ``aic``, ``bic``, ``held_out``.
+        ``decisions``, ``log_likelihood``, ``free`` (parameters), ``gained`` (the share of the
+        log-likelihood of chance), ``aic``, ``bic`` (by decisions), ``bic_players`` (by players),
+        ``held_out``.
         A model without parameters has one row without one.
     """
     rows = []
@@ -254,8 +289,10 @@ def table_of_fits(study: FitStudy) -> pd.DataFrame:
                 "decisions": found.n_decisions,
                 "log_likelihood": found.log_likelihood,
                 "free": n_free(found.model),
+                "gained": each.gained,
                 "aic": found.aic,
                 "bic": found.bic,
+                "bic_players": found.bic_of(len(group.panel.players)),
                 "held_out": each.held_out,
             }
             for name, value in (found.by_name or {"": math.nan}).items():
@@ -325,6 +362,7 @@ def summary(study: FitStudy) -> dict[str, Any]:
         "invalid": study.pooled.panel.invalid,
         "players": len(study.pooled.panel.players),
         "unit": study.unit,
+        "verdicts": [_verdict(group) for group in study.groups],
         "fits": table_of_fits(study).to_dict("records"),
         "left_out": study.left_out,
         "unfinished": study.unfinished,
@@ -338,6 +376,23 @@ def summary(study: FitStudy) -> dict[str, Any]:
         ],
         "fingerprint": study.fingerprint.as_json(),
     }  # fmt: skip
+
+
+def _verdict(group: FitGroup) -> dict[str, Any]:
+    """The verdict on one group, as JSON values."""
+    test = group.test
+    return {
+        "group": group.name,
+        "kind": group.kind,
+        "verdict": group.verdict,
+        "selected": group.selected.fit.model.name,
+        "selected_by_players": group.by_players.fit.model.name,
+        "as_good": group.undecided,
+        "gained": group.selected.gained,
+        "absolute_test": None
+        if test is None
+        else {"p": test.p, "data_sets": test.data_sets, "misses": list(test.misses)},
+    }
 
 
 def _decisions(
@@ -378,13 +433,15 @@ def _models(
 ) -> tuple[list[BehaviouralModel], dict[str, list[str]]]:
     """The models that apply and are wanted, and what the runs lack for the others."""
     asked = [behaviour.model(name) for name in names] or list(behaviour.models)
+    asked += [each for each in behaviour.models if isinstance(each, Chance) and each not in asked]
     lacking = {
         model.name: [need for need in model.needs if need not in panel.known] for model in asked
     }
     left_out = {name: needs for name, needs in lacking.items() if needs}
     models = [model for model in asked if model.name not in left_out]
-    if left_out and (names or not models):
-        name, needs = next(iter(left_out.items()))
+    refused = [name for name in left_out if name in names or not models]
+    if refused:
+        name, needs = refused[0], left_out[refused[0]]
         raise RecordingError(
             f"The model {name} does not apply to {path}: its runs do not have what it needs "
             f"({', '.join(needs)})."
@@ -414,7 +471,7 @@ def _fitted(
     kind: str,
     panel: Panel,
     models: Sequence[BehaviouralModel],
-    draws: int,
+    wanted: FitOptions,
     rng: np.random.Generator,
     watch: Callable[[str], None],
 ) -> FitGroup:
@@ -422,24 +479,31 @@ def _fitted(
     watch(f"{name}: {len(models)} models")
     fits = by_rank([fit(model, panel) for model in models])
     units = units_of(panel)
-    samples = f", with {draws} samples of the bootstrap" if draws and units.max() > 0 else ""
-    if kind != "agent":
+    alone, several = kind == "agent", int(units.max()) > 0
+    samples = f", with {wanted.bootstrap} samples of the bootstrap" if several else ""
+    if not alone:
         watch(f"{name}: {fits[0].model.name} is selected by BIC; the intervals{samples}")
+    chance = next((each for each in models if isinstance(each, Chance)), None)
     fitted = []
     for each in fits:
         names = [parameter.name for parameter in each.model.parameters]
         resampled = {}
-        if draws and each is fits[0] and units.max() > 0:
-            resampled = bootstrap_intervals(each, panel, units, draws, rng)
+        if wanted.bootstrap and several and not alone and each is fits[0]:
+            resampled = bootstrap_intervals(each, panel, units, wanted.bootstrap, rng)
         fitted.append(
             Fitted(
                 each,
-                {} if kind == "agent" else {p: profile_interval(each, panel, p) for p in names},
+                {} if alone else {p: profile_interval(each, panel, p) for p in names},
                 resampled,
-                math.nan if kind == "agent" else held_out(each, panel, units),
+                math.nan if alone else held_out(each, panel, units),
+                math.nan if chance is None else each.gained(chance, panel),
             )
         )
-    return FitGroup(name, kind, panel, fitted)
+    test = None
+    if wanted.absolute and not alone:
+        watch(f"{name}: {wanted.absolute} data sets drawn from {fits[0].model.name}")
+        test = absolute_test(fits[0], panel, rng, wanted.absolute)
+    return FitGroup(name, kind, panel, fitted, test)
 
 
 def _minds(panel: Panel) -> list[str]:

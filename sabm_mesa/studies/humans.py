@@ -1,9 +1,9 @@
 """How human are the decisions of a recording? Runs beside a data set of people, on three levels.
 
 Same inference
-    The test that the effect of the people was tested with, on the runs, one number a run
-    (`sabm_mesa.analysis.inference`). ``same`` when it comes to the same conclusion at `ALPHA`;
-    ``not judged`` when runs or sessions are too few for their test to find anything.
+    The sign test of the effect, on the sessions of people and on the runs, one number each
+    (`sabm_mesa.analysis.inference`, one-sided at 2.5 %). ``same`` when both reach the same
+    conclusion; ``not judged`` when runs or sessions are too few for any test to find it.
 Same effect
     The effect of the runs divided by that of people, with an interval over runs and sessions
     (Fieller 1954). ``different`` when the interval excludes 1; ``same`` when it includes 1 and lies
@@ -38,7 +38,7 @@ import numpy as np
 import pandas as pd
 
 from sabm_mesa.analysis import likeness, plot_style
-from sabm_mesa.analysis.inference import holm, one_sample, paired, two_sample
+from sabm_mesa.analysis.inference import LEVEL, holm, infer
 from sabm_mesa.analysis.likeness import DecisionSample
 from sabm_mesa.analysis.statistics import Floats
 from sabm_mesa.analysis.variance_split import REST, variance_split
@@ -232,7 +232,7 @@ def compare(people: PeopleData, played: Played, *, seed: int = 0) -> Comparison:
     """
     rows: list[HumanLikeness] = []
     for effect in people.book.effects:
-        rows += _effect(people, played, effect, seed)
+        rows += _effect(people, played, effect)
     rows += _mean(people, played)
     if not people.book.effects:
         rows.insert(0, HumanLikeness(
@@ -245,7 +245,7 @@ def compare(people: PeopleData, played: Played, *, seed: int = 0) -> Comparison:
     return Comparison(people, played, _adjusted(rows), cells)
 
 
-def _effect(people: PeopleData, played: Played, effect: Effect, seed: int) -> list[HumanLikeness]:
+def _effect(people: PeopleData, played: Played, effect: Effect) -> list[HumanLikeness]:
     """The first two levels of one effect."""
     book = people.book
     other_period = effect.round if effect.than_round is None else effect.than_round
@@ -266,12 +266,11 @@ def _effect(people: PeopleData, played: Played, effect: Effect, seed: int) -> li
     theirs = (
         [] if any(each is None for each in found) else [each for each in found if each is not None]
     )
-    runs_for, runs_against, runs_effect = _tested(mine, effect, pair, seed)
+    runs_for, runs_against, runs_effect = _tested(mine, effect, pair)
     n_runs = min(len(each) for each in mine)
     result = _conclusion(runs_for, runs_against)
-    apart = effect.value is None and not pair
     if theirs:
-        people_for, people_against, people_effect = _tested(theirs, effect, pair, seed)
+        people_for, people_against, people_effect = _tested(theirs, effect, pair)
         n_people = min(len(each) for each in theirs)
         of_people = _conclusion(people_for, people_against)
     else:
@@ -291,7 +290,7 @@ def _effect(people: PeopleData, played: Played, effect: Effect, seed: int) -> li
                 ("runs", mine, result),
                 ("sessions of people", [] if effect.published else theirs, of_people),
             )
-            if each and found_ == NOT_FOUND and (least := _least_p(each, apart=apart)) > ALPHA
+            if each and found_ == NOT_FOUND and (least := _least_p(each)) > LEVEL
         ),
         "",
     ):
@@ -368,31 +367,26 @@ def _mean(people: PeopleData, played: Played) -> list[HumanLikeness]:
     return [row]
 
 
-def _tested(
-    samples: Sequence[Floats], effect: Effect, pair: bool, seed: int
-) -> tuple[float, float, float]:
-    """P-values for and against the effect, and its size."""
+def _tested(samples: Sequence[Floats], effect: Effect, pair: bool) -> tuple[float, float, float]:
+    """P-values for and against the effect, and its size: a mean, or a difference of means."""
+    limit = 0.0 if effect.value is None else effect.value
+    above, below = (None, limit) if effect.direction == "less" else (limit, None)
     if effect.value is not None:
-        test = one_sample(
-            samples[0], effect.value, "below" if effect.direction == "less" else "above", seed=seed
-        )
-        return test.p_for, test.p_against, test.estimate - effect.value
-    compare_two = paired if pair else two_sample
-    test = compare_two(samples[0], samples[1], effect.direction, seed=seed)
-    return test.p_for, test.p_against, test.estimate
+        test = infer("median", samples[0], above=above, below=below)
+        return test.p_for, test.p_against, float(samples[0].mean()) - limit
+    test = infer("difference", *samples, of="median", paired=pair, above=above, below=below)
+    return test.p_for, test.p_against, float(samples[0].mean() - samples[1].mean())
 
 
 def _conclusion(p_for: float, p_against: float) -> str:
-    if p_for <= ALPHA:
+    if p_for <= LEVEL:
         return "found"
-    return "the opposite" if p_against <= ALPHA else NOT_FOUND
+    return "the opposite" if p_against <= LEVEL else NOT_FOUND
 
 
-def _least_p(samples: Sequence[Floats], *, apart: bool) -> float:
-    """The smallest p-value that runs of this number can have."""
-    if apart:
-        return 1 / math.comb(len(samples[0]) + len(samples[1]), len(samples[0]))
-    return 2.0 ** -len(samples[0])
+def _least_p(samples: Sequence[Floats]) -> float:
+    """The smallest p-value that runs of this number can have by any valid test of a median."""
+    return 0.5 ** min(len(each) for each in samples)
 
 
 def _run_means(played: Played, treatment: str, number: int) -> pd.Series[float]:

@@ -102,7 +102,7 @@ def by_round(
     published: pd.DataFrame | None = None,
     marks: Sequence[Mark] = (),
 ) -> Figure:
-    """The mean of a column by round and condition, with its bootstrap interval over runs.
+    """The mean of a column by round and condition, with its interval over runs.
 
     Args:
         data: one row a run and round: ``condition``, ``run``, ``round`` and `column`.
@@ -428,7 +428,7 @@ def _legend_by_condition(figure: Figure, starred: bool, people: bool) -> None:
         markeredgecolor=style.BLACK,
     )  # fmt: skip
     dashes = Line2D([], [], color=style.GREY, linestyle=_DASHES, linewidth=1.3)
-    shown = {"a run": run, "mean and its 95 % bootstrap interval over runs": mean}
+    shown = {"a run": run, "mean and its 95 % interval over runs": mean}
     shown |= {"published": star} if starred else {}
     shown |= {"people": dashes} if people else {}
     figure.legend(

@@ -1,8 +1,8 @@
-"""Probe: does a mind know a game from its texts, or does it follow the rules that it is told?
+"""Probe: has a mind memorized published games, or does it solve games by their rules?
 
 Purpose
     A mind that has read of a game may repeat what is published about it. Its answers then stay as
-    they are when the rules change, while those of a mind that reasons move with the rules.
+    they are when the rules change, while those of a mind that solves the game move with the rules.
 
 Entities, state variables and scales
     One agent a question, all with the same mind, none of whom sees another. There is one round.
@@ -20,18 +20,24 @@ Games
     Recognition: of five of these games the mind is asked for the name, an author, and the choice
     of unlimited reasoning.
 
-Index
-    In each changed game the answer of a reciter (that of the published game) and of a reasoner (as
-    many steps of reasoning as in the published game, k = ln(x / 50) / ln(2 / 3), with the rules
-    of this game) are known. The answer of the mind lies between them at
-    f = (answer − recited) / (reasoned − recited), from −0.5 to 1.5. Where the factor changes, a
-    reciter may repeat the number or its place in the range, so that moving with the range alone
-    does not count as reasoning: the nearer of both to the reasoner counts. Games in which they
-    differ by less than a tenth of the range say nothing and are left out. The index is the mean of
-    f, weighted by how far both are apart, as a part of the range (of a dilemma `TABLE`), since f
-    is the noisier the nearer they are; its 95 % interval is a bootstrap over games, and over the
-    answers to the published game. A mind is a *reciter* when the interval is below 0.5, a
-    *reasoner* when it is above, and otherwise it cannot be told.
+Scores
+    Two answers to a changed game are known. The *right* one takes as many steps of reasoning as the
+    mind takes in the published game, k = ln(x / 50) / ln(2 / 3), with the rules of this game. The
+    *recited* one is the mind's answer to the published game. Where the factor changes, a mind may
+    recite the number or its place in the range; the nearer one counts, so that moving with the
+    range alone is no reasoning. Each answer has an error against both, as a part of the range, and
+    the share of legal answers that are nearer to it than this answer. That share has a mean of one
+    half for answers by chance, whatever the game. Of a dilemma the errors are 0 or 1.
+
+Verdicts
+    Games are the sample. All tests are one-sided, at 2.5 %, by `infer`.
+    *solves*: the answers are nearer to the right answers than chance (a mean share below 0.5, by
+    bets), and in most games nearer to the right than to the recited answer (the median of recited −
+    right error above 0, by a sign test over the games in which both differ by a tenth of the range
+    or more). *memorized*: the same for the recited answers. *responds inconsistently*: neither is
+    nearer than chance, and the intervals of both shares lie above `NEAR`. Otherwise the mind is
+    *undetermined*, and the finding says why. A mind that answers by chance is called *solves* or
+    *memorized* in at most 2.5 % of probes each.
 
 Unreadable answers
     A question without a usable answer has none, and does not count. When that is so in half of
@@ -40,7 +46,7 @@ Unreadable answers
 
 Source
     Nagel 1995, American Economic Review 85(5), 1313-1326 (the guessing game and its steps);
-    Rapoport and Guyer 1966 (classes of games). The index, its limits and all texts are ours.
+    Rapoport and Guyer 1966 (classes of games). The scores, their limits and all texts are ours.
 """
 
 from __future__ import annotations
@@ -48,7 +54,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from importlib.resources import files
@@ -61,6 +67,7 @@ import pandas as pd
 from annotated_types import Ge, Le
 
 from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.analysis.inference import AGREES, DISAGREES, Inference, infer
 from sabm_mesa.core.answers import AnswerSpec, Choice, Decision, Number, Text
 from sabm_mesa.core.asks import Ask, Observation
 from sabm_mesa.core.parameters import check_int
@@ -73,6 +80,7 @@ from sabm_mesa.models.registry import find_all
 from sabm_mesa.recording.export import (
     make_folder,
     readable_json,
+    write_csv,
     write_file,
     write_picture,
     write_text_file,
@@ -80,7 +88,7 @@ from sabm_mesa.recording.export import (
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.planned import RunSpec, find_runs, run_missing
 from sabm_mesa.runs.run import Watch
-from sabm_mesa.studies.page import estimate, markdown, percent
+from sabm_mesa.studies.page import effect, estimate, markdown, percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -100,16 +108,15 @@ RANGES = ((0, 1000), (200, 600), (0, 20), (50, 250))
 DILEMMA = (((3, 3), (0, 5)), ((5, 0), (1, 1)))
 """The payoffs of the published dilemma, of the first and the second player."""
 LEAST = 0.1
-"""Part of the range by which a reciter and a reasoner differ in a game that says something."""
-TABLE = 0.3
-"""Weight of a dilemma: about the mean distance in guessing games."""
-ENDS = (-0.5, 1.5)
-HALF = 0.5
+"""Part of the range by which right and recited answer differ in a game that counts."""
+SOLVES, MEMORIZED = "solves", "memorized"
+INCONSISTENT, UNDETERMINED = "responds inconsistently", "undetermined"
+CHANCE = 0.5
+"""The mean share of legal answers that are nearer than an answer by chance."""
+NEAR = 0.2
+"""Such a share, of answers that follow a rule with much noise."""
 NO_STEP = 0.1
 """Steps of reasoning below which guesses say nothing."""
-RESAMPLES = 2_000
-FEW = 5
-"""Games that have to say something for any verdict."""
 SD = 0.08
 """Noise of the built-in minds, as a part of the range."""
 QUESTIONS = ("name", "paper", "equilibrium")
@@ -505,30 +512,36 @@ class ProbeFinding:
 
     Attributes:
         mind: the spec of the mind.
-        verdict: ``reciter``, ``reasoner`` or ``cannot tell``.
-        index: the weighted mean place of its answers between a reciter (0) and a reasoner (1).
-        low: the lower end of its 95 % interval.
-        high: the upper end.
-        informative: the number of games that say something.
-        by_change: what was changed → (weighted mean place, number of games).
+        verdict: `SOLVES`, `MEMORIZED`, `INCONSISTENT` or `UNDETERMINED`.
+        why: the reason where the verdict is `UNDETERMINED` or `INCONSISTENT`.
+        right: the mean error against the right answers, as a part of the range.
+        recited: the mean error against the recited answers, likewise.
+        gap: the median of recited error − right error: above 0 most answers are nearer to the right
+            ones.
+        nearer_right: the mean share of legal answers that are nearer to the right answer than its
+            own; answers by chance have 0.5.
+        nearer_recited: likewise, to the recited answer.
+        games: the number of changed games in which right and recited answer differ.
+        by_change: what was changed → (mean gap, number of games).
         solved: the share of new games in which it chose the solution; NaN without an answer.
         recognized: question and game → whether it knew the name, an author or the solution.
         false_names: names that it gave to new games, which have none.
-        why: why it cannot be told, where that is no matter of the number of games.
         rows: one a question, as ``probe.csv`` has them.
     """
 
     mind: str
     verdict: str
-    index: float
-    low: float
-    high: float
-    informative: int
+    why: str
+    right: Inference
+    recited: Inference
+    gap: Inference
+    nearer_right: Inference
+    nearer_recited: Inference
+    games: int
     by_change: Mapping[str, tuple[float, int]]
     solved: float
     recognized: Mapping[str, bool]
     false_names: Sequence[str]
-    why: str = ""
     rows: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
 
     @property
@@ -537,76 +550,132 @@ class ProbeFinding:
         return bool(language_model(self.mind))
 
     def summary(self) -> dict[str, Any]:
-        """The finding in a form for JSON, without its rows."""
-        found = asdict(replace(self, rows=()))
-        del found["rows"]
+        """The finding for JSON, without its rows; each estimate with its 95 % interval."""
+        found: dict[str, Any] = {"mind": self.mind, "verdict": self.verdict, "why": self.why}
+        for name in ("right", "recited", "gap", "nearer_right", "nearer_recited"):
+            made: Inference = getattr(self, name)
+            found[name] = {"estimate": made.estimate, "low": made.low, "high": made.high}
+        names = ("games", "by_change", "solved", "recognized", "false_names")
+        found |= {name: getattr(self, name) for name in names}
         return {**found, "reads_texts": self.reads}
 
 
+@dataclass(frozen=True, slots=True)
+class GameScore:
+    """The errors of an answer to a changed game, as parts of the range of legal answers.
+
+    Attributes:
+        right: the distance from the right answer.
+        recited: the distance from the recited answer; the nearer one where there are two.
+        nearer_right: the share of legal answers nearer to the right answer; ties count half.
+        nearer_recited: likewise, to the recited answer.
+        differ: whether right and recited answer differ by `LEAST` or more.
+    """
+
+    right: float
+    recited: float
+    nearer_right: float
+    nearer_recited: float
+    differ: bool
+
+
 def analyse(
-    mind: str, asked: Sequence[ProbeQuestion], answers: Sequence[str | None], seed: int = 0
+    mind: str, asked: Sequence[ProbeQuestion], answers: Sequence[str | None]
 ) -> ProbeFinding:
-    """Compare the answers of a mind with those of a reciter and of a reasoner.
+    """Score the answers of a mind against the right and the recited ones.
 
     Args:
         mind: the spec of the mind.
         asked: the questions.
         answers: the answer to each; None without a usable one.
-        seed: of the bootstrap.
     """
-    pairs = [(each, a) for each, a in zip(asked, answers, strict=True) if a is not None]
-    played = [(each, a) for each, a in pairs if each.question == "play"]
-    own = np.array([float(a) for each, a in played if _is(each, "guess", PUBLISHED)])
-    chosen = [a for each, a in played if _is(each, "table", PUBLISHED)]
+    pairs = [(question, a) for question, a in zip(asked, answers, strict=True) if a is not None]
+    played = [(game, a) for game, a in pairs if game.question == "play"]
+    guesses = [float(a) for game, a in played if _is(game, "guess", PUBLISHED)]
+    guess = float(np.median(guesses)) if guesses else math.nan
+    chosen = [a for game, a in played if _is(game, "table", PUBLISHED)]
     usual = max(sorted(set(chosen)), key=chosen.count) if chosen else ""
-    guesses = [(each, float(a)) for each, a in played if each.game == "guess" and
-               each.kind != PUBLISHED]  # fmt: skip
-    tables = [float(a != usual) for each, a in played if each.swapped and usual]
-    games = [each for each, _ in guesses]
-    given = np.array([a for _, a in guesses])
-    tables_of = np.column_stack([tables, np.full(len(tables), TABLE)])
-    places = _places(games, given, float(np.median(own)) if own.size else math.nan)
-    every = np.concatenate([places, tables_of])
-    found = every[~np.isnan(every[:, 0])]
-    low, high = _interval(games, given, own, tables_of, seed)
-    index = _mean(found)
-    verdict, why = "cannot tell", ""
-    n_games = sum(each.question == "play" for each in asked)
-    if 2 * len(played) <= n_games:
-        why = f"only {len(played)} of {n_games} games got a usable answer"
-    elif len(found) < FEW:
-        why = f"only {len(found)} games say something: the rules do not tell a reciter from it"
-    elif high < HALF:
-        verdict = "reciter"
-    elif low > HALF:
-        verdict = "reasoner"
-    kinds = [each.kind for each in games] + ["payoffs"] * len(tables)
-    known = ~np.isnan(every[:, 0])
-    by_change = {
-        kind: (_mean(mine), len(mine))
-        for kind in CHANGES
-        if len(mine := every[np.array([k == kind for k in kinds], dtype=bool) & known])
+    scores = [
+        score_of(game, a, guess, usual)
+        if game.question == "play" and a is not None else None
+        for game, a in zip(asked, answers, strict=True)
+    ]  # fmt: skip
+    scored = [(game.kind, score) for game, score in zip(asked, scores, strict=True)
+            if score is not None and score.differ]  # fmt: skip
+    right = [score.right for _, score in scored]
+    recited = [score.recited for _, score in scored]
+    means = {
+        "right": infer("mean", right, bounds=(0, 1)),
+        "recited": infer("mean", recited, bounds=(0, 1)),
+        "gap": infer("difference", recited, right, of="median", above=0, paired=True),
+        "nearer_right": infer(
+            "mean", [score.nearer_right for score in scores if score], below=CHANCE, bounds=(0, 1)
+        ),
+        "nearer_recited": infer(
+            "mean", [score.nearer_recited for score in scores if score], below=CHANCE, bounds=(0, 1)
+        ),
     }
-    new = [a == each.solution for each, a in played if each.kind == "new"]
+    n_games = sum(game.question == "play" for game in asked)
+    if 2 * len(played) <= n_games:
+        verdict = UNDETERMINED
+        why = f"only {len(played)} of {n_games} games got a usable answer"
+    else:
+        verdict, why = _verdict(means, stepless=math.isnan(steps_of(guess)))
+    gaps = [(kind, score.recited - score.right) for kind, score in scored]
+    by_change = {
+        kind: (float(np.mean(mine)), len(mine))
+        for kind in CHANGES
+        if (mine := [gap for changed, gap in gaps if changed == kind])
+    }
+    new = [a == game.solution for game, a in played if game.kind == "new"]
     recognized, false_names = _recognition(pairs)
-    by_game = dict(zip(map(id, games), places[:, 0].tolist(), strict=True))
     rows = [
         {
-            "mind": mind, "number": number, "question": each.question, "change": each.kind,
-            "game": each.game, "language": each.language, "p": each.p, "low": each.low,
-            "high": each.high, "options": " ".join(each.options), "solution": each.solution,
-            "answer": answer, "place": by_game.get(id(each), math.nan),
+            "mind": mind, "number": number, "question": game.question, "change": game.kind,
+            "game": game.game, "language": game.language, "p": game.p, "low": game.low,
+            "high": game.high, "options": " ".join(game.options), "solution": game.solution,
+            "answer": answer,
+            "error_right": math.nan if score is None else score.right,
+            "error_recited": math.nan if score is None else score.recited,
+            "nearer_right": math.nan if score is None else score.nearer_right,
+            "nearer_recited": math.nan if score is None else score.nearer_recited,
+            "counts": score is not None and score.differ,
         }
-        for number, (each, answer) in enumerate(zip(asked, answers, strict=True), 1)
+        for number, (game, answer, score) in enumerate(
+            zip(asked, answers, scores, strict=True), 1
+        )
     ]  # fmt: skip
     return ProbeFinding(
-        mind, verdict, index, low, high, len(found), by_change,
-        float(np.mean(new)) if new else math.nan, recognized, false_names, why, rows,
+        mind, verdict, why, **means, games=len(scored), by_change=by_change,
+        solved=float(np.mean(new)) if new else math.nan, recognized=recognized,
+        false_names=false_names, rows=rows,
     )  # fmt: skip
 
 
-def _is(each: ProbeQuestion, game: str, kind: str) -> bool:
-    return (each.game, each.kind) == (game, kind)
+def _verdict(means: Mapping[str, Inference], *, stepless: bool) -> tuple[str, str]:
+    """The verdict on a mind, and why where it is neither of the first two."""
+    gap = means["gap"]
+    if gap.n[0] < gap.fewest:
+        return UNDETERMINED, f"right and recited answers differ in only {gap.n[0]} games"
+    by_right, by_recited = (
+        means[name].verdict == AGREES for name in ("nearer_right", "nearer_recited")
+    )
+    if not by_right and not by_recited:
+        ends = [means[name].low for name in ("nearer_right", "nearer_recited")]
+        if min(ends) > NEAR:
+            return INCONSISTENT, "its answers are no nearer to either than answers by chance"
+        return UNDETERMINED, "its answers may or may not be nearer to either than by chance"
+    if stepless:
+        return UNDETERMINED, "its published guesses show no step of reasoning"
+    if by_right and gap.verdict == AGREES:
+        return SOLVES, ""
+    if by_recited and gap.verdict == DISAGREES:
+        return MEMORIZED, ""
+    return UNDETERMINED, "its answers lie between the right and the recited ones"
+
+
+def _is(question: ProbeQuestion, game: str, kind: str) -> bool:
+    return (question.game, question.kind) == (game, kind)
 
 
 def steps_of(guess: float) -> float:
@@ -621,42 +690,38 @@ def steps_of(guess: float) -> float:
     return steps if steps >= NO_STEP else math.nan
 
 
-def _places(games: Sequence[ProbeQuestion], given: Floats, published: float) -> Floats:
-    """Places of answers between a reciter, 0, and a reasoner, 1, with their weights by game.
+def score_of(game: ProbeQuestion, answer: str, guess: float, option: str) -> GameScore | None:
+    """The score of an answer; None of a published or new game, which have no two answers.
 
     Args:
-        games: the guessing games.
-        given: the guesses.
-        published: the usual guess in the published game.
-
-    Returns:
-        Shape (games, 2); the place is NaN where reciter and reasoner hardly differ.
+        game: the game.
+        answer: a legal answer.
+        guess: the usual guess of this mind in the published guessing game; NaN without one.
+        option: its usual option in the published dilemma; empty without one.
     """
-    steps = math.nan if math.isnan(published) else steps_of(published)
-    if math.isnan(steps):
-        return np.full((len(games), 2), math.nan)
-    places = [
-        _place(each, answer, each.guess_of(steps), _recited(each, published))
-        for each, answer in zip(games, given, strict=True)
-    ]
-    return np.array(places, dtype=np.float64).reshape(-1, 2)
+    if game.swapped and option:
+        wrong = float(answer == option)
+        # Two options: the own one counts half, and the nearer one, if there is one, whole.
+        return GameScore(wrong, 1 - wrong, (0.5 + wrong) / 2, (1.5 - wrong) / 2, differ=True)
+    if game.game != "guess" or game.kind == PUBLISHED or math.isnan(guess):
+        return None
+    steps = steps_of(guess)
+    right, recited = game.guess_of(0 if math.isnan(steps) else steps), _recited(game, guess)
+    legal = np.arange(game.low, game.high + 1)
+    errors = np.abs(legal[:, None] - np.array([right, *recited])) / game.width
+    from_right, from_recited = errors[:, 0], errors[:, 1:].min(axis=1)
+    own = int(float(answer)) - game.low
+    apart = [right - number for number in recited]
+    return GameScore(
+        float(from_right[own]), float(from_recited[own]),
+        _nearer(from_right, own), _nearer(from_recited, own),
+        differ=min(map(abs, apart)) / game.width >= LEAST and min(apart) * max(apart) > 0,
+    )  # fmt: skip
 
 
-def _place(
-    game: ProbeQuestion, answer: float, reasoned: float, recited: Sequence[float]
-) -> tuple[float, float]:
-    """The place of an answer; NaN unless all that a reciter may say is clearly to one side."""
-    apart = [reasoned - each for each in recited]
-    nearest = min(apart, key=abs)
-    distance = abs(nearest) / game.width
-    if distance < LEAST or min(apart) * max(apart) < 0:
-        return math.nan, distance
-    return min(max(1 - (reasoned - answer) / nearest, ENDS[0]), ENDS[1]), distance
-
-
-def _mean(places: Floats) -> float:
-    """The weighted mean of places; NaN without any."""
-    return float(np.average(places[:, 0], weights=places[:, 1])) if len(places) else math.nan
+def _nearer(errors: Floats, own: int) -> float:
+    """The share of legal answers with a smaller error than the own one; ties count half."""
+    return float((errors < errors[own]).mean() + (errors == errors[own]).mean() / 2)
 
 
 def _recited(game: ProbeQuestion, published: float) -> list[float]:
@@ -665,29 +730,6 @@ def _recited(game: ProbeQuestion, published: float) -> list[float]:
     if Fraction(game.p) == P:
         return [as_it_is]
     return [as_it_is, game.low + published / (HIGH - LOW) * game.width]
-
-
-def _interval(
-    games: Sequence[ProbeQuestion], given: Floats, own: Floats, tables: Floats, seed: int
-) -> tuple[float, float]:
-    """The 95 % interval of the index: a bootstrap over games and published answers."""
-    if not own.size and not len(tables):
-        return math.nan, math.nan
-    rng = np.random.default_rng(seed)
-    by_median: dict[float, Floats] = {}
-    means = []
-    for _ in range(RESAMPLES):
-        median = float(np.median(rng.choice(own, own.size))) if own.size else math.nan
-        if median not in by_median:
-            places = _places(games, given, median)
-            by_median[median] = np.concatenate([places[~np.isnan(places[:, 0])], tables])
-        found = by_median[median]
-        if len(found):
-            means.append(_mean(found[rng.integers(len(found), size=len(found))]))
-    if not means:
-        return math.nan, math.nan
-    low, high = np.percentile(means, [2.5, 97.5])
-    return float(low), float(high)
 
 
 def _recognition(pairs: Sequence[tuple[ProbeQuestion, str]]) -> tuple[dict[str, bool], list[str]]:
@@ -763,17 +805,17 @@ def in_words(found: ProbeFinding) -> list[str]:
     Args:
         found: its finding.
     """
-    place = estimate(found.index, found.low, found.high)
+    right, recited = (
+        estimate(error.estimate, error.low, error.high) for error in (found.right, found.recited)
+    )
+    by_change = [f"{kind} {effect(gap)} ({n})" for kind, (gap, n) in found.by_change.items()]
+    changes = ", ".join(by_change) or "none"
+    nearer = [percent(share.estimate) for share in (found.nearer_right, found.nearer_recited)]
     lines = [
         f"{found.mind}: {found.verdict}{f' ({found.why})' if found.why else ''}",
-        f"  From a reciter, 0, to a reasoner, 1: {place}, in {found.informative} changed games",
-        "  By change: "
-        + (
-            ", ".join(
-                f"{k} {v:.2f} ({n})".replace("-", "−") for k, (v, n) in found.by_change.items()
-            )
-            or "none"
-        ),
+        f"  Error against the right answers: {right}, against the recited ones: {recited}",
+        f"  Recited − right error: {_gap(found)}, in {found.games} games; by change: {changes}",
+        f"  Answers by chance that are nearer: {nearer[0]} to right, {nearer[1]} to recited ones",
         f"  New games solved: {percent(found.solved)}",
     ]
     if unusable := sum(row["answer"] is None for row in found.rows):
@@ -812,8 +854,10 @@ def write(found: Sequence[ProbeFinding], folder: Path) -> list[Path]:
             {
                 "mind": each.mind,
                 "verdict": each.verdict,
-                "index": estimate(each.index, each.low, each.high),
-                "games": each.informative,
+                "right": estimate(each.right.estimate, each.right.low, each.right.high),
+                "recited": estimate(each.recited.estimate, each.recited.low, each.recited.high),
+                "gap": _gap(each),
+                "games": each.games,
                 "solved": percent(each.solved),
                 "known": sum(each.recognized.values()),
                 "asked": len(each.recognized),
@@ -825,15 +869,19 @@ def write(found: Sequence[ProbeFinding], folder: Path) -> list[Path]:
     template = files(__package__).joinpath("probe.md.jinja").read_text("utf-8")
     summary = [each.summary() for each in found]
     return [
-        write_file(folder / "probe.csv", partial(table.to_csv, index=False)),
+        write_file(folder / "probe.csv", partial(write_csv, frame=table)),
         write_text_file(folder / "probe.json", readable_json(summary) + "\n"),
         write_picture(folder / "probe.png", to_png(drawing(found))),
         write_text_file(folder / "probe.md", markdown(template, content)),
     ]
 
 
+def _gap(found: ProbeFinding) -> str:
+    return estimate(found.gap.estimate, found.gap.low, found.gap.high)
+
+
 def drawing(found: Sequence[ProbeFinding]) -> Figure:
-    """The index of each mind with its interval, and its answers by what was changed.
+    """The gap between both errors of each mind with its interval, and that by what was changed.
 
     Args:
         found: the findings.
@@ -841,20 +889,20 @@ def drawing(found: Sequence[ProbeFinding]) -> Figure:
     from sabm_mesa.analysis import plot_style as style
 
     figure = style.new_figure(
-        "Reciter or reasoner?",
-        "Mean place of the answers in changed games, 95 % interval; dots: by what was changed",
+        "Memorized or solved?",
+        "Recited − right error: median and 95 % interval; dots: means by what was changed",
         height=1.6 + 0.5 * len(found),
-    )  # fmt: skip
+    )
     ax = figure.subplots()
-    style.plain_axes(ax, "From a reciter, 0, to a reasoner, 1")
-    ax.axvline(HALF, color=style.GREY, linewidth=0.8)
-    for place, each in enumerate(found):
-        values = [value for value, _ in each.by_change.values()]
+    style.plain_axes(ax, "Nearer to the recited answer (−) or to the right one (+)")
+    ax.axvline(0, color=style.GREY, linewidth=0.8)
+    for place, finding in enumerate(found):
+        values = [gap for gap, _ in finding.by_change.values()]
         ax.plot(values, [place] * len(values), "o", color=style.SKY_BLUE, markersize=4)
-        if not math.isnan(each.index):
-            ax.plot([each.low, each.high], [place, place], color=style.BLUE)
-            ax.plot([each.index], [place], "s", color=style.BLUE)
-    ax.set_xlim(ENDS[0] - 0.05, ENDS[1] + 0.05)
-    ax.set_yticks(range(len(found)), [each.mind for each in found])
+        if not math.isnan(finding.gap.estimate):
+            ax.plot([finding.gap.low, finding.gap.high], [place, place], color=style.BLUE)
+            ax.plot([finding.gap.estimate], [place], "s", color=style.BLUE)
+    ax.set_xlim(-1.05, 1.05)
+    ax.set_yticks(range(len(found)), [finding.mind for finding in found])
     ax.set_ylim(len(found) - 0.5, -0.5)
     return figure

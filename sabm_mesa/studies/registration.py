@@ -17,7 +17,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from difflib import SequenceMatcher
@@ -31,6 +31,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from sabm_mesa import __version__
+from sabm_mesa.analysis.inference import Of, RunsNeeded, runs_for_share
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.parameters import check_int
 from sabm_mesa.errors import ParameterError, RecordingError, UsageError
@@ -40,6 +41,7 @@ from sabm_mesa.llm.prices import provider_at
 from sabm_mesa.minds.specs import (
     by_spec,
     files_of,
+    is_local,
     language_model,
     map_minds,
     model_and_endpoint,
@@ -50,12 +52,19 @@ from sabm_mesa.recording.statistics import origins
 from sabm_mesa.studies import anchors
 from sabm_mesa.studies.experiments.claims import (
     Verdict,
-    enough_pairs,
+    estimand_of,
     measured,
     runs_to_tell,
     verdicts,
 )
-from sabm_mesa.studies.experiments.design import Claim, Entry, Experiment, published_models
+from sabm_mesa.studies.experiments.design import (
+    COMPARED,
+    Claim,
+    Entry,
+    Experiment,
+    experiment_names,
+    published_models,
+)
 from sabm_mesa.studies.experiments.plan import Plan, specs_of, with_pending_run
 from sabm_mesa.studies.experiments.running import EARLIER, RECORDING, Outcome
 from sabm_mesa.studies.page import Verbatim, markdown, p_in_words
@@ -68,8 +77,6 @@ HASH = 12
 """Characters of the hash that lines show; the file has all 64."""
 ANY_MODEL = "eligible model"
 """Stands for each language model among the minds of a condition."""
-QUANTILES = 200
-"""Values that stand for a normal distribution."""
 MOST_WORDS = 6
 """Words of a changed text that a deviation shows at most."""
 _DAY = re.compile(r"(?<!\d)(20\d\d)-?(0[1-9]|1[0-2])-?([0-2]\d|3[01])(?!\d)")
@@ -177,9 +184,9 @@ def provider_of(spec: str, connection: Connection, extra: Mapping[str, Any]) -> 
     Raises:
         UsageError: for an endpoint that is not known.
     """
-    kind, _, rest = spec.partition(":")
-    if kind == "gguf":
+    if is_local(spec):
         return "local"
+    rest = spec.partition(":")[2]
     model, named = model_and_endpoint(rest)
     endpoint = connection.endpoint(named or None)
     found = provider_at(endpoint.base_url)
@@ -287,11 +294,12 @@ def register(
     """
     primary = _primary(plan.experiment, claim)
     alpha = plan.experiment.alpha
-    if not enough_pairs(plan.runs, 1, alpha):
-        least = next(n for n in range(1, 1000) if enough_pairs(n, 1, alpha))
+    fewest = estimand_of(plan.experiment, primary).fewest_runs(alpha / 2)
+    if not fewest or plan.runs < fewest:
+        takes = f"it takes {fewest} or more (--runs)" if fewest else "no number of runs would do"
         raise ParameterError(
             f"With {plan.runs} runs a condition the primary claim cannot be told at the level "
-            f"{alpha:g}, whatever comes out: it takes {least} or more (--runs)."
+            f"{alpha:g}, whatever comes out: {takes}."
         )
     if max_invalid is not None and not 0 <= max_invalid < 1:
         raise ParameterError(f"max_invalid is a share from 0 to below 1 (got {max_invalid:g}).")
@@ -855,8 +863,8 @@ def _verdict(
     return verdicts(judged, values[~values["seed"].isin(excluded)])[0]
 
 
-def runs_by_pilot(plan: Plan, claim: int | None, pilot: Path, power: float) -> int:
-    """The number of runs that the primary claim needs, judged from the runs of a pilot.
+def runs_by_pilot(plan: Plan, claim: int | None, pilot: Path, power: float) -> RunsNeeded:
+    """The runs that the primary claim needs, judged from the runs of a pilot: a range.
 
     Args:
         plan: the experiment.
@@ -879,7 +887,7 @@ def runs_by_pilot(plan: Plan, claim: int | None, pilot: Path, power: float) -> i
     if primary.measure not in known:
         raise ParameterError(f"{path} does not have the measure {primary.measure}.")
     found = runs_to_tell(plan.experiment, primary, values, power)
-    if found is None:
+    if found.low is None:
         raise ParameterError(
             f"The runs of {pilot} do not say how many would tell the primary claim: they are fewer "
             "than 2, all alike, or point nowhere. Give the number (--runs)."
@@ -889,6 +897,9 @@ def runs_by_pilot(plan: Plan, claim: int | None, pilot: Path, power: float) -> i
 
 def runs_by_effect(plan: Plan, claim: int | None, effect: float, power: float) -> int:
     """The number of runs that the primary claim needs for an effect of a stated size.
+
+    The measure is taken to be normal, and the claim to be one about a median: the test is one of
+    signs, whose power follows from the binomial distribution.
 
     Args:
         plan: the experiment.
@@ -903,24 +914,13 @@ def runs_by_effect(plan: Plan, claim: int | None, effect: float, power: float) -
     primary = _primary(plan.experiment, claim)
     if not effect > 0 or not math.isfinite(effect):
         raise ParameterError(f"An effect is a number of standard deviations above 0 ({effect:g}).")
-    sign = {"less": -1, "more": 1, "below": -1, "above": 1}.get(primary.kind)
-    if sign is None:
+    if primary.kind not in {"less", "more", "below", "above"}:
         raise ParameterError(
             f'A claim of the kind "{primary.kind}" has no effect: give the number of runs (--runs) '
             "or a pilot (--pilot)."
         )
-    normal = NormalDist(primary.value + sign * effect)
-    drawn = [normal.inv_cdf((i + 0.5) / QUANTILES) for i in range(QUANTILES)]
-    places: list[tuple[str, str, Callable[[int], float]]] = [
-        (primary.condition, primary.measure, lambda i: drawn[i])
-    ]
-    if primary.kind in {"less", "more"}:
-        other = primary.than or primary.condition, primary.than_measure or primary.measure
-        places.append((*other, lambda _: 0.0))
-    rows = [(c, m, i, value(i)) for c, m, value in places for i in range(QUANTILES)]
-    values = pd.DataFrame(rows, columns=["condition", "measure", "seed", "value"])
-    bare = plan.experiment.model_copy(update={"groups": ()})
-    found = runs_to_tell(bare, primary, values, power)
+    share = NormalDist().cdf(effect)
+    found = runs_for_share(share, plan.experiment.alpha / 2, power)
     if found is None:
         raise ParameterError(f"An effect of {effect:g} standard deviations takes too many runs.")
     return found
@@ -945,12 +945,15 @@ def deposit_text(registration: Registration) -> str:
     content = {
         "title": said["title"],
         "name": said["experiment"],
+        "reproduced": said["experiment"]
+        if said["experiment"] in experiment_names()
+        else f"{said['experiment']}.toml",
         "question": said["question"],
         "sha256": Verbatim(registration.digest),
         "registered": said["registered"],
         "version": said["version"],
         "primary": primary.text,
-        "test": in_words(primary, alpha),
+        "test": in_words(primary, alpha, _quantity(primary, frozen_["measure"])),
         "claims": [
             each["text"] for each in frozen_["claim"].values() if each != said["primary"]
         ],
@@ -994,12 +997,19 @@ def _measure_in_words(name: str, frozen: Mapping[str, Any]) -> str:
     return ", ".join([said, *rest])
 
 
-def in_words(claim: Claim, alpha: float) -> str:
+def _quantity(claim: Claim, measures: Mapping[str, Mapping[str, Any]]) -> Of:
+    """The quantity of a registered claim: as `of_claim`, of frozen measures."""
+    share = measures.get(claim.measure, {}).get("take") == "share"
+    return claim.estimand or ("mean" if share else "median")
+
+
+def in_words(claim: Claim, alpha: float, of: Of) -> str:
     """The test of a claim in a sentence.
 
     Args:
         claim: the claim.
         alpha: the level.
+        of: the quantity of the runs that it is about.
     """
     where = f"{claim.measure} in {claim.condition}"
     other = " ".join(
@@ -1012,15 +1022,19 @@ def in_words(claim: Claim, alpha: float) -> str:
         "less": f"{where} is less than {other}",
         "more": f"{where} is more than {other}",
         "like": f"{where} is that of {other}, up to {claim.margin:g}",
+        "ratio": f"{where} divided by {other} is from {claim.low:g} to {claim.high:g}",
+        "equal_effects": f"the difference of {where} and {other} is that of "
+        f"{' and '.join(claim.other_effect)}"
+        + (f", up to {claim.margin:g}" if claim.margin else ""),
         "gradual": f"the excess {where} is above 0",
     }[claim.kind]
     how = {
-        "less": "sign flips within pairs of runs with the same seed; Mann-Whitney where runs have "
-        "no pairs",
-        "more": "sign flips within pairs of runs with the same seed; Mann-Whitney where runs have "
-        "no pairs",
-    }.get(claim.kind, "sign flips, or permutations where runs have no pairs")
+        "median": "of the median, by the sign test",
+        "share": "of the share of runs, by the binomial test",
+        "mean": "of the mean of a measure with bounds, by bets (Waudby-Smith and Ramdas 2024)",
+    }[of]
+    pairs = "; runs with the same seed are pairs" if claim.kind in COMPARED else ""
     return (
-        f"{what}: {how}; in both directions, two-sided p at most {alpha:g}. The unit is the run. "
-        "It is the only primary test, so that nothing is corrected for."
+        f"{what}: {how}{pairs}; in both directions, two-sided p at most {alpha:g}. The unit is "
+        "the run. It is the only primary test, so that nothing is corrected for."
     )

@@ -28,7 +28,13 @@ from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.declarations import Finding, Frames, Screened, Screener, ScreeningFigure
 from sabm_mesa.models.registry import SCENARIOS, UNLISTED, model_at
 from sabm_mesa.recording import RecordedRun, load_runs
-from sabm_mesa.recording.export import make_folder, write_file, write_picture, write_text_file
+from sabm_mesa.recording.export import (
+    make_folder,
+    write_csv,
+    write_file,
+    write_picture,
+    write_text_file,
+)
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.planned import RunSpec, find_runs, run_missing
 from sabm_mesa.runs.run import Watch
@@ -369,7 +375,7 @@ def write(screening: Screening, found: Sequence[ScreeningResult], folder: Path) 
     pictures = {each.name: style.to_png(each.figure) for each in drawn}
     written = [
         *(
-            write_file(folder / name, partial(table.to_csv, index=False))
+            write_file(folder / name, partial(write_csv, frame=table))
             for name, table in frames.items()
         ),
         *(write_picture(folder / f"{name}.png", png) for name, png in pictures.items()),

@@ -28,7 +28,7 @@ from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.sweep import SEED, Sweep, Watch, sweep
 from sabm_mesa.studies import plots
 
-KINDS = ("classical", "fixed", "llm", "gguf", "py", "human")
+KINDS = ("classical", "fixed", "llm", "local", "gguf", "py", "human")
 """Kinds of specs of minds; anything else names a file."""
 DIGITS = 9
 """Decimals to which scores are compared: less is rounding error."""
@@ -60,7 +60,7 @@ def spec_of(given: str) -> str:
     Args:
         given: a file, ``FILE:NAME``, or the spec of a mind.
     """
-    return given if given.partition(":")[0] in KINDS else f"py:{given}"
+    return given if given.partition(":")[0].partition("?")[0] in KINDS else f"py:{given}"
 
 
 def entrants(given: Sequence[str]) -> list[Entrant]:
@@ -172,11 +172,16 @@ def _short(spec: str) -> str:
 
 
 def games_of(
-    recorded: Recorded, runs: pd.DataFrame, score: Score, entered: Sequence[Entrant]
+    scenario: type[SmartModel],
+    recorded: Recorded,
+    runs: pd.DataFrame,
+    score: Score,
+    entered: Sequence[Entrant],
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The games: the score and the decisions of every agent in every run.
 
     Args:
+        scenario: the model class.
         recorded: the recording.
         runs: one row a run: ``run`` and ``seed``.
         score: the score of the scenario.
@@ -191,7 +196,7 @@ def games_of(
     seed_of = runs.set_index("run")["seed"]
     parts, lost = [], []
     for run in runs["run"]:
-        part = score.of_agents(recorded.agent_data(int(run)))
+        part = score.of_agents(scenario.decided_rounds(recorded.agent_data(int(run))))
         decisions = recorded.decisions(int(run))
         decisions = decisions[decisions["agent"].isin(part["agent"])]
         by_agent = decisions.groupby("agent")["valid"].agg(["size", "sum"])
@@ -372,7 +377,7 @@ def play(
         model, {"minds": varied}, folder=folder, parameters=given, runs=runs, seed=seed, on=on,
         workers=workers, connection=connection, watch=watch,
     )  # fmt: skip
-    games, reasons = games_of(Recorded(done.path), done.runs, score, entered)
+    games, reasons = games_of(model, Recorded(done.path), done.runs, score, entered)
     ranking = ranking_of(games, reasons, score, entered)
     matrix = matrix_of(games, score, list(ranking["entrant"]))
     played = Tournament(model, score, entered, agents, done, ranking, games, reasons, matrix, [])

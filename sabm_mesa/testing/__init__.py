@@ -18,17 +18,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.errors import error_message
 from sabm_mesa.testing.case import Case
-from sabm_mesa.testing.checks import CHECKS, form
+from sabm_mesa.testing.checks import CHECKS, NotChecked, form
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
-__all__ = ["POINTS", "check_scenario", "problems_of"]
+__all__ = ["POINTS", "Examined", "check_scenario", "examine"]
 
 POINTS = list(CHECKS)
 """The points of the check, in their order."""
@@ -82,40 +82,49 @@ def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
             form does not hold, nothing else is looked at.
     """
     __tracebackhide__ = True  # pytest then shows the test, and not this
-    found, first = _examine(model, parameters)
-    if found:
+    result, first = _examine(model, parameters)
+    if result.problems:
         name = getattr(model, "__name__", repr(model))
-        lines = "".join(f"\n- {', '.join(points)}: {said}" for said, points in found.items())
+        lines = "".join(f"\n- {', '.join(on)}: {said}" for said, on in result.problems.items())
         raise AssertionError(f"The scenario {name} does not conform:{lines}") from first
 
 
-def problems_of(model: type[SmartModel], **parameters: Any) -> dict[str, list[str]]:
-    """The problems that `check_scenario` finds.
+class Examined(NamedTuple):
+    """The result of a check.
+
+    Attributes:
+        problems: problem → the points at which it is met.
+        not_checked: reason outside the scenario → the points that could not be checked.
+    """
+
+    problems: dict[str, list[str]]
+    not_checked: dict[str, list[str]]
+
+
+def examine(model: type[SmartModel], **parameters: Any) -> Examined:
+    """Check a scenario as `check_scenario` does, and return the result.
 
     Args:
         model: the model class.
         parameters: parameters of the runs.
-
-    Returns:
-        Problem → the points at which it is met.
     """
     return _examine(model, parameters)[0]
 
 
 def _examine(
     model: type[SmartModel], parameters: Mapping[str, Any]
-) -> tuple[dict[str, list[str]], Exception | None]:
-    """The problems, each with its points, and the first exception that was raised."""
+) -> tuple[Examined, Exception | None]:
+    """The result, and the first exception that was raised."""
     problems = {problem: ["form"] for problem in form(model)}
     if problems:
-        return problems, None
+        return Examined(problems, {}), None
     with TemporaryDirectory(prefix="sabm-") as folder:
         return _played(Case(model, _small(model, parameters), Path(folder)))
 
 
-def _played(case: Case) -> tuple[dict[str, list[str]], Exception | None]:
+def _played(case: Case) -> tuple[Examined, Exception | None]:
     """The same, of the points for which the scenario is played."""
-    problems: dict[str, list[str]] = {}
+    result = Examined({}, {})
     first: Exception | None = None
     for point, check in CHECKS.items():
         try:
@@ -123,11 +132,12 @@ def _played(case: Case) -> tuple[dict[str, list[str]], Exception | None]:
         except Exception as error:  # noqa: BLE001 - whatever it is, it is what is wrong
             first = first or error
             found = [f"{type(error).__name__}: {error_message(error)}"]
-        for problem in found:
-            problems.setdefault(problem, []).append(point)
+        for line in found:
+            lines = result.not_checked if isinstance(line, NotChecked) else result.problems
+            lines.setdefault(line, []).append(point)
         if found and point == "form":
             break  # it cannot be played
-    return problems, first
+    return result, first
 
 
 def _small(model: type[SmartModel], parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabm_mesa.core.answers import FORMATS, AnswerSpec, Choice, InvalidAnswer, Number
+from sabm_mesa.core.answers import FORMATS, LABEL, AnswerSpec, Choice, InvalidAnswer, Number
 from sabm_mesa.core.asks import Ask, Key
 from sabm_mesa.core.fields import Fields, OneOf, Several
 from sabm_mesa.core.jsonable import json_roundtrip
@@ -128,10 +128,13 @@ class CoveringMind(DrawingMind):
     def _look_at(self, ask: Ask, case: object) -> None:
         """Whether a case is legal, and its text in each format is read as what it is."""
         spec, before = ask.spec, "So.\n" if ask.spec.reasoning else ""
+        label = LABEL if ask.spec.has_label else ""
         whole = {"reasoning": "So."} if ask.spec.reasoning else {}
         try:
+            plain = spec.as_text(spec.check(case))
             texts = [
-                before + spec.as_text(spec.check(case)),
+                before + label + plain,
+                before + plain,
                 json.dumps({**whole, "answer": json_roundtrip(case)}),
             ]
             for answer_format, text in zip(FORMATS, texts, strict=True):

@@ -37,6 +37,8 @@ LISTENS = "SABM_LISTENS_AT"
 EVERYWHERE = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}
 """Addresses that stand for all of a machine's → one of documentation, for which it has a route."""
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+SHORTEST_KEY = 16
+"""Characters of a key of one's own at least."""
 KEY_PATH = "/_sabm/key"
 """The address at which a page shows the key that somebody has entered."""
 COOKIE = "sabm-host"
@@ -49,8 +51,18 @@ _tickets: dict[str, str] = {}
 
 
 def host_key() -> str:
-    """The key, which makes any browser that shows it a host."""
-    return os.environ.get(VARIABLE) or _drawn
+    """The key, which makes any browser that shows it a host.
+
+    Raises:
+        ParameterError: when the one in the environment is so short that it can be guessed.
+    """
+    given = os.environ.get(VARIABLE, "")
+    if given and len(given) < SHORTEST_KEY:
+        raise ParameterError(
+            f"{VARIABLE} has {len(given)} characters, of which {SHORTEST_KEY} are needed, so that "
+            "nobody guesses it: choose a longer key, or unset it, and one is drawn."
+        )
+    return given or _drawn
 
 
 def new_ticket() -> str:
@@ -183,7 +195,7 @@ def check_minds(minds: str | Mapping[str, Any]) -> None:
                 "Others can reach this server, so no file that is named in a browser is run (py:…)."
             )
         in_file = kind in {"gguf", "fitted"}
-        if in_file and open_to_others() and not _is_below(expand_home(rest)):
+        if in_file and open_to_others() and not _is_below(expand_home(rest.partition("?")[0])):
             raise ParameterError(
                 f"Others can reach this server, so only models below {Path.cwd()} are loaded."
             )

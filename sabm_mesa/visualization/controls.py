@@ -34,7 +34,7 @@ FURTHER = {"variant", *SAMPLING}
 """Settings of prompts and language models, also where a scenario has defaults of its own."""
 SLIDER_MAX = 100
 _HELP = {
-    "minds": "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL; "
+    "minds": "classical, classical:NAME, fixed:VALUE, local, llm:MODEL, llm:MODEL@URL; "
     "several with their numbers: llm:a=5,classical=19; of classes of agents: CLASS/llm:a; "
     "CLASS/fixed:1",
     "personas": 'one for all, or how many have each: {"agreeable": 6, "none": 18}',
@@ -183,7 +183,7 @@ def _options(scenario: type[SmartModel]) -> dict[str, tuple[str, ...]]:
     minds = ("classical" if m == "default" else f"classical:{m}" for m in _classical(scenario))
     personas = dict.fromkeys([str(default), NO_PERSONA, *book.personas])
     return {
-        "minds": (*minds, "llm:gpt-4o-mini"),
+        "minds": (*minds, "local", "llm:gpt-4o-mini"),
         "condition": book.conditions,
         "variant": book.variants,
         "personas": tuple(personas),

@@ -5,11 +5,15 @@ The viewer and the server of a game's seats stand behind it.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import secrets
 import time
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from ipaddress import IPv6Address, ip_address, ip_network
+from typing import TYPE_CHECKING, TypeVar
 
 from starlette.responses import Response
 
@@ -20,8 +24,13 @@ if TYPE_CHECKING:
 
 MOST_LOGGED, LOGGED_S = 5, 3600.0
 """Lines that one place of the code logs at most in so many seconds."""
-MOST_TRIES, TRIED_S = 20, 60.0
-"""Wrong codes that are taken from one address in so many seconds: a class may share it."""
+TRIED_S = 60.0
+"""Seconds for which a wrong secret counts."""
+FREE_TRIES, FREE_TRIES_OF_SECRET = 20, 200
+"""Wrong secrets without a delay: from one address, which a class may share, and of one secret."""
+FIRST_DELAY_S, LONGEST_DELAY_S = 0.5, 10.0
+"""Seconds that the next try waits; the time doubles with each further one."""
+T = TypeVar("T")
 _HOST = re.compile(r"[A-Za-z0-9.\-_]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 
 
@@ -97,30 +106,74 @@ def policy(host: str, nonce: str) -> str:
     )
 
 
-class WrongTries:
-    """Counts of wrong codes by address: whoever guesses has to wait."""
+class SecretLimiter:
+    """Limits guesses: whoever tries many wrong secrets waits ever longer before the next is tested.
 
-    def __init__(self) -> None:
-        self._times: dict[str, list[float]] = {}
+    Each try is tested in the end, so that the right secret always works, also for those who share
+    an address or a game with somebody who guesses. How many tries wait at once is limited by the
+    connections of the server. Secrets of 128 bits, as those of seats, need no such limit.
 
-    def too_many(self, address: str) -> bool:
-        """Whether an address has tried too often, and has to wait for a while.
+    Args:
+        clock: tells the time in seconds.
+        sleep: waits for a number of seconds.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self._clock, self._sleep = clock, sleep
+        self._wrong: dict[str, list[float]] = {}
+        self._waiting: Counter[str] = Counter()
+
+    async def test(self, secret: str, address: str, check: Callable[[], T | None]) -> T | None:
+        """Test a secret, at once or after a delay.
 
         Args:
-            address: where a browser is.
+            secret: the secret that is tried, in words; tries of it count from all addresses.
+            address: where the browser is; tries count for all secrets.
+            check: tests it; returns None when it is wrong.
+
+        Returns:
+            What `check` has returned.
         """
-        since = time.monotonic() - TRIED_S
-        self._times = {each: new for each, times in self._times.items()
+        limits = {f"at {_network(address)}": FREE_TRIES, f"of {secret}": FREE_TRIES_OF_SECRET}
+        if delay := max(self._delay(name, free) for name, free in limits.items()):
+            self._waiting.update(limits.keys())
+            try:
+                await self._sleep(delay)
+            finally:
+                self._waiting -= Counter(limits.keys())
+        found = check()
+        if found is None:
+            for name in limits:
+                self._wrong.setdefault(name, []).append(self._clock())
+        return found
+
+    def _delay(self, name: str, free: int) -> float:
+        """Seconds that the next try has to wait."""
+        since = self._clock() - TRIED_S
+        self._wrong = {each: new for each, times in self._wrong.items()
                        if (new := [at for at in times if at > since])}  # fmt: skip
-        return len(self._times.get(address, ())) >= MOST_TRIES
+        too_many = len(self._wrong.get(name, ())) + self._waiting[name] - free
+        grown = FIRST_DELAY_S * 2.0 ** min(too_many, 30)
+        return 0.0 if too_many < 0 else min(grown, LONGEST_DELAY_S)
 
-    def add(self, address: str) -> None:
-        """Count a wrong code.
 
-        Args:
-            address: where the browser is.
-        """
-        self._times.setdefault(address, []).append(time.monotonic())
+def _network(address: str) -> str:
+    """The part of an address that its owner cannot choose."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, IPv6Address):
+        return str(found.ipv4_mapped or ip_network((int(found) >> 64 << 64, 64)))
+    return str(found)
+
+
+TRIES = SecretLimiter()
+"""That of the server: one for all secrets that are short enough to be guessed."""
 
 
 class LogLimit(logging.Filter):

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.errors import SabmError
-from sabm_mesa.llm.prices import IN_A_FILE
-from sabm_mesa.minds.specs import describe_given, is_by_class, named_in
+from sabm_mesa.minds.specs import describe_given, is_by_class, is_local, named_in
 from sabm_mesa.models.declarations import load_page
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 FREE, PAID = "free", "paid"
-_FREE_OF_CHARGE = ("classical", "fixed:", "fitted:", "py:", IN_A_FILE)
+_FREE_OF_CHARGE = ("classical", "fixed:", "fitted:", "py:")
 DIGITS = 4
 """Significant digits of a number that is no whole one, at most."""
 DIGITS_TYPED = 9
@@ -207,15 +206,17 @@ def _sentence(minds: Mapping[str, int], noun: str, paid: bool) -> tuple[str, str
         parts = [f"{_who(spec)} for {n}" for spec, n in minds.items()]
         sentence = f"Different minds decide for the {count(sum(minds.values()), noun)}: "
         sentence += "; ".join(parts)
-    if paid and not all(spec.startswith(_FREE_OF_CHARGE) for spec in minds):
+    if paid and not all(spec.startswith(_FREE_OF_CHARGE) or is_local(spec) for spec in minds):
         return f"{sentence}: answers may cost money.", PAID
-    if any(spec.startswith(IN_A_FILE) for spec in minds):
+    if any(map(is_local, minds)):
         return f"{sentence}: the model runs on this machine, and costs nothing.", FREE
     return f"{sentence}: no language model.", FREE
 
 
 def _who(spec: str) -> str:
     kind, _, rest = spec.partition(":")
+    if kind.partition("?")[0] == "local":
+        return f"Language model {rest}".strip() if rest else "The language model in the box"
     names = {
         "llm": "Language model", "gguf": "Language model", "fixed": "The fixed answer",
         "classical": "Classical rule",

@@ -18,6 +18,7 @@ from sabm_mesa.minds.model_check import probe_minds
 from sabm_mesa.minds.specs import check_fixed, check_forms, endpoints_in
 from sabm_mesa.recording import Recording
 from sabm_mesa.runs.rerun import resume_models, spent_before, to_resume
+from sabm_mesa.runs.trial import try_model
 from sabm_mesa.visualization.access import check_address, check_kinds, check_minds
 from sabm_mesa.visualization.connections import look_soon
 from sabm_mesa.visualization.controls import LANGUAGE_MODELS, controls_of, parameters_from
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 
 N = TypeVar("N", int, float)
+
+TRIED = 2
+"""Questions of each kind that a model is asked in each form of answers when it is checked."""
 
 SERVICES = {"base_url": "", "max_asks": "", "budget_usd": ""}
 """Settings of the page besides parameters, with their defaults."""
@@ -192,7 +196,7 @@ class PageState:
             self.changes += 1
 
     def check_model(self, spec: str) -> list[tuple[str, str, str]]:
-        """Ask a language model a few small questions, as `sabm doctor --minds` does.
+        """Ask a language model small questions and those of the scenario, as `sabm doctor` does.
 
         What may be asked here, and which key goes where, is as for a run with the controls.
 
@@ -208,8 +212,21 @@ class PageState:
         if not self._host:
             check_kinds(spec)
         check_minds(spec)
-        (found,) = probe_minds([spec], _connection({**SERVICES, **self.values}))
-        return [(each.state.value, each.name, each.said) for each in found.checks]
+        connection = _connection({**SERVICES, **self.values})
+        (found,) = probe_minds([spec], connection)
+        lines = [(each.state.value, each.name, each.said) for each in found.checks]
+        if not found.fine:
+            return lines
+        given = self.controller.model.parameters
+        trial = try_model(self.scenario, given, spec, connection, times=TRIED)
+        for form in trial.wall_s:
+            valid, n = trial.valid_of(form)
+            state = "ok" if valid == n else "warning" if valid else "problem"
+            lines.append((state, form, f"{valid} of {n} answers to the scenario's questions valid"))
+        return [
+            *lines,
+            ("ok" if trial.valid_of(trial.best)[0] else "problem", "advice", trial.recommendation),
+        ]
 
     def step(self) -> None:
         """Play one round."""

@@ -44,7 +44,7 @@ from sabm_mesa.visualization.access import (
 )
 from sabm_mesa.visualization.assets import assets
 from sabm_mesa.visualization.connections import KEEP_S, Connections, fire_event
-from sabm_mesa.visualization.gate import Gate, limit_logs
+from sabm_mesa.visualization.gate import TRIES, Gate, limit_logs
 from sabm_mesa.visualization.html import root_path
 from sabm_mesa.visualization.seat_interface import PATH as SEATS
 from sabm_mesa.visualization.seat_interface import seat_route
@@ -85,6 +85,7 @@ _connections = Connections()
 
 def protect() -> None:
     """Close all routes of Solara's server that the viewer does not need. Once is enough."""
+    host_key()  # one that is too short is refused
     settings.main.root_path = root_path()  # else the first request names it
     settings.telemetry.mixpanel_enable = False
     settings.theme.force_refresh = True  # a page that was not kept is loaded again
@@ -181,7 +182,7 @@ async def _page(request: Request) -> Response:
         without = request.url.remove_query_params("key")
         path = without.path.lstrip("/\\")  # two of them would begin the name of another site
         there = RedirectResponse(f"{root_path()}/{path}?{without.query}".rstrip("?"), 303)
-        _admit(request, there, request.query_params["key"])
+        await _admit(request, there, request.query_params["key"])
         return there
     content = solara_server.read_root(request.url.path, root_path())
     if content is None:
@@ -219,12 +220,14 @@ async def _key(request: Request) -> Response:
     except ClientDisconnect:
         return Response(status_code=400)
     answer = Response(status_code=204)
-    return answer if _admit(request, answer, given.decode(errors="replace")) else Response("", 403)
+    right = await _admit(request, answer, given.decode(errors="replace"))
+    return answer if right else Response("", 403)
 
 
-def _admit(request: Request, response: Response, given: str) -> bool:
+async def _admit(request: Request, response: Response, given: str) -> bool:
     """Make the browser a host when it was the key; whether it was."""
-    secret = admit(given.strip())
+    address = request.client.host if request.client else ""
+    secret = await TRIES.test("the key", address, lambda: admit(given.strip()))
     if secret is not None:
         response.set_cookie(
             f"{COOKIE}-{request.url.port or request.url.scheme}", secret, httponly=True,
@@ -239,7 +242,8 @@ def _close(request: Request) -> Response:
     page = request.query_params.get("session_id", "")
     session = solara_server.get_session_id_cookie(request.cookies)
     if context is not None and session == context.session_id and page in context.page_status:
-        context.page_close(page)
+        with suppress(KeyError):  # Solara closes it at this moment, from another thread
+            context.page_close(page)
     return Response()
 
 

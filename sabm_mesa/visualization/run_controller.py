@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 from weakref import WeakSet
 
 from sabm_mesa.core.engine import WIND_UP_S
+from sabm_mesa.recording.export import csv_of
 from sabm_mesa.visualization.connections import look_now
 from sabm_mesa.visualization.labels import error_line
 from sabm_mesa.visualization.scenario_view import Heard, Said, ScenarioView, Worlds
@@ -176,11 +177,11 @@ class RunController:
 
     def model_csv(self) -> str:
         """The model data as CSV."""
-        return self.shown.model_data.to_csv(index=False)
+        return csv_of(self.shown.model_data)
 
     def agents_csv(self) -> str:
         """The agent data as CSV."""
-        return self.shown.agent_data.to_csv(index=False)
+        return csv_of(self.shown.agent_data)
 
     def scenes(self, round_: int) -> tuple[Scene, ...]:
         """The world after a round; empty where the scenario has none.

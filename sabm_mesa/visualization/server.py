@@ -9,19 +9,22 @@ import time
 import webbrowser
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any, Literal
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from sabm_mesa.errors import RunError
+from sabm_mesa.errors import ParameterError, RunError
 from sabm_mesa.visualization.access import LISTENS, LOOPBACK, host_key, name_in_network, new_ticket
 
 if TYPE_CHECKING:
     from sabm_mesa.minds.human import Seat
     from sabm_mesa.runs.game import Game
 
+PROXIES = "FORWARDED_ALLOW_IPS"
+"""Holds the addresses of proxies, with commas between them, as uvicorn has it."""
 APP = "sabm_mesa.visualization.app"
 TELLING_S = 10.0
 """Seconds that programs at the seats of a game have to hear that it is over."""
@@ -58,6 +61,7 @@ def serve(
     Raises:
         RunError: when it cannot listen there.
     """
+    host_key()  # one that is too short is refused
     # Solara reads its settings from the environment when it is first imported.
     os.environ["SOLARA_APP"] = APP
     os.environ[LISTENS] = host
@@ -141,9 +145,28 @@ def serve_seats(
         raise RunError(game.problem or "The game was ended before its time.")
 
 
+def named_proxies() -> list[str]:
+    """The addresses of the proxies whose ``X-Forwarded-For`` is believed; none by default.
+
+    Raises:
+        ParameterError: when one is no address of a machine or a network.
+    """
+    named = [each.strip() for each in os.environ.get(PROXIES, "").split(",") if each.strip()]
+    for proxy in named:
+        try:
+            ip_network(proxy)
+        except ValueError:
+            raise ParameterError(
+                f"{PROXIES} holds {proxy!r}: name the addresses of your proxies, such as 127.0.0.1."
+            ) from None
+    return named
+
+
 def _config(app: Any, host: str, port: int, ws: Literal["auto", "none"] = "auto") -> uvicorn.Config:
+    proxies = named_proxies()
     return uvicorn.Config(
-        app, host=host, port=port, ws=ws, log_level="warning", proxy_headers=False,
+        app, host=host, port=port, ws=ws, log_level="warning",
+        proxy_headers=bool(proxies), forwarded_allow_ips=proxies,
         timeout_graceful_shutdown=WIND_UP_S, http=BoundedProtocol, ws_max_size=LONGEST_MESSAGE,
     )  # fmt: skip
 

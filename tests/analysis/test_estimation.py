@@ -7,6 +7,7 @@ import pytest
 
 from sabm_mesa.analysis.behaviour import Decider, Panel, Row
 from sabm_mesa.analysis.estimation import (
+    absolute_test,
     bootstrap_intervals,
     by_rank,
     confusion,
@@ -16,7 +17,12 @@ from sabm_mesa.analysis.estimation import (
     shares_of_types,
     units_of,
 )
-from sabm_mesa.analysis.guessing_behaviour import HierarchySteps, NoisyBestReply, level_k
+from sabm_mesa.analysis.guessing_behaviour import (
+    HierarchySteps,
+    NoisyBestReply,
+    Uniform,
+    level_k,
+)
 from sabm_mesa.analysis.social_behaviour import (
     ConditionalCooperator,
     HumpShapedCooperator,
@@ -102,3 +108,47 @@ def test_a_single_unit_cannot_be_held_out() -> None:
     panel = one_pick_each(1)
 
     assert math.isnan(held_out(fit(NoisyBestReply(), panel), panel, units_of(panel)))
+
+
+def test_picks_by_chance_are_selected_as_such_and_gain_nothing() -> None:
+    panel = Uniform().simulate(np.zeros(0), one_pick_each(60), np.random.default_rng(1))
+    best = by_rank([fit(model, panel) for model in (level_k(), NoisyBestReply(), Uniform())])[0]
+
+    assert best.model.name == "uniform"
+    assert best.log_likelihood == pytest.approx(-60 * math.log(101))
+    assert best.gained(Uniform(), panel) == 0
+    assert not absolute_test(best, panel, np.random.default_rng(1)).refused
+
+
+def test_the_share_gained_is_that_of_the_log_likelihood_of_chance(picks: Panel) -> None:
+    found = fit(level_k(), picks)
+
+    chance = -1_000 * math.log(101)
+    assert found.gained(Uniform(), picks) == pytest.approx(1 - found.log_likelihood / chance)
+    assert found.bic_of(10) == pytest.approx(4 * math.log(10) - 2 * found.log_likelihood)
+
+
+def test_a_model_that_is_true_is_not_refused_and_favourite_numbers_are() -> None:
+    rows = [Row(Decider(0, i, "x"), t, 0.0, FACTS) for i in range(20) for t in range(10)]
+    panel, rng = Panel.of(rows), np.random.default_rng(5)
+    true = level_k().simulate(LEVELS, panel, rng)
+    assert not absolute_test(fit(level_k(), true), true, rng).refused
+
+    own = rng.choice([7.0, 42.0, 69.0], size=20)[panel.player]
+    often = rng.random(len(panel)) < 0.7
+    favourites = panel.with_decisions(np.where(often, own, rng.integers(101, size=len(panel))))
+    test = absolute_test(fit(level_k(), favourites), favourites, rng)
+    assert test.p == 0.01
+    assert {"repeats", "values"} <= set(test.misses)
+
+
+def test_more_difference_between_players_and_a_trend_are_named() -> None:
+    rows = [Row(Decider(0, i, "x"), t, 0.0, FACTS) for i in range(12) for t in range(12)]
+    panel, rng = Panel.of(rows), np.random.default_rng(9)
+    centre = np.where(panel.player % 2, 25.0, 42.0)
+    noise = rng.normal(0, 4, len(panel))
+    unlike = panel.with_decisions(np.rint(centre + noise))
+    assert "players" in absolute_test(fit(NoisyBestReply(), unlike), unlike, rng).misses
+
+    falling = panel.with_decisions(np.rint(45 - 2 * panel.time + noise))
+    assert "trend" in absolute_test(fit(NoisyBestReply(), falling), falling, rng).misses

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from sabm_mesa.analysis.gradualness import excess_beyond_step, largest_step
-from sabm_mesa.analysis.inference import one_sample_p
+from sabm_mesa.analysis.inference import Estimand
 
 Floats = npt.NDArray[np.float64]
 RAMP, STEP = [0.0, 1, 2, 3, 4, 5], [0.0, 0, 0, 5, 5, 5]
@@ -50,7 +50,7 @@ def accepted(truth: str, rounds: int, noise: float, seed: int) -> tuple[float, f
         course = {"none": 0 * time, "step": step, "half": (time + step) / 2, "ramp": time}[truth]
         path = course + noise * rng.normal(size=rounds)
         found[(0, *place)], found[(1, *place)] = excess_beyond_step(path), largest_step(path)
-    shares = [float((one_sample_p(each, 0.0, "above") <= 0.025).mean()) for each in found]
+    shares = [float((Estimand("median").p([each], 0.0, "above") <= 0.025).mean()) for each in found]
     return shares[0], shares[1]
 
 

@@ -1,421 +1,297 @@
-"""Tests of claims on runs, their p-values, and the runs they would need."""
+"""The front of all verdicts: numbers by hand and by SciPy, and its errors in simulated studies."""
 
 import math
 from collections.abc import Callable
-from functools import partial
-from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, mannwhitneyu, permutation_test
+from scipy.stats import binomtest, quantile_test
 
-from sabm_mesa.analysis import inference
 from sabm_mesa.analysis.inference import (
-    equivalent,
-    equivalent_p,
+    BETS,
+    LEVEL,
+    NO_BOUNDS,
+    Estimand,
+    Inference,
+    RunsNeeded,
     holm,
-    more_than_p,
-    one_sample,
-    one_sample_p,
-    outside_p,
-    paired,
-    paired_equivalent,
+    infer,
     runs_needed,
-    two_sample,
-    two_sample_p,
-    within,
-    within_p,
 )
+from sabm_mesa.analysis.statistics import mean_interval
 
-NAN = math.nan
-WHOLE = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=6)
-REAL = st.lists(st.floats(-100, 100).map(lambda v: round(v, 3)), min_size=1, max_size=6)
+UNIT = (0.0, 1.0)
 
 
-def test_signs_flipped_by_hand() -> None:
-    found = one_sample([1, 2, 3], 0, "above")
+def test_a_share_of_nine_tenths_takes_36_runs_without_an_exception() -> None:
+    few, enough = (infer("share", [1] * n, above=0.9) for n in (35, 36))
 
-    assert (found.name, found.n, found.missing) == ("sign flips", (3,), 0)
-    assert (found.p_for, found.p_against) == (1 / 8, 1)
-    assert (found.statistic, found.estimate, found.effect) == (2, 2, 1)
-    # Of ±1 ± 2 ± 1 the sums 4, 2 and 2 are at least 1 + 2 - 1.
-    assert one_sample([1, 2, -1], 0, "above").p_for == 3 / 8
-    assert one_sample([1, 2, -1], 0, "below").p_against == 3 / 8
-    assert one_sample([11, 12, 9], 10, "above").p_for == 3 / 8
+    assert (few.verdict, enough.verdict) == ("too few runs", "agrees")
+    assert few.fewest == 36
+    assert "36 runs" in few.why
+    assert enough.p_for == pytest.approx(0.9**36)
+    # One exception in 36 says nothing any more, and one in 54 does: 0.9**54 + 54 · 0.1 · 0.9**53.
+    assert infer("share", [1] * 35 + [0], above=0.9).verdict == "cannot tell"
+    assert infer("share", [1] * 53 + [0], above=0.9).p_for == pytest.approx(
+        0.9**54 + 54 * 0.1 * 0.9**53
+    )
 
 
-def test_a_run_at_the_value_itself_says_nothing() -> None:
-    assert one_sample([0, 1, 2, 3], 0, "above").p_for == 1 / 8
-    assert one_sample([5, 5, 5], 5, "above").p_for == 1
-    # 0.1 + 0.2 is 0.3 but for rounding.
-    assert one_sample([0.1 + 0.2] * 10, 0.3, "above").p_for == 1
-    assert one_sample([1e-17] * 10, 1, "below").p_for == 2**-10
+def test_nine_runs_of_which_all_got_out_cannot_show_that_all_do() -> None:
+    found = infer("share", [1] * 9, above=0.9)
 
+    assert (found.verdict, found.fewest) == ("too few runs", 36)
+    assert found.low == pytest.approx(0.025 ** (1 / 9))  # the rule of Clopper and Pearson
+    assert found.high == 1
+    # The opposite can be shown: four or more of nine happen in 0.8 % when nine tenths get out.
+    assert infer("share", [1] * 6 + [0] * 3, above=0.9).verdict == "too few runs"
+    assert infer("share", [1] * 5 + [0] * 4, above=0.9).verdict == "disagrees"
 
-@given(
-    st.lists(st.integers(-4, 4).map(float), min_size=2, max_size=8),
-    st.integers(-2, 2),
-    st.booleans(),
-)
-def test_exact_sign_flips_are_scipys(values: list[float], value: int, above: bool) -> None:
-    found = permutation_test(
-        ([v - value for v in values],), np.sum, permutation_type="samples", vectorized=True,
-        n_resamples=np.inf, alternative="greater" if above else "less",
-    )  # fmt: skip
 
-    assert float(one_sample_p(values, value, "above" if above else "below")) == found.pvalue
+@given(st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=40), st.sampled_from([0.1, 0.5]))
+def test_shares_are_scipys(runs: list[float], limit: float) -> None:
+    found = infer("share", runs, above=limit)
+    ones, n = int(sum(runs)), len(runs)
+    by_scipy = binomtest(ones, n, limit, alternative="greater")
+    both = binomtest(ones, n).proportion_ci(0.95, method="exact")
 
+    assert found.p_for == pytest.approx(by_scipy.pvalue)
+    assert (found.low, found.high) == pytest.approx((both.low, both.high))
 
-@given(
-    st.lists(st.integers(-4, 4).map(float), min_size=2, max_size=6),
-    st.lists(st.integers(-4, 4).map(float), min_size=2, max_size=6),
-    st.integers(-2, 2),
-)
-def test_exact_splits_are_scipys(a: list[float], b: list[float], by: int) -> None:
-    found = permutation_test(
-        ([v - by for v in a], b), lambda x, _, axis: x.sum(axis=axis), vectorized=True,
-        n_resamples=np.inf, alternative="greater",
-    )  # fmt: skip
-
-    assert float(more_than_p(a, b, by)) == pytest.approx(found.pvalue)
 
-
-def test_many_runs_are_tested_by_drawn_signs() -> None:
-    values = np.random.default_rng(3).normal(0.3, 1, 40)
-    found = one_sample(values, 0, "above")
+def test_a_median_by_hand() -> None:
+    found = infer("median", [3, 1, 4, 1.5, 9, 2.6], above=0)
 
-    z = values.sum() / np.sqrt((values**2).sum())
-    assert found.p_for == pytest.approx(0.5 * math.erfc(z / math.sqrt(2)), abs=0.01)
-    assert one_sample(np.ones(40), 0, "above").p_for == 1 / (inference.DRAWS + 1)
-    assert found == one_sample(values, 0, "above")
+    assert (found.verdict, found.p_for, found.p_against) == ("agrees", 1 / 64, 1)
+    assert (found.estimate, found.low, found.high) == (2.8, 1, 9)
+    assert found.method == "sign test"
+    # Five runs cannot: 1/32 is more than 2.5 %.
+    few = infer("median", [3, 1, 4, 1.5, 9], above=0)
+    assert (few.verdict, few.fewest, few.p_for) == ("too few runs", 6, 1 / 32)
+    assert math.isnan(few.low)
+    assert "6 runs" in few.why
+    # A run at the limit is not above it, and rounding makes no difference.
+    assert infer("median", [0, 1, 2, 3, 4, 5, 6], above=0).p_for == 8 / 128
+    assert infer("median", [0.1 + 0.2] * 6, above=0.3).p_for == 1
 
 
-def test_mann_whitney_by_hand() -> None:
-    apart = two_sample([1, 2, 3], [4, 5, 6], "less")
-    # Mid-ranks 1, 2.5 | 2.5, 4: of the six pairs two sum to no more than 3.5.
-    tied = two_sample([1, 2], [2, 3], "less")
+@given(st.lists(st.integers(-9, 9).map(float), min_size=6, max_size=30, unique=True))
+def test_medians_are_scipys(runs: list[float]) -> None:
+    found = infer("median", runs, above=0.5)
+    by_scipy = quantile_test(runs, q=0.5, p=0.5, alternative="greater")
 
-    assert (apart.p_for, apart.p_against, apart.statistic, apart.effect) == (1 / 20, 1, 0, -1)
-    assert (apart.estimate, apart.n) == (-3, (3, 3))
-    assert (tied.p_for, tied.p_against) == (pytest.approx(1 / 3), 1)
-    assert (tied.effect, tied.statistic) == (-3 / 4, 0.5)
-    assert two_sample([4, 5, 6], [1, 2, 3], "more").p_for == 1 / 20
+    assert found.p_for == pytest.approx(by_scipy.pvalue)
 
 
-@given(WHOLE, WHOLE)
-def test_mann_whitney_is_exact_with_ties(a: list[float], b: list[float]) -> None:
-    found = permutation_test(
-        (a, b),
-        lambda x, y, axis: mannwhitneyu(x, y, axis=axis, method="asymptotic").statistic,
-        vectorized=True,
-        n_resamples=np.inf,
-        alternative="less",
-    ) if len(a) > 1 and len(b) > 1 else None  # fmt: skip
-    assume(found is not None)
-
-    assert float(two_sample_p(a, b, "less")) == pytest.approx(found.pvalue)
-
-
-@given(st.sets(st.integers(0, 99), min_size=8, max_size=16), st.integers(1, 7))
-def test_mann_whitney_without_ties_is_scipys(values: set[int], n: int) -> None:
-    pool = np.random.default_rng(n).permutation(sorted(values)).astype(float)
-    a, b = pool[:n], pool[n:]
-
-    for order, side in (("less", "less"), ("more", "greater")):
-        expected = mannwhitneyu(a, b, alternative=side, method="exact").pvalue
-        assert float(two_sample_p(a, b, order)) == pytest.approx(expected)
-
-
-def test_many_pairs_are_tested_by_the_normal_limit() -> None:
-    a, b = np.random.default_rng(1).integers(0, 9, (2, 30)).astype(float)
-
-    expected = mannwhitneyu(a, b, alternative="less", method="asymptotic").pvalue
-    assert float(two_sample_p(a, b, "less")) == pytest.approx(expected)
-    assert float(two_sample_p(b, a, "more")) == pytest.approx(expected)
-    assert float(two_sample_p(np.ones(30), np.ones(30), "less")) == 1
-
-
-def test_a_band_by_hand() -> None:
-    inside = within([1, 2, 3], 0, 4)
-    below = within([1, 2, 3], 4, 6)
-
-    assert (inside.p_for, inside.p_against, inside.effect) == (1 / 8, 1, 0)
-    assert (below.p_for, below.p_against, below.effect) == (1, 2 / 8, -3)
-    # The lower limit is out of the question, so that the upper one decides.
-    assert within([1, 2, 3], -90, 2).p_for == float(one_sample_p([1, 2, 3], 2, "below"))
-
-
-def test_equivalence_by_hand() -> None:
-    # 3, 4, 5 against 1, 2, 3: two of the 20 choices of three sum to 12 or more.
-    same = equivalent([1, 2, 3], [1, 2, 3], 2)
-    apart = equivalent([11, 12, 13], [1, 2, 3], 1)
-
-    assert (same.p_for, same.p_against, same.effect, same.estimate) == (2 / 20, 1, 0, 0)
-    assert (apart.p_for, apart.p_against, apart.effect) == (1, 2 / 20, 10)
-
-
-def test_pairs_by_hand() -> None:
-    """Differences −1, −2, −4: of 8 sign flips one is as low."""
-    found = paired([10, 50, 90], [11, 52, 94], "less")
-    assert (found.p_for, found.p_against) == (1 / 8, 1)
-    assert (found.n, found.missing, found.paired) == ((3, 3), 0, True)
-    assert found.estimate == pytest.approx(-7 / 3)
-    assert (found.effect, found.effect_name) == (-1, "Cliff's delta within pairs")
-    assert paired([11, 52, 94], [10, 50, 90], "more").p_for == 1 / 8
-    holes = paired([10, None, 90, 7], [11, 52, 94, math.nan], "less")
-    assert (holes.n, holes.missing) == ((2, 2), 2)
-    like = paired_equivalent([10, 50, 90], [11, 52, 94], 5)
-    band = within([-1, -2, -4], -5, 5)
-    assert (like.p_for, like.p_against, like.effect) == (band.p_for, band.p_against, band.effect)
-    assert (like.effect_name, like.paired) == ("difference, in margins", True)
-
-
-@given(st.lists(st.tuples(st.integers(-4, 4), st.integers(-4, 4)), min_size=2, max_size=8))
-def test_pairs_are_tested_as_scipy_tests_them(pairs: list[tuple[int, int]]) -> None:
-    a, b = (np.array(each, dtype=float) for each in zip(*pairs, strict=True))
-    expected = permutation_test(
-        (a, b), lambda x, y, axis: (x - y).sum(axis=axis), permutation_type="samples",
-        alternative="less", n_resamples=np.inf, vectorized=True,
-    )  # fmt: skip
-
-    assert paired(a, b, "less").p_for == pytest.approx(expected.pvalue)
-
-
-STUDIES = 2_000
-"""Simulated studies: a share of 5 % is known to ± 1 (two standard errors)."""
-
-
-def studies(
-    kind: str, runs: int, shared: float, shift: float = 0.0
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Runs of two conditions that differ by `shift`, with what runs of one seed share."""
-    rng = np.random.default_rng([runs, int(10 * shared)])
-    of_seed = rng.normal(scale=shared, size=(STUDIES, runs))
-    draw = {
-        "normal": partial(rng.normal, size=(STUDIES, runs)),
-        "skewed": partial(rng.exponential, size=(STUDIES, runs)),
-        "counts": partial(rng.poisson, 3, size=(STUDIES, runs)),
-    }[kind]
-    a, b = np.round(of_seed) + draw() + shift, np.round(of_seed) + draw()
-    return a, b
-
-
-def rejected(p_for: npt.NDArray[np.float64], p_against: npt.NDArray[np.float64]) -> float:
-    """The share of studies with a verdict: a two-sided p of 5 % at most, as claims have it."""
-    return float((2 * np.minimum(p_for, p_against) <= 0.05).mean())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["normal", "skewed", "counts"])
-@pytest.mark.parametrize("shared", [0.0, 5.0])
-def test_five_per_cent_of_studies_without_a_difference_get_a_verdict(
-    kind: str, shared: float
-) -> None:
-    """Pairs keep the level of 5 ± 1 %; tests that ignore what seeds share are far below it."""
-    least = 0.02 if kind == "counts" else 0.04  # of equal numbers fewer p-values are possible
-    for runs in (10, 21):
-        a, b = studies(kind, runs, shared)
-        pairs = rejected(one_sample_p(a - b, 0, "below"), one_sample_p(a - b, 0, "above"))
-        assert least <= pairs <= 0.06, (runs, pairs)
-    apart = rejected(two_sample_p(a, b, "less"), two_sample_p(a, b, "more"))
-    assert apart <= (0.01 if shared else 0.06), apart
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["normal", "counts"])
-def test_at_the_margin_at_most_five_per_cent_of_studies_get_a_verdict(kind: str) -> None:
-    a, b = studies(kind, 10, 5.0, shift=2.0)
-    verdict = rejected(within_p(a - b, -2, 2), outside_p(a - b, -2, 2))
-    claimed = float((within_p(a - b, -2, 2) <= 0.05).mean())
-    assert verdict <= 0.06
-    assert (0.02 if kind == "counts" else 0.04) <= claimed <= 0.06
-
-
-@given(REAL, REAL, st.floats(0.1, 50))
-def test_splits_tried_one_by_one(a: list[float], b: list[float], by: float) -> None:
-    pool = [*(v - by for v in a), *b]
-    sums = [math.fsum(chosen) for chosen in combinations(pool, len(a))]
-    expected = np.mean([s >= math.fsum(pool[: len(a)]) - 1e-7 for s in sums])
-
-    assert float(more_than_p(a, b, by)) == pytest.approx(expected)
-
-
-def test_many_splits_are_drawn() -> None:
-    a, b = np.random.default_rng(2).normal(0, 1, (2, 30))
-    se = math.sqrt((a.var(ddof=1) + b.var(ddof=1)) / 30)
-    z = (a.mean() - b.mean() + 0.5) / se
-
-    assert float(more_than_p(a, b, -0.5)) == pytest.approx(0.5 * math.erfc(z / 2**0.5), abs=0.01)
-
-
-@given(REAL, REAL, st.floats(0.5, 20))
-def test_no_claim_and_its_opposite_both_hold(a: list[float], b: list[float], size: float) -> None:
-    for found in (
-        one_sample(a, size, "above"),
-        two_sample(a, b, "less"),
-        within(a, -size, size),
-        equivalent(a, b, size),
-    ):
-        assert min(found.p_for, found.p_against) > 0
-        assert max(found.p_for, found.p_against) >= 0.5
-        if not math.isnan(found.low):
-            assert found.low <= found.high
-
-
-@given(REAL, REAL)
-def test_many_samples_at_once_are_tested_like_each(a: list[float], b: list[float]) -> None:
-    n = min(len(a), len(b))
-    first, second = np.array([a[:n], b[:n]]), np.array([b[:n], a[:n]])
-    functions: list[Callable[..., np.ndarray]] = [
-        partial(two_sample_p, order="less"),
-        partial(equivalent_p, margin=3.0),
-    ]
-
-    for p in functions:
-        assert p(first, second).tolist() == [
-            float(p(first[0], second[0])),
-            float(p(first[1], second[1])),
-        ]
-    for q in (within_p, outside_p):
-        assert q(first, -9.0, 9.0).tolist() == [float(q(row, -9.0, 9.0)) for row in first]
-
-
-@given(st.lists(st.integers(0, 10_000), min_size=2, max_size=8))
-def test_order_and_scale_do_not_matter(values: list[int]) -> None:
-    one = one_sample(values, 5000, "below").p_for
-    scaled = one_sample([v / 7000 for v in reversed(values)], 5000 / 7000, "below").p_for
-
-    assert scaled == pytest.approx(one)
-
-
-def test_missing_runs_are_left_out_and_counted() -> None:
-    found = one_sample([1, NAN, 2, None, 3], 0, "above")
-
-    assert (found.n, found.missing, found.p_for) == ((3,), 2, 1 / 8)
-    both = two_sample([1, 2, 3, None], [4, 5, NAN, 6], "less")
-    assert (both.n, both.missing, both.p_for) == ((3, 3), 2, 1 / 20)
-
-
-@pytest.mark.parametrize("values", [[], [NAN], [None, None]])
-def test_without_runs_nothing_is_known(values: list[float | None]) -> None:
-    for found in (
-        one_sample(values, 0, "above"),
-        two_sample(values, [1, 2], "less"),
-        two_sample([1, 2], values, "more"),
-        within(values, 0, 1),
-        equivalent([1.0], values, 1),
-        paired(values, values, "less"),
-        paired_equivalent(values, values, 1),
-    ):
-        numbers = (found.p_for, found.p_against, found.effect, found.estimate, found.low)
-        assert all(math.isnan(number) for number in numbers), found
-        assert found.missing == len(values) * (1 + found.paired)
-
-
-def test_one_run_or_equal_runs() -> None:
-    one = one_sample([3], 1, "above")
-    equal = two_sample([1, 1, 1], [1, 1], "less")
-
-    assert (one.p_for, one.p_against, one.effect) == (1 / 2, 1, 1)
-    assert math.isnan(one.low)
-    assert (equal.p_for, equal.p_against, equal.effect, equal.estimate) == (1, 1, 0, 0)
-    assert (equal.low, equal.high) == (0, 0)
-
-
-def test_the_interval_of_two_runs_is_known() -> None:
-    found = one_sample([0, 10], 5, "above")
-    difference = two_sample([0, 10], [0, 0], "more")
-
-    assert (found.low, found.high) == (0, 10)
-    assert (difference.low, difference.high) == (0, 10)
-
-
-def test_what_makes_no_sense_is_refused() -> None:
-    with pytest.raises(ValueError, match="have to be as many, not 2 and 1"):
-        paired([1, 2], [1], "less")
-    with pytest.raises(ValueError, match="the margin has to be positive"):
-        paired_equivalent([1, 2], [1, 2], 0)
-    for wrong in (
-        lambda: one_sample([1], 0, "more"),
-        lambda: two_sample([1], [2], "above"),
-        lambda: one_sample([math.inf], 0, "above"),
-        lambda: one_sample([1], math.inf, "above"),
-        lambda: within([1], 2, 2),
-        lambda: within([1], 0, math.inf),
-        lambda: equivalent([1], [1], 0),
-        lambda: holm([0.5, 1.5]),
-    ):
-        with pytest.raises(ValueError, match=r"direction|finite|low < high|positive|between"):
-            wrong()
-
-
-def test_holm_by_hand() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([0.6, 0.9]).tolist() == [1, 1]
-    assert holm([0.02, NAN, 0.03]) == pytest.approx([0.04, NAN, 0.04], nan_ok=True)
-    assert holm([]).tolist() == []
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=9))
-def test_holm_keeps_the_order_and_lies_between_p_and_bonferroni(p: list[float]) -> None:
-    adjusted = holm(p)
-
-    assert all(adjusted >= np.array(p))
-    assert all(adjusted <= np.minimum(1, len(p) * np.array(p)))
-    assert [adjusted[i] for i in np.argsort(p)] == sorted(adjusted)
-
-
-ABOVE = partial(one_sample_p, value=0.0, side="above")
-LESS = partial(two_sample_p, order="less")
-
-
-def test_runs_without_doubt_need_what_the_exact_test_needs() -> None:
-    # 2**-5 is the first power of a half below 0.05; 1 of 20 choices is 0.05, 1 of 70 is less.
-    assert runs_needed(ABOVE, [[1, 1]], 0.05) == 5
-    assert runs_needed(ABOVE, [[1, 1, NAN]], 0.001) == 10
-    assert runs_needed(LESS, [[0, 0], [1, 1]], 0.05) == 3
-    assert runs_needed(LESS, [[0, 0], [1, 1]], 0.049) == 4
-    assert runs_needed(partial(within_p, low=0, high=2), [[1, 1]], 0.05) == 5
-    assert runs_needed(partial(equivalent_p, margin=1), [[1, 1], [1, 1]], 0.05) == 3
-
-
-def test_the_power_of_a_sign_test_is_met() -> None:
-    # With values of 1 and -1 the sign-flip test is the sign test, whose power is binomial.
-    found = runs_needed(ABOVE, [[-1, 1, 1, 1]], 0.05)
-
-    def power(n: int) -> float:
-        return float(binom.sf(binom.isf(0.05, n, 0.5), n, 0.75))
-
-    assert found is not None
-    assert power(found) > 0.74
-    assert min(n for n in range(2, 60) if power(n) > 0.74) <= found
+def test_bets_by_hand() -> None:
+    # Of runs at 0 on a scale to 20, a bet of f that the mean is below 5 gains f (1 / 0.75 − 1).
+    found = infer("mean", [0] * 20, below=5, bounds=(0, 20))
+    wealth = sum(stake * (1 + fraction / 3) ** 20 for fraction, stake in BETS)
+
+    assert found.e == pytest.approx(wealth)
+    assert found.p_for == pytest.approx(1 / wealth)
+    assert found.method == "bets"
+    assert sum(stake for _, stake in BETS) == pytest.approx(1)
+    # Three runs at the upper end and one at the lower, m = 1/2: (1 + f)**3 (1 − f) in any order.
+    mixed = sum(stake * (1 + bet) ** 3 * (1 - bet) for bet, stake in BETS)
+    for runs in ([0.0, 1, 1, 1], [1.0, 1, 1, 0]):
+        assert infer("mean", runs, above=0.5, bounds=UNIT).p_for == pytest.approx(min(1, 1 / mixed))
+
+
+def test_a_mean_below_half_of_a_scale_to_20_takes_146_runs() -> None:
+    found = infer("mean", [0] * 145, below=0.5, bounds=(0, 20))
+
+    assert (found.verdict, found.fewest) == ("too few runs", 146)
+    # (1 − 0.025)**146 is the first that is below 2.5 %.
+    assert 0.975**146 <= LEVEL < 0.975**145
+    # These bets keep half of their stake for other cases, and need 40 · 2 instead of 40.
+    assert infer("mean", [0] * 174, below=0.5, bounds=(0, 20)).verdict == "agrees"
+
+
+def test_a_mean_without_bounds_is_refused() -> None:
+    found = infer("mean", [5, 6, 7, 8, 9, 10], above=0)
+
+    assert (found.verdict, found.why) == ("cannot tell", NO_BOUNDS)
+    assert math.isnan(found.p_for)
+    assert (found.low, found.high) == mean_interval(np.array([5.0, 6, 7, 8, 9, 10]))
+    assert infer("difference", [1, 2], [3, 4], below=0).why == NO_BOUNDS
 
 
 @pytest.mark.parametrize(
-    "samples", [[[0, 0, 0]], [[-1, -2, -3]], [[1]], [[]], [[NAN, 1]], [[-1, 1]]]
+    ("kind", "settings"),
+    [
+        ("mean", {"bounds": UNIT}), ("share", {}), ("median", {}),
+        ("difference", {"bounds": UNIT}), ("difference", {"bounds": UNIT, "paired": True}),
+        ("difference", {"of": "median", "paired": True}), ("difference", {"of": "share"}),
+        ("ratio", {"bounds": UNIT}), ("ratio", {"bounds": UNIT, "paired": True}),
+        ("equal_effects", {"bounds": UNIT}), ("equal_effects", {"of": "median", "paired": True}),
+        ("equal_effects", {"bounds": UNIT, "paired": "within"}),
+    ],
+)  # fmt: skip
+def test_a_claim_agrees_exactly_when_the_interval_is_beyond_its_limit(
+    kind: str, settings: dict[str, object]
+) -> None:
+    rng = np.random.default_rng(3)
+    n_groups = Estimand(kind, **settings).n_groups  # type: ignore[arg-type]
+    groups = rng.beta(2, 3, size=(n_groups, 14))
+    if "share" in (kind, settings.get("of")):
+        groups = (groups > 0.4).astype(float)
+    first = infer(kind, *groups, **settings)  # type: ignore[arg-type]
+    for end, side in ((first.low, "above"), (first.high, "below")):
+        if math.isinf(end):
+            continue
+        inwards = 1e-4 if side == "above" else -1e-4
+        shown, not_shown = (
+            infer(kind, *groups, **{side: limit}, **settings)  # type: ignore[arg-type]
+            for limit in (end - inwards, end + inwards)
+        )
+        assert not_shown.verdict != "agrees"
+        assert shown.verdict == "agrees" or abs(end) in (0, 1, 2)
+
+
+def test_pairs_are_compared_by_their_differences() -> None:
+    a, b = [1, 2, 3, 4, 5, 6, math.nan], [2, 3, 4, 5, 6, 7.5, 1]
+
+    found = infer("difference", a, b, of="median", below=0, paired=True)
+
+    assert (found.verdict, found.p_for, found.n, found.missing) == ("agrees", 1 / 64, (6, 6), 1)
+    assert (found.estimate, found.low, found.high) == (-1, -1.5, -1)
+    assert found.effect_name == "Cliff's delta within pairs"
+    within = infer("equivalence", a, b, of="median", margin=2, paired=True)
+    assert (within.verdict, within.p_for) == ("agrees", 1 / 64)
+    assert within.effect == -0.5
+    wide = infer("equivalence", a, b, of="median", margin=0.5, paired=True)
+    assert (wide.verdict, wide.p_against) == ("cannot tell", 2 / 64)  # two sides may be left
+    assert infer(
+        "equivalence", [*a[:6], 8], [*b[:6], 9], of="median", margin=0.5, paired=True
+    ).verdict == "disagrees"  # fmt: skip
+
+
+def test_bets_on_two_groups_by_hand() -> None:
+    # All at one end and all at the other: at a common mean m the largest bets alone gain
+    # 1 / (m (1 − m)) a run, which is least, 4, in the middle.
+    found = infer("difference", [1] * 4, [0] * 4, above=0, bounds=UNIT)
+    gain = sum(stake * (1 + fraction) ** 4 for fraction, stake in BETS)
+
+    assert found.e == pytest.approx(gain**2, rel=0.05)
+    assert found.e <= gain**2
+    assert found.fewest == 3  # (1/4)**3 is the first that is below 2.5 %
+    assert infer("difference", [1] * 4, [0] * 6, above=0, bounds=UNIT).e > found.e
+
+
+def test_equal_effects_with_and_without_a_margin() -> None:
+    a, b, c, d = [1, 2, 3, 4, 5, 6], [0] * 6, [9, 8, 7, 6, 5, 4], [9, 8, 7, 6, 5, 4]
+
+    found = infer("equal_effects", a, b, c, d, of="median", paired=True)
+    assert (found.verdict, found.p_for, found.estimate) == ("effects differ", 2 / 64, 3.5)
+    alike = infer("equal_effects", a, b, a, b, of="median", paired=True)
+    assert (alike.verdict, alike.p_for) == ("no difference detected", 1)
+    with_margin = infer("equal_effects", a, b, a, b, of="median", paired=True, margin=0.5)
+    assert with_margin.verdict == "agrees"
+
+
+def test_a_ratio_of_means() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.uniform(0.6, 1.0, 40), rng.uniform(0.2, 0.4, 40)
+
+    found = infer("ratio", a, b, above=1, bounds=UNIT)
+
+    assert found.estimate == a.mean() / b.mean()
+    assert found.verdict == "agrees"
+    assert found.low > 1
+    assert infer("ratio", b, a, below=1, bounds=UNIT, paired=True).verdict == "agrees"
+    assert infer("ratio", a, a, margin=2.5, bounds=UNIT).verdict == "agrees"
+
+
+def draws(name: str) -> Callable[[np.random.Generator, tuple[int, int]], np.ndarray]:
+    """Runs between 0 and 1 whose mean and share above 1/2 are known below."""
+    return {
+        "beta": lambda rng, shape: rng.beta(0.5, 4.5, shape),
+        "rare": lambda rng, shape: (rng.random(shape) < 0.1).astype(float),
+        "steady": lambda rng, shape: rng.normal(0.1, 0.01, shape),
+    }[name]
+
+
+@pytest.mark.parametrize("name", ["beta", "rare", "steady"])
+@pytest.mark.parametrize("n", [8, 30])
+def test_false_claims_about_means_agree_in_at_most_three_per_cent(name: str, n: int) -> None:
+    runs = draws(name)(np.random.default_rng(5), (2000, n)).clip(0, 1)
+    for side in ("above", "below"):
+        p = Estimand("mean", bounds=UNIT).p([runs], 0.1, side)  # type: ignore[arg-type]
+        assert float(np.mean(p <= LEVEL)) <= 0.03
+
+
+def test_false_claims_about_medians_agree_in_at_most_three_per_cent() -> None:
+    rng = np.random.default_rng(6)
+    skewed, symmetric = rng.lognormal(size=(4000, 15)) - 1, rng.normal(size=(4000, 15))
+    for runs in (skewed, symmetric):
+        for side in ("above", "below"):
+            p = Estimand("median").p([runs], 0.0, side)  # type: ignore[arg-type]
+            assert 0.01 <= float(np.mean(p <= LEVEL)) <= 0.03
+
+
+def test_groups_with_equal_means_and_unequal_shapes_agree_in_at_most_three_per_cent() -> None:
+    rng = np.random.default_rng(7)
+    skewed = rng.beta(0.5, 4.5, (400, 15))
+    even = rng.normal(0.1, 0.02, (400, 15)).clip(0, 1)
+    for paired in (False, True):
+        estimand = Estimand("difference", bounds=UNIT, paired=paired)
+        for side in ("above", "below"):
+            p = estimand.p([skewed, even], 0.0, side)  # type: ignore[arg-type]
+            assert float(np.mean(p <= LEVEL)) <= 0.03
+
+
+def test_runs_needed_is_a_range() -> None:
+    sure = runs_needed(Estimand("median", above=0), [[5, 5.1, 5.2, 5.3, 5.4, 5.5]])
+    assert (sure.low, sure.likely, sure.high) == (6, 6, 6)
+    assert str(sure) == "6 runs"
+    unsure = runs_needed(Estimand("median", above=0), [[-1, 2, 3, -2, 1, 2]])
+    assert unsure.high is None
+    assert str(unsure).endswith("runs or more")
+    never = runs_needed(Estimand("mean", above=0), [[1, 2, 3]])
+    assert never == RunsNeeded(None, None, None)
+    assert runs_needed(Estimand("share", above=0.5), [[1]]) == RunsNeeded(None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "words"),
+    [
+        (("mode", [1]), {}, "the estimand is one of"),
+        (("difference", [1]), {}, "of 2 groups of runs, not of 1"),
+        (("mean", [1], [2]), {}, "of 1 group of runs, not of 2"),
+        (("mean", [2]), {"bounds": UNIT}, "a run has 2, outside the bounds 0 to 1"),
+        (("mean", [2]), {"bounds": (1, 0)}, "bounds are two finite numbers"),
+        (("share", [0.5]), {}, "a 0 or a 1 of each run"),
+        (("median", [math.inf]), {}, "finite"),
+        (("median", [1]), {"above": math.inf}, "every limit has to be finite"),
+        (("median", [1]), {"above": 2, "below": 1}, "above < below"),
+        (("equivalence", [1], [2]), {}, "needs a margin"),
+        (("equivalence", [1], [2]), {"margin": 0}, "the margin has to be positive"),
+        (("difference", [1], [2, 3]), {"paired": True}, "as many, not 1 and 2"),
+        (("ratio", [1], [2]), {"of": "median"}, "not of medians"),
+        (("ratio", [1], [2]), {"bounds": (-1, 2)}, "never negative"),
+    ],
 )
-def test_runs_that_will_never_tell(samples: list[list[float]]) -> None:
-    assert runs_needed(ABOVE, samples, 0.05, most=60) is None
+def test_what_makes_no_sense_is_refused(
+    arguments: tuple[object, ...], settings: dict[str, object], words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        infer(*arguments, **settings)  # type: ignore[arg-type]
 
 
-def test_the_most_runs_are_tried_too() -> None:
-    assert runs_needed(ABOVE, [[1, 1]], 0.001, most=9) is None
-    assert runs_needed(ABOVE, [[1, 1]], 0.001, most=10) == 10
+def test_without_runs_nothing_is_known() -> None:
+    found = infer("median", [None, math.nan], above=0)
+
+    assert isinstance(found, Inference)
+    assert (found.n, found.missing, found.verdict) == ((0,), 2, "cannot tell")
+    assert math.isnan(found.p)
+    assert found.why == "no run has a value"
 
 
-def test_a_seed_gives_the_same_number_again() -> None:
-    a, b = np.random.default_rng(5).normal([[0.0], [1.0]], 1, (2, 10))
-
-    found = runs_needed(LESS, [a, b], 0.05, rng=4)
-    assert found == runs_needed(LESS, [a, b], 0.05, rng=4)
-    assert runs_needed(LESS, [a, b], 0.05, rng=np.random.default_rng(4)) == found
-    assert runs_needed(LESS, [a, b], 0.05, power=0.95) > found > 4
-
-
-@pytest.mark.parametrize("wrong", [{"alpha": 0}, {"power": 1}, {"most": 1}, {"samples": []}])
-def test_power_outside_its_range_is_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="alpha"):
-        runs_needed(ABOVE, **{"samples": [[1, 2]], "alpha": 0.05, **wrong})
+def test_holm_by_hand() -> None:
+    assert holm([0.01, math.nan, 0.04, 0.03]) == pytest.approx([0.03, math.nan, 0.06, 0.06],
+                                                              nan_ok=True)  # fmt: skip
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        holm([1.5])

@@ -66,6 +66,9 @@ class Town(SmartModel):
         graph.add_node(3)
         self.network = {
             "ids": graph,
+            "from 0": nx.path_graph(3),
+            "gaps": nx.Graph([(0, 2)]),
+            "too many": nx.path_graph(4),
             "agents": nx.relabel_nodes(graph, {each.unique_id: each for each in self.people}),
             "none": None,
         }[network]
@@ -139,6 +142,27 @@ def test_the_network_of_mesa_and_nodes_that_keep_their_places(town) -> None:
     assert seen[1:] == model.people  # node 0 is empty: it is given itself
     assert seen[0] == 0
     assert places() == before
+
+
+def test_nodes_numbered_from_0_are_the_agents_in_their_order(town) -> None:
+    model = town(network="from 0", rng=1, minds="fixed:0")
+    seen = []
+    picture = NetworkPicture("friends", node=lambda node: seen.append(node) or Portrayal())
+    picture.draw(model)
+    assert seen == model.people
+
+    first, second, third = model.people
+    second.remove()
+    seen.clear()
+    picture.draw(model)
+    assert seen == [first, 1, third]
+
+
+@pytest.mark.parametrize("network", ["gaps", "too many"])
+def test_nodes_from_0_that_are_not_the_agents_are_refused(network, town) -> None:
+    model = town(network=network, rng=1, minds="fixed:0")
+    with pytest.raises(RunError, match="the ids of the 3 agents begin at 1"):
+        model.pictures[1].draw(model)
 
 
 def test_a_picture_of_what_the_model_does_not_have(town) -> None:

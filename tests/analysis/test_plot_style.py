@@ -63,15 +63,15 @@ def test_a_scenario_without_plots_has_a_chart_of_each_column_with_numbers() -> N
     assert [len(line.get_xdata()) for line in one["mean"].axes[0].lines] == [2]
     assert not one["mean"].legends
 
-    runs = run_all(Plain, {"n_players": 3, "n_rounds": 2}, runs=3, seed=1)
+    runs = run_all(Plain, {"n_players": 3, "n_rounds": 2}, runs=5, seed=1)
     figure = runs.figures()["mean"]
     mean = runs.model_frame().groupby("round")["mean"].mean()
     *single, drawn = figure.axes[0].lines
-    assert len(single) == 3
+    assert len(single) == 5
     assert list(drawn.get_ydata()) == pytest.approx(mean.tolist())
     (legend,) = figure.legends
     named = [text.get_text() for text in legend.get_texts()]
-    assert named == ["single runs", "95 % bootstrap interval of the mean", "mean of the runs"]
+    assert named == ["single runs", "95 % interval of the mean", "mean of the runs"]
 
 
 def test_a_long_title_stays_within_its_figure() -> None:
@@ -108,3 +108,21 @@ def test_a_line_of_one_point_becomes_a_dash_and_one_of_none_has_no_entry() -> No
     assert artists[0].get_marker() == "_"
     assert artists[1].get_marker() == "None"
     assert not any(isinstance(each, PolyCollection) for each in artists)
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        (
+            "baseline · llm:gpt-5-mini@http://127.0.0.1:8000/v1 · 3 runs",
+            "baseline · gpt-5-mini · 3 runs",
+        ),
+        ("2 × llm:a@lab, 1 × llm:b", "2 × a, 1 × b"),
+        ("llm:claude@20240620", "claude@20240620"),
+        ("llm:openai/gpt-5", "openai/gpt-5"),
+        ("Ed (llm:m@https://h:1/v1)", "Ed (m)"),
+        ("fixed:7, classical", "fixed:7, classical"),
+    ],
+)
+def test_language_models_have_short_names_in_figures(text: str, short: str) -> None:
+    assert style.short_minds(text) == short

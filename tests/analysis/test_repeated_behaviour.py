@@ -12,12 +12,14 @@ from sabm_mesa.analysis.repeated_behaviour import (
     EWA,
     FICTITIOUS_PLAY,
     MEAN_REINFORCEMENT,
+    PATTERNS,
     REINFORCEMENT,
     STRATEGIES,
     WEIGHTED_FICTITIOUS_PLAY,
     attractions,
     cooperates,
     is_dilemma,
+    pattern_mixture,
     strategy_mixture,
 )
 
@@ -130,3 +132,21 @@ def test_a_dilemma_has_two_options_and_cooperation_is_not_the_safe_one() -> None
 
     assert is_dilemma(DILEMMA)
     assert not is_dilemma(same_interest)
+
+
+def test_patterns_follow_the_own_and_the_other_last_option() -> None:
+    rows = [
+        Row(row.player, row.time, row.decision, {**row.known, "two_by_two": 1.0})
+        for row in playing([0, 1, 0, 0], [0, 0, 1])
+    ]
+    each = pattern_mixture().by_type(np.array([0.2] * 5 + [0.1]), Panel.of(rows))
+
+    likely = {
+        "first": [0.9, 0.1, 0.9, 0.9],
+        "second": [0.1, 0.9, 0.1, 0.1],
+        "alternates": [0.5, 0.9, 0.9, 0.1],
+        "imitates": [0.5, 0.1, 0.9, 0.1],
+        "opposes": [0.5, 0.9, 0.1, 0.9],
+    }
+    assert list(likely) == list(PATTERNS)
+    assert np.exp(each) == pytest.approx(np.array(list(likely.values())))

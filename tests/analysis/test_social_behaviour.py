@@ -7,14 +7,17 @@ import numpy as np
 import pytest
 
 from sabm_mesa.analysis.behaviour import Decider, Panel, Row
-from sabm_mesa.analysis.estimation import fit
+from sabm_mesa.analysis.estimation import CHI_SQUARE, fit
 from sabm_mesa.analysis.social_behaviour import (
+    AdaptiveCooperator,
     ConditionalCooperator,
+    CooperationByChance,
     FreeRider,
     HumpShapedCooperator,
     InequityAversion,
     UnconditionalCooperator,
     cooperation_mixture,
+    inequity_types,
 )
 
 A = Decider(0, 1, "x")
@@ -95,3 +98,68 @@ def test_shares_of_types_are_recovered() -> None:
     ]  # fmt: skip
     assert found.parameters[:4] == pytest.approx(true[:4], abs=0.03)
     assert found.parameters[4:7] == pytest.approx(true[4:7], abs=0.05)
+
+
+def test_a_belief_that_moves_all_the_way_is_the_last_observation() -> None:
+    panel = giving([12, 8, 5, 4], [0.5, 0.6, 0.2, 0.1])
+    last = ConditionalCooperator().log_likelihood(np.array([0.1, 0.7, 0.2]), panel)
+    whole = AdaptiveCooperator().log_likelihood(np.array([0.1, 0.7, 1.0, 0.5, 0.0, 0.2]), panel)
+
+    assert whole == pytest.approx(last)
+
+
+def test_a_belief_moves_by_its_share_of_the_distance() -> None:
+    panel = giving([10, 10, 10], [0.5, 0.9, 0.1])
+    vector = np.array([0.0, 1.0, 0.25, 0.5, 0.0, 0.1])
+    found = AdaptiveCooperator().by_type(vector, panel)[2]  # of the mean first belief
+
+    # Beliefs 0.5, then 0.5 + 0.4 / 4 = 0.6, then 0.6 - 0.5 / 4 = 0.475.
+    beliefs = giving([10, 10, 10], [0.5, 0.6, 0.475])
+    line = ConditionalCooperator().log_likelihood(np.array([0.0, 1.0, 0.1]), beliefs)
+    assert found == pytest.approx(line)
+
+
+def test_the_slope_of_players_with_adaptive_beliefs_is_found_again() -> None:
+    rng, n, rounds = np.random.default_rng(2), 40, 12
+    belief, gifts, seen = np.clip(rng.normal(0.5, 0.2, n), 0, 1), [], [np.full(n, 0.49)]
+    for _ in range(rounds):
+        gift = np.clip(0.9 * belief + rng.normal(0, 0.1, n), 0, 1)
+        gifts.append(np.rint(20 * gift))
+        groups = rng.permutation(n).reshape(-1, 4)
+        others = np.empty(n)
+        others[groups] = (gift[groups].sum(axis=1, keepdims=True) - gift[groups]) / 3
+        seen.append(others)
+        belief = belief + 0.4 * (others - belief)
+    panel = Panel.of(
+        Row(Decider(0, i, "x"), t, gifts[t][i], {"others": seen[t][i], "steps": 20.0})
+        for i in range(n) for t in range(rounds)
+    )  # fmt: skip
+    adaptive, last = (
+        fit(model, panel) for model in (AdaptiveCooperator(), ConditionalCooperator())
+    )
+
+    assert adaptive.bic < last.bic
+    for name, true in {"slope": 0.9, "update": 0.4}.items():
+        fixed = fit(adaptive.model, panel, fixed={name: true}, start=adaptive.parameters)
+        assert 2 * (adaptive.log_likelihood - fixed.log_likelihood) < CHI_SQUARE
+    fixed = fit(last.model, panel, fixed={"slope": 0.9})  # the last observation is not the belief
+    assert 2 * (last.log_likelihood - fixed.log_likelihood) > CHI_SQUARE
+
+
+def test_amounts_by_chance_and_mixed_fairness() -> None:
+    panel = giving([0, 10, 20], [0.5] * 3)
+    assert np.exp(CooperationByChance().log_likelihood(np.zeros(0), panel)) == pytest.approx(1 / 21)
+    drawn = CooperationByChance().draw(np.zeros(0), giving([0] * 5_000, [0.5] * 5_000),
+                                       np.random.default_rng(0))  # fmt: skip
+    assert set(drawn) == set(range(21))
+
+    facts = {"own": [0.2, 0.0], "behind": [0.6, 0.0], "ahead": [0.0, 0.0]}
+    rejects = Panel.of([Row(A, 0, 1.0, facts)])
+    mixture = inequity_types()
+    vector = mixture.check(
+        {"share_selfish": 0.25, "share_averse": 0.75, "lambda": 5.0, "alpha": 0.5, "beta": 0.3}
+    )
+    parts = 1 / (1 + math.exp(1.0)), 1 / (1 + math.exp(5 * (0.2 - 0.3)))
+    assert np.exp(mixture.log_likelihood(vector, rejects)) == pytest.approx(
+        0.25 * parts[0] + 0.75 * parts[1]
+    )

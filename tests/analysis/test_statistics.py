@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import bootstrap
+from scipy.stats import binomtest, bootstrap
 
 from sabm_mesa.analysis.statistics import (
     agreement_by_code,
@@ -16,6 +16,7 @@ from sabm_mesa.analysis.statistics import (
     cohen_kappa,
     estimate_mean,
     final_level,
+    mean_interval,
     require_columns,
     settling_round,
 )
@@ -63,7 +64,7 @@ def test_several_statistics_at_once() -> None:
 
 
 def test_the_mean_of_runs_without_those_that_have_no_value() -> None:
-    assert estimate_mean([0, None, 10, math.nan]) == (2, 5, 0, 10)
+    assert estimate_mean([0, None, 10, math.nan])[:2] == (2, 5)
     one, none = estimate_mean([3]), estimate_mean([None])
     assert (one.n, one.mean, none.n) == (1, 3, 0)
     assert all(math.isnan(each) for each in (one.low, one.high, *none[1:]))
@@ -78,25 +79,47 @@ def test_means_and_numbers_of_runs() -> None:
     assert found["round"].tolist() == [0, 1]
     assert found["mean"].tolist() == [3, 4]
     assert found["n"].tolist() == [3, 3]
-    assert found.loc[1, ["low", "high"]].tolist() == [4, 4]
 
 
-def test_the_interval_of_two_runs_is_known() -> None:
-    # Resampled means of {0, 10} are 0, 5, 10 with chances 1/4, 1/2, 1/4.
-    wide = bootstrap_mean_by_round(frame([[0, 10]]), "x", confidence=0.95)
-    narrow = bootstrap_mean_by_round(frame([[0, 10]]), "x", confidence=0.3)
+def test_an_interval_takes_five_runs_that_are_not_all_alike() -> None:
+    found = bootstrap_mean_by_round(frame([[1, 2, 3, 4], [4, 4, 4, 4, 4], [1, 2, 3, 4, 9]]), "x")
 
-    assert wide.loc[0, ["low", "high"]].tolist() == [0, 10]
-    assert narrow.loc[0, ["low", "high"]].tolist() == [5, 5]
+    assert found["low"].isna().tolist() == [True, True, False]
+    # No narrower than Student's: 3.8 ± 2.776 · 3.114 / √5 (t of 4 degrees of freedom).
+    assert found.loc[2, "low"] <= 3.8 - 3.866 + 1e-3
+    assert found.loc[2, "high"] >= 3.8 + 3.866 - 1e-3
 
 
-def test_the_interval_has_the_width_of_the_standard_error() -> None:
+def test_runs_of_zero_and_one_have_the_interval_of_a_share() -> None:
+    both = binomtest(3, 9).proportion_ci(0.95, method="exact")
+
+    assert mean_interval(np.array([1.0] * 3 + [0.0] * 6)) == pytest.approx((both.low, both.high))
+    assert all(map(math.isnan, mean_interval(np.zeros(9))))
+
+
+def test_the_interval_of_many_runs_has_about_the_width_of_the_standard_error() -> None:
     values = np.random.default_rng(1).normal(50, 8, 400)
     found = bootstrap_mean_by_round(frame([values.tolist()]), "x", n_resamples=8000)
 
     half = 1.96 * values.std() / math.sqrt(400)
-    assert found.loc[0, "low"] == pytest.approx(values.mean() - half, abs=0.06)
-    assert found.loc[0, "high"] == pytest.approx(values.mean() + half, abs=0.06)
+    assert values.mean() - found.loc[0, "low"] == pytest.approx(half, rel=0.15)
+    assert found.loc[0, "high"] - values.mean() == pytest.approx(half, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("family", "mean", "least"), [("normal", 0.0, 0.93), ("lognormal", math.exp(0.5), 0.9)]
+)
+@pytest.mark.parametrize("n", [5, 15])
+def test_intervals_cover(family: str, mean: float, least: float, n: int) -> None:
+    rng = np.random.default_rng(n)
+    held = [
+        low <= mean <= high
+        for low, high in (
+            mean_interval(getattr(rng, family)(size=n), rng=i, n_resamples=500) for i in range(1000)
+        )
+    ]
+    # 2.5 standard errors of a share of 1000 allow for chance.
+    assert np.mean(held) >= least - 2.5 * math.sqrt(least * (1 - least) / 1000)
 
 
 def test_one_run_has_no_interval() -> None:
@@ -109,9 +132,10 @@ def test_one_run_has_no_interval() -> None:
 
 def test_rounds_without_a_value_are_left_out_run_by_run() -> None:
     nan = math.nan
-    found = bootstrap_mean_by_round(frame([[2, nan, 4], [nan, nan, 9], [nan, nan, nan]]), "x")
+    runs = [[2, nan, 4, 1, 2, 6], [*[nan] * 5, 9], [nan] * 6]
+    found = bootstrap_mean_by_round(frame(runs), "x")
 
-    assert found["n"].tolist() == [2, 1, 0]
+    assert found["n"].tolist() == [5, 1, 0]
     assert found["mean"].tolist()[:2] == [3, 9]
     assert math.isnan(found.loc[2, "mean"])
     assert found["low"].isna().tolist() == [False, True, True]
@@ -136,11 +160,10 @@ def test_a_seed_gives_the_same_interval_whatever_the_order_of_rows() -> None:
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=12), st.integers(0, 99))
-def test_bounds_lie_within_the_data(values: list[float], seed: int) -> None:
+def test_an_interval_holds_the_mean(values: list[float], seed: int) -> None:
     found = bootstrap_mean_by_round(frame([values]), "x", rng=seed, n_resamples=200).iloc[0]
-    slack = 1e-6
 
-    assert min(values) - slack <= found["low"] <= found["high"] <= max(values) + slack
+    assert math.isnan(found["low"]) or found["low"] <= found["mean"] <= found["high"]
 
 
 def test_wrong_data_are_refused() -> None:

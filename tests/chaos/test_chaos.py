@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.bill import DIED, PAID, USED, Account, Bill
+from tests.chaos.commands import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,14 +25,14 @@ def committed(self, *statements):
     self.add(*statements)
     return asyncio.sleep(0)
 BatchWriter.committed = committed
-sys.exit(chaos.main(["--deaths", "18", "--kills", "0", "--stops", "0"]))
+sys.exit(chaos.main(["--deaths", "18", "--kills", "0", "--commands", "0", "--stops", "0"]))
 """
 IMPATIENT = """
 import sys
 import tests.chaos.__main__ as chaos
 from sabm_mesa.llm.in_flight import FinishInFlightClient
 FinishInFlightClient.__init__.__defaults__ = (0.0,)
-sys.exit(chaos.main(["--deaths", "0", "--kills", "0", "--stops", "3"]))
+sys.exit(chaos.main(["--deaths", "0", "--kills", "0", "--commands", "0", "--stops", "3"]))
 """
 
 
@@ -44,11 +45,21 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_nothing_that_was_used_is_paid_for_again() -> None:
-    done = run("-m", "tests.chaos", "--deaths", "60", "--kills", "2", "--stops", "3")
+    kinds = str(len(COMMANDS))
+    done = run(
+        "-m", "tests.chaos", "--deaths", "60", "--kills", "2", "--commands", kinds, "--stops", "3",
+    )  # fmt: skip
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith("had not been in flight, and nothing diverged.\n")
-    for name in ("kbc", "bertrand", "evacuation", "half of the commit written", "SIGKILLs"):
+    for name in (
+        "kbc",
+        "bertrand",
+        "evacuation",
+        "half of the commit written",
+        "SIGKILLs",
+        *COMMANDS,
+    ):
         assert name in done.stdout
 
 

@@ -69,6 +69,18 @@ def test_the_estimate_has_a_line_a_cell_and_runs_nothing(sabm: Sabm, planted: Pa
     assert not out.exists()
 
 
+@pytest.mark.parametrize("name", ["model", "minds"])
+def test_the_model_alone_is_varied(sabm: Sabm, planted: Path, name: str) -> None:
+    minds = ["--minds", "fixed:30", "--minds", "classical"]
+    out = planted.parent / "out"
+    done = sabm("audit", planted, "--factor", name, *minds, "--runs", 2, "--out", out)
+    assert done.status == 0, done.err
+    assert "1 claim in 2 cells" in done.out
+
+    refused = sabm("audit", planted, "--factor", name, "--out", out)
+    assert one_line(refused) == "To vary the minds, give --minds several times."
+
+
 @pytest.mark.slow
 def test_an_audit_that_was_stopped_goes_on_and_pays_for_nothing_twice(
     sabm: Sabm, planted: Path
@@ -84,7 +96,7 @@ def test_an_audit_that_was_stopped_goes_on_and_pays_for_nothing_twice(
     out = planted.parent / "audit"
     with LLMServer(brain=brain, latency=0.02) as server:
         minds = ["--minds", f"llm:gpt-4o-mini@{server.url}"]
-        command = ["audit", planted, *FACTORS[:2], *minds, "--runs", 4, "--out", out]
+        command = ["audit", planted, *FACTORS[:2], *minds, "--runs", 8, "--out", out]
         command += ["--max-concurrency", 8]
         with process(["-m", "sabm_mesa", *command]) as stopped:
             server.wait_until(lambda s: len(s.requests) > 60)
@@ -94,9 +106,9 @@ def test_an_audit_that_was_stopped_goes_on_and_pays_for_nothing_twice(
         before = len(server.requests)
         done = sabm(*command)
         assert done.status == 0, done.err
-        assert 60 < before < len(server.requests) == 2 * 2 * 4 * 12
+        assert 60 < before < len(server.requests) == 2 * 2 * 8 * 12
         assert "wording = reworded_3" in done.out
         assert "1 fragile" in done.out
         assert sabm(*command).status == 0
-        assert len(server.requests) == 2 * 2 * 4 * 12
+        assert len(server.requests) == 2 * 2 * 8 * 12
     assert sabm("replay", out / "recording.sqlite").status == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import sqlite3
@@ -17,6 +18,7 @@ import pytest
 from sabm_mesa import Recording, ScriptedMind, action, communication
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.recording import export
+from sabm_mesa.recording.export import csv_of
 from sabm_mesa.recording.frames import Recorded, Tables
 from tests.core.support import Priced, tiny
 
@@ -76,7 +78,7 @@ def read(file: Path) -> pd.DataFrame:
 @pytest.mark.fast_cases(2)  # without pyarrow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_files_hold_the_frames(sabm: Sabm, path: Path, kind: str) -> None:
-    outcome = sabm("export", path, "--to", kind, "--messages")
+    outcome = sabm("export", path, "--to", kind, "--messages", "--raw")
     assert (outcome.status, outcome.err) == (0, "")
     folder = path.parent / "export"
     assert sorted(file.name for file in folder.iterdir()) == sorted(f"{n}.{kind}" for n in NAMES)
@@ -138,7 +140,7 @@ def test_a_recording_is_written_batch_by_batch(
             )
     frames = Recorded(path).frames(messages=True)
     monkeypatch.setattr("sabm_mesa.recording.frames.BATCH", 4)
-    assert sabm("export", path, "--to", kind, "--messages").status == 0
+    assert sabm("export", path, "--to", kind, "--messages", "--raw").status == 0
     if kind != "jsonl":  # which has values as they are
         odd = frames["model_data"]
         for name, texts in {
@@ -165,13 +167,13 @@ def test_a_recording_is_written_batch_by_batch(
 @pytest.mark.fast_cases(2)  # without pyarrow
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_model_wrote_is_neither_changed_nor_cut(sabm: Sabm, path: Path, kind: str) -> None:
-    assert sabm("export", path, "--to", kind).status == 0
+    assert sabm("export", path, "--to", kind, "--raw").status == 0
     asks = read(path.parent / "export" / f"asks.{kind}")
     assert list(asks[asks["attempt"] == 0]["raw"]) == HOSTILE
 
 
 def test_any_reader_of_csv_sees_the_texts(sabm: Sabm, path: Path) -> None:
-    sabm("export", path)
+    sabm("export", path, "--raw")
     with (path.parent / "export" / "asks.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, strict=True))
     assert [row["raw"] for row in rows if row["attempt"] == "0"] == HOSTILE
@@ -351,3 +353,62 @@ def test_batches_are_joined_to_row_groups(tmp_path: Path, monkeypatch: pytest.Mo
             2,
         ]
         assert file.read()["n"].to_pylist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+
+
+FORMULAS = ["=1+1", "+1+1", "-1+1", "@SUM(1)", "\t=1", "\r=1", "\n=1", "\uff1d1", ' "=1+1']
+CELLS = ["5;=1+1", "5\n-1+cmd", "5\t@a", '5;"=1+1"']
+HARMLESS = [
+    "-5",
+    "a, -1",
+    "+5.5e-3",
+    "5-3",
+    "a=b",
+    "me@example.org",
+    "a = b =",
+    "",
+    "1 - 2",
+]
+
+
+@pytest.fixture
+def formulas(tmp_path: Path) -> Path:
+    """A run whose agents say one text each that a spreadsheet could compute, or could not."""
+    texts = [*FORMULAS, *CELLS, *HARMLESS[:-3]]
+    path = tmp_path / "formulas.sqlite"
+    mind = ScriptedMind(lambda ask: Reply(texts[ask.key.agent - 1]))
+    model = tiny(communication(), n=len(texts), minds=mind, rng=1, recording=path)
+    model.step()
+    return path
+
+
+@pytest.mark.fast_cases(2)  # without pyarrow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("raw", [(), ("--raw",)])
+def test_a_spreadsheet_computes_no_text_of_an_agent(
+    sabm: Sabm, formulas: Path, kind: str, raw: tuple[str, ...], tmp_path: Path
+) -> None:
+    assert sabm("export", formulas, "--to", kind, *raw, "--out", tmp_path).status == 0
+    found = read(tmp_path / f"asks.{kind}")["raw"].tolist()
+
+    said = [*FORMULAS, *CELLS, *HARMLESS[:-3]]
+    if kind != "csv" or raw:
+        assert found == said
+        return
+    ours = dict(zip(said, found, strict=True))
+    assert [ours[text] for text in HARMLESS[:-3]] == HARMLESS[:-3]
+    for text in [*FORMULAS, *CELLS]:
+        assert ours[text].replace("'", "") == text
+        for separator in (";", "\t", "\r", "\n"):
+            for cell in ours[text].split(separator):
+                assert not cell.strip(' "').startswith(("=", "+", "-", "@", "\uff1d")), cell
+
+
+def test_tables_of_people_are_safe_in_a_spreadsheet() -> None:
+    frame = pd.DataFrame({"=cmd": FORMULAS, "n": -1.5})
+    shown = pd.read_csv(io.StringIO(csv_of(frame)), keep_default_na=False)
+
+    assert shown.columns.tolist() == ["'=cmd", "n"]
+    assert shown["n"].tolist() == [-1.5] * len(FORMULAS)
+    assert all("'" in text for text in shown["'=cmd"])
+    harmless = pd.DataFrame({"text": HARMLESS})
+    assert csv_of(harmless) == harmless.to_csv(index=False)

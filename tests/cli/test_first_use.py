@@ -83,13 +83,16 @@ def test_each_command_is_in_the_module_of_which_it_is_said() -> None:
         for each in command_line().registered_commands
         if each.callback is not None
     }
-    assert found == COMMANDS
+    assert found | {"models": "models"} == COMMANDS  # which has commands of its own
 
 
-def test_commands_are_listed_by_their_names(sabm: Sabm) -> None:
-    listed = re.findall(r"^  ([a-z]+) ", sabm("--help").out.partition("Commands:")[2], re.MULTILINE)
+def test_the_help_lists_each_command_in_one_group_and_one_line(sabm: Sabm) -> None:
+    groups = sabm("--help").out.partition("Run:\n")[2]
+    listed = re.findall(r"^  ([a-z]+) ", groups, re.MULTILINE)
 
-    assert listed == sorted(COMMANDS)
+    assert sorted(listed) == sorted(COMMANDS)
+    assert re.findall(r"^(\w+):$", groups, re.MULTILINE) == ["Record", "Study", "Teach", "Build"]
+    assert max(map(len, groups.splitlines())) <= 80
 
 
 def test_a_command_that_is_mistyped_is_guessed(sabm: Sabm) -> None:
@@ -120,7 +123,7 @@ def test_without_a_key_three_ways_on_are_named(
     assert "--base-url http://127.0.0.1:8000/v1" in ways[1]
     assert "Ollama" in ways[1]
     assert "--minds classical" in ways[2]
-    assert "gguf:" in ways[2]
+    assert "--minds local" in ways[2]
     found = json.loads(as_object.out)
     assert found == {
         "error": " ".join(["There is no API key.", *(way.strip() for way in ways)]),
@@ -170,7 +173,7 @@ def test_what_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert options.complete_scenarios("m") == ["mine.py", "models/"]
     assert set(options.complete_scenarios("")) >= set(SCENARIOS)
     assert options.complete_minds("") == list(options.KINDS)
-    assert options.complete_minds("l") == ["llm:"]
+    assert options.complete_minds("l") == ["llm:", "local"]
     assert options.complete_minds("gguf:") == ["gguf:models/", "gguf:small.gguf"]
     assert options.complete_minds("gguf:models/") == ["gguf:models/large.gguf"]
     assert options.complete_minds("gguf:nowhere/") == []

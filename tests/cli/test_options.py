@@ -1,10 +1,13 @@
 """Values as they are written on the command line."""
 
+from pathlib import Path
+
 import pytest
 
 from sabm_mesa.cli.options import parameters_from, parse_settings
 from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.errors import MindSpecError, ParameterError
+from tests.cli.support import Sabm, one_line
 
 
 @pytest.mark.parametrize(
@@ -86,3 +89,23 @@ def test_a_parameter_is_given_once() -> None:
         parameters_from(["n_rounds=4"], options)
     with pytest.raises(ParameterError, match="--set a is given twice"):
         parameters_from(["a=1", "a=2"], {})
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run kbc", "cost kbc", "sweep kbc", "play kbc", "describe kbc", "doctor", "probe",
+        "screen", "anchors", "audit guessing-game", "reproduce guessing-game",
+        "register guessing-game",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("minds", ["", "llm:gpt-4o-mini@", "classical:"])
+def test_a_spec_that_is_empty_or_cut_short_is_wrong_use(
+    command: str, minds: str, sabm: Sabm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = sabm(*command.split(), "--minds", minds)
+
+    assert outcome.status == 2
+    assert one_line(outcome)
+    assert list(tmp_path.iterdir()) == []

@@ -18,6 +18,7 @@ import pytest
 from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.cli.progress import answers_are
 from sabm_mesa.llm import close_all
+from tests.llm.support import rows
 from tests.llm_server import LLMServer
 from tests.runs.reruns import change, count, first_question, no_key, process
 from tests.studies.experiments import support as experiments
@@ -212,31 +213,58 @@ def test_what_a_kill_may_have_cost_is_told(sabm: Sabm, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["sweep", "reproduce"])
-def test_commands_that_go_on_tell_at_their_end_what_was_lost(
-    command: str, sabm: Sabm, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(
+    "command",
+    ["sweep", "tournament", "reproduce", "audit", "screen", "probe", "anchors", "judge"],
+)
+def test_commands_that_go_on_report_what_was_lost(command: str, sabm: Sabm, tmp_path: Path) -> None:
+    said = tmp_path / "said.sqlite"
+    given = ["--set", "n_players=3", "--rounds", 1]
     what = {
-        "sweep": ["sweep", "kbc", "--set", "n_players=3", "--rounds", 1],
+        "sweep": ["sweep", "kbc", *given],
+        "tournament": ["tournament", "kbc", "classical", "--set", "n_players=4", "--rounds", 1],
         "reproduce": ["reproduce", tmp_path / "small.toml", "--runs", 1],
+        "audit": ["audit", tmp_path / "small.toml", "--runs", 1, "--factor", "wording"],
+        "screen": ["screen", "--runs", 2],
+        "probe": ["probe", "--games", 20],
+        "anchors": ["anchors", said],
+        "judge": ["judge", said],
     }
     (tmp_path / "small.toml").write_text(experiments.SMALL, "utf-8")
     with LLMServer(brain=first_question) as server:
+        spec = f"llm:gpt-4o-mini@{server.url}"
+        KeynesianBeautyContest(
+            n_players=3, n_rounds=2, minds=spec, rng=1, recording=said
+        ).run_model()
+        close_all()
         server.hold()
-        minds = ["--minds", f"llm:gpt-4o-mini@{server.url}"]
-        arguments = [*what[command], *minds, "--out", tmp_path]
+        minds = ["--against" if command == "tournament" else "--minds", spec]
+        out = [] if command == "anchors" else ["--out", tmp_path / "out"]
+        arguments = [*what[command], *minds, *out]
         with process(["-m", "sabm_mesa", *arguments]) as killed:
-            n = {"sweep": 3, "reproduce": 6}[command]  # all that ask at once
-            server.wait_until(lambda s: s.in_flight >= n)
+            server.wait_until(lambda s: s.in_flight >= 2)
             killed.kill()
             killed.wait()
         server.release()
-        done = sabm(*arguments)
-        assert done.status == 0, done.err
+        n = sum(
+            len(rows(path, "SELECT 1 FROM sent"))
+            for path in {said, *(tmp_path / "out").rglob("*.sqlite")}
+        )
+        assert n >= 2
         lost = (
             rf"^{n} requests were sent and their answers lost, at most \$0\.\d+; caps count them\.$"
         )
-        assert re.search(lost, done.err, re.MULTILINE)
+        if command != "audit":  # which is smaller within a smaller budget
+            short = sabm(*arguments, "--max-asks", n + 1)
+            assert short.status == 1
+            assert re.search(lost, short.err, re.MULTILINE), short.err
+        done = sabm(*arguments)
+        assert done.status == 0, done.err
+        assert re.search(lost, done.err, re.MULTILINE), done.err
+    if command in {"sweep", "anchors"}:
+        path = said if command == "anchors" else tmp_path / "out" / "recording.sqlite"
+        compared = sabm("humans", path, "--against", "nagel-1995", "--out", tmp_path / "humans")
+        assert re.search(r"^\d+ requests were sent", compared.err, re.MULTILINE), compared.err
 
 
 def test_tables_that_a_kill_after_the_last_round_left_out_are_written(

@@ -75,7 +75,10 @@ def test_in_pairs_as_json(sabm: Sabm) -> None:
         (("kbc", "steps.py", "lucky.py", "--set", "minds=classical"), "are named after the"),
         (("bertrand", "steps.py", "lucky.py", "--set", "n_firms=3"), "played in pairs"),
         (("kbc", "steps.py", "human"), "Cannot read the mind spec 'human'. Known forms: "),
-        (("kbc", "steps.py", "py:"), "Cannot read the mind spec 'py:'. Known forms: "),
+        (
+            ("kbc", "steps.py", "py:"),
+            "Cannot read the mind spec 'py:' (nothing follows py:). Known ",
+        ),
     ],
 )
 def test_what_cannot_be_played_is_one_line(

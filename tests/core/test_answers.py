@@ -27,7 +27,7 @@ REAL = Number(-1.5, 2)
 DOOR = Choice(("left", "Bottom", "the right"))
 REASONED_DOOR = Choice(("left", "right"), reasoning=words(30))
 TEXT = Text(max_words=4)
-TALK = Text(max_words=4, numbers=False)
+TALK = Text(max_words=4, numbers=False, strict=True)
 
 
 def refusal(spec, text, answer_format="paper"):
@@ -165,6 +165,7 @@ def test_reasoning_comes_before_a_choice_and_a_text() -> None:
 
 JSON_ACCEPTED = [
     (INTEGER, '{"answer": 33}', 33, ""),
+    (REASONED, '{"answer": 33}', 33, ""),
     (INTEGER, '{"answer": 33.0}', 33, ""),
     (INTEGER, '```json\n{"answer": 33}\n```', 33, ""),
     (INTEGER, ' {"answer": 1e1} ', 10, ""),
@@ -213,7 +214,6 @@ JSON_REFUSED = [
     (INTEGER, '{"answer": ' + "9" * 400 + "}", "not_a_number"),
     (INTEGER, '{"answer": 33.5}', "not_an_integer"),
     (INTEGER, '{"answer": 101}', "out_of_range"),
-    (REASONED, '{"answer": 33}', "not_json"),
     (REASONED, '{"reasoning": 1, "answer": 33}', "not_json"),
     (REASONED, '{"reasoning": null, "answer": 33}', "not_json"),
     (DOOR, '{"answer": 1}', "not_json"),
@@ -238,7 +238,7 @@ def test_schemas() -> None:
         "additionalProperties": False,
     }
     assert REASONED_DOOR.answer_schema()["properties"] == {
-        "reasoning": {"type": "string"},
+        "reasoning": {"type": "string", "maxLength": 240},
         "answer": {"type": "string", "enum": ["left", "right"]},
     }
     assert REASONED_DOOR.answer_schema()["required"] == ["reasoning", "answer"]
@@ -247,7 +247,9 @@ def test_schemas() -> None:
         "minimum": -1.5,
         "maximum": 2,
     }
-    assert TEXT.answer_schema()["properties"] == {"answer": {"type": "string"}}
+    assert TEXT.answer_schema()["properties"] == {
+        "answer": {"type": "string", "minLength": 1, "maxLength": 32}
+    }
 
 
 @pytest.mark.parametrize("answer_format", ["paper", "json"])
@@ -439,3 +441,13 @@ def test_an_accepted_text_is_a_legal_value(spec, text, answer_format) -> None:
         assert value.isprintable()
         assert 0 < len(value) <= spec.max_chars
     assert len(reading.reasoning.splitlines()) <= 1
+
+
+def test_a_spec_declares_the_words_of_its_scenario() -> None:
+    pumped = Number(0, 100, unit="barrels", label="extraction")
+
+    assert (pumped.unit, pumped.label) == ("barrels", "extraction")
+    assert Choice(("left", "right"), label="exit").label == "exit"
+    for wrong in json.loads('[{"unit": "a\\nb"}, {"label": "harvest:"}, {"label": 3}]'):
+        with pytest.raises(ParameterError, match="is a word or a few"):
+            Number(0, 1, **wrong)

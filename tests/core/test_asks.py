@@ -24,6 +24,9 @@ class Notes:
     def __init__(self) -> None:
         self.attempts, self.durable = [], []
 
+    def past_reading(self, key, attempt) -> None:
+        """Every answer is read now."""
+
     def record(self, attempt, *, durable) -> None:
         self.attempts.append(attempt)
         self.durable.append(durable)
@@ -85,13 +88,14 @@ def test_an_unusable_answer_is_asked_for_again_with_the_reason() -> None:
         {"role": "assistant", "content": "about 33"},
         {
             "role": "user",
-            "content": f'That answer could not be used: "about 33" is not a number. {form}',
+            "content": 'Your answer was: "about 33"\nIt could not be used. "about 33" is not a '
+            f"number.\nDo not write it again. {form}",
         },
     ]
     assert seen[2][:4] == seen[1]
-    assert seen[2][5]["content"].startswith(
-        'That answer could not be used: "200" is outside the range from 0 to 100.'
-    )
+    last = seen[2][5]["content"]
+    assert '"200" is outside the range from 0 to 100.' in last
+    assert last.endswith('JSON object whose field "answer" is an integer from 0 to 100.')
     assert (done.decision.value, done.decision.attempts) == (33, 3)
     assert (done.usage.asks, done.usage.reasks, done.usage.invalid) == (1, 2, 0)
     assert [a.reason for a in done.notes] == [
@@ -193,6 +197,7 @@ def test_what_attempts_cost_is_counted_for_each() -> None:
         "retries": 3,
         "refused": 0,
         "truncated": 0,
+        "broken_rules": 0,
         "prompt_tokens": 30,
         "cached_tokens": 6,
         "completion_tokens": 9,

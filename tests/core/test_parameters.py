@@ -71,7 +71,7 @@ def test_all_parameters_are_kept_with_their_values_but_not_the_services(tmp_path
         "rng": 5,
         "variant": "default",
         "prompts": None,
-        "answer_format": "paper",
+        "answer_format": None,
         "reading": "unambiguous",
         "max_attempts": 3,
         "temperature": None,

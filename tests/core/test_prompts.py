@@ -355,6 +355,9 @@ def test_an_own_file_that_cannot_be_read(tmp_path) -> None:
     assert "Cannot read the prompt file" in refusal(tmp_path / "absent.toml")
     assert "Is a directory" in refusal(tmp_path)
     assert "Cannot read the prompt file mine" in refusal("mine")
+    assert refusal("/dev/zero") == (
+        "The prompt file /dev/zero has more than 4 MB: name a smaller file."
+    )
 
 
 def test_a_scenario_may_bring_its_prompts_by_path(own) -> None:

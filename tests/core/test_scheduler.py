@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sabm_mesa import Phase, ScriptedMind, action, communication, planning
 from sabm_mesa.core.scheduler import PORTION
 from sabm_mesa.errors import MindError, ParameterError, RunError
-from tests.core.support import PICK, Cell, Priced, Waiting, neighbours, rows, tiny
+from tests.core.support import PICK, Cell, Priced, Tiny, Waiting, neighbours, rows, tiny
 
 RING = [(1, 2), (2, 3), (3, 4), (4, 1)]
 CHAIN = [(1, 2), (2, 3)]
@@ -67,11 +67,72 @@ def test_an_order_of_ones_own() -> None:
     assert [agent for agent, _ in model.log] == [4, 3, 2, 1]
 
 
-def test_a_position_is_the_place_in_the_order() -> None:
+def test_a_turn_is_the_place_in_the_order() -> None:
     model = tiny(action(order=lambda _, agents: agents[::-1]), n=3, minds="fixed:1", rng=1)
     model.step()
 
-    assert [cell.position for cell in model.cells] == [2, 1, 0]
+    assert [cell.turn for cell in model.cells] == [2, 1, 0]
+
+
+# Rules before a question and between phases.
+
+
+def with_rules(*phases, minds="fixed:7"):
+    """A tiny scenario that notes its hooks; cell 2 leaves before it is asked in round 1."""
+
+    class Ruled(Tiny):
+        def __init__(self, **settings):
+            super().__init__(**settings)
+            self.notes = []
+
+        def before_act(self, cell):
+            self.notes.append(("before", cell.unique_id, dict(self.values)))
+            if self.round == 1 and cell.unique_id == 2:
+                cell.remove()
+
+        def between_phases(self, done, coming):
+            self.notes.append((done, coming))
+
+        def after_act(self, cell, pick):
+            self.notes.append(("after", cell.unique_id))
+            super().after_act(cell, pick)
+
+    Ruled.phases = phases
+    return Ruled(n=3, n_rounds=2, minds=minds, rng=1)
+
+
+def test_a_rule_runs_before_each_question_of_a_sequential_phase() -> None:
+    model = with_rules(action(order="fixed"))
+    model.step()
+    steps = [note[:2] for note in model.notes]
+    assert steps == [(when, agent) for agent in (1, 2, 3) for when in ("before", "after")]
+    assert model.notes[2] == ("before", 2, {1: 7, 2: 0, 3: 0})
+
+    model.notes.clear()
+    model.step()
+    steps = [note[:2] for note in model.notes]
+    assert steps == [
+        ("before", 1), ("after", 1), ("before", 2), ("before", 3), ("after", 3),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("minds", ["fixed:7", Waiting(lambda _: "7")])
+def test_in_a_simultaneous_phase_the_rule_runs_for_all_before_anybody_is_asked(minds) -> None:
+    model = with_rules(action(), minds=minds)
+    model.step()
+    steps = [note[:2] for note in model.notes]
+    assert steps == [(when, agent) for when in ("before", "after") for agent in (1, 2, 3)]
+
+    model.notes.clear()
+    model.step()
+    assert [note[:2] for note in model.notes][3:] == [("after", 1), ("after", 3)]
+
+
+def test_rules_between_phases_get_the_names_of_both() -> None:
+    model = with_rules(communication(when=lambda m: m.round > 0), action(), action(order="fixed"))
+    model.step()
+    pairs = [note for note in model.notes if len(note) == 2 and note[0] != "after"]
+    assert pairs == [("communicate", "act"), ("act", "act")]
 
 
 # The next agent depends on decisions.
@@ -101,7 +162,7 @@ def test_an_iterator_gives_the_next_agent_once_the_one_before_was_applied(mind) 
     model.step()
 
     assert model.log == [(1, 3), (3, 1), (1, 2), (2, 0)]
-    assert [cell.position for cell in model.cells] == [2, 3, 1]
+    assert [cell.turn for cell in model.cells] == [2, 3, 1]
     assert seen == [
         (1, 0, "1=0 2=0"), (3, 0, "2=0 3=0"), (1, 1, "1=3 2=0"), (2, 0, "1=2 2=0 3=1"),
     ]  # fmt: skip

@@ -57,6 +57,7 @@ def test_tallies_are_added_and_are_rows() -> None:
         "retries": 0,
         "refused": 0,
         "truncated": 0,
+        "broken_rules": 0,
         "prompt_tokens": 0,
         "cached_tokens": 0,
         "completion_tokens": 0,
@@ -87,6 +88,7 @@ def test_a_model_counts_by_round_and_in_total() -> None:
         "retries": 2,
         "refused": 0,
         "truncated": 0,
+        "broken_rules": 0,
         "prompt_tokens": 20,
         "cached_tokens": 4,
         "completion_tokens": 6,
@@ -210,4 +212,7 @@ def test_the_frames_are_the_same_when_a_copy_is_collected_by_mesa() -> None:
     ],
 )
 def test_the_warning_names_what_went_wrong(total, lines) -> None:
-    assert warnings(total) == [f"Warning: {line}" for line in lines]
+    again = "had to be sent again"
+    assert warnings(total) == [
+        f"{'Note' if again in line else 'Warning'}: {line}" for line in lines
+    ]

@@ -38,7 +38,7 @@ def test_a_recording_fills_what_it_knows_and_leaves_the_rest(tmp_path: Path) -> 
     assert "temperature 0.7" in items["B.3"]["answer"]
     assert "run 0: seed 4" in items["B.3"]["answer"]
     assert describe_recording(path)["prompts_sha256"] in items["C.1"]["answer"]
-    assert "Of 3 answers 3 were exact, 0 unambiguous, 0 unusable." in items["E.2"]["answer"]
+    assert "Of 3 answers 3 were exact, 0 in other words, 0 unusable." in items["E.2"]["answer"]
     assert items["O.8"]["answer"].startswith("3 answers, ")
     assert items["B.5"]["status"] == KNOWN
     for number in ("E.1", "G.1", "O.1", "O.7"):

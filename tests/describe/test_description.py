@@ -41,7 +41,7 @@ def test_types_of_parameters() -> None:
     assert types["n_players"] == "int"
     assert types["temperature"] == "float | None"
     assert types["personas"] == "str | Mapping[str, Any] | Sequence[str] | None"
-    assert types["answer_format"] == "Literal['paper', 'json']"
+    assert types["answer_format"] == "Literal['labelled', 'paper', 'json'] | None"
     assert types["prompts"] == "str | Path | None"
     assert types["max_tokens"] == "int | None"
 
@@ -57,7 +57,7 @@ def test_every_numeric_parameter_has_a_range_or_says_that_it_has_none(name: str)
 
 
 def test_the_text_shows_what_a_condition_and_a_variant_change() -> None:
-    text = as_text(described("kbc"))
+    text = as_text(described("kbc"), rewordings=True)
     assert "\nuncooperative\n  act_line: You do not like to cooperate with the other" in text
     assert "\nbaseline\n  (changes nothing: the prompts below)\n" in text
     assert "\n  act: Which number do you choose, and why? {form}\n" in text

@@ -242,12 +242,12 @@ def test_minds_that_need_a_key_are_named_and_not_set_up() -> None:
     rules = blocks(found, "Minds")[0]
     assert "temperature 0.7, top_p 1, at most 256 tokens" in rules["llm:gpt-x"]
     assert rules["human"].startswith("A person")
-    assert rules["gguf:model.gguf"].startswith("A language model that is run in the process.")
+    assert rules["gguf:model.gguf"].startswith("A language model that runs on this machine.")
     assert rules["fixed:7"] == "Always answers 7."
     left = {"minds": "llm:m", "top_p": None, "max_tokens": None}
     for temperature, said_of_it in [
         (0.5, "temperature 0.5 (the rest is left to the server); "),
-        (None, "Sampling is left to the server; answer format `paper`."),
+        (None, "Sampling is left to the server; answer format `labelled`."),
     ]:
         found = describe(KeynesianBeautyContest, parameters=left | {"temperature": temperature})
         assert said_of_it in blocks(found, "Minds")[0]["llm:m"]

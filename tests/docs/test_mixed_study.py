@@ -164,7 +164,7 @@ def test_the_plan_and_the_protocol_say_the_same(study) -> None:
     table = study["plan"].plan(steps=(2,), pilot=12)
     assert table.to_dict("records") == [
         {"steps": 2, "people only": pytest.approx(9.8, abs=0.1),
-         "mixed": pytest.approx(6.9, abs=0.1), "groups": 17}
+         "mixed": pytest.approx(6.9, abs=0.1), "groups": 23}
     ]  # fmt: skip
 
     protocol = (STUDY / "protocol.md").read_text("utf-8")

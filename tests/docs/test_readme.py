@@ -57,8 +57,10 @@ def test_the_scenario_of_the_readme_plays_by_its_rules(folder: Path) -> None:
     assert len(PYTHON) == 2
     (folder / "commons.py").write_text(PYTHON[1], "utf-8")
     check = """
-from commons import Commons, model
+from commons import Commons
 
+model = Commons(minds={"fixed:7.5": 3, "fixed:10": 1}, rng=1)
+model.run_model()
 # 60 t, of which three take 7.5 t and one 10 t; what is left doubles.
 assert list(model.model_frame()["stock"])[:4] == [55.0, 45.0, 25.0, 0.0], model.model_frame()
 silent = Commons(n_rounds=2, minds="fixed:none")
@@ -67,6 +69,7 @@ assert list(silent.model_frame()["invalid"]) == [4, 4]
 assert list(silent.model_frame()["stock"]) == [100.0, 100.0]
 """
     run(folder, "-c", check)
+    assert run(folder, "commons.py").split()[:3] == ["round", "stock", "invalid"]
 
 
 def test_every_scenario_is_listed() -> None:

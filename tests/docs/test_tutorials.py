@@ -49,7 +49,7 @@ def run(folder: Path, script: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_tutorials_and_how_tos_are_there() -> None:
+def test_the_tutorials_are_there() -> None:
     assert [notebook.stem for notebook in TUTORIALS] == [
         "add-a-scenario",
         "experiment",
@@ -57,29 +57,6 @@ def test_the_tutorials_and_how_tos_are_there() -> None:
         "mixed-populations",
         "one-claim",
         "recordings",
-    ]
-    assert [page.stem for page in HOW_TOS] == [
-        "audit",
-        "budget",
-        "checklist",
-        "class-game",
-        "connect",
-        "data",
-        "fit",
-        "from-mesa-llm",
-        "games",
-        "humans",
-        "mesa",
-        "other-programs",
-        "own-minds",
-        "own-scenario",
-        "phases-and-hooks",
-        "probe",
-        "prompts",
-        "providers",
-        "ray",
-        "recordings",
-        "register",
     ]
 
 

@@ -1,6 +1,8 @@
 """Helpers of the tests of language-model access."""
 
 import asyncio
+import copy
+import json
 import selectors
 import sqlite3
 from collections.abc import Coroutine, Iterable
@@ -18,7 +20,7 @@ from tests.llm_server import LLMServer, writer
 
 T = TypeVar("T")
 ROOT = Path(__file__).parents[2]
-AGAIN = "\n\nThat answer could not be used"
+AGAIN = "\n\nYour answer was:"
 """Begins what follows a question when its answer was empty."""
 
 
@@ -100,7 +102,17 @@ def first_question(messages: list[dict[str, Any]], body: dict[str, Any]) -> str 
     """A brain that answers a question that is asked again as it did the first time."""
     system, question = messages[:2]
     first = question["content"].partition(AGAIN)[0]
-    return writer([system, {**question, "content": first}], body)
+    if 'field "reasoning"' in first and "response_format" in body:
+        body = copy.deepcopy(body)  # asked again, the reasoning is not wanted
+        schema = body["response_format"]["json_schema"]["schema"]
+        schema["properties"] = {"reasoning": {"type": "string"}} | schema["properties"]
+    if "JSON" in first or "response_format" not in body:
+        return writer([system, {**question, "content": first}], body)
+    # The last attempt asks for JSON, also where the first one did not.
+    plain = {name: value for name, value in body.items() if name != "response_format"}
+    answers = writer([system, {**question, "content": first}], plain)
+    last = (answers if isinstance(answers, str) else answers[0]).splitlines()[-1]
+    return json.dumps({"answer": float(last)})
 
 
 def contest(server: LLMServer, **parameters: Any) -> KeynesianBeautyContest:

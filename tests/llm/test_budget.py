@@ -219,7 +219,7 @@ def test_a_server_that_ignores_the_limit_of_tokens_passes_no_cap(
         "The budget of 20 dollars is used up: 15.36 spent, and the next ask could cost 5.12. "
     )
     (said,) = caplog.messages
-    assert said.startswith(f"{server.url} took 515 tokens for an answer of 'stub' where 75 at most")
+    assert said.startswith(f"{server.url} took 512 tokens for an answer of 'stub' where 64 at most")
 
 
 def test_what_was_under_way_before_a_server_was_caught_is_in_the_sum() -> None:

@@ -226,7 +226,7 @@ def test_an_unusable_answer_is_asked_for_again_on_its_own(tmp_path: Path) -> Non
         chats = [[each["content"] for each in seen.messages] for seen in server.requests[1:]]
         assert sorted(chat[2] for chat in chats if chat[2:]) == ["About half of it."] * 2
         (alone,) = (chat for chat in chats if not chat[2:])
-        assert "That answer could not be used: It was cut off" in alone[1]
+        assert "It could not be used. It was cut off" in alone[1]
         assert model.total.prompt_tokens == server.stats["prompt_tokens"]
     assert (model.total.reasks, model.total.truncated, model.total.invalid) == (3, 1, 0)
     expected = [float(i) for i in range(N)]

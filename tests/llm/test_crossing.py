@@ -46,13 +46,13 @@ def dialect(body: dict[str, Any]) -> Any:
 
 
 def fault(number: int, body: dict[str, Any]) -> str | None:
-    """Every third request fails as the name of the model says, behind a plus; without end one."""
+    """Every fifth request fails as the name of the model says, behind a plus; without end one."""
     kind = body["model"].partition("+")[2]
     if kind in WITHOUT_END:
         before = body["model"] in hung
         hung.add(body["model"])
         return None if before else kind
-    return kind if kind and number % 3 == 0 else None
+    return kind if kind and number % 5 == 0 else None
 
 
 hung: set[str] = set()
@@ -111,7 +111,8 @@ def test_a_dialect_crossed_with_every_fault(
         for (text,) in rows(path, query):
             sent = json.loads(text)["sent"]
             known = ASKED if name in TAKEN else SENT[name]
-            assert {*sent} == {*known} - {"seed", "response_format"}, kind
+            form = {"seed", "response_format"}  # the last attempt asks for a schema
+            assert {*sent} - form == {*known} - form, kind
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

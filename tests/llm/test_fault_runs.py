@@ -1,5 +1,6 @@
 """Whole runs against what a server, a file system and other processes do to them."""
 
+import math
 import os
 import shutil
 import subprocess
@@ -12,13 +13,20 @@ import pandas as pd
 import pytest
 
 from sabm_mesa import Connection
-from sabm_mesa.errors import AccessDenied, BadRequest, LLMError, ServerUnavailable
+from sabm_mesa.errors import (
+    AccessDenied,
+    BadRequest,
+    BudgetExceeded,
+    LLMError,
+    ServerUnavailable,
+)
+from sabm_mesa.llm.budget import Budget
 from sabm_mesa.llm.retry import RetryClient
 from tests.llm.support import AGAIN, ROOT, contest, first_question, rows
 from tests.llm_server import Fault, LLMServer
 from tests.llm_server import stub as stub_brain
 
-LOST = ["reset", "drop", "bad-json", "html", "error-200", "bad-utf8", "bad-gzip"]
+LOST = ["reset", "drop", "bad-json", "twice", "html", "error-200", "bad-utf8", "bad-gzip"]
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +63,35 @@ def test_what_a_retry_mends_leaves_no_trace_in_the_results(
     with LLMServer(brain=first_question, faults=dict.fromkeys(range(0, 20, 3), fault)) as server:
         assert_same(frames(server), clean)
         assert server.stats["requests"] == 18 + 7
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [[1, 2], "many", {"prompt_tokens": "1"}, {"prompt_tokens": 9, "completion_tokens": math.nan}],
+    ids=str,
+)
+def test_usage_that_cannot_be_read_is_unknown_and_logged_once(
+    usage: Any, clean: list[pd.DataFrame], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, price = tmp_path / "run.sqlite", tmp_path / "prices.toml"
+    price.write_text("[models]\nstub = { input = 1.0, output = 1.0 }\n")
+    faults = lambda _n, _b: "no-usage"  # noqa: E731
+    with LLMServer(brain=first_question, more={"usage": usage}, faults=faults) as server:
+        connection = Connection(prices=price, budget=Budget(max_usd=5.0))
+        assert_same(frames(server, recording=path, connection=connection), clean)
+        assert connection.budget is not None
+        assert connection.budget.spent.cost_usd > 0
+    assert len([r for r in caplog.records if "it is taken as unknown" in r.message]) == 1
+    assert rows(path, "SELECT count(*), count(cost_usd) FROM asks") == [(18, 0)]
+
+
+def test_a_cap_holds_where_the_usage_cannot_be_read() -> None:
+    faults = lambda _n, _b: "no-usage"  # noqa: E731
+    with LLMServer(brain=first_question, more={"usage": [1]}, faults=faults) as server:
+        model = contest(server, connection=Connection(budget=Budget(max_tokens=3000)))
+        with pytest.raises(BudgetExceeded):
+            model.run_model()
+        assert server.stats["requests"] < 18
 
 
 @pytest.mark.parametrize("fault", ["no-choices", "null", "empty", "refusal", "content-filter"])
@@ -207,6 +244,33 @@ def small_disk(disk: Path) -> tuple[list[str], str]:
     ):
         return [*unshare, f'{mount} && exec "$@"', "sh"], "database or disk is full"
     return ["sh", "-c", 'ulimit -f 1024 && exec "$@"', "sh"], "disk I/O error"
+
+
+FEW_FILES = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]),) * 2)
+from sabm_mesa.cli import main
+main(sys.argv[2:])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("files", [64, 30])
+def test_no_paid_answer_is_lost_where_few_files_can_be_opened(files: int, tmp_path: Path) -> None:
+    with LLMServer(latency=0.02) as server:
+        done = subprocess.run(
+            [sys.executable, "-c", FEW_FILES, str(files), "run", "kbc", "--minds", "llm:stub",
+             "--base-url", server.url, "--set", "n_players=100", "--rounds", "1",
+             "--max-concurrency", "200", "--out", tmp_path],
+            cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        answered = server.stats["status_200"]
+        assert server.max_in_flight < files
+    assert done.returncode == 0, done.stderr
+    found = rows(
+        tmp_path / "recording.sqlite", "SELECT count(*), (SELECT count(*) FROM sent) FROM asks"
+    )
+    assert found == [(answered, 0)] == [(100, 0)]
 
 
 @pytest.mark.slow

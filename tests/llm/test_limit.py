@@ -2,12 +2,14 @@
 
 import asyncio
 import random
+import resource
 import time
 from pathlib import Path
 
 import pytest
 
 from sabm_mesa import llm
+from sabm_mesa.core.engine import RESERVED_FILES
 from sabm_mesa.errors import RateLimited, ServerUnavailable
 from sabm_mesa.llm import Connection, close_all, connect
 from sabm_mesa.llm.client import Completion, Request
@@ -25,6 +27,24 @@ from sabm_mesa.llm.limit import (
 )
 from tests.llm.support import ask, complete, on_virtual_time, turn
 from tests.llm_server import LLMServer
+
+
+def test_no_more_requests_than_files_can_be_opened(caplog: pytest.LogCaptureFixture) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE, (len([*Path("/dev/fd").iterdir()]) + RESERVED_FILES + 4, hard)
+        )
+        few = Limiter(START)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert few.places in {3, 4}
+    few.in_flight = 3
+    for _ in range(100):
+        few.answered()
+    assert few.places in {3, 4}
+    assert "since few files can be opened" in caplog.text
+    assert Limiter(START).places == START
 
 
 class Endpoint:

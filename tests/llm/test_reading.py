@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sabm_mesa.llm.client import Completion
-from sabm_mesa.llm.reading import read_completion
+from sabm_mesa.llm.reading import read_completion, unreadable_usage
 from tests.llm.support import ask
 
 
@@ -50,6 +50,9 @@ def test_all_that_is_reported_is_kept() -> None:
         ({"content": "42", "refusal": "No."}, "42", "stop"),
         ({"content": [{"type": "text", "text": "4"}, {"text": "2"}, {"type": "x"}]}, "42", "stop"),
         ({"content": "half a pair: \ud83d"}, "half a pair: ?", "stop"),
+        ({"content": 42}, "42", "stop"),
+        ({"content": 0.5}, "0.5", "stop"),
+        ({"content": [{"text": 42}]}, "42", "stop"),
     ],
 )
 def test_a_text_may_be_missing(message: Any, text: str, reason: str) -> None:
@@ -62,7 +65,7 @@ def test_there_may_be_no_choice() -> None:
     assert (done.text, done.finish_reason) == ("", "")
 
 
-@pytest.mark.parametrize("count", [None, "many", -1, float("nan"), float("inf"), 10**30, [1]])
+@pytest.mark.parametrize("count", [None, "many", -1, math.nan, math.inf, 10**30, [1], True])
 def test_a_count_that_is_none_is_zero(count: Any) -> None:
     assert read({"content": "42"}, {"prompt_tokens": count}).prompt_tokens == 0
 
@@ -145,8 +148,8 @@ def test_tokens_of_thoughts_are_counted_wherever_they_are_told(
         ({"error": "Overloaded."}, "str in place of an object"),
         ({"choices": ["42"]}, "str in place of an object"),
         ({"choices": [{"message": "42"}]}, "str in place of an object"),
-        ({"choices": [{"message": {"content": 42}}]}, "int in place of a text"),
-        ({"choices": [], "usage": [1]}, "list in place of an object"),
+        ({"choices": [{"message": {"content": True}}]}, "bool in place of a text"),
+        ({"choices": [{"message": {"content": {}}}]}, "dict in place of a text"),
     ],
 )
 def test_what_is_no_completion_is_no_answer(body: Any, problem: str) -> None:
@@ -191,3 +194,26 @@ def test_the_cost_that_is_told_of_several_answers_is_shared() -> None:
     done = read_completion({"choices": choices, "usage": usage}, ask(n=4), 1.0)
     assert done.cost_usd == 0.4
     assert [part.cost_usd for part in done.parts] == pytest.approx([0.1] * 4)
+
+
+@pytest.mark.parametrize(
+    ("usage", "fields"),
+    [
+        (None, []),
+        ({}, []),
+        ({"prompt_tokens": 5, "completion_tokens": None, "audio_tokens": "?"}, []),
+        ([1, 2], ["usage"]),
+        ("many", ["usage"]),
+        ({"prompt_tokens": "5", "total_tokens": math.nan}, ["prompt_tokens", "total_tokens"]),
+        ({"prompt_tokens": True, "cost": "free"}, ["prompt_tokens", "cost"]),
+        ({"prompt_tokens_details": [1]}, ["prompt_tokens_details"]),
+        (
+            {"prompt_tokens_details": {"cached_tokens": [1], "audio_tokens": {}}},
+            ["prompt_tokens_details.cached_tokens"],
+        ),
+    ],
+)  # fmt: skip
+def test_usage_of_a_wrong_type_is_unknown_and_found(usage: Any, fields: list[str]) -> None:
+    body = {"choices": [{"message": {"content": "42"}}], "usage": usage}
+    assert read_completion(body, ask(), 0.0).text == "42"
+    assert unreadable_usage(body) == fields

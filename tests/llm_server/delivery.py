@@ -91,6 +91,8 @@ def _whole(payload: bytes, kind: str | None) -> web.Response:
     """A response with status 200, as the fault has it."""
     if kind == "bad-json":
         payload = payload[: len(payload) // 2]
+    elif kind == "twice":
+        payload = payload.replace(b'"choices":', b'"choices":[],"choices":', 1)
     elif kind == "error-200":
         payload = wire.error("The provider returned an error.", "server_error", "502")
     elif kind == "bad-utf8":

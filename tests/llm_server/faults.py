@@ -57,6 +57,7 @@ REPLACED = {
 #: Not a completion, with status 200 unless the fault says otherwise.
 BROKEN = {
     "bad-json": "a body cut off in the middle",
+    "twice": "a body with two different lists of choices",
     "html": "a web page as text/html",
     "error-200": "an error body with status 200",
     "bad-utf8": "bytes that are not UTF-8",

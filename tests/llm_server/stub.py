@@ -8,6 +8,7 @@ import math
 import random
 import re
 from collections.abc import Sequence
+from re import _parser  # type: ignore[attr-defined]
 from typing import Any
 
 from .wire import message_text, prompt_text
@@ -28,6 +29,9 @@ NUMBER_ALONE = re.compile(
     r"(?:\w+\s+)?(?:number|integer|price|amount|value)\b",
     re.IGNORECASE,
 )
+#: The message wants a number after a label.
+NUMBER_LABELLED = re.compile(r"begins with Answer: and after it an? (?:number|integer)\b")
+REASONED = re.compile(r"your reasoning in|step by step first")
 #: "one of: red, green, blue", "one of these and nothing else: red, green, blue".
 ONE_OF = re.compile(
     r"\bone of(?:\s+(?:the|these|following|options))*(?:\s+and nothing else)?\s*:"
@@ -100,11 +104,13 @@ class _Draw:
 
 
 def _prose(ask: str, draw: _Draw) -> str:
+    labelled = NUMBER_LABELLED.search(ask) is not None and not REASONED.search(ask)
+    alone = labelled or NUMBER_ALONE.search(ask) is not None
     ranges = list(NUMBER_RANGE.finditer(ask))
     if ranges:
         number = _in_range(ranges[-1]["low"], ranges[-1]["high"], draw)
-        return number if NUMBER_ALONE.search(ask) else f"{draw.text(SENTENCES)}\n{number}"
-    if NUMBER_ALONE.search(ask):
+        return number if alone else f"{draw.text(SENTENCES)}\n{number}"
+    if alone:
         return _in_range(*ANY_RANGE, draw)
     options = _options(ask)
     return draw.text(options or SENTENCES)
@@ -178,7 +184,33 @@ def _array(schema: dict[str, Any], root: dict[str, Any], draw: _Draw) -> list[An
     return [_value(schema.get("items", {}), root, draw) for _ in range(length)]
 
 
+def _matching(parts: Any, draw: _Draw) -> str:
+    """A text that matches a parsed pattern of literals, classes, groups and repetitions."""
+    text = ""
+    for kind, value in parts:
+        match str(kind):
+            case "LITERAL":
+                text += chr(value)
+            case "IN":
+                ((inner, found),) = value
+                text += chr(draw.integer(*found) if str(inner) == "RANGE" else found)
+            case "MAX_REPEAT":
+                low, high, inner = value
+                text += "".join(_matching(inner, draw) for _ in range(draw.integer(low, high)))
+            case "SUBPATTERN":
+                text += _matching(value[-1], draw)
+            case "BRANCH":
+                text += _matching(draw.one(value[1]), draw)
+            case "AT":
+                pass
+            case _:
+                raise ValueError(f"no text can be drawn for {kind}")
+    return text
+
+
 def _string(schema: dict[str, Any], _root: dict[str, Any], draw: _Draw) -> str:
+    if "pattern" in schema:
+        return _matching(_parser.parse(schema["pattern"]), draw)
     text = draw.text(SENTENCES)
     while len(text) < schema.get("minLength", 0):
         text += " " + draw.text(SENTENCES)

@@ -347,12 +347,13 @@ def test_a_replay_does_not_need_the_file(mind, tmp_path) -> None:
     assert again.total.invalid == first.total.invalid == 2  # -1 and a division by zero
 
 
-def test_a_paid_answer_is_not_asked_for_again(mind, tmp_path) -> None:
+def test_a_paid_answer_is_not_asked_for_again(mind, tmp_path, monkeypatch) -> None:
     path, asked = tmp_path / "run.sqlite", tmp_path / "asked"
     note = f"        open({str(asked)!r}, 'a').write('x')\n"
     spec = mind(
         f"class Paid:\n    paid = True\n    def answer(self, ask):\n{note}        return 5\n"
     )
+    monkeypatch.setenv("SABM_PAID_MINDS", spec.removeprefix("py:"))
     cut_off(spec, path)
     (model,) = resume(path, scenario=Tiny).models
 

@@ -87,7 +87,7 @@ def test_an_answer_is_handed_to_the_engine() -> None:
         (Number(0, 100, integer=True), "1.5", '"1.5" is not an integer.'),
         (Number(0, 100, integer=True), "about fifty", '"about fifty" is not a number.'),
         (Number(0, 100, integer=True, reasoning=words(30)), " ", "It was empty."),
-        (Text(numbers=False), "7 of us", "It holds digits."),
+        (Text(numbers=False, strict=True), "7 of us", "It holds digits."),
     ],
 )
 def test_an_illegal_answer_is_refused_at_once_and_the_question_goes_on(spec, text, reason) -> None:

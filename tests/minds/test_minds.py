@@ -87,12 +87,19 @@ def test_a_mind_object_need_not_be_hashable() -> None:
         ({"fixed:1": True}, "has to be a whole number, not True"),
         ({"fixed:1": "3"}, "has to be a whole number, not '3'"),
         ({ScriptedMind([], spec="mine"): None}, "the count of mine has to be a whole number"),
-        ("fixed:", "Cannot read the mind spec 'fixed:'. Known forms: classical, "),
+        ("fixed:", "Cannot read the mind spec 'fixed:' (nothing follows fixed:). Known forms: cl"),
         ("fixed", "Cannot read the mind spec 'fixed'"),
         ("llm:", "Cannot read the mind spec 'llm:'"),
         ("llm:@http://127.0.0.1:1/v1", "Cannot read the mind spec 'llm:@http"),
         ("", "Cannot read the mind spec ''"),
         ("gpt-4o", "Cannot read the mind spec 'gpt-4o'"),
+        (" ", "Cannot read the mind spec ' ' (it is empty)"),
+        ("classical:", "Cannot read the mind spec 'classical:' (nothing follows classical:)"),
+        ("llm:a@", "'' after the @ is neither an address (http://…) nor the name of an endpoint"),
+        ("llm:@", "'' after the @ is neither"),
+        ("llm:a@localhost:8000/v1", "'localhost:8000/v1' after the @ is neither an address"),
+        ("llm:a@127.0.0.1", "'127.0.0.1' after the @ is neither an address"),
+        ("llm: a", "(a name holds no blank)"),
         (7, "a method answer(ask), not 7."),
         (ScriptedMind, "a method answer(ask), not <class"),
         ([object(), "fixed:1", "fixed:1"], "a method answer(ask), not <object"),
@@ -386,3 +393,21 @@ def test_minds_are_closed_once_the_run_has_ended() -> None:
     assert not mind.closed
     model.step()
     assert mind.closed == 1
+
+
+def test_a_plain_method_answers_as_an_async_one_does() -> None:
+    class Chatty:
+        def answer(self, ask):
+            return f"I choose {33 + ask.key.round}."
+
+    class Late:
+        def answer(self, ask):
+            async def later():
+                return 33 + ask.key.round
+
+            return later()
+
+    for mind in (Chatty(), Late()):
+        model = KeynesianBeautyContest(n_players=3, n_rounds=1, minds=mind, rng=1, recording=False)
+        model.run_model()
+        assert model.agent_frame()["choice"].tolist() == [33, 33, 33]

@@ -125,7 +125,7 @@ def _inside(fact: np.ndarray) -> tuple[slice, ...]:
         (FiniteGame, "strategies", [0.2, 0.0, 0.0, 0.8, 0.0, 0.0, 0.05]),
         (FiniteGame, "inequity_aversion", [5.0, 0.5, 0.6]),
         (BertrandCompetition, "reaction", [0.2, 0.6, 0.1]),
-        (BertrandCompetition, "q_learning", [0.3, 0.5, 0.01]),
+        (BertrandCompetition, "q_learning", [0.3, 0.5, 0.01, 1.0, 0.0]),
     ],
     ids=[
         "types",

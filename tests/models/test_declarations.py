@@ -17,6 +17,15 @@ def test_a_scenario_without_a_page_has_the_default_of_each_part() -> None:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
+def test_a_round_without_a_question_is_declared_as_given(name: str) -> None:
+    model = scenario(name)(n_rounds=2, rng=1)
+    model.run_model()
+    asks = model.model_frame()["asks"].tolist()
+
+    assert [round_ for round_, n in enumerate(asks) if not n] == [*range(model.given_rounds)]
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_the_card_of_each_page_is_a_run_of_its_scenario(name: str) -> None:
     page = load_page(scenario(name).page)
 

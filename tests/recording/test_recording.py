@@ -3,12 +3,14 @@
 import asyncio
 import errno
 import json
+import os
+import resource
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 from itertools import accumulate
 from pathlib import Path
 
@@ -659,7 +661,7 @@ def test_a_recording_without_its_tables_is_refused(tmp_path) -> None:
     tiny(minds="fixed:1", rng=1, recording=path).step()
     make(path, "DROP TABLE runs")
 
-    assert "Cannot write the recording" in recording_refused(path)
+    assert "its table 'runs' is missing" in recording_refused(path)
 
 
 def test_an_empty_file_becomes_a_recording(tmp_path) -> None:
@@ -694,3 +696,22 @@ def test_answers_of_minds_that_wait_are_written_in_the_order_of_the_keys(tmp_pat
         found.append(rows(path, "SELECT round, phase, agent, call, attempt, value FROM asks"))
 
     assert found[0] == found[1]
+
+
+def test_what_is_written_needs_no_further_descriptor(tmp_path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    path = tmp_path / "recording.sqlite"
+    with Recording(path) as recording:
+        recording.writer.commit().result()
+        with ExitStack() as taken:
+            resource.setrlimit(
+                resource.RLIMIT_NOFILE, (len([*Path("/dev/fd").iterdir()]) + 8, hard)
+            )
+            taken.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+            with suppress(OSError):
+                while True:
+                    taken.callback(os.close, os.dup(0))
+            recording.writer.add(("INSERT INTO texts VALUES (?, ?, ?)", [7, b"7", "a line"]))
+            recording.writer.commit().result()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT text FROM texts WHERE id = 7").fetchall() == [("a line",)]

@@ -55,7 +55,7 @@ def test_words_are_found_in_answers_thoughts_messages_and_prompts(search):
 def test_facts_choose_asks(search):
     asks = Recorded(search.path).asks()
     assert search.find(valid=False).total == (~asks["valid"]).sum() == 4
-    assert search.find(read_as="unambiguous").total == (asks["read_as"] == "unambiguous").sum() > 0
+    assert search.find(read_as="only").total == (asks["read_as"] == "only").sum() > 0
     assert search.find(run=1, phase="act", agent=3).total == 4
     assert search.find("maybe", run=0, among=[(1, 3), (0, 1)]).total == 1
     first, second = (search.find(phase="act", start=start, most=3) for start in (0, 3))

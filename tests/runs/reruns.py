@@ -76,7 +76,7 @@ class Drawing:
             case Number(low=low, high=high, integer=True):
                 return int(ask.rng.integers(int(low), int(high) + 1))
             case Number(low=low, high=high):
-                return float(ask.rng.uniform(low, high))
+                return float(ask.rng.uniform(low, min(high, low + 20)))
             case Choice(options=options):
                 return options[ask.rng.integers(len(options))]
         return "I say " + "ha " * int(ask.rng.integers(1, 4))

@@ -3,6 +3,7 @@
 import json
 import math
 import socket
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,11 @@ from sabm_mesa import (
     ScriptedClient,
     ScriptedMind,
 )
+from sabm_mesa.cli.cost import in_words
 from sabm_mesa.errors import MindSpecError, ParameterError, RecordingError, UnknownName
 from sabm_mesa.llm import Completion
 from sabm_mesa.llm.budget import ANSWER_TOKENS
+from sabm_mesa.llm.thinking import thinks_unasked
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.runs.cost import (
     Cost,
@@ -133,6 +136,60 @@ def misses(found: Estimate, usage: Any) -> list[str]:
     ]
 
 
+@pytest.mark.parametrize(
+    ("model", "thinks"),
+    [
+        ("gpt-5-mini", True), ("gpt-5.1-2025-11-13", True), ("gpt-5-chat-latest", False),
+        ("gpt-4o-mini", False), ("o3-mini", True), ("openai/o1", True), ("gpt-4o1", False),
+        ("deepseek/deepseek-r1-0528", True), ("deepseek-reasoner", True), ("deepseek-chat", False),
+        ("google/gemini-2.5-pro", True), ("gemini-2.5-flash-lite", False), ("gemini-2.0", False),
+        ("grok-4-1-fast-non-reasoning", False), ("grok-4-fast-reasoning", True), ("grok-3", False),
+        ("kimi-k2-thinking-turbo", True), ("claude-sonnet-4-5", False), ("stub", False),
+    ],
+)  # fmt: skip
+def test_models_that_are_known_to_think(model: str, thinks: bool) -> None:
+    assert thinks_unasked(model) is thinks
+
+
+def test_the_thoughts_of_a_model_that_is_known_to_think_are_counted() -> None:
+    tokens = {
+        name: estimate(KBC, {"minds": f"llm:{name}"}).total.completion_tokens
+        for name in ("gpt-5-mini", "gpt-4o-mini")
+    }
+    more = {end: getattr(tokens["gpt-5-mini"], end) - getattr(tokens["gpt-4o-mini"], end)
+            for end in Range.__slots__}  # fmt: skip
+
+    # 168 answers: none at the low end, a quarter of 4,096, and all 16,384 in 1.2 attempts.
+    assert more == {"low": 0, "likely": 168 * 1024, "high": pytest.approx(168 * 1.2 * 16_384)}
+    (note, *_) = estimate(KBC, {"minds": "llm:gpt-5-mini"}).notes
+    assert "up to 16,384 tokens of thoughts an answer (gpt-5-mini: known to think)" in note
+
+
+def test_speakers_who_name_the_next_one_may_speak_as_often_as_there_is_time() -> None:
+    found = asks(estimate(Fishery, {**LLM, "n_rounds": 2, "max_entries": 12}))
+
+    # 12 entries with the report that opens the talk leave 11 in each of two months.
+    months = {name: each.high / 2 for name, each in found.items()}
+    assert months["communicate"] == months["next_speaker"]
+    assert months["communicate"] == 11
+
+
+def test_an_order_without_a_limit_has_no_upper_bound() -> None:
+    def endless(_model, agents):
+        yield from agents
+
+    class Endless(Tiny):
+        phases = (replace(Tiny.phases[0], order=endless),)
+
+    found = estimate(Endless, LLM)
+    assert math.isnan(found.total.asks.high)
+    assert math.isnan(found.total.usd.high)
+    assert f"{Tiny.phases[0].name} has no upper bound: each decision says who is asked next." in (
+        found.notes
+    )
+    assert "no bound" in in_words(found)
+
+
 # How many asks
 
 
@@ -169,7 +226,9 @@ def test_a_run_that_ended_early_can_end_at_once_or_go_on() -> None:
     months = asks(estimate(Fishery, LLM))  # it collapses in the second month
     expected = {"act": 5, "plan": 5, "communicate": 5, "summary": 1, "agreed": 1}
     assert {name: months[name] for name in expected} == {
-        name: Range(each, 2 * each, 12 * each) for name, each in expected.items()
+        # Five speak in the dry run; the ten entries leave nine after the report.
+        name: Range(each, 2 * each, 12 * (9 if name == "communicate" else each))
+        for name, each in expected.items()
     }
 
 

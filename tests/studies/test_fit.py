@@ -117,6 +117,7 @@ def test_the_parameters_of_a_mind_are_found_again_in_its_recording(tmp_path: Pat
     for name, value in study.fingerprint.parameters.items():
         assert value == pytest.approx(truth[name], abs=0.08, rel=0.15)
     table = table_of_fits(study)
+    table = table[table["parameter"] != ""]  # chance has none
     assert table["low"].le(table["estimate"] + 1e-6).all()
     assert table["high"].ge(table["estimate"] - 1e-6).all()
     types = table_of_types(study)
@@ -174,6 +175,21 @@ def test_recordings_without_the_decisions_or_facts_of_a_model_are_refused(tmp_pa
         connection.execute("DELETE FROM model_data")
     with pytest.raises(RecordingError, match="There is no run with a round"):
         fit_recording(silent)
+
+
+def test_the_verdict_is_none_of_these_where_decisions_are_unlike_the_best_model(
+    tmp_path: Path,
+) -> None:
+    favourites = {"fixed:7": 12, "fixed:42": 12, "fixed:90": 12}
+    file = played(tmp_path, n_players=36, n_rounds=1, minds=favourites, rng=1)
+    (group, *_) = fit_recording(file, FitOptions(bootstrap=0, confusion=0)).groups
+
+    assert group.verdict == "none of these"
+    assert group.test is not None
+    assert "values" in group.test.misses
+    assert any(each.fit.model.name == "uniform" and each.gained == 0 for each in group.fitted)
+    with pytest.raises(ParameterError, match="needs 39 data sets or more"):
+        fit_recording(file, FitOptions(absolute=10))
 
 
 @pytest.mark.parametrize(

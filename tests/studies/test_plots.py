@@ -65,7 +65,7 @@ def test_means_by_round_and_condition() -> None:
     assert stars(ax) == [(1, 6)]
     assert legend(figure) == [
         "First", "Second", "published, in the colour of its condition", "theory", "course",
-        "95 % bootstrap interval of the mean",
+        "95 % interval of the mean",
     ]  # fmt: skip
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("Round", "Price")
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2"]  # as people count

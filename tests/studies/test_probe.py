@@ -1,4 +1,4 @@
-"""The probe: a mind that recites is told from one that reasons, and nothing is paid twice."""
+"""The probe: minds that memorized, solve or answer inconsistently; and nothing is paid twice."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm import Connection, close_all
 from sabm_mesa.studies import probe as studies
 from sabm_mesa.studies.probe import (
+    GameScore,
     Probe,
     ProbeQuestion,
     analyse,
     in_words,
     probe,
+    score_of,
     situations,
     steps_of,
 )
@@ -39,22 +41,39 @@ def verdicts(spec: str, seeds: range) -> Counter[str]:
     return found
 
 
-def test_a_reciter_and_a_reasoner_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The power over 200 seeds is in docs/how-to/probe.md; 10 of 10 here bound it from below."""
-    monkeypatch.setattr(studies, "RESAMPLES", 300)
-    assert verdicts("classical:reciter", range(10)) == {"reciter": 10}
-    assert verdicts("classical", range(10)) == {"reasoner": 10}
-    assert verdicts("classical:random", range(10))["cannot tell"] >= 9
+def test_solving_reciting_and_drawn_answers_get_their_verdicts() -> None:
+    """The shares over 200 seeds are in docs/how-to/probe.md; 8 of 8 here bound them from below."""
+    assert verdicts("classical:reciter", range(8)) == {"memorized": 8}
+    assert verdicts("classical", range(8)) == {"solves": 8}
+    assert verdicts("classical:random", range(8)) == {"responds inconsistently": 8}
+
+
+def test_a_mind_that_knows_the_published_games_alone_responds_inconsistently() -> None:
+    found = []
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        asked = situations(30, BOOK, rng)
+        answers = [
+            ("33" if game.game == "guess" else game.options[-1])
+            if game.kind == "published"
+            else str(rng.integers(game.low, game.high + 1))
+            if game.game == "guess"
+            else str(rng.choice(game.options))
+            for game in asked
+        ]
+        found.append(analyse("x", asked, answers).verdict)
+    assert set(found) <= {"responds inconsistently", "undetermined"}
+    assert found.count("responds inconsistently") >= 22
 
 
 @pytest.mark.slow
-def test_minds_with_twice_the_noise_are_told_in_most_cases(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(studies, "RESAMPLES", 300)
+def test_much_noise_makes_verdicts_rarer_but_not_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(studies.Reasoner, "noise", 2 * studies.SD)
-    assert verdicts("classical", range(20))["reasoner"] >= 17
-    assert verdicts("classical:reciter", range(20))["reciter"] >= 17
+    solving, reciting = verdicts("classical", range(20)), verdicts("classical:reciter", range(20))
+    assert solving["solves"] >= 10
+    assert solving["memorized"] == 0
+    assert reciting["memorized"] >= 15
+    assert reciting["solves"] == 0
 
 
 def test_the_games_are_changed_as_they_say_and_the_same_facts_stand_in_each_language() -> None:
@@ -74,28 +93,66 @@ def test_the_games_are_changed_as_they_say_and_the_same_facts_stand_in_each_lang
     assert swapped.solution == "cooperate"
 
 
-def test_the_index_by_hand() -> None:
+def test_the_scores_by_hand() -> None:
     guess = ProbeQuestion("published")
-    changed = ProbeQuestion("p", p="4/3")  # one step: 66.7; a reciter of 33 says 33
-    wide = ProbeQuestion("range", high=1000)  # 333 or 33
-    asked = [guess, guess, guess, changed, wide, wide, wide, wide]
-    answers = ["33", "33", "33", "67", "33", "333", "183", None]
-    found = analyse("x", asked, answers)
-
-    steps = steps_of(33)
-    assert steps == pytest.approx(math.log(0.66) / math.log(2 / 3))
-    top, far = 50 * (4 / 3) ** steps, 500 * (2 / 3) ** steps
-    places = [(67 - 33) / (top - 33), 0, (333 - 33) / (far - 33), (183 - 33) / (far - 33)]
-    # Weighted by the distance of reciter and reasoner, as parts of the range.
-    apart = [(top - 33) / 100, *[(far - 33) / 1000] * 3]
-    assert found.index == pytest.approx(np.average(places, weights=apart))
-    assert (found.informative, found.verdict) == (4, "cannot tell")
-    assert found.why.startswith("only 4 games say something")
-    assert "  No usable answer to 1 of 8 questions" in in_words(found)
+    changed = ProbeQuestion("p", p="4/3")
+    wide = ProbeQuestion("range", high=1000)
+    assert steps_of(33) == pytest.approx(math.log(0.66) / math.log(2 / 3))
     assert math.isnan(steps_of(50))
     assert steps_of(0) == math.inf
+
+    # As many steps as 33 shows: 50 · (4/3)^k; reciting is 33 as a number and as a place.
+    right = 50 * (4 / 3) ** steps_of(33)
+    score = score_of(changed, "60", 33, "")
+    assert score is not None
+    assert (score.right, score.recited) == pytest.approx((abs(60 - right) / 100, 0.27))
+    # Within 27 of 33 are 6 to 60: 53 legal answers are nearer, 6 and 60 tie; of 101.
+    assert score.nearer_recited == pytest.approx(54 / 101)
+    # 500 · (2/3)^k is 330 here, since k is that of 33 of 100; 34 to 626 are nearer than 33.
+    score = score_of(wide, "33", 33, "")
+    assert score is not None
+    assert (score.right, score.recited) == pytest.approx((0.297, 0))
+    assert score.nearer_recited == pytest.approx(0.5 / 1001)
+    assert score.differ
+    # A dilemma whose names have changed places: the usual name is wrong.
+    swapped = ProbeQuestion("payoffs", game="table", options=("a", "b"), swapped=True)
+    for option, expected in (("a", (1, 0, 0.75, 0.25)), ("b", (0, 1, 0.25, 0.75))):
+        score = score_of(swapped, option, math.nan, "a")
+        assert score == GameScore(*expected, differ=True)
+    assert score_of(guess, "33", 33, "") is None
+
+    asked = [guess, guess, guess, changed, wide, wide, wide, wide]
+    found = analyse("x", asked, ["33", "33", "33", "67", "33", "330", "181", None])
+    assert found.right.estimate == pytest.approx(
+        np.mean([abs(67 - right) / 100, 0.297, 0, 0.149]), abs=1e-9
+    )
+    assert found.recited.estimate == pytest.approx(np.mean([0.34, 0, 0.297, 0.148]))
+    assert (found.games, found.verdict) == (4, "undetermined")
+    assert found.why == "right and recited answers differ in only 4 games"
+    assert "  No usable answer to 1 of 8 questions" in in_words(found)
     nothing = analyse("x", asked, [None] * 8)
-    assert (nothing.verdict, nothing.informative) == ("cannot tell", 0)
+    assert (nothing.verdict, nothing.games) == ("undetermined", 0)
+
+
+def test_answers_by_chance_have_half_of_the_legal_answers_nearer() -> None:
+    """The share that the test against chance rests on, over all legal answers of each game."""
+    rng = np.random.default_rng(3)
+    for game in situations(30, BOOK, rng):
+        if game.question == "play" and game.game == "guess" and game.kind != "published":
+            scores = [score_of(game, str(x), 37, "") for x in range(game.low, game.high + 1)]
+            assert np.mean([s.nearer_right for s in scores if s]) == pytest.approx(0.5)
+            assert np.mean([s.nearer_recited for s in scores if s]) == pytest.approx(0.5)
+
+
+def test_guesses_without_a_step_are_undetermined() -> None:
+    asked = situations(30, BOOK, np.random.default_rng(2))
+    answers = [
+        (str((game.low + game.high) // 2) if game.game == "guess" else game.options[0])
+        if game.question == "play" else None for game in asked
+    ]  # fmt: skip
+    found = analyse("x", asked, answers)
+    assert found.verdict == "undetermined"
+    assert found.why == "its published guesses show no step of reasoning"
 
 
 def test_a_number_that_fits_few_of_the_games_gets_no_verdict() -> None:
@@ -104,7 +161,7 @@ def test_a_number_that_fits_few_of_the_games_gets_no_verdict() -> None:
     fits = [each.question == "play" and each.game == "guess" and each.low <= 7 for each in asked]
     found = analyse("x", asked, ["7" if each else None for each in fits])
     games = sum(each.question == "play" for each in asked)
-    assert found.verdict == "cannot tell"
+    assert found.verdict == "undetermined"
     assert found.why == f"only {sum(fits)} of {games} games got a usable answer"
 
 
@@ -154,6 +211,6 @@ def test_a_language_model_is_probed_and_its_answers_are_asked_once(tmp_path: Pat
         assert probe(["llm:a"], path, connection=connection)[0].summary() == found.summary()
         assert len(server.requests) == asked >= 45
     close_all()
-    assert (found.verdict, found.reads) == ("reciter", True)
+    assert (found.verdict, found.reads) == ("memorized", True)
     assert found.recognized["name of guess, currency"]
     assert found.recognized["paper of guess, published"]

@@ -198,15 +198,17 @@ def test_an_endpoint_that_chooses_providers_has_to_be_pinned(
 
 
 def test_the_number_of_runs_follows_from_an_effect_or_a_pilot(tmp_path: Path) -> None:
-    # A one-sample t test takes 34 at 0.5 and 14 at 0.8 (Cohen 1988, table 2.4.1, halved).
-    assert [abs(runs_by_effect(planned(), None, d, 0.8) - n) <= 3 for d, n in
-            ((0.5, 34), (0.8, 15))] == [True, True]  # fmt: skip
+    # A sign test, of which a share Φ(d) of the runs lies on the claim's side: π / 2 times as many
+    # as a t test takes (34 at 0.5, Cohen 1988), and a few more since it is discrete.
+    assert [runs_by_effect(planned(), None, d, 0.8) for d in (0.5, 0.8)] == [61, 25]
     (tmp_path / "measures.csv").write_text(
         "condition,run,seed,measure,value\n"
         + "".join(f"baseline,{i},{i},last,{30 + i}\n" for i in range(1, 11)),
         "utf-8",
     )
-    assert 6 <= runs_by_pilot(planned(), None, tmp_path, 0.8) <= 10
+    needed = runs_by_pilot(planned(), None, tmp_path, 0.8)
+    assert (needed.low, needed.likely) == (6, 6)
+    assert 6 <= needed.high <= 10
     with pytest.raises(ParameterError, match="There is no table of measures"):
         runs_by_pilot(planned(), None, tmp_path / "none", 0.8)
 

@@ -64,9 +64,19 @@ def test_in_pairs_everybody_meets_everybody_on_both_seats(pairs) -> None:
     assert ranking(played) == [[1, "fixed:0", 75.0], [2, "fixed:10", 45.0], [3, "gives", -45.0]]
     assert played.ranking["games"].tolist() == [8, 8, 8]  # two others, two seats, two seeds
     assert played.ranking["decisions"].tolist() == [36, 36, 36]  # with those against itself
-    assert played.ranking[["low", "high"]].to_numpy().tolist() == [[x, x] for x in (75, 45, -45)]
+    assert played.ranking[["low", "high"]].isna().all(axis=None)  # two seeds give no interval
     assert sorted(played.sweep.runs["seed"].unique()) == [5, 6]
     assert len(played.games) == 36
+
+
+def test_a_round_that_nobody_decided_is_in_no_score(tmp_path) -> None:
+    played = play(
+        "bertrand", ["fixed:8", "fixed:7"], folder=tmp_path / "out", runs=1,
+        parameters={"n_rounds": 3, "communication": False},
+    )  # fmt: skip
+
+    # With equal prices p, each sells (14 - p) / (1/150 + 1/300): 3600 at 8, where profit is 6 each.
+    assert played.matrix.loc["fixed:8", "fixed:8"] == pytest.approx(3600)
 
 
 def test_in_one_population_all_have_as_many_seats_and_sit_everywhere(tmp_path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from sabm_mesa import Connection, Recorded, ScriptedMind, replay
 from sabm_mesa.runs.cost import estimate
-from sabm_mesa.testing import check_scenario, problems_of
+from sabm_mesa.testing import check_scenario, examine
 from tests.llm_server import LLMServer
 from tests.testing.trading import Trading
 
@@ -40,7 +40,7 @@ class Halved(Trading):
 
 
 def test_an_option_that_the_rules_cannot_take_is_found_whatever_is_drawn() -> None:
-    found = problems_of(Halved)
+    found = examine(Halved).problems
     assert any("nobody stops" in said and "answers" in found[said] for said in found)
 
 

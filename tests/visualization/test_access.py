@@ -11,6 +11,7 @@ from sabm_mesa.llm.endpoints import URL_VARIABLE
 from sabm_mesa.visualization import access
 from sabm_mesa.visualization.page_state import PageState
 from sabm_mesa.visualization.records.store import runs_of
+from sabm_mesa.visualization.server import serve
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +46,7 @@ def test_the_page_of_another_site_may_not(
 ) -> None:
     assert not access.is_own_page(headers, socket=True)
     if "origin" in headers and headers["host"] != "evil.example:8765":
-        monkeypatch.setenv(access.VARIABLE, "open sesame")
+        monkeypatch.setenv(access.VARIABLE, "open sesame, now")
         assert not access.is_own_page(headers, socket=True)
 
 
@@ -59,9 +60,18 @@ def test_only_a_browser_that_showed_the_key_is_a_host(monkeypatch: pytest.Monkey
     assert access.may_host({"other": "a", "sabm-host-8765": secret})
     for cookies in ({}, {"sabm-host-8765": key}, {"sabm-host-8765": ""}, {"session": secret}):
         assert not access.may_host(cookies)
-    monkeypatch.setenv(access.VARIABLE, "open sesame")
+    monkeypatch.setenv(access.VARIABLE, "open sesame, now")
     assert access.admit(key) is None
-    assert access.may_host({"sabm-host-80": access.admit("open sesame")})
+    assert access.may_host({"sabm-host-80": access.admit("open sesame, now")})
+
+
+@pytest.mark.parametrize("key", ["a", "open sesame", "a" * (access.SHORTEST_KEY - 1)])
+def test_a_key_that_can_be_guessed_is_refused(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(access.VARIABLE, key)
+    with pytest.raises(ParameterError, match=f"SABM_HOST_KEY has {len(key)} characters"):
+        serve("127.0.0.1", 1, open_browser=False)
+    with pytest.raises(ParameterError, match="choose a longer key"):
+        access.admit(key)
 
 
 def test_a_ticket_works_once_and_a_second_use_takes_it_back() -> None:

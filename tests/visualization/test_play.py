@@ -18,7 +18,7 @@ from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.runs.game import ClassSession, Game, Games
 from sabm_mesa.visualization.access import LISTENS
-from sabm_mesa.visualization.gate import MOST_TRIES, Gate
+from sabm_mesa.visualization.gate import FREE_TRIES, LONGEST_DELAY_S, Gate, SecretLimiter
 from sabm_mesa.visualization.pages.play import PeoplePages, state_of
 from tests.core.support import Tiny
 
@@ -33,10 +33,17 @@ class Room:
         self.game = Game(Tiny, **(given | settings))
         self.session, self.games = ClassSession([self.game]), Games()
         self.games.add("host", self.game)
-        pages = PeoplePages(self.games, lambda r: r.cookies.get("id", ""), self._new, lambda: "")
+        self.waits: list[float] = []
+        limiter = SecretLimiter(lambda: 0.0, self._wait)
+        pages = PeoplePages(
+            self.games, lambda r: r.cookies.get("id", ""), self._new, lambda: "", limiter
+        )
         self.app = Gate(Starlette(routes=pages.routes()))
 
     def _new(self, _request: Request, _response: Response) -> None: ...
+
+    async def _wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
 
     def browser(self, holder: str, address: str = "192.0.2.1") -> Any:
         from starlette.testclient import TestClient  # of some versions it needs what others do not
@@ -99,16 +106,37 @@ def test_the_qr_code_holds_the_address_that_others_reach(
     assert ben.get("/join/AAAAAA/qr.svg").status_code == 404
 
 
-def test_a_word_moves_a_seat_and_codes_cannot_be_guessed(room: Room) -> None:
+def test_a_word_moves_a_seat(room: Room) -> None:
     path = room.join("ann")["path"]
     assert room.join("phone", word=room.game.seats[1].word)["path"] == path
     assert "taken by another" in room.browser("ann").get(f"{path}/state").json()["lines"][0]
 
-    for _ in range(MOST_TRIES):
-        assert "No game has this code" in room.join("eve", "AAAAAA")["problem"]
-    assert "Too many wrong codes" in room.join("eve")["problem"]
+
+@pytest.mark.parametrize("by", ["code", "picture", "word"])
+def test_guesses_take_ever_longer_and_the_right_code_always_works(room: Room, by: str) -> None:
+    eve = room.browser("eve")
+
+    def guess() -> None:
+        if by == "picture":
+            assert eve.get("/join/AAAAAA/qr.svg").status_code == 404
+        elif by == "code":
+            assert "No game has this code" in room.join("eve", "AAAAAA")["problem"]
+        else:
+            assert "No seat of this game" in room.join("eve", word="no such word")["problem"]
+
+    for _ in range(FREE_TRIES):
+        guess()
+    assert not room.waits
+    for _ in range(8):
+        guess()
+    growing = list(dict.fromkeys(room.waits))
+    assert growing == [0.5, 1.0, 2.0, 4.0, 8.0, LONGEST_DELAY_S]
+
+    assert room.join("ann")["path"]  # from the same address, after the longest wait
+    room.waits.clear()
     elsewhere = room.browser("ben", "192.0.2.2")
-    assert elsewhere.post("/join", json={"code": room.session.code}).json()["path"] != path
+    assert elsewhere.post("/join", json={"code": room.session.code}).json()["path"]
+    assert not room.waits
 
 
 def test_texts_of_a_language_model_are_not_shown_to_people() -> None:

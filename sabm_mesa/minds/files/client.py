@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import os
 import subprocess
@@ -120,6 +121,26 @@ class SupervisorClient:
             The future result: an ``answer``, or a ``problem`` and whether it was ``lost``.
         """
         return self._command("ask", number, question)
+
+    async def outcome(self, waiting: Future[Outcome], *, paid: bool = False) -> Outcome:
+        """Wait for an outcome; a supervisor that says nothing is ended, and all its minds with it.
+
+        Where there are only limits, a mind can stop the process that measures it.
+
+        Args:
+            waiting: the future result.
+            paid: whether the answer is paid for.
+        """
+        limits = self._limits
+        most_s = limits.start_s + (limits.paid_s if paid else limits.wait_s) + limits.hangs_s
+        shared = asyncio.wrap_future(waiting)
+        try:
+            return await asyncio.wait_for(asyncio.shield(shared), most_s)
+        except TimeoutError:
+            process = self._process
+            if process is not None:
+                process.kill()
+            return await shared
 
     def end(self, number: int) -> None:
         """Note that a mind is needed no more; it ends with the next command, or `flush`.

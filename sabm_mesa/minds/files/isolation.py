@@ -12,9 +12,12 @@ the machine has them:
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
+import platform
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -31,14 +34,17 @@ FILE_SIZE = 16 * 2**20
 """Bytes of a file that a mind writes at most."""
 PROCESSES = 64
 """Processes and threads that a mind starts at most."""
+OPEN_FILES = 64
+"""Files that a process of a mind has open at most."""
 NOBODY = "65534"
 """The number of the user and of the group in a sandbox."""
 SCRATCH = 64 * 2**20
 """Bytes in the ``/tmp`` of a mind, or of a sandbox, at most."""
 
-DEMANDED, PASSED = "SABM_ISOLATE", "SABM_PASS_ENV"
-"""Variables of the environment: whether isolation is demanded (``1``) or not wanted (``0``), and
-the names of other variables that minds get. Child processes of a command have them too."""
+DEMANDED, PASSED, PAID = "SABM_ISOLATE", "SABM_PASS_ENV", "SABM_PAID_MINDS"
+"""Variables of the environment: whether isolation is demanded (``1``) or not wanted (``0``), the
+names of other variables that minds get, and the files whose answers are paid for (separated as in
+``PATH``). Child processes of a command have them too."""
 KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PATH", "PYTHONHOME", "TZ")
 """The variables of the environment that every mind gets."""
 
@@ -128,6 +134,16 @@ def names_passed() -> tuple[str, ...]:
         if name not in os.environ:
             raise MindSpecError(f"{name} is to be passed to minds from files and is not set.")
     return names
+
+
+def is_paid(path: str) -> bool:
+    """Whether the answers of the minds in a file are paid for, as the user says and not the file.
+
+    Args:
+        path: the file.
+    """
+    granted = filter(None, os.environ.get(PAID, "").split(os.pathsep))
+    return Path(path).resolve() in {Path(each).resolve() for each in granted}
 
 
 def environment(passed: Iterable[str]) -> dict[str, str]:
@@ -263,6 +279,13 @@ _NEW_NAMESPACES = 0x20000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 
 _READ_ONLY, _NO_SETUID, _NO_DEVICES, _BIND, _RECURSIVE, _PRIVATE = 1, 2, 4, 4096, 16384, 1 << 18
 _MOUNT_SETATTR, _AT_RECURSIVE = 442, 0x8000
 _CAPABILITIES_3 = 0x20080522
+_SECCOMP = 22
+_HIDDEN_MEMORY = {
+    "x86_64": (0xC000003E, (29, 64, 68, 248, 250, 319, 323, 425, 447)),
+    "aarch64": (0xC00000B7, (186, 190, 194, 217, 219, 279, 282, 425, 447)),
+}
+"""Machine → its number, and those of msgget, semget, shmget, add_key, keyctl, memfd_create,
+userfaultfd, io_uring_setup and memfd_secret."""
 
 
 def _libc() -> ctypes.CDLL:
@@ -354,9 +377,11 @@ def confine(link: int, folder: str, *, namespaces: bool) -> None:
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, FILE_SIZE),
         (resource.RLIMIT_NPROC, tasks),
+        (resource.RLIMIT_NOFILE, OPEN_FILES),
     ):
         with suppress(ValueError, OSError):  # there may be a narrower limit already
             resource.setrlimit(limit, (value, value))
+    _forbid_hidden_memory()
 
 
 def _tasks_of_user() -> int:
@@ -376,6 +401,31 @@ def _drop_capabilities() -> None:
         header = (ctypes.c_uint32 * 2)(_CAPABILITIES_3, 0)
         with suppress(OSError):
             _call("capset", header, (ctypes.c_uint32 * 6)())
+
+
+def _forbid_hidden_memory() -> None:
+    """Refuse the system calls that take memory which belongs to no process: a filter of seccomp.
+
+    These are files in memory, shared memory and messages of System V, rings, and keys.
+    """
+    known = _HIDDEN_MEMORY.get(platform.machine())
+    if sys.platform != "linux" or known is None:
+        return
+    architecture, numbers = known
+    # Each step: operation, steps to pass over if true, if false, operand (linux/filter.h).
+    load, equal, at_least, answer = 0x20, 0x15, 0x35, 0x06
+    refuse, allow = (answer, 0, 0, 0x0005_0000 | errno.EPERM), (answer, 0, 0, 0x7FFF_0000)
+    refused = [(at_least, 0x4000_0000), *((equal, number) for number in numbers)]
+    steps = [
+        (load, 0, 0, 4), (equal, 1, 0, architecture), refuse, (load, 0, 0, 0),
+        *((test, len(refused) - place, 0, value) for place, (test, value) in enumerate(refused)),
+        allow, refuse,
+    ]  # fmt: skip
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+    program = ctypes.create_string_buffer(struct.pack("HP", len(steps), ctypes.addressof(code)))
+    with suppress(OSError):
+        nothing = ctypes.c_ulong(0)
+        _call("prctl", _SECCOMP, ctypes.c_ulong(2), program, nothing, nothing)
 
 
 def _enter_namespaces(needed: Iterable[str]) -> None:
@@ -449,9 +499,12 @@ def _fork_into_namespaces(link: int) -> None:
     keeper = _fork()
     if keeper == 0:
         os.close(link)
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody else waits for what is left behind
-        while True:
-            signal.pause()
+        # It waits for what is left behind, so that its time is counted.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+        while signal.sigwait({signal.SIGCHLD}):
+            with suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
     mind = _fork()
     if mind == 0:
         os.setsid()  # a signal to its group reaches nobody outside

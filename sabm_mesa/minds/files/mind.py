@@ -16,7 +16,7 @@ used, with the reasons), ``ask.messages()`` (what a language model would be told
 
 Each agent's mind lives in a process of its own. It sees a copy of the question and nothing else of
 the model or of other minds, and can be stopped: a decision may take 1 s of computing and 10 s in
-all (120 s for a mind that says ``paid = True`` of itself). A mind that raises, takes longer, ends
+all (120 s for a mind that is paid for). A mind that raises, takes longer, ends
 its process, needs more memory than 1 GiB or answers with something else loses that decision: it is
 recorded as invalid, with the reason. After a loss of its process it begins anew, without what it
 has learned; when it has lost three, it is not asked any more in that run. Its output is thrown
@@ -24,8 +24,9 @@ away. A mind gets few variables of the environment, and neither key nor name of 
 them. How far it is kept from files, the network and other processes depends on the machine: see
 `sabm_mesa.minds.files.isolation`.
 
-An answer counts as free, so that it can be had again, unless the class or function has an attribute
-``paid = True``. A recording holds the SHA-256 of the file under ``versions``. A replay takes the
+An answer counts as free, so that it can be had again, unless the user says that those of the file
+are paid for (``--paid-mind FILE``). A file that says so of itself (``paid = True``) is refused
+without that. A recording holds the SHA-256 of the file under ``versions``. A replay takes the
 answers from the recording and does not need the file; resuming a run needs it unchanged: free minds
 are asked again, so that they learn again, and paid ones continue without what they had learned.
 """
@@ -48,6 +49,7 @@ from sabm_mesa.core.asks import Ask
 from sabm_mesa.errors import MindError, MindSpecError, RecordingError, one_line
 from sabm_mesa.minds.base import Mind
 from sabm_mesa.minds.files.client import SupervisorClient, client
+from sabm_mesa.minds.files.isolation import is_paid
 from sabm_mesa.minds.files.worker import AskMessage, Start
 
 LOSSES = 3
@@ -86,12 +88,18 @@ def mind_file(spec: str) -> MindFile:
         spec: ``py:FILE`` or ``py:FILE:NAME``.
 
     Raises:
-        MindSpecError: when the file cannot be read or run, or holds no such mind.
+        MindSpecError: when the file cannot be read or run, holds no such mind, or says that it is
+            paid for and the user does not.
     """
     path, name = path_and_name(spec)
     source = read(spec)
     found = _found(path, name, source)
-    return MindFile(spec, path, str(found.get("name")), source, bool(found.get("paid")))
+    if found.get("paid") and not is_paid(path):
+        raise MindSpecError(
+            f"{path} says that its answers are paid for (paid = True), which only you can: give "
+            f"--paid-mind {path}, or remove that line."
+        )
+    return MindFile(spec, path, str(found.get("name")), source, is_paid(path))
 
 
 def read(spec: str) -> bytes:
@@ -182,7 +190,9 @@ class FileMind(Mind):
             outcome = await self._begun(ask)
             begun = "problem" not in outcome
             if begun and self._worker is not None and self._client is not None:
-                outcome = await asyncio.wrap_future(self._client.ask(self._worker, question))
+                outcome = await self._client.outcome(
+                    self._client.ask(self._worker, question), paid=self.paid
+                )
         except asyncio.CancelledError:  # its answer would be taken for that to a later question
             self.close()
             raise
@@ -217,14 +227,14 @@ class FileMind(Mind):
         ended = weakref.finalize(self, supervisor.end, self._worker)
         ended.atexit = False
         self._end = ended
-        return await asyncio.wrap_future(ready)
+        return await supervisor.outcome(ready)
 
     def _question(self, ask: Ask) -> bytes:
         try:
             return pickle.dumps(
                 AskMessage(
                     ask.name, ask.observation, ask.spec, ask.key, ask.answer_format, ask.position,
-                    ask.rejected, self._agent.stream(ask.key, len(ask.rejected)),
+                    ask.rejected, ask.extractions, self._agent.stream(ask.key, len(ask.rejected)),
                 )
             )  # fmt: skip
         except (pickle.PicklingError, AttributeError, TypeError) as error:

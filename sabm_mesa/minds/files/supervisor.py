@@ -8,6 +8,7 @@ there is bubblewrap it runs inside of it.
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import sys
@@ -28,6 +29,7 @@ from sabm_mesa.minds.files.isolation import (
     hide_memory,
     namespaces_work,
 )
+from sabm_mesa.minds.files.measuring import Used, used
 from sabm_mesa.minds.files.worker import NoMind, Start, TimeLimits, live, plain_answer
 
 LARGEST = 2**20
@@ -38,15 +40,29 @@ READY = -1
 """Stands for the number of a mind in the first message, which says that there is a supervisor."""
 
 
+LOOK_S = 0.05
+"""Seconds between two looks at what minds use, while one of them has to answer."""
+IDLE_LOOK_S = 1.0
+"""The same while none has to."""
+LOOKING = 0.05
+"""The share of the time that is spent on looking, at most."""
+ORPHANS_S = 5.0
+"""Seconds for which processes that minds left behind are ended, at most: each may leave more."""
+
+
 @dataclass
 class _Worker:
-    """The process of a mind; `until` is when it has to have answered, None when it owes nothing."""
+    """The process of a mind; `until` is when it has to have answered, None when it owes nothing.
+
+    What it had computed when it was asked is in `before_s`.
+    """
 
     pid: int
     link: Connection
     wait_s: float
     compute_s: float
     until: float | None
+    before_s: float = 0.0
 
 
 class Supervisor:
@@ -61,6 +77,7 @@ class Supervisor:
     def __init__(self, link: Connection, limits: TimeLimits, *, namespaces: bool) -> None:
         self._link, self._limits, self._namespaces = link, limits, namespaces
         self._players: dict[int, _Worker] = {}
+        self._looked = self._rest_s = 0.0
 
     def serve(self) -> None:
         """Serve requests until the link is closed."""
@@ -72,6 +89,7 @@ class Supervisor:
                     if link in ready:
                         self._hear(number)
                 self._stop_late()
+                self._stop_greedy()
                 if self._link in ready:
                     self._obey(*self._link.recv())
         except (EOFError, OSError):  # the parent is gone, or has said so
@@ -113,6 +131,12 @@ class Supervisor:
         if player is None:
             self._say(number, _lost("its process is gone"))
             return
+        so_far = self._used(player)
+        if problem := so_far.problem(player.before_s, player.compute_s):  # since its last answer
+            player.until = math.inf
+            self._lose(number, problem)
+            return
+        player.before_s = so_far.compute_s
         try:
             with _within(self._limits.message_s):
                 player.link.send_bytes(question)
@@ -135,6 +159,9 @@ class Supervisor:
         if player.until is None or not isinstance(said, dict) or not _sound(said):
             self._lose(number, "it wrote to the pipe of its process")
             return
+        if problem := self._greed(player):
+            self._lose(number, problem)
+            return
         player.until = None
         self._say(number, said)
 
@@ -144,9 +171,34 @@ class Supervisor:
             if player.until is not None and player.until <= now:
                 self._lose(number, "it took too long")
 
+    def _stop_greedy(self) -> None:
+        """Stop minds that have used more than they may, answering or not, and what they left."""
+        began = time.monotonic()
+        if began < self._next_look():
+            return
+        for number, player in list(self._players.items()):
+            if problem := self._greed(player):
+                self._lose(number, problem)
+        self._end_orphans()
+        self._looked = time.monotonic()
+        self._rest_s = (self._looked - began) / LOOKING
+
+    def _next_look(self) -> float:
+        owing = any(player.until is not None for player in self._players.values())
+        return self._looked + max(LOOK_S if owing else IDLE_LOOK_S, self._rest_s)
+
+    def _used(self, player: _Worker) -> Used:
+        return used(player.pid, waits=2 if self._namespaces else 0)
+
+    def _greed(self, player: _Worker) -> str:
+        """The limit that a mind has passed, ``""`` for none."""
+        return self._used(player).problem(player.before_s, player.compute_s)
+
     def _patience(self) -> float | None:
+        if not self._players:
+            return None
         ends = [player.until for player in self._players.values() if player.until is not None]
-        return max(0.0, min(ends) - time.monotonic()) if ends else None
+        return max(0.0, min([*ends, self._next_look()]) - time.monotonic())
 
     def _lose(self, number: int, problem: str = "") -> None:
         player = self._players[number]
@@ -174,7 +226,8 @@ class Supervisor:
     def _end_orphans(self) -> None:
         """End what minds have started and left behind, which this process has adopted."""
         known = {player.pid for player in self._players.values()}
-        while orphans := children() - known:
+        until = time.monotonic() + ORPHANS_S
+        while (orphans := children() - known) and time.monotonic() < until:
             for pid in orphans:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)

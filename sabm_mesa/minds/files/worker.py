@@ -24,11 +24,10 @@ import numpy as np
 from sabm_mesa.core.answers import AnswerSpec, Format
 from sabm_mesa.core.asks import Ask, Key, Observation
 from sabm_mesa.minds.files.isolation import confine
+from sabm_mesa.minds.files.measuring import ADDRESSES, MEMORY, addresses_of_this_process
 
 MODULE = "mind_from_file"
 """How the file is called as a module, so that it takes no other module's place."""
-MEMORY = 2**30
-"""Bytes that a mind may take beyond what every process of Python has."""
 LONGEST = 100_000
 """Characters of an answer at most."""
 BITS = 1024
@@ -156,6 +155,7 @@ class TimeLimits:
         start_s: seconds, of computing and in all, until the file has been run.
         message_s: seconds in which a message has to cross: a mind may not take a question, or
             write half an answer.
+        hangs_s: seconds beyond all these after which the process that measures is given up.
     """
 
     compute_s: float = 1.0
@@ -163,6 +163,7 @@ class TimeLimits:
     paid_s: float = 120.0
     start_s: float = 30.0
     message_s: float = 5.0
+    hangs_s: float = 30.0
 
 
 @dataclass(frozen=True)
@@ -199,6 +200,7 @@ class AskMessage:
     answer_format: Format
     position: int
     rejected: tuple[tuple[str, str], ...]
+    extractions: tuple[int, ...]
     rng: np.random.Generator
 
 
@@ -225,8 +227,9 @@ def live(link: Connection, start: Start, limits: TimeLimits, *, namespaces: bool
         limits: its limits of time.
         namespaces: whether it gets namespaces of its own.
     """
+    addresses = addresses_of_this_process()
     confine(link.fileno(), str(Path(start.path).resolve().parent), namespaces=namespaces)
-    _limit_memory()
+    _limit_memory(addresses)
     random.seed(start.seed)
     np.random.seed(zlib.crc32(start.seed.encode()))  # noqa: NPY002 - a mind may draw from it
     try:
@@ -257,17 +260,24 @@ def _answer(found: Found, ask: Ask, runner: asyncio.Runner, path: str) -> object
         raise NoMind(told(error, path)) from error
 
 
-def _limit_memory() -> None:
+def _limit_memory(addresses: int) -> None:
     if sys.platform == "linux":
         import resource
 
         used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        with suppress(ValueError, OSError):  # there may be a narrower limit already
-            resource.setrlimit(resource.RLIMIT_DATA, (used + MEMORY, used + MEMORY))
+        for limit, value in (
+            (resource.RLIMIT_DATA, used + MEMORY),
+            (resource.RLIMIT_AS, addresses + ADDRESSES),
+        ):
+            with suppress(ValueError, OSError):  # there may be a narrower limit already
+                resource.setrlimit(limit, (value, value))
 
 
 class _Computing:
-    """Ends the process when the block computes for longer than this: nothing can catch that."""
+    """Ends the process when the block computes for longer than this.
+
+    A mind can switch it off; then the supervisor ends it, which measures from outside.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -299,7 +309,7 @@ def _ask(received: bytes, book: Any) -> Ask:
         agent=_Streams(question.rng),
         position=question.position,
     )
-    ask.rejected = question.rejected
+    ask.rejected, ask.extractions = question.rejected, question.extractions
     return ask
 
 

@@ -267,7 +267,7 @@ class Player(SmartAgent):
 @lru_cache
 def _pick(high: float, integer: bool, reasoning: Reasoning | None) -> Number:
     """The definition of a legal pick, which all players of a game share."""
-    return Number(0, high, integer=integer, reasoning=reasoning)
+    return Number(0, high, integer=integer, reasoning=reasoning, label="number")
 
 
 @lru_cache(maxsize=10_000)  # each prompt shows every number of every round

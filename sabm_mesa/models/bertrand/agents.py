@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.agents.memory import Remembers
-from sabm_mesa.core.answers import Decision, InvalidAnswer, Number, Text, shorten
+from sabm_mesa.core.answers import Decision, Text
 from sabm_mesa.core.asks import Observation
 from sabm_mesa.core.frozen import maker
 from sabm_mesa.core.messages import Message
@@ -31,7 +31,7 @@ STRATEGIES = 20
 """Own strategies that are remembered."""
 LINES = 2000
 """Lines of prompts that are kept: those of fifty firms."""
-MESSAGE = Text(max_words=60)
+MESSAGE = Text(max_words=60, label="message")
 STRATEGY = Text(max_words=60)
 
 
@@ -105,27 +105,6 @@ class PriceHistory:
 
 
 @dataclass(frozen=True, slots=True)
-class LegalPrice(Number):
-    """A price: a number from the cost to the highest price.
-
-    Where the range is told, it is told as from 0 on, as in the authors' program. A price below the
-    cost is refused for that: the cost is told to all firms.
-    """
-
-    def check(self, value: Any) -> int | float:
-        """Return the price as a float."""
-        try:
-            return Number.check(self, value)
-        except InvalidAnswer as problem:
-            if problem.code in {"out_of_range", "not_possible"} and float(value) < self.low:
-                raise InvalidAnswer("below_cost", found=shorten(str(value))) from None
-            raise
-
-    def _range(self) -> dict[str, str]:
-        return {"low": "0", "high": f"{self.high:.15g}"}
-
-
-@dataclass(frozen=True, slots=True)
 class Strategy:
     """A strategy that a firm wrote down.
 
@@ -152,8 +131,8 @@ class FirmView(Observation):
         names: the names of all firms, in the order of their numbers.
         round: the round, from 0.
         cost: its cost of a unit.
-        low: the lowest price it may set.
-        high: the highest price it may set.
+        low: the lowest price that classical firms set: the cost.
+        high: the highest price that classical firms set (`Benchmarks.highest_price`).
         condition: the condition of the run.
         communication: whether the firms talk.
         plans_first: whether the firms plan before they talk.
@@ -304,7 +283,7 @@ class Firm(SmartAgent):
         model = self.model
         return _firm_view(  # by their places: so many names would take most of the time of it
             self.unique_id, model.names, model.round,
-            model.market.cost, model.legal_price.low, model.legal_price.high,
+            model.market.cost, model.market.cost, model.highest_price,
             model.condition, model.communication, model.plans_first, model.plan_every == 1,
             self.memory.periods, self.memory.recent, self.conversation(),
             self.strategies.recall(n_strategies),

@@ -26,6 +26,7 @@ import numpy as np
 from sabm_mesa.analysis.behaviour import (
     Behaviour,
     BehaviouralModel,
+    Chance,
     Decider,
     Floats,
     FreeParameter,
@@ -33,6 +34,7 @@ from sabm_mesa.analysis.behaviour import (
     Panel,
     PlayedRun,
     Row,
+    drawn_options,
     floored,
     once_a_panel,
 )
@@ -66,6 +68,10 @@ DIGITS = 2
 ALPHA = FreeParameter("alpha", "learning rate", 0.0, 1.0, step=0.01)
 EXPLORATION = FreeParameter("epsilon", "probability to explore at first", 0.0, 1.0)
 DECAY = FreeParameter("decay", "decline of exploration in a round", 1e-6, 0.2, log=True)
+START = FreeParameter("start", "first Q-values, as a share of the discounted profits", 0.0, 1.5,
+                      step=0.5)  # fmt: skip
+TIES = FreeParameter("ties", "probability of the lowest of equally good prices, else any of them",
+                     0.0, 1.0)  # fmt: skip
 
 
 # Reaction functions.
@@ -181,6 +187,25 @@ class Constant(PriceRule):
         return np.full(len(panel), parameters[0])
 
 
+class PriceByChance(Chance):
+    """Each price between the limits is equally likely, on the grid that all models use."""
+
+    title = "each price equally likely"
+    needs = ("low", "high")
+
+    def count(self, panel: Panel) -> Floats:
+        """The number of grid points between the limits."""
+        found: Floats = (_cell(panel.known["high"]) - _cell(panel.known["low"]) + 1).astype(float)
+        return found
+
+    def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
+        """Draw a grid point."""
+        del parameters
+        place = _cell(panel.known["low"]) + np.floor(rng.random(len(panel)) * self.count(panel))
+        found: Floats = np.clip(_point(place), panel.known["low"], panel.known["high"])
+        return found
+
+
 # Q-learning.
 
 
@@ -188,12 +213,35 @@ class QPath(NamedTuple):
     """The course of a learner that sees the recorded prices.
 
     Attributes:
-        greedy: shape (n,): the place on the grid of the price with the largest Q-value.
+        lowest: shape (n,): the lowest place on the grid with the largest Q-value.
+        equal: shape (n, places): the places with the largest Q-value, each as likely.
+        place: shape (n,): the place of the recorded price.
         time: shape (n,): the number of decisions before.
     """
 
-    greedy: Ints
+    lowest: Ints
+    equal: Floats
+    place: Ints
     time: Ints
+
+    def chosen(self, ties: float) -> Floats:
+        """How likely the recorded prices are without exploration; shape (n,).
+
+        Args:
+            ties: the probability that the lowest of equally good prices is taken.
+        """
+        equal = self.equal[np.arange(len(self.place)), self.place]
+        found: Floats = ties * (self.place == self.lowest) + (1 - ties) * equal
+        return found
+
+    def shares(self, ties: float) -> Floats:
+        """How likely each place is without exploration; shape (n, places).
+
+        Args:
+            ties: the probability that the lowest of equally good prices is taken.
+        """
+        found: Floats = ties * np.eye(POINTS)[self.lowest] + (1 - ties) * self.equal
+        return found
 
 
 class LearnsPrices(BehaviouralModel):
@@ -203,11 +251,16 @@ class LearnsPrices(BehaviouralModel):
     earlier decisions: then each price of the grid is equally likely. Else it sets the price with
     the largest Q-value. It learns from a price outside the grid as from the nearest one.
 
+    The first Q-values are a share ``start`` of the discounted profits against rivals that set each
+    price of the grid equally often: 1 in the source, 0 where all begin with 0. The likelihood jumps
+    with it, so that few values are tried. Of prices with equal Q-values, which are many where they
+    begin with 0, a firm takes the lowest with the probability ``ties``, and else any.
+
     The discount factor is that of the source, 0.95, and is not estimated: since only the order of
-    Q-values counts, and they start with the discounted profits, it changes few choices, and its
-    likelihood is flat. While a firm explores almost always, alpha is not identified either; nor are
-    epsilon and decay apart while exploration hardly declines. The likelihood jumps with alpha,
-    whose values are tried in steps of one hundredth.
+    Q-values counts, it changes few choices, and its likelihood is flat. While a firm explores
+    almost always, alpha is not identified either; nor are epsilon and decay apart while exploration
+    hardly declines. The likelihood jumps with alpha, whose values are tried in steps of one
+    hundredth.
 
     Source: Calvano, Calzolari, Denicolò and Pastorello 2020, sections II and III, where epsilon is
     1.
@@ -215,25 +268,34 @@ class LearnsPrices(BehaviouralModel):
 
     name, title = "q_learning", "Q-learning"
     source = "Calvano et al. 2020, American Economic Review 110(10), section II"
-    parameters = (ALPHA, EXPLORATION, DECAY)
+    parameters = (ALPHA, EXPLORATION, DECAY, START, TIES)
     needs = ("rivals", "first", "market", "low", "high")
 
     def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
         """The log-likelihood of the grid point of each price."""
-        greedy, time = q_path(panel, round(float(parameters[0]), DIGITS))
+        path = q_path(panel, round(float(parameters[0]), DIGITS), float(parameters[3]))
+        greedy, time = path.chosen(float(parameters[4])), path.time
         explores = parameters[1] * np.exp(-parameters[2] * time)
         cell, low, high = map(_cell, (panel.decisions, panel.known["low"], panel.known["high"]))
-        share = explores / POINTS + (1 - explores) * (cell == greedy)
+        share = explores / POINTS + (1 - explores) * greedy
         outside = np.maximum(high - low + 1 - POINTS, 1)
         on_grid = (cell >= 0) & (cell < POINTS)
         return floored(np.where(on_grid, (1 - OUTSIDE) * share, OUTSIDE / outside))
 
     def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
         """Draw a price of the grid."""
-        greedy, time = q_path(panel, round(float(parameters[0]), DIGITS))
-        explores = rng.random(len(panel)) < parameters[1] * np.exp(-parameters[2] * time)
-        place = np.where(explores, rng.integers(POINTS, size=len(panel)), greedy)
-        found: Floats = np.clip(_point(place), panel.known["low"], panel.known["high"])
+        return self.draws(parameters, panel, rng, 1)[0]  # type: ignore[no-any-return]
+
+    def draws(
+        self, parameters: Floats, panel: Panel, rng: np.random.Generator, n: int
+    ) -> Floats:  # fmt: skip
+        """Draw several prices; the course of learning is computed once."""
+        path = q_path(panel, round(float(parameters[0]), DIGITS), float(parameters[3]))
+        best = path.shares(float(parameters[4]))
+        explores = parameters[1] * np.exp(-parameters[2] * panel.position)
+        shares = explores[:, None] / POINTS + (1 - explores)[:, None] * best
+        places = np.array([drawn_options(shares, rng) for _ in range(n)])
+        found: Floats = np.clip(_point(places), panel.known["low"], panel.known["high"])
         return found
 
     def simulate(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Panel:
@@ -242,46 +304,67 @@ class LearnsPrices(BehaviouralModel):
         lots = np.where(
             rng.random(len(panel)) < explores, rng.integers(POINTS, size=len(panel)), -1
         )
-        played = _learn(panel, round(float(parameters[0]), DIGITS), lots)
+        learner = round(float(parameters[0]), DIGITS), float(parameters[3])
+        lowest = rng.random(len(panel)) < parameters[4]
+        among = np.where(lowest, 0.0, rng.random(len(panel)))
+        played = _learn(panel, *learner, lots, among)[0]
         limits = panel.known["low"], panel.known["high"]
         return panel.with_decisions(np.clip(_point(played), *limits))
 
 
 @once_a_panel
-def q_path(panel: Panel, alpha: float) -> QPath:
-    """The greedy price of a learner before each decision, learning from the recorded prices.
+def q_path(panel: Panel, alpha: float, start: float = 1.0) -> QPath:
+    """The course of a learner that learns from the recorded prices.
 
     Args:
         panel: the decisions.
         alpha: the learning rate.
+        start: the first Q-values, as a share of the discounted profits.
     """
-    return QPath(_learn(panel, alpha, None), panel.position)
+    lowest, several = _learn(panel, alpha, start)
+    equal = np.eye(POINTS)[lowest]
+    for row, places in several.items():
+        equal[row] = 0.0
+        equal[row, places] = 1 / len(places)
+    return QPath(lowest, equal, _place(panel.decisions), panel.position)
 
 
-def _learn(panel: Panel, alpha: float, lots: Ints | None) -> Ints:
+def _learn(
+    panel: Panel,
+    alpha: float,
+    start: float,
+    lots: Ints | None = None,
+    among: Floats | None = None,
+) -> tuple[Ints, dict[int, list[int]]]:
     """The greedy place before each decision; with lots the place that is played.
 
     Args:
         panel: the decisions.
         alpha: the learning rate.
+        start: the first Q-values, as a share of the discounted profits.
         lots: shape (n,): the place that is explored, -1 where the greedy one is played; then the
             firm learns from these prices. None: it learns from the recorded ones.
+        among: shape (n,), with lots: from 0 to 1, which of several greedy places is played.
+
+    Returns:
+        The places, shape (n,); and the rows with several greedy places → these.
     """
     rivals = panel.known["rivals"][:, 0]
     rival_place = _place(rivals).tolist()
     found = np.zeros(len(panel), dtype=np.int64)
+    several: dict[int, list[int]] = {}
     recorded = _place(panel.decisions).tolist()
     earned = None if lots is not None else _profits(panel)
     rows: dict[tuple[int, int], list[float]] = {}
     state = before = (0, 0)
     choice = 0
-    start: tuple[float, ...] = ()
+    first: list[float] = []
     market: Market | None = None
     position = panel.position.tolist()
     for i in range(len(panel)):
         if position[i] == 0:
             market = market_of(tuple(panel.known["market"][i].tolist()))
-            start, rows = _first_values(market), {}
+            first, rows = [start * value for value in _first_values(market)], {}
             state = int(_place(panel.known["first"][i : i + 1])[0]), rival_place[i]
         else:
             before, state = state, (choice, rival_place[i])
@@ -291,17 +374,22 @@ def _learn(panel: Panel, alpha: float, lots: Ints | None) -> Ints:
             else:
                 prices = money(market, _point(choice), rivals[i])
                 profit = market.profits(prices)[0]
-            row = rows.setdefault(before, list(start))
-            target = profit + DISCOUNT * max(rows.setdefault(state, list(start)))
+            row = rows.setdefault(before, list(first))
+            target = profit + DISCOUNT * max(rows.setdefault(state, list(first)))
             row[choice] += alpha * (target - row[choice])
-        row = rows.setdefault(state, list(start))
-        greedy = row.index(max(row))
+        row = rows.setdefault(state, list(first))
+        best = max(row)
+        greedy = row.index(best)
+        if row.count(best) > 1:
+            several[i] = [place for place, value in enumerate(row) if value == best]
+            if among is not None:
+                greedy = several[i][int(among[i] * len(several[i]))]
         if lots is None:
             found[i], choice = greedy, recorded[i]
         else:
             choice = greedy if lots[i] < 0 else int(lots[i])
             found[i] = choice
-    return found
+    return found, several
 
 
 @once_a_panel
@@ -489,7 +577,15 @@ def _markets(run: PlayedRun) -> dict[int, Market]:
 
 BEHAVIOUR = Behaviour(
     what="a price",
-    models=(Reaction(), StaticBestReply(), Matching(), Inertia(), Constant(), LearnsPrices()),
+    models=(
+        Reaction(),
+        StaticBestReply(),
+        Matching(),
+        Inertia(),
+        Constant(),
+        LearnsPrices(),
+        PriceByChance(),
+    ),
     rows=rows,
     known=known,
     answer=answer,

@@ -45,8 +45,8 @@ def price_messages(messages: Sequence[Message], low: float, high: float) -> int:
 
     Args:
         messages: those of one round, in the order in which they were said.
-        low: the lowest legal price.
-        high: the highest legal price.
+        low: the lowest price that counts.
+        high: the highest price that counts.
     """
     named: set[int] = set()
     count = 0
@@ -71,8 +71,8 @@ def first_price_agreement(
     Args:
         messages: one row a message in the order in which they were said, with ``run``, ``round``,
             ``speaker`` and ``text``, as from `sabm_mesa.recording.frames.Recorded.messages`.
-        low: the lowest legal price.
-        high: the highest legal price.
+        low: the lowest price that counts.
+        high: the highest price that counts.
 
     Returns:
         Run → round, None without such an agreement. Runs without messages are left out.
@@ -101,12 +101,13 @@ def _is_agreed(said: Iterable[Message], low: float, high: float) -> bool:
 
 
 def run_measures(
-    data: Mapping[str, Sequence[Any]], n_firms: int, tolerance: float
+    data: Mapping[str, Sequence[Any]], n_firms: int, tolerance: float, given: int = 0
 ) -> dict[str, float]:
     """Return where and when prices settled, the collusion, and the talk.
 
     The spell counts rounds of collusion in a row at the end; the share of collusive rounds is of
-    the whole run; Δ is that of the last rounds (Calvano et al. 2020, section III).
+    the whole run; Δ is that of the last rounds (Calvano et al. 2020, section III). Convergence
+    price and Δ are means over ``averaged_rounds``: the last 50, or all in a shorter run.
 
     Args:
         data: column → its values by round; the columns ``price_1`` to ``price_n``,
@@ -114,13 +115,15 @@ def run_measures(
             ``price_messages``.
         n_firms: number of firms.
         tolerance: see `settling_round`.
+        given: the number of first rounds that nobody decided: they are in no measure.
     """
-    paths = [data[f"price_{i + 1}"] for i in range(n_firms)]
-    index = data["collusion_index"][-LAST_ROUNDS:]
+    paths = [data[f"price_{i + 1}"][given:] for i in range(n_firms)]
+    index = data["collusion_index"][given:][-LAST_ROUNDS:]
     return {
-        "rounds": len(paths[0]),
+        "rounds": len(data["price_1"]),
+        "averaged_rounds": len(index),
         "convergence_price": final_level(paths),
-        "convergence_round": settling_round(paths, tolerance),
+        "convergence_round": given + settling_round(paths, tolerance),
         "collusion_index": float(np.mean(index)) if index else math.nan,
         "spell": data["spell"][-1] if data["spell"] else 0,
         "collusive_share": data["collusive_share"][-1] if data["collusive_share"] else math.nan,

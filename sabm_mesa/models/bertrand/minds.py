@@ -24,7 +24,7 @@ from sabm_mesa.models.bertrand.agents import FirmView, PeriodSummary, figure
 from sabm_mesa.models.bertrand.theory import Benchmarks, Market
 
 STEP = 0.01
-"""Step of trial and error, as a share of the range of legal prices (our choice)."""
+"""Step of trial and error, as a share of the distance from cost to highest price (our choice)."""
 ERROR = 0.05
 """Probability of a step in a random direction (our choice; it must be small and positive)."""
 SAME = 0.005
@@ -378,11 +378,12 @@ class QLearner:
     """The learner of one firm; a state is the tuple of the places of all firms on the grid.
 
     A row of Q-values is created at the first visit of its state. It starts with the discounted
-    profits against rivals that draw their prices uniformly from the grid.
+    profits against rivals that draw their prices uniformly from the grid, or a share of them.
 
     Args:
         market: the demand system.
         decay: exploration happens with probability ``exp(-decay * t)`` in period t.
+        start: the first Q-values, as a share of these discounted profits.
 
     Attributes:
         grid: the prices.
@@ -392,14 +393,14 @@ class QLearner:
         ValueError: for too many firms to compute the start values.
     """
 
-    def __init__(self, market: Market, decay: float = DECAY) -> None:
+    def __init__(self, market: Market, decay: float = DECAY, start: float = 1.0) -> None:
         if POINTS ** (market.n - 1) > MOST_PROFILES:
             raise ValueError(f"Q-learning on this grid is not made for {market.n} firms")
         self.grid = price_grid(market)
         self.decay = decay
         self.time = 0
         self._rows: dict[tuple[int, ...], list[float]] = {}
-        self._start = self._start_values(market)
+        self._start = [start * value for value in self._start_values(market)]
 
     def choose(self, state: tuple[int, ...], rng: np.random.Generator) -> int:
         """The place on the grid of the next price: at random, or one with the largest Q-value."""

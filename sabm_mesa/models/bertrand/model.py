@@ -2,16 +2,18 @@
 
 Rules
     n firms with the same constant marginal cost each set one price a round, all at the same
-    moment; demand depends on all prices. A price is a number from the cost to `a` (with logit
-    demand and many firms up to a little above the cartel price, where that is higher).
+    moment; demand depends on all prices. A price is any number of at least 0, and with
+    `told_range` at most `a` (with logit demand and many firms up to a little above the cartel
+    price, where that is higher). A price below the cost loses money, and one above `a` sells
+    nothing with linear demand.
 
 Demand
     ``linear``: ``q_i = (a(beta - d) - beta p_i + d p_j) / (beta² - d²)`` for two firms, from the
     inverse demand ``p_i = a - beta q_i - d (sum of the others' q)`` for n; a negative quantity is
-    cut to 0. In the limit ``beta = d`` (homogeneous goods) the cheapest firm sells (a - p)/d, and
-    a tie shares it equally. ``logit``: ``q_i = exp((a - p_i)/mu) / (sum_j exp((a - p_j)/mu) +
-    exp(a_0/mu))``. Profit is (p - cost) q. Reference prices with the defaults: Bertrand
-    equilibrium 6 and cartel 8 (linear), 1.473 and 1.925 (logit).
+    cut to 0, and a price above `a` acts as `a`. In the limit ``beta = d`` (homogeneous goods) the
+    cheapest firm sells (a - p)/d, and a tie shares it equally. ``logit``: ``q_i =
+    exp((a - p_i)/mu) / (sum_j exp((a - p_j)/mu) + exp(a_0/mu))``. Profit is (p - cost) q. Reference
+    prices with the defaults: Bertrand equilibrium 6 and cartel 8 (linear), 1.473 and 1.925 (logit).
 
 Round
     0: the prices are the initial prices; nobody is asked. From round 1 on: communication (when it
@@ -47,7 +49,8 @@ Measures
     the reference prices and profits, ``messages``, and ``price_messages`` (naming a price or
     agreeing to one). Of a run: convergence price (mean of the last 50 rounds) and round (from
     which all prices stay within `tolerance` of it), the share of collusive rounds of the whole run,
-    and Δ over the last 50 rounds.
+    and Δ over the last 50 rounds. ``averaged_rounds`` says over how many rounds the means are, if
+    a run is shorter. Round 0, which nobody decided, is in no measure.
 
 Q-learning
     ``q_learning`` decays as in Calvano et al. and needs hundreds of thousands of periods to learn;
@@ -63,7 +66,8 @@ Deviations
     so have we. Its figure 2 has planning before communication, its procedure after: see
     `phase_order`. Its text has firms plan in every round, its program every 20 rounds: see
     `plan_every`. Its printed prompt of a price names no range, its program "between 0 and a": see
-    `told_range`; without it no refusal names the range either. The prompts are in our own words.
+    `told_range`; without it our prompt says that a price is at least 0, and any such price is
+    accepted. The prompts are in our own words.
     More than published: silent firms are told the parts of a round, too, so that talk and silence
     differ by talk alone. Not repeated from the authors' program: the first number in a text was the
     price, an unreadable answer became the cost, profits were cut to integers, firm 2 could get the
@@ -104,7 +108,6 @@ from sabm_mesa.models.bertrand.agents import (
     PERIOD,
     STRATEGY,
     Firm,
-    LegalPrice,
     Strategy,
     period_summary,
 )
@@ -193,7 +196,7 @@ class BertrandCompetition(SmartModel):
         n_firms: number of firms.
         phase_order: the phases of a round in their order, as a sequence or a text with commas.
         plan_every: firms plan in every round that is a multiple of it; 1: in every round.
-        told_range: whether firms are told that a price is a number from 0 to the highest price.
+        told_range: whether a price is at most the highest price, which firms are then told.
         tolerance: by how much prices may differ under collusion; None: a quarter of the distance
             between the reference prices (0.5 with linear demand).
         stop_after: rounds of collusion in a row that end the run; None: no such end.
@@ -212,6 +215,7 @@ class BertrandCompetition(SmartModel):
         market: the demand system; `benchmarks`: its reference prices and profits.
         market_parameters: the parameters of the current round.
         legal_price: the answer spec of a price.
+        highest_price: the highest price of the range that `told_range` states.
 
     Raises:
         UsageError: for a parameter that cannot be used.
@@ -240,6 +244,7 @@ class BertrandCompetition(SmartModel):
             "price.",
         ),
     )
+    given_rounds = 1
     model_columns: ClassVar[dict[str, str]] = {
         **_columns_by_firm(2),
         **{name: name for name in ("collusion", "spell", "collusive_share", "collusion_index")},
@@ -311,10 +316,10 @@ class BertrandCompetition(SmartModel):
         self.n_firms, self.plans_first = n_firms, _read_phase_order(phase_order)
         self.names = _read_names(firm_names, self.n_firms)
         self.collusion, self.spell, self.collusion_index = False, 0, math.nan
-        self.collusive_rounds, self.collusive_share = 0, 0.0
+        self.collusive_rounds, self.collusive_share = 0, math.nan
         self.messages = self.price_messages = 0
         self.firms = self.populate(Firm, self.n_firms)
-        start = _read_initial_prices(initial_prices, self.n_firms, self.legal_price)
+        start = _read_initial_prices(initial_prices, self.n_firms, self.market.cost)
         for firm, first in zip(self.firms, start, strict=True):
             firm.price = first
 
@@ -371,24 +376,29 @@ class BertrandCompetition(SmartModel):
             firm.memory.add(period_summary(self.round, self.round, *told))
             for name in PER_FIRM:
                 setattr(self, f"{name}_{i + 1}", getattr(firm, name))
-        self.collusion = self.benchmarks.is_collusive(prices, self.tolerance)
-        self.spell = self.spell + 1 if self.collusion else 0
-        self.collusive_rounds += self.collusion
-        self.collusive_share = self.collusive_rounds / (self.round + 1)
-        benchmarks = self.benchmarks
-        self.collusion_index = collusion_index(
-            profits, benchmarks.bertrand_profit, benchmarks.cartel_profit
-        )
-        said, legal = self.said, self.legal_price
-        self.messages = len(said)
-        self.price_messages = price_messages(said, legal.low, legal.high)
+        if self.round >= self.given_rounds:
+            self._measure_collusion(prices, profits)
+        self.messages = len(self.said)
+        self.price_messages = price_messages(self.said, self.market.cost, self.highest_price)
         stop_after = self.market_parameters.stop_after
         if stop_after is not None and self.spell >= stop_after:
             self.running = False
 
+    def _measure_collusion(self, prices: Sequence[float], profits: Sequence[float]) -> None:
+        """Compute what the prices that were decided in this round say of collusion."""
+        self.collusion = self.benchmarks.is_collusive(prices, self.tolerance)
+        self.spell = self.spell + 1 if self.collusion else 0
+        self.collusive_rounds += self.collusion
+        self.collusive_share = self.collusive_rounds / (self.round + 1 - self.given_rounds)
+        self.collusion_index = collusion_index(
+            profits, self.benchmarks.bertrand_profit, self.benchmarks.cartel_profit
+        )
+
     def end_measures(self) -> dict[str, Any]:
         """Return where and when prices settled, the share of collusive rounds, Δ, and the talk."""
-        return run_measures(self.datacollector.model_vars, self.n_firms, self.tolerance)
+        return run_measures(
+            self.datacollector.model_vars, self.n_firms, self.tolerance, self.given_rounds
+        )
 
     def plot_options(self) -> dict[str, Any]:
         """Return the names of the firms, with their minds where these differ."""
@@ -402,8 +412,10 @@ class BertrandCompetition(SmartModel):
         self.market_parameters, self.market = new, new.market()
         self.communication = new.communication
         self.benchmarks = Benchmarks.of(self.market)
-        highest = self.benchmarks.highest_price(self.market)
-        self.legal_price = LegalPrice(self.market.cost, highest, told=self.told_range)
+        self.highest_price = self.benchmarks.highest_price(self.market)
+        self.legal_price = Number(
+            0, self.highest_price if self.told_range else math.inf, label="price"
+        )
         self.tolerance = (
             self.benchmarks.default_tolerance if new.tolerance is None else new.tolerance
         )
@@ -502,15 +514,15 @@ def _read_round(key: Any) -> Any:
 
 
 @about("initial_prices")
-def _read_initial_prices(given: Any, n: int, legal: Number) -> list[float]:
+def _read_initial_prices(given: Any, n: int, cost: float) -> list[float]:
     """The price of each of `n` firms in round 0: one for all, one for each, or the cost."""
     if given is None:
-        given = legal.low
+        given = cost
     several = isinstance(given, Iterable) and not isinstance(given, str)
     prices = list(given) if several else [given] * n
     if len(prices) != n:
         raise ParameterError(f"initial_prices: {len(prices)} are given for {n} firms.")
-    return [check_float("initial_prices", price, legal.low, legal.high) for price in prices]
+    return [check_float("initial_prices", price, 0, LARGEST) for price in prices]
 
 
 @about("firm_names")

@@ -34,6 +34,7 @@ def charts(
         agent_data: not used.
     """
     del agent_data
+    model_data = model_data[model_data["round"] >= model.given_rounds]
     found = []
     for column, title, unit in (("price", "Prices", "Price"), ("profit", "Profits", "Profit")):
         names = {f"{column}_{k}": name for k, name in enumerate(model.plot_options()["names"], 1)}

@@ -55,6 +55,7 @@ def figures(
         ``prices``, ``profits`` and ``collusion``.
     """
     del agent_data
+    model_data = _decided(model_data)
     return {
         "prices": prices(model_data, subtitle, names),
         "profits": profits(model_data, subtitle, names),
@@ -148,6 +149,12 @@ def collusion(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
 # Prices and profits.
 
 
+def _decided(model_data: pd.DataFrame) -> pd.DataFrame:
+    """The rounds that firms decided: all but round 0, if there are others."""
+    decided = model_data[model_data["round"] > 0]
+    return model_data if decided.empty else decided
+
+
 @dataclass(frozen=True, slots=True)
 class _Measure:
     """The subject of a figure: title, unit, and the columns of the two reference lines."""
@@ -195,7 +202,7 @@ def _draw(
 def _label(column: str, names: Sequence[str]) -> str:
     """The label of a firm in the legend; dollars and leading underscores stand for themselves."""
     number = int(column.rpartition("_")[2])
-    name = names[number - 1] if number <= len(names) else f"firm {number}"
+    name = style.short_minds(names[number - 1]) if number <= len(names) else f"firm {number}"
     lines = textwrap.fill(name, 38).replace("$", r"\$")
     return f" {lines}" if lines.startswith("_") else lines
 
@@ -245,7 +252,7 @@ def _shade_benchmarks(ax: Axes, measure: _Measure, run: pd.DataFrame) -> None:
     """The two reference lines and the shade between them."""
     rounds, low, high = run["round"], run[measure.bertrand], run[measure.cartel]
     shade = ax.fill_between(rounds, low, high, step="post", color=style.GREEN, alpha=0.15)
-    shade.set(linewidth=0, zorder=0.5, label="between the two")
+    shade.set(linewidth=0, zorder=0.5, label="between Bertrand and cartel")
     for values, color, name in ((high, style.GREEN, "cartel"), (low, style.BLACK, "Bertrand")):
         ax.plot(
             rounds,
@@ -327,7 +334,8 @@ def _index_limits(index: pd.Series[float]) -> tuple[float, float, str]:
 
 def _mark_benchmarks(ax: Axes) -> None:
     """The two reference profits and the shade between them."""
-    ax.axhspan(0, 1, color=style.GREEN, alpha=0.15, linewidth=0, zorder=0.5)
+    band = ax.axhspan(0, 1, color=style.GREEN, alpha=0.15, linewidth=0, zorder=0.5)
+    band.set_label("between Bertrand and cartel")
     for height, colour, name in ((1, style.GREEN, "cartel (1)"), (0, style.BLACK, "Bertrand (0)")):
         line = ax.axhline(height, color=colour, linewidth=1.0, zorder=2.5, label=name)
         line.set_linestyle((0, (6, 2)))

@@ -55,14 +55,15 @@ class PriceScreener(Screener):
 
 
 def band(runs: pd.DataFrame) -> tuple[float, float]:
-    """The prices that are a best reply to some legal price: the lowest and the highest.
+    """The prices that are a best reply to some price of the range: the lowest and the highest.
 
     Args:
         runs: the runs of a price competition; all have the same market.
     """
     given: dict[str, Any] = json.loads(runs["parameters"].iloc[0])
     model = BertrandCompetition(**{**given, "minds": "classical", "recording": False})
-    legal, n = model.legal_price, model.n_firms
-    low, high = (model.market.best_response([end] * (n - 1)) for end in (legal.low, legal.high))
-    # With the defaults the cartel price is the best reply to the highest legal price.
+    others = model.n_firms - 1
+    ends = model.market.cost, model.highest_price
+    low, high = (model.market.best_response([end] * others) for end in ends)
+    # With the defaults the cartel price is the best reply to the highest price.
     return low, max(high, model.market.cartel_price())

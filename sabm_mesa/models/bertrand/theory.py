@@ -94,7 +94,8 @@ class LinearMarket(Market):
     Solved for quantities, with two firms: ``q_i = (a(beta - d) - beta * p_i + d * p_j) /
     (beta**2 - d**2)``. A negative quantity is cut to 0 and leaves the others' as they are, as in
     the program of Wu et al. 2024 (with demand derived anew for the firms that still sell, they
-    would sell less).
+    would sell less). A price above `a` acts as `a`, at which nobody buys: it sells nothing, and
+    the others sell no more for it.
 
     Source: Singh and Vives (1984), section 2; Häckner (2000) for n firms.
 
@@ -115,13 +116,15 @@ class LinearMarket(Market):
     def demands(self, prices: Sequence[float]) -> list[float]:
         """Quantity sold by each firm, cut at 0."""
         own, all_ = 1 / (self.beta - self.d), self.d / (self.beta + (self.n - 1) * self.d)
-        total = all_ * sum(self.a - p for p in prices)
-        return [max(0.0, own * (self.a - p - total)) for p in prices]
+        below = [max(0.0, self.a - p) for p in prices]
+        total = all_ * sum(below)
+        return [max(0.0, own * (amount - total)) for amount in below]
 
     def best_response(self, rivals: Sequence[float]) -> float:
         """Half way between cost and the price at which nothing is sold; at least cost."""
         slope = self.beta + (self.n - 2) * self.d
-        choke = (self.a * (self.beta - self.d) + self.d * sum(rivals)) / slope
+        bounded = sum(min(price, self.a) for price in rivals)
+        choke = (self.a * (self.beta - self.d) + self.d * bounded) / slope
         return max(self.cost, (self.cost + choke) / 2)
 
     def bertrand_price(self) -> float:
@@ -251,7 +254,7 @@ class Benchmarks:
         return CLOSE * self.distance
 
     def highest_price(self, market: Market) -> float:
-        """Return the highest legal price: `a`, or somewhat beyond a cartel price above it."""
+        """Return the highest price of the told range: `a`, or a bit above a higher cartel price."""
         beyond = math.ceil(10 * (self.cartel_price + BEYOND * self.distance)) / 10
         return max(market.a, beyond)
 

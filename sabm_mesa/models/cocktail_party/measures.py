@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import entr
 
-from sabm_mesa.analysis.inference import outside_p
+from sabm_mesa.analysis.inference import infer
 from sabm_mesa.analysis.statistics import require_columns
 
 WINDOW = 10
@@ -206,7 +206,7 @@ def trend(slopes: Iterable[float]) -> Trend:
     known = [each for each in slopes if not math.isnan(each)]
     if not known:
         return Trend(math.nan, math.nan, 0)
-    p_value = float(outside_p(known, 0, 0)) if len(known) > 1 else math.nan
+    p_value = infer("median", known, above=0).p if len(known) > 1 else math.nan
     return Trend(float(np.mean(known)), p_value, len(known))
 
 

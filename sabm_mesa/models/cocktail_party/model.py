@@ -133,6 +133,11 @@ class CocktailParty(PairModel):
     agent_columns: ClassVar[dict[str, str]] = {
         name: name for name in ("partners", "invited", "accepted", "distances")
     }
+    column_bounds: ClassVar[dict[str, tuple[float, float]]] = {
+        "distinct_conversation_ratio": (0.0, 1.0),
+        "distinct_invitation_ratio": (0.0, 1.0),
+        "repeat_rate": (0.0, 1.0),
+    }
     changeable = frozenset({"window"})
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {
         "default": Sociable,

@@ -363,7 +363,7 @@ def _beside(ax: Axes, found: list[float], random: list[float], name: str) -> Non
 
 
 def _line(ax: Axes, data: pd.DataFrame, column: str, label: str, colour: str, marker: str) -> None:
-    """The mean over the runs, and its bootstrap interval if there are several."""
+    """The mean over the runs, and its interval if there are several."""
     summary = bootstrap_mean_by_round(data.astype({column: float}), column)
     if len(data["run"].unique()) > 1:
         ax.fill_between(

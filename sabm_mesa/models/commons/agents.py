@@ -44,10 +44,10 @@ LAST_SAID = 4
 """Number of last utterances that a speaker has in focus."""
 RECALLED, RECALLED_IN_TALK = 10, 5
 """Retrieved memories: when harvesting and reflecting, and for each point of focus in a talk."""
-UTTERANCE = Text(max_words=60)
+UTTERANCE = Text(max_words=60, label="message")
 SENTENCE = Text(max_words=40)
 THOUGHTS = Text(max_words=100)
-RATING = Number(LOWEST, HIGHEST, integer=True)
+RATING = Number(LOWEST, HIGHEST, integer=True, label="rating")
 READS_NO_MEMORIES = {"classical", "fixed"}
 """Kinds of minds that read no memories, so that nothing is embedded for them."""
 
@@ -102,6 +102,11 @@ class Words:
         self.values |= {
             name: book.render(f"{wording}_{name}", self.values) for name in (*NOUNS, *SENTENCES)
         }
+
+    @property
+    def unit(self) -> str:
+        """The unit of an amount, as an answer spec takes it: on one line, without a colon."""
+        return " ".join(self["units"].replace(":", " ").split())
 
     def __getitem__(self, name: str) -> str:
         """One word, such as the one for ``"place"``."""
@@ -343,7 +348,8 @@ class Harvester(SmartAgent):
         """Ask in private for a number of units."""
         model, today = self.model, first_day(self.model.month)
         memories = await self._recall([model.words["place"]], RECALLED, today)
-        amount = Number(0, model.stock, integer=True, reasoning=free)
+        unit = model.words.unit
+        amount = Number(0, model.stock, integer=True, reasoning=free, label="harvest", unit=unit)
         return await self.ask("act", amount, self.observe(today, memory=memories))
 
     async def communicate(self) -> Decision:
@@ -354,12 +360,12 @@ class Harvester(SmartAgent):
         memories = await self._recall(focus, RECALLED_IN_TALK, today)
         said = await self.ask("communicate", UTTERANCE, replace(seen, memory=memories))
         self.hands_over_to = None
-        if self.position + 1 < model.turns:
+        if self.turn + 1 < model.turns:
             if said.valid:
                 own = self.message(said.value)
                 seen = replace(seen, talk=(*seen.talk, own))
             options = model.words.speakers(model.names)
-            named = await self.ask("next_speaker", Choice(options), seen)
+            named = await self.ask("next_speaker", Choice(options, label="speaker"), seen)
             if named.valid and named.value != options[-1]:
                 self.hands_over_to = named.value
         return said
@@ -373,7 +379,9 @@ class Harvester(SmartAgent):
         decision = await self.ask("agreed", Choice((yes, no)), seen)
         limit: int | None = None
         if decision.value == yes:
-            decision = await self.ask("limit", Number(0, model.capacity, integer=True), seen)
+            unit = model.words.unit
+            amount = Number(0, model.capacity, integer=True, label="limit", unit=unit)
+            decision = await self.ask("limit", amount, seen)
             limit = decision.value
         self.minutes_kept = Minutes(summary.value or "", limit)
         return decision

@@ -22,7 +22,7 @@ from typing import Any
 
 from sabm_mesa.analysis.behaviour import Behaviour, Decider, PlayedRun, Row
 from sabm_mesa.analysis.contributions import first_belief
-from sabm_mesa.analysis.social_behaviour import UNITS, cooperation_mixture, cooperation_types
+from sabm_mesa.analysis.social_behaviour import UNITS, cooperation_models
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.models.commons.agents import CommonsView
 from sabm_mesa.models.commons.minds import ORDINARY
@@ -110,7 +110,7 @@ def _known(others: Sequence[float], steps: int) -> dict[str, float]:
 
 BEHAVIOUR = Behaviour(
     what="a request",
-    models=(cooperation_mixture(), cooperation_mixture(hump=True), *cooperation_types()),
+    models=cooperation_models(),
     rows=rows,
     known=known,
     answer=answer,

@@ -191,6 +191,7 @@ class CommonsGovernance(SmartModel):
         ),
         communication(
             order=_speakers,
+            most_turns=lambda model: model.turns,
             when=_talks,
             who=_present,
             doc="The speaker says something to all (`communicate`, at most "
@@ -228,6 +229,7 @@ class CommonsGovernance(SmartModel):
     agent_columns: ClassVar[dict[str, str]] = {
         name: name for name in ("wanted", "harvest", "gain", "over", "name", "persona")
     }
+    column_bounds: ClassVar[dict[str, tuple[float, float]]] = {"over_usage": (0.0, 1.0)}
     announcement = ANNOUNCEMENT
     score = Score("Harvest in a run (units)", "n_agents", column="harvest")
     changeable = frozenset({"communication", "report", "max_entries", "collapse_below"})

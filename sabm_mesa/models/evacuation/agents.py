@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 INSIDE, ESCAPED, DEAD = "inside", "escaped", "dead"
 LETTERS = "ABCDEFGHI"
 """The letters of the options: eight neighbouring cells, and staying."""
-MESSAGE = Text(max_words=50, numbers=False)
+MESSAGE = Text(max_words=50, numbers=False, label="message")
 FEELING = Text(max_words=40)
 WORDS_AN_EXIT = 20
 TRAITS = ("confident_strong", "confident_weak", "afraid_strong", "afraid_weak")

@@ -263,6 +263,7 @@ class EmergencyEvacuation(SmartModel):
     agent_columns: ClassVar[dict[str, str]] = {
         name: name for name in ("x", "y", "target", "status", "exit", "persona")
     }
+    column_bounds: ClassVar[dict[str, tuple[float, float]]] = {"evenness": (0.0, 1.0)}
     score = Score(
         "Rounds until out of the room", "n_people", "status", until=ESCAPED, lower_is_better=True
     )
@@ -316,7 +317,7 @@ class EmergencyEvacuation(SmartModel):
                 parameter="friction",
             )
         self.trace = Trace(self.room)
-        self.exit_spec = Choice(self.room.names)
+        self.exit_spec = Choice(self.room.names, label="exit")
         self.evaluation_spec = Text(max_words=WORDS_AN_EXIT * len(self.room.names))
         self.grid = RoomGrid(self.room, self.random)
         self.people = self.populate(Evacuee, n)

@@ -152,7 +152,7 @@ def cumulative_escapes(
         (line,) = ax.plot(x, bound, color=style.GREY, linewidth=1.2, label=FASTEST, zorder=3)
         line.set_linestyle((0, (4, 2)))
     if n_runs > 1:
-        band = "95 % bootstrap interval of the mean"
+        band = "95 % interval of the mean"
         ax.fill_between(
             x, summary["low"], summary["high"],
             color=style.SKY_BLUE, alpha=0.4, linewidth=0, label=band, zorder=2,

@@ -51,7 +51,7 @@ from annotated_types import Ge, Le
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import AnswerSpec, Decision, InvalidAnswer, shorten, strip_decoration
 from sabm_mesa.core.asks import Ask, Observation
-from sabm_mesa.core.ladder import Mention
+from sabm_mesa.core.mentions import Mention
 from sabm_mesa.core.scheduler import Phase, action
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError, about
@@ -88,7 +88,7 @@ MOST_CELLS = 100
 """Most cells of a route: as many as the room of the published test has."""
 _CELL = r"\(\s*[-+]?\d{1,6}\s*,\s*[-+]?\d{1,6}\s*\)"
 _BETWEEN = r"\s*(?:,|;|->|→)?\s*"
-_ROUTE = re.compile(rf"\[?\s*{_CELL}(?:{_BETWEEN}{_CELL})*\s*\]?")
+_ROUTE = re.compile(rf"\[?\s*(?P<route>{_CELL}(?:{_BETWEEN}{_CELL})*)")
 
 
 class ShortestWay(ClassicalMind):
@@ -328,14 +328,17 @@ class Cells(AnswerSpec):
         """Find the lists of cells in a text."""
         found = _ROUTE.finditer(text)
         return [
-            Mention(each.end() - len(each[0].lstrip()), each.end(), from_words(each[0]))
-            for each in found
+            Mention(each.start("route"), each.end("route"), from_words(each[0])) for each in found
         ]
 
     def example(self, rng: np.random.Generator) -> tuple[Cell, ...]:
         """Return one cell near the corner, each equally likely."""
         x, y = rng.integers(10, size=2).tolist()
         return ((x, y),)
+
+    def placeholders(self) -> dict[str, Any]:
+        """The largest number of cells."""
+        return {"most": MOST_CELLS}
 
     def schema(self) -> dict[str, Any]:
         """A list of pairs of integers."""
@@ -356,7 +359,7 @@ ROUTE = Cells()
 
 
 def _in_text(text: str) -> tuple[Cell, ...]:
-    if _ROUTE.fullmatch(text.strip()) is None:
+    if _ROUTE.fullmatch(text.rstrip().removesuffix("]").strip()) is None:
         raise InvalidAnswer("not_cells", found=shorten(text))
     return from_words(text)
 

@@ -294,8 +294,8 @@ def answer_spec(form: GameForm, move: int, path: Choices = ()) -> AnswerSpec:
     options, amounts = form.options(move, path), form.moves[move].amounts
     whole = all(option.value.is_integer() for option in options)
     if amounts is None or not whole or amounts.step != 1:
-        return Choice(tuple(option.label for option in options))
-    return Number(options[0].value, options[-1].value, integer=True)
+        return Choice(tuple(option.label for option in options), label="choice")
+    return Number(options[0].value, options[-1].value, integer=True, label="amount")
 
 
 def value_of(form: GameForm, move: int, path: Choices, answer: object) -> float:

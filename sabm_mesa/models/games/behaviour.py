@@ -15,15 +15,26 @@ from typing import Any
 
 import numpy as np
 
-from sabm_mesa.analysis.behaviour import Behaviour, Decider, PlayedRun, Row
+from sabm_mesa.analysis.behaviour import (
+    Behaviour,
+    ChanceOfOptions,
+    Decider,
+    PlayedRun,
+    Row,
+)
 from sabm_mesa.analysis.matrix_behaviour import LAST, PAYOFFS, matrix_models
 from sabm_mesa.analysis.repeated_behaviour import (
     STRATEGY_ESTIMATES,
     is_dilemma,
     learning_models,
+    pattern_mixture,
     strategy_mixture,
 )
-from sabm_mesa.analysis.social_behaviour import INEQUITY_ESTIMATES, InequityAversion
+from sabm_mesa.analysis.social_behaviour import (
+    INEQUITY_ESTIMATES,
+    InequityAversion,
+    inequity_types,
+)
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.models.games.agents import PlayerView, answer_spec, label_of
 from sabm_mesa.models.games.rules import Choices, Floats, GameForm, Rules, load_game, table_of
@@ -172,6 +183,8 @@ def facts(
         LAST: [float(each) if whole and each is not None else math.nan for each in seen],
         **fairness(form, me, (), paths),
     }
+    if _payoffs(form, me).shape == (2, 2, 2):
+        found["two_by_two"] = 1.0
     return found | ({"dilemma": 1.0} if is_dilemma(_payoffs(form, me)) else {})
 
 
@@ -303,7 +316,11 @@ BEHAVIOUR = Behaviour(
         *matrix_models(),
         *learning_models(),
         strategy_mixture(),
+        pattern_mixture(),
         InequityAversion(),
+        inequity_types(),
+        InequityAversion(selfish=True),
+        ChanceOfOptions(),
     ),
     rows=rows,
     known=known,

@@ -20,8 +20,8 @@ LOW, HIGH = 0, 100
 """The range of the picks."""
 P = 2 / 3
 """The factor of the target."""
-SENTENCE = Text(max_words=60)
-PICK = Number(LOW, HIGH, integer=True, reasoning=words(30))
+SENTENCE = Text(max_words=60, label="message")
+PICK = Number(LOW, HIGH, integer=True, label="number", reasoning=words(30))
 
 
 @dataclass(frozen=True, slots=True)

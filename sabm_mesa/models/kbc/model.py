@@ -132,6 +132,12 @@ class KeynesianBeautyContest(SmartModel):
     agent_columns: ClassVar[dict[str, str]] = {
         name: name for name in ("choice", "won", "payoff", "level")
     }
+    column_bounds: ClassVar[dict[str, tuple[float, float]]] = {
+        "mean": (0.0, 100.0),
+        "variance": (0.0, 2500.0),
+        "agreement": (0.0, 1.0),
+        "choice": (0.0, 100.0),
+    }
     score = Score("Payoff in a run (credits)", "n_players")
     announcement = ANNOUNCEMENT
     level_column = "level"

@@ -171,7 +171,7 @@ class Player(SmartAgent):
 @lru_cache
 def _amount(endowment: float) -> Number:
     """The definition of a legal contribution, which all players of a game share."""
-    return Number(0, endowment, reasoning=words(60))
+    return Number(0, endowment, reasoning=words(60), label="contribution")
 
 
 def dollars(amount: float) -> str:

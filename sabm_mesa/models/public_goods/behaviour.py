@@ -19,8 +19,9 @@ from sabm_mesa.analysis.social_behaviour import (
     INEQUITY_ESTIMATES,
     UNITS,
     InequityAversion,
-    cooperation_mixture,
+    cooperation_models,
     cooperation_types,
+    inequity_types,
 )
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.models.public_goods.agents import PlayerView
@@ -104,10 +105,9 @@ def _known(expected: float | None, n: int, multiplier: float) -> dict[str, Any]:
 BEHAVIOUR = Behaviour(
     what="a contribution",
     models=(
-        cooperation_mixture(),
-        cooperation_mixture(hump=True),
-        *cooperation_types(),
+        *cooperation_models(),
         InequityAversion(),
+        inequity_types(),
         InequityAversion(selfish=True),
     ),
     rows=rows,
@@ -125,7 +125,8 @@ BEHAVIOUR = Behaviour(
             "cooperation_types",
             {"share_conditional": 0.635, "share_free_rider": 0.323, "share_unconditional": 0.042}
             | {"intercept": 0.080, "slope": 0.608, "sigma": 0.258, "slip": 0.179, "level": 0.959},
-            "estimated here from the raw data of Fischbacher & Gächter 2010",
+            "estimated here from the raw data of Fischbacher & Gächter 2010, with the last "
+            "contributions as beliefs, so that the slope is too low",
         ),
         *INEQUITY_ESTIMATES,
     ),

@@ -180,6 +180,7 @@ class PublicGoods(SmartModel):
     agent_columns: ClassVar[dict[str, str]] = {
         name: name for name in ("contribution", "payoff", "group")
     }
+    column_bounds: ClassVar[dict[str, tuple[float, float]]] = {"zero_share": (0.0, 1.0)}
     score = Score("Payoff in a run (dollars)", "n_players")
     builds_on = PARTY
     changeable = frozenset({"malicious", "multiplier", "memory"})

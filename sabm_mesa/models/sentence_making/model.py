@@ -177,6 +177,10 @@ class SentenceMaking(PairModel):
     agent_columns: ClassVar[dict[str, str]] = {
         name: name for name in ("partners", "written", "valid")
     }
+    column_bounds: ClassVar[dict[str, tuple[float, float]]] = {
+        "valid_ratio": (0.0, 1.0),
+        "valid_ratio_at_once": (0.0, 1.0),
+    }
     changeable = frozenset({"window"})
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {"default": TemplateWriter}
 

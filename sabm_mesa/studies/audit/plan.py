@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sabm_mesa.analysis.factorial import Design, balanced_fraction, fewest_cells, fraction
-from sabm_mesa.core.answers import FORMATS
+from sabm_mesa.core.answers import DEFAULT_FORMAT
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.parameters import check_int, parameters_of
 from sabm_mesa.core.prompts import PERSONA_FORMATS, PromptBook
@@ -25,6 +25,7 @@ from sabm_mesa.llm import Connection
 from sabm_mesa.minds.specs import Minds
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.runs.cost import Estimate, Line, StubMind
+from sabm_mesa.studies.audit.verdicts import AuditPower, audit_power, coinciding
 from sabm_mesa.studies.experiments.design import Experiment, Scale
 from sabm_mesa.studies.experiments.expecting import expected_cost
 from sabm_mesa.studies.experiments.plan import (
@@ -48,7 +49,6 @@ KNOWN = {
 }
 """Factor of the presentation → the parameter that it sets."""
 LEVELS: Mapping[str, Sequence[str]] = {
-    "format": FORMATS,
     "options": ("given", "reversed"),
     "speakers": ("spoken", "reversed"),
     "persona": PERSONA_FORMATS,
@@ -56,6 +56,8 @@ LEVELS: Mapping[str, Sequence[str]] = {
 """Factor → its levels, where these are the same for all scenarios."""
 SAME_CONTENT = ("paraphrased", "reworded")
 """How the names of variants begin that say the same facts in other words."""
+EFFECTS = (0.5, 1.0, 2.0)
+"""Effects in one run, in standard deviations, for which the power is said before an audit runs."""
 ROUNDS_READ = 3
 """Rounds in which the prompts of two levels are compared."""
 
@@ -114,6 +116,24 @@ class AuditPlan:
         """The number of all runs."""
         return sum(len(each.cells) for each in self.plans)
 
+    @cached_property
+    def coinciding(self) -> list[str]:
+        """A line on each two levels that are in the same cells; none in most designs."""
+        lines = []
+        for pair in coinciding(self.design):
+            names = [f"{self.factors[f].name} = {self.factors[f].labels[n]}" for f, n in pair]
+            lines.append(
+                f"{names[0]} and {names[1]} are in exactly the same cells: their effects cannot be "
+                "told apart. More --cells can."
+            )
+        return lines
+
+    @cached_property
+    def power(self) -> list[AuditPower]:
+        """The chances of the audit for effects of `EFFECTS`."""
+        alpha = self.experiment.alpha
+        return [audit_power(self.design, self.runs, effect, alpha) for effect in EFFECTS]
+
     def cell_labels(self, cell: int) -> list[str]:
         """The level of each factor in a cell, in words.
 
@@ -162,6 +182,7 @@ def audit_plan(
     several = isinstance(minds, Sequence) and not isinstance(minds, str) and len(minds) > 1
     for_all: Any = minds if isinstance(minds, Mapping) else minds[0]
     base = plan(experiment, scale, minds=for_all, runs=runs, seed=seed)
+    given = _without_minds(given, several=several)
     found, left_out = _factors(base, given)
     if several:
         found.append(Factor(MODEL, "minds", tuple(minds)))
@@ -186,6 +207,18 @@ def audit_plan(
     design = _design(sizes, cells, affordable, experiment.name)
     plans = [in_cell(row) for row in design.cells.tolist()]
     return AuditPlan(experiment, scale, base.runs, found, design, plans, left_out)
+
+
+def _without_minds(
+    given: Mapping[str, Sequence[Any] | None] | None, *, several: bool
+) -> Mapping[str, Sequence[Any] | None] | None:
+    """The factors without the minds, whose levels are several ``--minds``."""
+    named = {name for name in given or () if name in {"minds", MODEL}}
+    if given is None or not named:
+        return given
+    if not several or any(given[name] is not None for name in named):
+        raise ParameterError("To vary the minds, give --minds several times.")
+    return {name: levels for name, levels in given.items() if name not in named}
 
 
 def _check(experiment: Experiment) -> None:
@@ -228,12 +261,18 @@ def _factors(
 
 
 def _by_itself(base: Plan, name: str) -> Factor:
-    """A factor of `KNOWN` with all its levels: that of the experiment, then the others."""
+    """A factor of `KNOWN` with its levels: that of the experiment, then the others.
+
+    The form of the answers has two: plain text, labelled or as published, and JSON.
+    """
     parameter = KNOWN[name]
     default = parameters_of(base.model)[parameter].default
     first = base.cells[0].parameters.get(parameter, default)
     levels = LEVELS.get(name)
-    if levels is None:
+    if name == "format":
+        first = first or DEFAULT_FORMAT
+        levels = (DEFAULT_FORMAT,) if first == "json" else ("json",)
+    elif levels is None:
         variants = PromptBook(base.model.prompt_file).variants
         levels = ["default", *(each for each in variants if each.startswith(SAME_CONTENT))]
     return Factor(name, parameter, (first, *(each for each in levels if each != first)))
@@ -242,8 +281,6 @@ def _by_itself(base: Plan, name: str) -> Factor:
 def _given(base: Plan, name: str, levels: Sequence[Any] | None, varied: set[str]) -> Factor:
     experiment, known = base.experiment, parameters_of(base.model)
     parameter = KNOWN.get(name, name)
-    if parameter == "minds" or name == MODEL:
-        raise ParameterError("To vary the minds, give --minds several times.")
     if parameter not in known:
         raise UnknownName("factor", name, [*KNOWN, *known])
     if parameter in varied:

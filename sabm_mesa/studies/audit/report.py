@@ -18,7 +18,13 @@ import pandas as pd
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.factorial import CHANCE, OTHER, SEED
 from sabm_mesa.minds.specs import by_spec
-from sabm_mesa.recording.export import make_folder, readable_json, write_file, write_text_file
+from sabm_mesa.recording.export import (
+    make_folder,
+    readable_json,
+    write_csv,
+    write_file,
+    write_text_file,
+)
 from sabm_mesa.studies.audit.plan import MODEL, AuditPlan, Factor
 from sabm_mesa.studies.audit.running import Audited
 from sabm_mesa.studies.audit.verdicts import WORDS, Judged
@@ -67,7 +73,7 @@ def write(audited: Audited, folder: Path) -> list[Path]:
     """
     make_folder(folder / FIGURES)
     written: dict[Path, Callable[[Path], object]] = {
-        folder / f"{name}.csv": partial(table.to_csv, index=False)
+        folder / f"{name}.csv": partial(write_csv, frame=table)
         for name, table in tables(audited).items()
     }
     pictures = {f"claim-{n}": partial(curve, audited, n - 1) for n in _numbers(audited)}
@@ -111,7 +117,7 @@ def tables(audited: Audited) -> dict[str, pd.DataFrame]:
         shares.append(found.shares.assign(claim=n))
         claims.append({
             "claim": n, "text": claim.text, "verdict": found.word, "why": found.why,
-            "effect": found.mean, "low": found.low, "high": found.high,
+            "effect": found.effect, "low": found.low, "high": found.high,
             "smallest": found.cells["effect"].min(), "largest": found.cells["effect"].max(),
             "survives": found.survives, "told_for": found.told_for,
             "told_against": found.told_against, "cells": len(found.cells),
@@ -209,7 +215,7 @@ def _draw_levels(ax: Any, table: pd.DataFrame, plan: AuditPlan) -> None:
 
 def _axis(claim: Claim, audited: Audited) -> str:
     measure = audited.plan.experiment.measure(claim.measure)
-    what = "Difference" if claim.than or claim.than_measure else "Mean"
+    what = "Difference" if claim.than or claim.than_measure else "Median"
     return textwrap.fill(f"{what}: {measure_name(measure)}", 30)
 
 
@@ -238,6 +244,7 @@ def content(audited: Audited) -> dict[str, Any]:
         ],
         "alpha": f"{100 * experiment.alpha:g} %",
         "design": design_in_words(plan),
+        "power": power_in_words(plan),
         "left_out": [f"{name}, since {why}." for name, why in plan.left_out.items()],
         "facts": _facts(audited),
         "commands": [Verbatim(each) for each in lines],
@@ -285,6 +292,20 @@ def design_in_words(plan: AuditPlan) -> str:
     )
 
 
+def power_in_words(plan: AuditPlan) -> str:
+    """The chances of the audit for effects of several sizes, in a sentence.
+
+    Args:
+        plan: the plan of the audit.
+    """
+    said = [
+        f"{each.effect:g} standard deviations of a run: robust {percent(each.robust)}, a wording "
+        f"or format that removes it found {percent(each.fragile)}"
+        for each in plan.power
+    ]
+    return f"Power with {plan.runs} seeds, by the effect in each cell. {'; '.join(said)}."
+
+
 def warnings(audited: Audited) -> list[str]:
     """The warnings that a reader needs before the verdicts.
 
@@ -292,6 +313,7 @@ def warnings(audited: Audited) -> list[str]:
         audited: the audit.
     """
     said = list(dict.fromkeys(_sentence(each.why) for each in audited.judged if each.why))
+    said += audited.plan.coinciding
     if invalid := int(audited.all_runs["invalid"].sum()):
         asks = int(audited.all_runs["asks"].sum())
         said.append(f"{invalid:,} of {asks:,} questions got no usable answer.")
@@ -332,7 +354,7 @@ def _claim(audited: Audited, n: int) -> dict[str, Any]:
         "text": claim.text,
         "word": found.word,
         "word_said": said_of(audited, found),
-        "effect": estimate(found.mean, found.low, found.high),
+        "effect": estimate(found.effect, found.low, found.high),
         "range": f"{number(smallest)} to {number(largest)}",
         "survives": f"{found.survives} of {total}",
         "told_for": f"{found.told_for} of {total}",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +95,8 @@ class Audited:
             "efficiency": plan.design.efficiency,
             "factors": {each.name: each.labels for each in plan.factors},
             "left_out": dict(plan.left_out),
+            "coinciding": plan.coinciding,
+            "power": [asdict(each) for each in plan.power],
             "asks": int(self.all_runs["asks"].sum()),
             "invalid": int(self.all_runs["invalid"].sum()),
             "paid_usd": float(self.all_runs["paid_usd"].sum(skipna=False)),
@@ -107,7 +109,7 @@ class Audited:
             "claim": claim.text,
             "verdict": found.word,
             "why": found.why,
-            "effect": found.mean,
+            "effect": found.effect,
             "low": found.low,
             "high": found.high,
             "seeds": found.n_seeds,

@@ -2,17 +2,19 @@
 
 The effect of a claim is the quantity that it is about: a measure, or the difference of two
 conditions in runs of the same seed. It is measured in every cell with the same seeds, and the seed
-is the unit of all tests: the mean of a level is taken within each seed first, and Student's t over
-the seeds follows, at a level of 5 % a claim.
+is the unit of all tests: the mean of a level is taken within each seed first, and the sign test of
+`sabm_mesa.analysis.inference` over the seeds follows, one-sided at half the level of the experiment
+(2.5 %). The interval beside each verdict belongs to the same test.
 
-- *robust*: at every level of every factor the mean is told to be on the claim's side. Each of these
-  tests has to tell, so that no correction is needed (intersection-union test; Berger 1982,
-  "Multiparameter Hypothesis Testing and Acceptance Sampling", Technometrics 24).
-- *fragile*: at some level the claim is not told, although it is told at the other levels of that
-  factor, and the mean is told to be less than half of theirs, measured from the limit of the claim
-  (corrected for the number of levels after Holm 1979). Of a claim with two limits: it is told to be
-  outside them.
-- *fails*: neither, and the mean of all cells is told to be on the other side.
+- *robust*: at every level of every factor the median over seeds is significantly on the claim's
+  side. Each of these tests has to be significant, so that no correction is needed
+  (intersection-union test; Berger 1982, "Multiparameter Hypothesis Testing and Acceptance
+  Sampling", Technometrics 24).
+- *fragile*: at some level the claim is not shown, although it is at the other levels of that
+  factor, and the effect is significantly less than half of theirs, measured from the limit of the
+  claim (corrected for the number of levels after Holm 1979). Of a claim with two limits: it is
+  significantly outside them.
+- *fails*: neither, and the mean of all cells is significantly on the other side.
 - *cannot tell*: none of these.
 """
 
@@ -21,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -37,7 +40,7 @@ from sabm_mesa.analysis.factorial import (
     shares_of,
     variance_components,
 )
-from sabm_mesa.analysis.inference import holm
+from sabm_mesa.analysis.inference import Estimand, holm
 from sabm_mesa.studies.experiments.design import ALPHA
 
 Floats = npt.NDArray[np.float64]
@@ -45,8 +48,8 @@ Word = Literal["robust", "fragile", "fails", "cannot tell", "not told"]
 WORDS: tuple[Word, ...] = ("robust", "fragile", "fails", "cannot tell", "not told")
 KEPT = 0.5
 """The share of the effect at the other levels below which a level makes a claim fragile."""
-FEWEST_SEEDS = 3
-"""Seeds without which nothing is told."""
+STUDIES = 400
+"""Simulated audits for each size of an effect: a power of 0.8 is known to ± 0.04."""
 Sides = Sequence[tuple[int, float]]
 """The limits of a claim: (1, limit) above it, (−1, limit) below it."""
 
@@ -58,12 +61,12 @@ class Judged:
     Attributes:
         word: the verdict.
         why: why nothing can be told, or ``""``.
-        mean: the effect over all cells, with its 95 % interval over seeds.
-        low: see `mean`.
-        high: see `mean`.
+        effect: the median over seeds of the mean of all cells, with its 95 % interval.
+        low: see `effect`.
+        high: see `effect`.
         n_seeds: the seeds that have a value in every cell.
-        cells: one row a cell: ``cell``, ``effect``, ``low``, ``high`` (95 %, Student's t over
-            seeds), ``side`` (whether the mean is on the claim's side), ``told`` (``"for"``,
+        cells: one row a cell: ``cell``, ``effect`` (median over seeds), ``low``, ``high``
+            (95 %), ``side`` (whether the effect is on the claim's side), ``told`` (``"for"``,
             ``"against"`` or ``""``; corrected for the number of cells after Holm).
         levels: one row a level: ``factor``, ``level`` (its number), ``effect``, ``low``, ``high``,
             ``told_for`` (whether the claim is told there), ``p_fragile`` (corrected; NaN where the
@@ -74,7 +77,7 @@ class Judged:
 
     word: Word
     why: str
-    mean: float
+    effect: float
     low: float
     high: float
     n_seeds: int
@@ -122,48 +125,124 @@ def judge(
     """
     y = np.asarray(effects, dtype=np.float64)
     y = y[:, ~np.isnan(y).any(axis=0)]
-    n = y.shape[1]
+    n, level = y.shape[1], alpha / 2
+    fewest = Estimand("median", above=0).fewest_runs(level)
     why = ""
-    if n < FEWEST_SEEDS:
-        why = f"only {n} seeds have a value in every cell, and it takes {FEWEST_SEEDS}"
+    if not sides:
+        why = "the claim sets no limit (equal effects without a margin)"
+    elif n < fewest:
+        why = f"only {n} seeds have a value in every cell, and it takes {fewest}"
     elif (y == y[:, :1]).all():
         why = "all seeds give the same numbers, and count as one"
     cells = _cells(y, sides, alpha)
-    levels = _levels(y, design, factors, sides, alpha)
-    mean, low, high = _interval(y.mean(axis=0) if n else np.empty(0))
+    levels = _levels(y, design, factors, sides, level)
+    effect, low, high = _interval(y.mean(axis=0) if n else np.empty(0))
     word: Word = "cannot tell"
     if not why:
-        against = _p_against(y.mean(axis=0), sides)
+        _, against = _p_values(y.mean(axis=0), sides)
         if levels["told_for"].all():
             word = "robust"
         elif levels["fragile"].any():
             word = "fragile"
-        elif against <= alpha:
+        elif against <= level:
             word = "fails"
-    return Judged(word, why, mean, low, high, n, cells, levels, _shares(y, design, factors))
+    return Judged(word, why, effect, low, high, n, cells, levels, _shares(y, design, factors))
+
+
+@dataclass(frozen=True)
+class AuditPower:
+    """The chances of an audit, before it runs.
+
+    Attributes:
+        effect: the effect of the claim in one run, in its standard deviations over seeds.
+        robust: the chance that a claim with this effect in every cell is called robust.
+        fragile: the chance that a level without the effect is found, the smallest over levels.
+    """
+
+    effect: float
+    robust: float
+    fragile: float
+
+
+def audit_power(
+    design: Design, seeds: int, effect: float, alpha: float = ALPHA, *, rng: int = 0
+) -> AuditPower:
+    """The power of an audit, simulated with normal runs that differ by chance alone.
+
+    Args:
+        design: the design.
+        seeds: runs a cell.
+        effect: the effect in every cell, in standard deviations of one run.
+        alpha: the level of the tests of the experiment.
+        rng: the seed of the simulation.
+    """
+    sign, level = Estimand("median"), alpha / 2
+    generator = np.random.default_rng(rng)
+    y = effect + generator.normal(size=(STUDIES, len(design.cells), seeds))
+    weights = level_weights(design)
+
+    def p_above(values: Floats) -> Floats:
+        return sign.p([values], 0.0, "above")
+
+    means = [np.einsum("lc,scn->sln", each, y) for each in weights]
+    robust = np.all([(p_above(each) <= level).all(axis=1) for each in means], axis=0)
+    n_levels = sum(design.levels)
+    found = []
+    for factor, each in enumerate(weights):
+        for number in range(len(each)):
+            gone = y - effect * (design.cells[:, factor] == number)[:, np.newaxis]
+            by_level = np.einsum("lc,scn->sln", each, gone)
+            others = np.delete(by_level, number, axis=1).mean(axis=1)
+            less = p_above(KEPT * others - by_level[:, number]) <= level / n_levels
+            shown = p_above(by_level[:, number]) <= level
+            found.append(float((less & (p_above(others) <= level) & ~shown).mean()))
+    return AuditPower(effect, float(robust.mean()), min(found))
+
+
+def coinciding(design: Design) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """The levels of different factors that are in exactly the same cells.
+
+    Their effects cannot be told apart.
+
+    Args:
+        design: the design.
+
+    Returns:
+        Pairs of (number of the factor, number of the level).
+    """
+    places: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    for factor, n in enumerate(design.levels):
+        for level in range(n):
+            cells = tuple(np.flatnonzero(design.cells[:, factor] == level).tolist())
+            places.setdefault(cells, []).append((factor, level))
+    return [
+        pair for same in places.values() for pair in combinations(same, 2)
+        if pair[0][0] != pair[1][0]
+    ]  # fmt: skip
 
 
 def _cells(y: Floats, sides: Sides, alpha: float) -> pd.DataFrame:
-    both = [(_p_for(each, sides), _p_against(each, sides)) for each in y]
+    both = [_p_values(each, sides) for each in y]
     corrected = holm([min(1.0, 2 * min(each)) for each in both])
     rows = []
     for cell, (values, (p_for, p_against), p) in enumerate(zip(y, both, corrected, strict=True)):
         told = ("for" if p_for < p_against else "against") if p <= alpha else ""
-        mean, low, high = _interval(values)
-        inside = all(side * (mean - limit) > 0 for side, limit in sides)
-        rows.append((cell, mean, low, high, inside, told))
+        effect, low, high = _interval(values)
+        inside = all(side * (effect - limit) > 0 for side, limit in sides)
+        rows.append((cell, effect, low, high, inside, told))
     return pd.DataFrame(rows, columns=["cell", "effect", "low", "high", "side", "told"])
 
 
 def _levels(
     y: Floats, design: Design, factors: Sequence[str], sides: Sides, alpha: float
 ) -> pd.DataFrame:
+    """The levels, by one-sided tests at `alpha`."""
     rows, raw = [], []
     for factor, weights in zip(factors, level_weights(design), strict=True):
         means = weights @ y
         for level in range(len(means)):
             others = np.delete(means, level, axis=0).mean(axis=0)
-            told_for = _p_for(means[level], sides) <= alpha
+            told_for = _p_values(means[level], sides)[0] <= alpha
             raw.append(_p_fragile(means[level], others, sides, alpha))
             rows.append((factor, level, *_interval(means[level]), told_for))
     columns = ["factor", "level", "effect", "low", "high", "told_for"]
@@ -176,54 +255,35 @@ def _levels(
 
 def _p_fragile(level: Floats, others: Floats, sides: Sides, alpha: float) -> float:
     """The p-value that less than the share `KEPT` is left; NaN if the others do not tell."""
-    if not _p_for(others, sides) <= alpha:
+    if not _p_values(others, sides)[0] <= alpha:
         return math.nan
     if len(sides) > 1:
-        return _p_against(level, sides)
+        return _p_values(level, sides)[1]
     side, limit = sides[0]
-    return _p_below(side * (level - limit) - KEPT * side * (others - limit))
+    left = side * (level - limit) - KEPT * side * (others - limit)
+    return float(Estimand("median").p([left], 0.0, "below"))
 
 
-def _p_for(values: Floats, sides: Sides) -> float:
-    """The one-sided p-value that the mean is on the inner side of all limits."""
-    return max(_p_below(-side * (values - limit)) for side, limit in sides)
-
-
-def _p_against(values: Floats, sides: Sides) -> float:
-    """The one-sided p-value that the mean is beyond a limit, corrected for their number."""
-    found = min(_p_below(side * (values - limit)) for side, limit in sides)
-    return min(1.0, len(sides) * found)
-
-
-def _p_below(values: Floats) -> float:
-    """Student's one-sided p-value that a mean is below 0; of equal values that of their signs."""
-    from scipy.special import stdtr
-
-    n = values.size
-    if n < 2:
-        return 1.0
-    if not (spread := float(values.std(ddof=1))):
-        return 0.5**n if values[0] < 0 else 1.0
-    return float(stdtr(n - 1, values.mean() / (spread / math.sqrt(n))))
+def _p_values(values: Floats, sides: Sides) -> tuple[float, float]:
+    """The one-sided p-values that the median is on the inner side of all limits, and beyond one."""
+    if not values.size or not sides:
+        return 1.0, 1.0
+    above = next((limit for side, limit in sides if side > 0), None)
+    below = next((limit for side, limit in sides if side < 0), None)
+    towards, against = Estimand("median", above=above, below=below).p_values(values)
+    return float(towards), float(against)
 
 
 def _interval(values: Floats) -> tuple[float, float, float]:
-    """The mean with its 95 % interval by Student's t."""
-    from scipy.special import stdtrit
-
-    if not values.size:
-        return (math.nan,) * 3
-    mean = float(values.mean())
-    if values.size < 2:
-        return mean, math.nan, math.nan
-    half = float(stdtrit(values.size - 1, 0.975) * values.std(ddof=1) / math.sqrt(values.size))
-    return mean, mean - half, mean + half
+    """The median with its 95 % interval; NaN with too few seeds."""
+    median = Estimand("median")
+    return median.estimate(values), *median.interval(values)
 
 
 def _shares(y: Floats, design: Design, factors: Sequence[str]) -> pd.DataFrame:
     sources = [*factors, OTHER, SEED, CHANCE]
     shares = low = high = np.full(len(sources), math.nan)
-    if y.shape[1] >= FEWEST_SEEDS:
+    if y.shape[1] >= 3:  # seeds without which there is no chance left to estimate
         shares = shares_of(variance_components(y, design))
         low, high = share_intervals(y, design)
     return pd.DataFrame({"source": sources, "share": shares, "low": low, "high": high})

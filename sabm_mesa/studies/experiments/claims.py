@@ -1,19 +1,18 @@
 """Measures of runs, and whether they support the published claims and ratios.
 
-A measure is one number a run, and the run is the unit of all tests and intervals. Runs of two
+A measure is one number a run, and the run is the unit of all tests and intervals: rounds and agents
+are clustered in their run. The verdicts are those of `sabm_mesa.analysis.inference`. Runs of two
 conditions with the same seed share first positions, traits and orders: they are compared pair by
-pair, unless one of them has no value or the pairs are too few for any verdict. Ratios of
-conditions have intervals from a bootstrap that draws the runs of one seed together; where the
-interval of the mean below the line holds 0, a ratio says nothing: it is NaN.
+pair. A ratio of conditions has an interval where the bounds of its measure are known.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -21,20 +20,23 @@ import pandas as pd
 
 from sabm_mesa.analysis import inference
 from sabm_mesa.analysis.gradualness import excess_beyond_step, largest_step
-from sabm_mesa.analysis.inference import Order, Side, SignificanceTest, runs_needed
-from sabm_mesa.analysis.statistics import bootstrap_interval, settling_round
+from sabm_mesa.analysis.inference import Estimand, Inference, Kind, RunsNeeded, infer
+from sabm_mesa.analysis.statistics import settling_round
+from sabm_mesa.errors import ParameterError
 from sabm_mesa.minds.base import assumptions_of
 from sabm_mesa.minds.specs import given_for
 from sabm_mesa.models.declarations import MessageMeasure
 from sabm_mesa.studies.experiments.design import (
-    ALPHA,
     COMPARED,
     Claim,
     Data,
     Experiment,
     Measure,
+    bounds_of,
     check_columns,
     classical_by_class,
+    measures_of,
+    of_claim,
 )
 from sabm_mesa.studies.experiments.plan import Plan, described, only_language_models, specs_of
 from sabm_mesa.studies.experiments.running import Outcome, alike
@@ -42,10 +44,14 @@ from sabm_mesa.studies.experiments.running import Outcome, alike
 Floats = npt.NDArray[np.float64]
 _EVENTS = ("first", "settles")
 """Takes that look for an event, which may never happen."""
-MOST_RUNS = 500
-"""The largest number of runs a condition that is tried to find out how many would tell."""
-Word = Literal["agrees", "assumed", "disagrees", "cannot tell", "not told"]
-WORDS: tuple[Word, ...] = ("agrees", "assumed", "disagrees", "cannot tell", "not told")
+Word = Literal[
+    "agrees", "agrees, with another model", "assumed", "disagrees",
+    "disagrees, with another model", "effects differ", "no difference detected", "cannot tell",
+    "too few runs", "not told",
+]  # fmt: skip
+WORDS: tuple[Word, ...] = get_args(Word)
+ANOTHER = ", with another model"
+"""The end of a verdict on a claim about named models when another language model decided."""
 
 
 def measured(outcome: Outcome) -> pd.DataFrame:
@@ -81,9 +87,10 @@ def frames_of(outcome: Outcome) -> dict[Data, pd.DataFrame]:
     Args:
         outcome: the experiment.
     """
+    decided = outcome.plan.model.decided_rounds
     return {
-        "model": outcome.model_data, "agents": outcome.agent_data, "messages": outcome.messages,
-        "honesty": outcome.honesty,
+        "model": decided(outcome.model_data), "agents": decided(outcome.agent_data),
+        "messages": outcome.messages, "honesty": outcome.honesty,
     }  # fmt: skip
 
 
@@ -198,67 +205,36 @@ _OF_PATHS: Mapping[str, Callable[[Measure, pd.DataFrame], float]] = {
 def ratios(experiment: Experiment, values: pd.DataFrame) -> pd.DataFrame:
     """The ratios that an experiment names, beside the published ones.
 
-    Runs of both conditions with the same seed are drawn together, as pairs, when both have them
-    all; the interval of independent runs stands beside it.
+    Runs of both conditions are compared pair by pair where their seeds are the same. The interval
+    is that of `infer`, which needs the bounds of the measure.
 
     Args:
         experiment: the experiment.
         values: its measures, as `measured` returns them.
 
     Returns:
-        One row a ratio: ``label``, ``measure``, ``condition``, ``than``, ``ratio`` with ``low`` and
-        ``high``, ``low_unpaired`` and ``high_unpaired``, ``unpaired`` (why runs are not drawn in
-        pairs; ``""`` when they are), ``published`` and ``source``.
+        One row a ratio: ``label``, ``measure``, ``condition``, ``than``, ``ratio`` (of the means;
+        NaN when the one below the line is 0) with ``low`` and ``high`` (NaN without an interval),
+        ``why`` there is none (or ``""``), ``unpaired`` (why runs are not compared pair by pair, or
+        ``""``), ``published`` and ``source``.
     """
     rows = []
-    for each in experiment.ratios:
-        data = sample(values, [(each.measure, each.condition), (each.measure, each.than)], 0)
-        above, below = (runs[~np.isnan(runs)] for runs in data.runs)
-        ratio, *apart = ratio_of_means(above, below)
-        limits = ratio_of_means(above, below, paired=True)[1:] if data.complete else apart
-        place = each.label, each.measure, each.condition, each.than
-        why = "" if data.complete else data.unpaired
-        rows.append((*place, ratio, *limits, *apart, why, each.number, each.source))
-    columns = ["label", "measure", "condition", "than", "ratio", "low", "high", "low_unpaired"]
-    columns += ["high_unpaired", "unpaired", "published", "source"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def ratio_of_means(
-    above: Floats, below: Floats, *, paired: bool = False, seed: int = 0
-) -> tuple[float, float, float]:
-    """The mean of some values relative to that of others, with its 95 % interval.
-
-    Args:
-        above: one number a run of the condition above the line.
-        below: one number a run of the one below it.
-        paired: whether run i of both has the same seed: the bootstrap then draws them together.
-        seed: of the bootstrap.
-
-    Returns:
-        The ratio and the ends of its interval; NaN with fewer than 2 runs in a condition, or when
-        the interval of the mean below the line holds 0.
-    """
-    if min(above.size, below.size) < 2:
-        return (math.nan,) * 3
-    low, high = bootstrap_interval(lambda drawn: drawn.mean(axis=-1), below, rng=seed).tolist()
-    if low <= 0 <= high:
-        return (math.nan,) * 3
-    if paired:
-        places = np.arange(above.size)
-        found = bootstrap_interval(lambda drawn: _ratio(above[drawn], below[drawn]), places,
-                                   rng=seed)  # fmt: skip
-    else:
-        found = bootstrap_interval(_ratio, above, below, rng=seed)
-    low, high = found.tolist()
-    return float(above.mean() / below.mean()), low, high
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    """The ratio of the means of each resample; NaN where the one below the line is 0."""
-    top, bottom = above.mean(axis=-1), below.mean(axis=-1)
-    ratio: Floats = np.divide(top, bottom, out=np.full_like(top, math.nan), where=bottom != 0)
-    return ratio
+    for wanted in experiment.ratios:
+        data = sample(values, [(wanted.measure, wanted.condition), (wanted.measure, wanted.than)])
+        bounds = bounds_of(experiment, wanted.measure)
+        why = "" if bounds else "no bounds"
+        if bounds and bounds[0] < 0:
+            bounds, why = None, "the measure can be negative"
+        found = infer("ratio", *data.runs, bounds=bounds, paired=not data.unpaired)
+        low, high = found.low, found.high
+        if not why and not math.isfinite(high):
+            low, high, why = math.nan, math.nan, "too few runs for an interval"
+        place = wanted.label, wanted.measure, wanted.condition, wanted.than
+        rows.append(
+            (*place, found.estimate, low, high, why, data.unpaired, wanted.number, wanted.source)
+        )
+    columns = ["label", "measure", "condition", "than", "ratio", "low", "high", "why", "unpaired"]
+    return pd.DataFrame(rows, columns=[*columns, "published", "source"])
 
 
 @dataclass(frozen=True)
@@ -267,33 +243,29 @@ class Verdict:
 
     Attributes:
         claim: the claim.
-        word: ``agrees``, ``disagrees`` or ``cannot tell``; ``assumed`` when it agrees because a
-            mind that decided has it built in; ``not told`` of a claim about language models, when
-            others decided in their place.
-        test: the test of it.
+        word: ``agrees``, ``disagrees``, ``cannot tell``, or ``too few runs`` when no valid test
+            could show the claim with so few. ``agrees, with another model`` (and ``disagrees, …``)
+            of a claim about named models when another language model decided. ``assumed`` when it
+            agrees because a mind that decided has it built in; ``not told`` of a claim about
+            language models when other minds decided instead. Of `equal_effects` without a margin:
+            ``effects differ`` or ``no difference detected``.
+        test: what the runs say of it.
         p: its two-sided p-value, corrected (Holm) for the number of claims; NaN without values,
             and when more runs would not tell.
         runs_needed: runs a condition with which this would tell, judged from these; None when it
-            does tell, or when not even `MOST_RUNS` would.
-        why: why it cannot be told, when that is not a matter of the number of runs; what the minds
-            have built in, when it is assumed.
+            does tell, or when that is not a matter of the number of runs.
+        why: why it cannot be told; what the minds have built in, when it is assumed.
         unpaired: why runs with the same seed are not compared pair by pair; ``""`` when they are,
             and of claims about one condition.
-        p_unpaired: the p-value of a paired claim if seeds did not matter, corrected likewise; else
-            NaN.
-        runs_unpaired: the runs a condition that would tell then; None when not even `MOST_RUNS`
-            would, and of other claims.
     """
 
     claim: Claim
     word: Word
-    test: SignificanceTest
+    test: Inference
     p: float
-    runs_needed: int | None = None
+    runs_needed: RunsNeeded | None = None
     why: str = ""
     unpaired: str = ""
-    p_unpaired: float = math.nan
-    runs_unpaired: int | None = None
 
 
 @dataclass(frozen=True)
@@ -302,68 +274,56 @@ class Sample:
 
     Attributes:
         runs: one array a condition, in the order of the seeds.
-        unpaired: why two conditions are compared as independent; ``""``: pair by pair.
-        complete: whether all runs are in pairs, too few as they may be.
+        unpaired: why conditions are compared as independent; ``""``: pair by pair.
     """
 
     runs: Sequence[Floats]
     unpaired: str = ""
-    complete: bool = False
 
     @property
     def paired(self) -> bool:
         """Whether runs are compared pair by pair."""
-        return self.complete and not self.unpaired
+        return len(self.runs) > 1 and not self.unpaired
 
 
-def enough_pairs(runs: int, tests: int, alpha: float = ALPHA) -> bool:
-    """Whether so many pairs can have a p-value at a level, corrected for several tests.
-
-    Args:
-        runs: the number of pairs; of their signs there are two to its power.
-        tests: the number of tests that are corrected for.
-        alpha: the level.
-    """
-    return 2 * max(1, tests) <= alpha * 2.0**runs
-
-
-def sample(
-    values: pd.DataFrame, places: Sequence[tuple[str, str]], tests: int, alpha: float = ALPHA
-) -> Sample:
-    """The runs of one condition, or of two in pairs where that is possible.
-
-    Whether pairs are used depends on the seeds, on the runs that have a value and on the number of
-    runs and tests, never on the values.
+def sample(values: pd.DataFrame, places: Sequence[tuple[str, str]]) -> Sample:
+    """The runs of one condition, or of several in pairs where their seeds are the same.
 
     Args:
         values: the measures, from `measured`.
-        places: (measure, condition), one or two.
-        tests: the number of tests that are corrected for.
-        alpha: the level.
+        places: (measure, condition), one, two or four.
     """
     found = [samples(values, *place) for place in places]
-    if len(places) < 2:
-        return Sample(found)
     keys = values["measure"], values["condition"]
     mine = [values[(keys[0] == measure) & (keys[1] == name)] for measure, name in places]
     seeds = [sorted(each["seed"]) for each in mine]
-    missing = sum(int(np.isnan(each).sum()) for each in found)
-    if seeds[0] != seeds[1]:
-        return Sample(found, "their seeds differ")
-    if missing:
-        runs = "1 run has" if missing == 1 else f"{missing} runs have"
-        return Sample(found, f"{runs} no value")
-    n = len(seeds[0])
-    few = "" if enough_pairs(n, tests, alpha) else f"{n} pairs are too few for any verdict"
-    return Sample(found, few, complete=True)
+    return Sample(found, "" if all(each == seeds[0] for each in seeds) else "their seeds differ")
 
 
-def _sample(values: pd.DataFrame, claim: Claim, tests: int, alpha: float) -> Sample:
+def _sample(values: pd.DataFrame, claim: Claim) -> Sample:
     """The runs that a claim is about; of a gradual one its two measures of the same runs."""
-    places = _places(claim)
-    if claim.kind == "gradual":
-        return Sample([samples(values, *place) for place in places])
-    return sample(values, places, tests, alpha)
+    return sample(values, _places(claim))
+
+
+def estimand_of(experiment: Experiment, claim: Claim, *, paired: bool = True) -> Estimand:
+    """The estimand of a claim, with its limits.
+
+    Args:
+        experiment: the experiment.
+        claim: the claim.
+        paired: whether runs of several conditions are compared pair by pair.
+    """
+    measure = experiment.measure(claim.measure)
+    of = of_claim(measure, claim)
+    bounds = None if of == "share" else bounds_of(experiment, *measures_of(claim))
+    above = next((limit for side, limit in limits(claim) if side > 0), None)
+    below = next((limit for side, limit in limits(claim) if side < 0), None)
+    kind: Kind = of
+    if claim.kind in COMPARED:
+        kind = (
+            cast("Kind", claim.kind) if claim.kind in ("ratio", "equal_effects") else "difference"
+        )
+    return Estimand(kind, of, above, below, bounds, paired and kind != of)
 
 
 def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
@@ -376,66 +336,52 @@ def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
     Args:
         outcome: the experiment.
         values: its measures, as `measured` returns them.
+
+    Raises:
+        ParameterError: when a run has a value that the estimand of a claim does not allow.
     """
     plan = outcome.plan
-    values = _with_groups(plan.experiment, values)
-    claims, tested, alpha = plan.experiment.claims, len(judged(plan)), plan.experiment.alpha
-    data = [_sample(values, each, tested, alpha) for each in claims]
-    apart = [replace(each, complete=False) for each in data]
-    tests, unpaired = (
-        [_test(claim, each) for claim, each in zip(claims, given, strict=True)]
-        for given in (data, apart)
-    )
+    experiment = plan.experiment
+    values = _with_groups(experiment, values)
+    claims = experiment.claims
+    data = [_sample(values, claim) for claim in claims]
+    tests = [_test(experiment, *pair) for pair in zip(claims, data, strict=True)]
     others = [_stand_in(claim, plan) for claim in claims]
     same = [_uninformative(claim, outcome) for claim in claims]
-    assumed = [_assumed(claim, plan) for claim in claims]
-    moot = [bool(other or why) for other, why in zip(others, same, strict=True)]
-    raw, raw_unpaired = (
-        [math.nan if no else two_sided(test) for test, no in zip(found, moot, strict=True)]
-        for found in (tests, unpaired)
-    )
-    level = alpha / (2 * max(1, sum(not math.isnan(p) for p in raw)))
-    given = zip(
-        claims, tests, inference.holm(raw), data, others, same, assumed,
-        inference.holm(raw_unpaired), strict=True,
-    )  # fmt: skip
-    found = [
-        (Verdict(claim, "not told", test, float(p), why=other, unpaired=each.unpaired), "")
-        if other
-        else (_verdict(claim, test, float(p), each, why, float(p_apart), level, alpha), built_in)
-        for claim, test, p, each, other, why, built_in, p_apart in given
+    raw = [
+        math.nan if other or why else test.p
+        for test, other, why in zip(tests, others, same, strict=True)
     ]
-    return [
-        replace(each, word="assumed", why=built_in) if built_in and each.word == "agrees" else each
-        for each, built_in in found
-    ]
+    level = experiment.alpha / (2 * max(1, sum(not math.isnan(p) for p in raw)))
+    corrected = inference.holm(raw).tolist()
+    found = []
+    for claim, test, p, runs, other, why in zip(
+        claims, tests, corrected, data, others, same, strict=True
+    ):
+        if other:
+            verdict = Verdict(claim, "not told", test, p, why=other, unpaired=runs.unpaired)
+        else:
+            verdict = _verdict(experiment, claim, test, p, runs, why, level)
+            built_in = _assumed(claim, plan)
+            if built_in and verdict.word == "agrees":
+                verdict = replace(verdict, word="assumed", why=built_in)
+            elif verdict.word in ("agrees", "disagrees") and (named := _another(claim, plan)):
+                verdict = replace(verdict, word=cast("Word", verdict.word + ANOTHER), why=named)
+        found.append(verdict)
+    return found
 
 
-def two_sided(test: SignificanceTest) -> float:
-    """The two-sided p-value of a test; NaN without values.
-
-    Args:
-        test: the test.
-    """
-    p = 2 * min(test.p_for, test.p_against)
-    return p if math.isnan(p) else min(1.0, p)
-
-
-def compare(
-    values: pd.DataFrame, measure: str, one: str, other: str, tests: int
-) -> SignificanceTest:
-    """Test that a measure is less in one condition than in another, in pairs where possible.
+def compare(values: pd.DataFrame, measure: str, one: str, other: str) -> tuple[Inference, Sample]:
+    """The median difference of a measure between two conditions, in pairs where possible.
 
     Args:
         values: the measures, from `measured`.
         measure: the measure.
         one: the condition.
         other: the condition it is compared with.
-        tests: the number of tests that are corrected for.
     """
-    found = sample(values, [(measure, one), (measure, other)], tests)
-    order = inference.paired if found.paired else inference.two_sample
-    return order(found.runs[0], found.runs[1], "less")
+    found = sample(values, [(measure, one), (measure, other)])
+    return inference.infer("difference", *found.runs, of="median", paired=found.paired), found
 
 
 def _with_groups(experiment: Experiment, values: pd.DataFrame) -> pd.DataFrame:
@@ -463,6 +409,8 @@ def _places(claim: Claim) -> list[tuple[str, str]]:
     """The measure and condition of a claim, and those that it compares them with."""
     place = claim.measure, claim.condition
     other = claim.than_measure or claim.measure, claim.than or claim.condition
+    if claim.kind == "equal_effects":
+        return [place, other, *((claim.measure, name) for name in claim.other_effect)]
     return [place, other] if claim.kind in (*COMPARED, "gradual") else [place]
 
 
@@ -483,6 +431,10 @@ def effect_by_seed(experiment: Experiment, values: pd.DataFrame, claim: Claim) -
     for measure, condition in _places(claim):
         mine = values[(values["measure"] == measure) & (values["condition"] == condition)]
         found.append(mine.set_index("seed")["value"].astype(float).sort_index())
+    if claim.kind == "ratio":
+        return found[0] / found[1].where(found[1] != 0)
+    if claim.kind == "equal_effects":
+        return (found[0] - found[1]) - (found[2] - found[3])
     return found[0] - found[1] if claim.kind in COMPARED else found[0]
 
 
@@ -504,9 +456,9 @@ def limits(claim: Claim) -> list[tuple[int, float]]:
             return [(-1, 0.0)]
         case "more" | "gradual":
             return [(1, 0.0)]
-        case "like":
-            return [(1, -claim.margin), (-1, claim.margin)]
-        case "within":
+        case "like" | "equal_effects":
+            return [(1, -claim.margin), (-1, claim.margin)] if claim.margin else []
+        case "within" | "ratio":
             ends = [(1, claim.low), (-1, claim.high)]
             return [(side, end) for side, end in ends if math.isfinite(end)]
 
@@ -535,68 +487,25 @@ def judged(plan: Plan) -> list[Claim]:
     return [claim for claim in plan.experiment.claims if not why_not_judged(plan, claim)]
 
 
-def _test(claim: Claim, data: Sample) -> SignificanceTest:
-    first, *others = data.runs
-    match claim.kind:
-        case "below" | "above":
-            return inference.one_sample(first, claim.value, claim.kind)
-        case "within":
-            return inference.within(first, claim.low, claim.high)
-        case "less" | "more":
-            order = inference.paired if data.paired else inference.two_sample
-            return order(first, others[0], claim.kind)
-        case "like":
-            alike = inference.paired_equivalent if data.paired else inference.equivalent
-            return alike(first, others[0], claim.margin)
-        case "gradual":
-            found = inference.one_sample(first, 0.0, "above")
-            return replace(found, p_against=inference.one_sample(others[0], 0.0, "above").p_for)
-
-
-def _p_values(claim: Claim, *, of_claim: bool, paired: bool) -> Callable[..., Floats]:
-    """The p-values of many samples at once, for the claim or against it; of pairs: differences."""
-    match claim.kind:
-        case "gradual":
-            return partial(inference.one_sample_p, value=0.0, side="above")
-        case "below" | "above":
-            side: Side = "above" if (claim.kind == "above") == of_claim else "below"
-            return partial(inference.one_sample_p, value=claim.value, side=side)
-        case "within":
-            band = inference.within_p if of_claim else inference.outside_p
-            return partial(band, low=claim.low, high=claim.high)
-        case "less" | "more":
-            order: Order = "more" if (claim.kind == "more") == of_claim else "less"
-            if paired:
-                side = "above" if order == "more" else "below"
-                return partial(inference.one_sample_p, value=0.0, side=side)
-            return partial(inference.two_sample_p, order=order)
-        case "like":
-            if paired:
-                band = inference.within_p if of_claim else inference.outside_p
-                return partial(band, low=-claim.margin, high=claim.margin)
-            alike = inference.equivalent_p if of_claim else inference.different_p
-            return partial(alike, margin=claim.margin)
-
-
-def _runs_needed(
-    claim: Claim,
-    test: SignificanceTest,
-    data: Sample,
-    level: float,
-    *,
-    paired: bool,
-    power: float = 0.8,
-) -> int | None:
-    towards = _p_values(claim, of_claim=test.p_for <= test.p_against, paired=paired)
-    drawn = [data.runs[0] - data.runs[1]] if paired else data.runs
-    if claim.kind == "gradual":
-        drawn = [data.runs[0 if test.p_for <= test.p_against else 1]]
-    return runs_needed(towards, drawn, level, power, most=MOST_RUNS)
+def _test(experiment: Experiment, claim: Claim, data: Sample) -> Inference:
+    estimand = estimand_of(experiment, claim, paired=data.paired)
+    try:
+        if claim.kind != "gradual":
+            return inference.infer_of(estimand, *data.runs, level=experiment.alpha / 2)
+        # For it the excess of the change outside its largest step, against it the step.
+        excess, step = (inference.infer_of(estimand, runs) for runs in data.runs)
+        against = excess.verdict != "agrees" and step.p_for <= experiment.alpha / 2
+        word: inference.Verdict = "disagrees" if against else excess.verdict
+        return replace(excess, p_against=step.p_for, verdict=word)
+    except ValueError as error:
+        raise ParameterError(
+            f"Experiment {experiment.name}, claim {claim.text!r}, measure {claim.measure}: {error}."
+        ) from None
 
 
 def runs_to_tell(
     experiment: Experiment, claim: Claim, values: pd.DataFrame, power: float
-) -> int | None:
+) -> RunsNeeded:
     """The runs a condition with which a claim would be told, tested alone.
 
     Args:
@@ -604,47 +513,47 @@ def runs_to_tell(
         claim: the claim.
         values: measures of other runs, such as those of a pilot, as `measured` returns them.
         power: the power, between 0 and 1.
-
-    Returns:
-        The number; None when not even `MOST_RUNS` would, or there are fewer than 2 runs.
     """
-    data = _sample(_with_groups(experiment, values), claim, 1, experiment.alpha)
-    paired = data.complete or data.paired
-    test = _test(claim, data)
-    return _runs_needed(claim, test, data, experiment.alpha / 2, paired=paired, power=power)
+    data = _sample(_with_groups(experiment, values), claim)
+    return _runs_needed(experiment, claim, data, experiment.alpha / 2, power)
+
+
+def _runs_needed(
+    experiment: Experiment, claim: Claim, data: Sample, level: float, power: float = 0.8
+) -> RunsNeeded:
+    estimand = estimand_of(experiment, claim, paired=data.paired)
+    drawn = data.runs[:1] if claim.kind == "gradual" else data.runs
+    return inference.runs_needed(estimand, drawn, level, power)
 
 
 def _verdict(
-    claim: Claim, test: SignificanceTest, p: float, data: Sample, why: str, p_unpaired: float,
-    level: float, alpha: float,
+    experiment: Experiment, claim: Claim, test: Inference, p: float, data: Sample, why: str,
+    level: float,
 ) -> Verdict:  # fmt: skip
     """The verdict on a claim that these minds can decide.
 
     Args:
+        experiment: the experiment.
         claim: the claim.
         test: the test of it.
         p: its corrected p-value.
         data: the runs.
         why: why the runs say nothing of it, or ``""``.
-        p_unpaired: its corrected p-value without pairs.
         level: the level of a one-sided p-value that counts when power is judged.
-        alpha: the level of a corrected p-value.
     """
-    if math.isnan(test.p_for):
+    if not min(test.n):
         why = "no run here has a value of this measure"
-    tell: Word = "agrees" if test.p_for < test.p_against else "disagrees"
-    made = Verdict(claim, "cannot tell" if why or p > alpha else tell, test, p, why=why,
-                   unpaired=data.unpaired)  # fmt: skip
-    if why:
+    word = cast("Word", test.verdict)
+    if why or (word in ("agrees", "disagrees") and p > experiment.alpha):
+        word = "cannot tell"
+    elif word == "effects differ" and p > experiment.alpha:
+        word = "no difference detected"
+    elif word == "too few runs":
+        why = test.why
+    made = Verdict(claim, word, test, p, why=why, unpaired=data.unpaired)
+    if word != "cannot tell" or why:
         return made
-    need = partial(_runs_needed, claim, test, data, level)
-    if data.paired:
-        made = replace(made, p_unpaired=p_unpaired, runs_unpaired=need(paired=False))
-    if made.word != "cannot tell":
-        return made
-    ways = [True] if data.paired else [False, True] if data.complete else [False]
-    found = [n for n in (need(paired=way) for way in ways) if n is not None]
-    return replace(made, runs_needed=min(found, default=None))
+    return replace(made, runs_needed=_runs_needed(experiment, claim, data, level))
 
 
 def _stand_in(claim: Claim, plan: Plan) -> str:
@@ -656,6 +565,24 @@ def _stand_in(claim: Claim, plan: Plan) -> str:
         if "llm:" in published and not only_language_models(plan.minds[name]):
             here[f"{described(plan.minds[name])} minds stand in for {published}"] = None
     return ", and ".join(here).replace("llm:", "")
+
+
+def _another(claim: Claim, plan: Plan) -> str:
+    """The language models that decided although the claim is about others; ``""``: none did."""
+    said: dict[str, None] = {}
+    for name in (each for group in concerned(claim) for each in plan.experiment.members(group)):
+        published = plan.experiment.condition(name).minds or plan.experiment.minds
+        named = set(re.findall(r"llm:([^\s,]+)", published))
+        decided = {
+            match.group(1)
+            for spec in specs_of(plan.minds[name])
+            if (match := re.match(r"llm:([^@]+)", spec))
+        }
+        if named and (others := decided - named):
+            said[f"published of {', '.join(sorted(named))}, here {', '.join(sorted(others))}"] = (
+                None
+            )
+    return "; ".join(said)
 
 
 def _assumed(claim: Claim, plan: Plan) -> str:

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from sabm_mesa.analysis.inference import Of
 from sabm_mesa.analysis.messages import CODES
 from sabm_mesa.core.parameters import check_int, parameters_of
 from sabm_mesa.errors import ParameterError, UnknownName, UsageError
@@ -28,7 +29,9 @@ from sabm_mesa.models.registry import scenario
 from sabm_mesa.studies.people import human_distributions
 
 Data = Literal["model", "agents", "messages", "honesty"]
-Kind = Literal["below", "above", "within", "less", "more", "like", "gradual"]
+Kind = Literal[
+    "below", "above", "within", "less", "more", "like", "ratio", "equal_effects", "gradual"
+]
 Cost = Literal["small", "medium", "large"]
 TAKES = (
     "mean", "change", "slope", "sd", "min", "max", "sum", "mode", "share", "first", "settles",
@@ -36,8 +39,8 @@ TAKES = (
 )  # fmt: skip
 """How a measure is computed in any scenario (see `Measure.take`)."""
 SCALES = ("quick", "paper")
-COMPARED = ("less", "more", "like")
-"""Kinds of claims that compare two conditions."""
+COMPARED = ("less", "more", "like", "ratio", "equal_effects")
+"""Kinds of claims that compare conditions."""
 ALPHA = 0.05
 """The chance of any wrong verdict of an experiment whose file says nothing else, if no claim were
 true or false."""
@@ -163,6 +166,9 @@ class Measure(Entry):
         never: the value of a run in which the event of ``first``, ``settles`` or a measure of
             messages does not happen; NaN: none. Without it a claim that something happens early is
             judged by the runs alone in which it happens at all.
+        bounds: the least and the greatest value that the measure of a run can have, which a claim
+            about a mean needs; without it those that follow from the take and from the bounds
+            that the scenario declares of the columns (see `bounds_of`).
         unit: the unit, or ``""``.
     """
 
@@ -177,6 +183,7 @@ class Measure(Entry):
     high: float = float("inf")
     falling: bool = False
     never: float = float("nan")
+    bounds: Annotated[tuple[float, float] | None, BeforeValidator(_as_pair)] = None
     unit: str = ""
 
 
@@ -189,10 +196,19 @@ class Claim(Entry):
         measure: the name of the measure.
         kind: the measure of `condition` is ``below`` or ``above`` `value`; ``within`` `low` and
             `high`; ``less`` or ``more`` than that of `than`; ``like`` it, up to `margin`;
+            ``ratio``: the measure of `condition` divided by that of `than` is from `low` to
+            `high`; ``equal_effects``: the difference between `condition` and `than` is that between
+            the two of `other_effect`, up to `margin` (without one the verdict is whether they
+            differ);
             ``gradual``: more than half of the change comes outside its largest step: `measure` is
             its ``excess`` and `than_measure` its ``step``.
+        estimand: the quantity of the runs that the claim is about: their ``median`` (of two
+            conditions the median difference), their ``mean``, whose measure needs bounds, or the
+            ``share`` of runs in which something holds (the measure is 0 or 1 in each run). ``""``:
+            the mean of a measure that is a share, else the median.
         condition: the condition, or the group of conditions, it is about.
         than: the one it is compared with.
+        other_effect: see `kind`: two conditions or groups.
         than_measure: the measure it is compared with, when that is another one, such as the same
             number of another player; without `than` it is that of the same runs.
         value: see `kind`.
@@ -209,7 +225,9 @@ class Claim(Entry):
     measure: str
     kind: Kind
     condition: str
+    estimand: Literal["", "mean", "median", "share"] = ""
     than: str = ""
+    other_effect: Texts = ()
     than_measure: str = ""
     value: float = 0.0
     low: float = float("-inf")
@@ -356,6 +374,57 @@ TABLES: Mapping[str, type[Entry]] = {
     "published": Figures, "ratios": Ratio, "plots": Plot,
 }  # fmt: skip
 """Key of a list of tables → what each of its tables is."""
+
+
+def of_claim(measure: Measure, claim: Claim) -> Of:
+    """The quantity of the runs that a claim is about.
+
+    Args:
+        measure: its measure.
+        claim: the claim.
+    """
+    return claim.estimand or ("mean" if measure.take == "share" else "median")
+
+
+def measures_of(claim: Claim) -> tuple[str, str]:
+    """The measure of a claim, and the one that it compares it with, which may be the same."""
+    return claim.measure, claim.than_measure or claim.measure
+
+
+def bounds_of(experiment: Experiment, *measures: str) -> tuple[float, float] | None:
+    """The bounds that hold measures in one run, or None when they are not known.
+
+    Args:
+        experiment: the experiment.
+        measures: their names.
+    """
+    found = [_bounds(experiment, experiment.measure(name)) for name in measures]
+    known = [bounds for bounds in found if bounds is not None]
+    if len(known) < len(found):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
+
+
+def _bounds(experiment: Experiment, measure: Measure) -> tuple[float, float] | None:
+    if measure.bounds is not None:
+        return measure.bounds
+    if measure.take == "share":
+        return 0.0, 1.0
+    declared = scenario(experiment.scenario).column_bounds if experiment.scenario else {}
+    codes = dict.fromkeys(CODES, (0.0, 1.0)) if measure.data == "messages" else {}
+    known = [{**declared, **codes}.get(column) for column in measure.columns]
+    if any(each is None for each in known):
+        return None
+    low = min(each[0] for each in known if each is not None)
+    high = max(each[1] for each in known if each is not None)
+    match measure.take:
+        case "mean" | "min" | "max" | "mode":
+            return low, high
+        case "change":
+            return low - high, high - low
+        case "sd":
+            return 0.0, (high - low) / 2
+    return None
 
 
 def experiment_names() -> list[str]:
@@ -531,6 +600,8 @@ def _mistakes(found: Experiment) -> list[str]:
     if model is not None:
         wrong += _of_parameters(found, list(parameters_of(model)))
         wrong += _of_declarations(found, model)
+        if not wrong:
+            wrong += _of_estimands(found)
         wrong += _of_earlier_runs(found, model)
         wrong += _of_other_scenarios(found, model)
     return wrong
@@ -573,6 +644,23 @@ def _of_gradual_claims(found: Experiment) -> Iterator[str]:
             yield (
                 f'claims {number}: a gradual claim needs a measure with take = "excess", a '
                 'than_measure with take = "step", and no than.'
+            )
+
+
+def _of_estimands(found: Experiment) -> Iterator[str]:
+    """Yield the claims whose quantity has no valid test, or that lack what their kind needs."""
+    for number, claim in enumerate(found.claims, 1):
+        of = of_claim(found.measure(claim.measure), claim)
+        if claim.kind == "equal_effects" and len(claim.other_effect) != 2:
+            yield f"claims {number}: equal_effects needs other_effect with two conditions."
+        if claim.kind == "like" and not claim.margin > 0:
+            yield f"claims {number}: like needs a margin above 0."
+        if claim.kind == "ratio" and of == "median":
+            yield f'claims {number}: a ratio needs estimand = "mean" or "share".'
+        elif of == "mean" and bounds_of(found, *measures_of(claim)) is None:
+            yield (
+                f"claims {number}: no test of a mean is valid without bounds: give {claim.measure} "
+                'bounds = [LOW, HIGH], or the claim estimand = "median" or "share".'
             )
 
 
@@ -689,15 +777,7 @@ def _of_other_scenarios(found: Experiment, model: type[SmartModel]) -> Iterator[
 
 def _named(found: Experiment) -> Iterator[tuple[str, str, str]]:
     """The measures and conditions that other entries name, and where."""
-    for number, claim in enumerate(found.claims, 1):
-        yield f"claims {number}", "measure", claim.measure
-        yield f"claims {number}", "condition or group", claim.condition
-        if claim.than_measure:
-            yield f"claims {number}", "measure", claim.than_measure
-        if claim.kind in COMPARED and not (claim.than or claim.than_measure):
-            yield f"claims {number}", "condition", "(none: than is missing)"
-        elif claim.kind in COMPARED and claim.than:
-            yield f"claims {number}", "condition or group", claim.than
+    yield from _named_by_claims(found)
     for number, each in enumerate(found.published, 1):
         yield f"published {number}", "measure", each.measure
         yield f"published {number}", "condition", each.condition
@@ -710,6 +790,20 @@ def _named(found: Experiment) -> Iterator[tuple[str, str, str]]:
             yield f"group {group.name}", "condition", name
     for condition in found.conditions:
         yield condition.name, "condition to fork", condition.fork_of
+
+
+def _named_by_claims(found: Experiment) -> Iterator[tuple[str, str, str]]:
+    for number, claim in enumerate(found.claims, 1):
+        yield f"claims {number}", "measure", claim.measure
+        yield f"claims {number}", "condition or group", claim.condition
+        if claim.than_measure:
+            yield f"claims {number}", "measure", claim.than_measure
+        if claim.kind in COMPARED and not (claim.than or claim.than_measure):
+            yield f"claims {number}", "condition", "(none: than is missing)"
+        elif claim.kind in COMPARED and claim.than:
+            yield f"claims {number}", "condition or group", claim.than
+        for name in claim.other_effect:
+            yield f"claims {number}", "condition or group", name
 
 
 class PublishedModel(Entry):

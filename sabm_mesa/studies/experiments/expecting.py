@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
-from sabm_mesa.analysis.inference import holm
+from sabm_mesa.analysis.inference import MOST_RUNS, holm
 from sabm_mesa.llm import Connection
 from sabm_mesa.runs.cost import Cost, Estimate, Line, Range, estimate
 from sabm_mesa.runs.planned import missing as lacking
 from sabm_mesa.studies import anchors
-from sabm_mesa.studies.experiments.claims import MOST_RUNS, enough_pairs, judged
-from sabm_mesa.studies.experiments.design import COMPARED, Claim
+from sabm_mesa.studies.experiments.claims import estimand_of, judged
+from sabm_mesa.studies.experiments.design import Claim
 from sabm_mesa.studies.experiments.plan import (
     ExperimentRun,
     Plan,
@@ -43,28 +42,26 @@ def too_few_runs(plan: Plan) -> str:
     """
     claims = judged(plan)
     alpha = plan.experiment.alpha
-    best = _smallest(claims, plan.runs, alpha)
+    best = _smallest(plan, claims, plan.runs)
     open_ = [p for p in best if p > alpha]
     if not open_:
         return ""
     more = range(plan.runs, MOST_RUNS)
-    takes = next((n for n in more if max(_smallest(claims, n, alpha)) <= alpha), 0)
+    takes = next((n for n in more if max(_smallest(plan, claims, n)) <= alpha), 0)
     runs = "1 run" if plan.runs == 1 else f"{plan.runs} runs"
     which = "no claim" if len(open_) == len(claims) else f"{len(open_)} of {len(claims)} claims"
     verb = "can" if len(open_) == len(claims) else "cannot"
     return (
         f"With {runs} a condition {which} {verb} be told, whatever comes out: the smallest p, "
         f"corrected for the number of claims, is {min(open_):.2g}, and the level {alpha:g}. "
-        f"It takes {takes} runs (--runs {takes})."
+        + (f"It takes {takes} runs (--runs {takes})." if takes else "No number of runs would do.")
     )
 
 
-def _smallest(claims: Iterable[Claim], runs: int, alpha: float) -> list[float]:
+def _smallest(plan: Plan, claims: Sequence[Claim], runs: int) -> list[float]:
     """The smallest corrected p-value that each claim can have with so many runs a condition."""
-    claims = list(claims)
-    apart = not enough_pairs(runs, len(claims), alpha)
-    ways = [math.comb(2 * runs, runs) if apart and c.kind in COMPARED else 2**runs for c in claims]
-    return [float(p) for p in holm(min(1.0, 2 / n) for n in ways)]
+    least = [estimand_of(plan.experiment, claim).least_p(runs) for claim in claims]
+    return [float(p) for p in holm(min(1.0, 2 * p) for p in least)]
 
 
 def expected_cost(

@@ -100,8 +100,9 @@ def _plot(results: Results, number: int, plot: Plot) -> ReportFigure:
         parts += ["Last panel: people."] if plot.human else []
         figure = _distributions(results, plot, theory)
         return ReportFigure(name, f"Histograms of {of}", " ".join(parts), figure)
-    parts = [f"{plot.title}.", "Means over runs with their 95 % bootstrap intervals."]
-    data = results.outcome.model_data
+    parts = [f"{plot.title}.", "Means over runs with their 95 % intervals."]
+    outcome = results.outcome
+    data = outcome.plan.model.decided_rounds(outcome.model_data)
     data = data.assign(**{column: data[list(plot.columns)].astype(float).mean(axis=1)})
     courses = results.courses[results.courses["column"] == column]
     parts += ["Stars: published."] if not courses.empty else []

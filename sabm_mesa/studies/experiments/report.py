@@ -17,12 +17,19 @@ from urllib.parse import quote
 import pandas as pd
 
 from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.inference import Inference
 from sabm_mesa.analysis.messages import CODES
 from sabm_mesa.analysis.statistics import estimate_mean
 from sabm_mesa.minds.specs import Minds, by_spec
 from sabm_mesa.recording import RecordedRun, load_runs
-from sabm_mesa.recording.export import make_folder, readable_json, write_file, write_text_file
-from sabm_mesa.studies.experiments.claims import MOST_RUNS, WORDS, Verdict
+from sabm_mesa.recording.export import (
+    make_folder,
+    readable_json,
+    write_csv,
+    write_file,
+    write_text_file,
+)
+from sabm_mesa.studies.experiments.claims import ANOTHER, WORDS, Verdict
 from sabm_mesa.studies.experiments.design import (
     Claim,
     Experiment,
@@ -66,10 +73,8 @@ ONLY_RULES = (
 
 COMMON_SEEDS = (
     "Run i of every condition has the same seed (common random numbers): the same first positions, "
-    "traits and orders. Two conditions are therefore compared pair by pair of runs (signs of the "
-    "differences flipped, Fisher 1935); where a run has no value, or so few pairs could not tell "
-    "anything, they are taken to be independent (Mann–Whitney, or permutations of all runs), and "
-    "the row says so."
+    "traits and orders. Two conditions are therefore compared pair by pair of runs; a pair in "
+    "which a run has no value is left out."
 )
 MOST_PAIRS = 30
 """Pairs of conditions that a report shows at most; the CSV file has all."""
@@ -121,7 +126,7 @@ def write(results: Results, folder: Path) -> list[Path]:
         "honesty": results.outcome.honesty if len(results.outcome.honesty) else pd.DataFrame(),
     }
     files: dict[Path, Callable[[Path], object]] = {
-        folder / f"{name}.csv": partial(table.to_csv, index=False)
+        folder / f"{name}.csv": partial(write_csv, frame=table)
         for name, table in tables.items()
         if len(table.columns)
     }
@@ -129,7 +134,9 @@ def write(results: Results, folder: Path) -> list[Path]:
     for each in drawn:
         for ending in FORMATS:
             path = folder / FIGURES / f"{each.name}.{ending}"
-            files[path] = partial(each.figure.savefig, dpi=style.DPI, metadata=_undated(ending))
+            files[path] = partial(
+                each.figure.savefig, dpi=style.look.get().dpi, metadata=_undated(ending)
+            )
     with style.repeatable_svg():
         written = [write_file(path, writing) for path, writing in files.items()]
     said = content(results, drawn)
@@ -247,12 +254,20 @@ def index_content(results: Sequence[Results]) -> dict[str, Any]:
                 "title": each.outcome.plan.experiment.title,
                 "minds": " / ".join(dict.fromkeys(each.minds().values())),
                 "runs": len(each.outcome.runs),
-                **{word.split()[-1]: count(each.verdicts, word) for word in WORDS},
+                "counts": [count(each.verdicts, word) for word in _shown(results)],
             }
             for each in results
         ],
+        "words": _shown(results),
         "scales": ", ".join(dict.fromkeys(each.outcome.plan.scale for each in results)),
     }
+
+
+def _shown(results: Sequence[Results]) -> list[str]:
+    """The verdicts that the index counts: the usual ones, and others that occur."""
+    seen = {verdict.word for each in results for verdict in each.verdicts}
+    usual = {"agrees", "assumed", "disagrees", "cannot tell", "too few runs", "not told"}
+    return [word for word in WORDS if word in usual | seen]
 
 
 def warnings(results: Results) -> list[str]:
@@ -266,7 +281,9 @@ def warnings(results: Results) -> list[str]:
     said = []
     published, minds = _published_minds(experiment), results.minds()
     if any(without_address(minds[name]) != who for name, who in published.items()):
-        said.append(f"Published with {_list(published)}; here: {_list(minds)}.")
+        own = experiment.name not in experiment_names()
+        verb = "Planned for" if own else "Published with"
+        said.append(f"{verb} {_list(published)}; here: {_list(minds)}.")
         if not language_models(plan):
             said[-1] += f" {ONLY_RULES}"
     for names in alike(plan):
@@ -338,7 +355,6 @@ def _list(minds: dict[str, str]) -> str:
 
 def _verdict(results: Results, verdict: Verdict) -> dict[str, str]:
     claim, test = verdict.claim, verdict.test
-    kind = "Mean" if len(test.n) == 1 else "Difference of means"
     runs = " and ".join(map(str, test.n)) + (" run" if test.n == (1,) else " runs")
     missing = f", {test.missing} without a value" if test.missing else ""
     runs = f"{test.n[0]} pairs of runs" if test.paired else runs
@@ -348,22 +364,27 @@ def _verdict(results: Results, verdict: Verdict) -> dict[str, str]:
         "text": f"{claim.text} ({claim.source}){ours}",
         "word": ASSUMED.get(verdict.word, verdict.word),
         "tested": _tested(results, claim),
-        "found": f"{kind} {found}; {test.effect_name} {effect(test.effect)}; {runs}{missing}."
-        f"{_unpaired(verdict)}",
+        "found": f"{_quantity(test)} {found}; {test.effect_name} {effect(test.effect)}; "
+        f"{runs}{missing}; {test.method}.{_unpaired(verdict)}",
         "p": p_value(verdict.p),
         "needed": needed(verdict) or NONE,
     }
 
 
+def _quantity(test: Inference) -> str:
+    """The estimated quantity in words."""
+    of = test.estimand.quantity
+    words = {
+        "difference": "median difference" if of == "median" else f"difference of {of}s",
+        "ratio": f"ratio of {of}s",
+        "equal_effects": f"difference of differences ({of})",
+    }
+    return words.get(test.estimand.kind, of).capitalize()
+
+
 def _unpaired(verdict: Verdict) -> str:
-    """Why a comparison is not paired, or what it would be then."""
-    if verdict.unpaired:
-        return f" Not in pairs: {verdict.unpaired}."
-    if math.isnan(verdict.p_unpaired):
-        return ""
-    n = verdict.runs_unpaired
-    would = f"more than {MOST_RUNS}" if n is None else f"about {n}"
-    return f" Not in pairs: p {p_value(verdict.p_unpaired)}, and it takes {would} runs a condition."
+    """Why a comparison is not paired."""
+    return f" Not in pairs: {verdict.unpaired}." if verdict.unpaired else ""
 
 
 def _tested(results: Results, claim: Claim) -> str:
@@ -382,6 +403,10 @@ def _tested(results: Results, claim: Claim) -> str:
         "less": f"less than {than}",
         "more": f"more than {than}",
         "like": f"like {than}, up to {exact(claim.margin)}",
+        "ratio": f"divided by {than} from {exact(claim.low)} to {exact(claim.high)}",
+        "equal_effects": f"against {than}, as "
+        + " against ".join(f"“{called[name]}”" for name in claim.other_effect)
+        + (f", up to {exact(claim.margin)}" if claim.margin else ""),
         "gradual": "more than half of the change outside its largest step",
     }[claim.kind]
     return f"{measure}: “{label}” {words}"
@@ -414,8 +439,15 @@ def lead(verdicts: Sequence[Verdict], runs: int = 0) -> str:
     n = len(verdicts)
     if not n:
         return ""
-    agree, assumed, disagree, untold = (
-        count(verdicts, word) for word in ("agrees", "assumed", "disagrees", "not told")
+    agree, assumed, disagree, untold, too_few = (
+        count(verdicts, word)
+        for word in ("agrees", "assumed", "disagrees", "not told", "too few runs")
+    )
+    other_agrees, other_disagrees = (
+        count(verdicts, f"{word}{ANOTHER}") for word in ("agrees", "disagrees")
+    )
+    differ, no_difference = (
+        count(verdicts, word) for word in ("effects differ", "no difference detected")
     )
     moot = sum(each.word == "cannot tell" and bool(each.why) for each in verdicts)
     few = count(verdicts, "cannot tell") - moot
@@ -424,7 +456,15 @@ def lead(verdicts: Sequence[Verdict], runs: int = 0) -> str:
     parts = [
         (agree, f"agree{'s' * (agree == 1)} with these runs"),
         (disagree, f"disagree{'s' * (disagree == 1)}"),
+        (other_agrees, f"agree{'s' * (other_agrees == 1)} with another model than the named one"),
+        (
+            other_disagrees,
+            f"disagree{'s' * (other_disagrees == 1)} with another model than the named one",
+        ),
         (assumed, f"{is_assumed} assumed by these minds"),
+        (differ, "of equal effects: they differ"),
+        (no_difference, "of equal effects: no difference was detected"),
+        (too_few, f"need{'s' * (too_few == 1)} more runs, whatever these show"),
         (few, f"cannot be told with {so_many}"),
         (moot, "cannot be judged with these minds, whatever the number of runs"),
         (untold, f"{is_are} not told, since other minds stand in for the language models"),
@@ -442,7 +482,7 @@ def count(verdicts: Sequence[Verdict], word: str) -> int:
 
     Args:
         verdicts: the verdicts.
-        word: ``agrees``, ``assumed``, ``disagrees``, ``cannot tell`` or ``not told``.
+        word: one of `WORDS`.
     """
     return sum(each.word == word for each in verdicts)
 
@@ -476,9 +516,7 @@ def needed(verdict: Verdict) -> str:
         return verdict.why
     if verdict.word != "cannot tell":
         return ""
-    if verdict.runs_needed is None:
-        return f"more than {MOST_RUNS} runs a condition, if it can be told at all"
-    return f"about {verdict.runs_needed} runs a condition"
+    return "" if verdict.runs_needed is None else f"{verdict.runs_needed} a condition"
 
 
 def _estimates_rows(results: Results) -> Rows:
@@ -564,9 +602,7 @@ def _ratios_rows(results: Results) -> Rows:
             "ratio": f"{experiment.measure(row['measure']).label}: {called[row['condition']]} ÷ "
             f"{called[row['than']]}",
             "found": estimate(row["ratio"], row["low"], row["high"]),
-            "unpaired": f"as found: {row['unpaired']}"
-            if row["unpaired"]
-            else estimate(row["ratio"], row["low_unpaired"], row["high_unpaired"]),
+            "note": "; ".join(filter(None, (row["why"], row["unpaired"]))) or NONE,
             "published": _published(row),
             "source": row["source"],
         }

@@ -20,7 +20,6 @@ from sabm_mesa.studies.experiments.claims import (
     measured,
     ratios,
     samples,
-    two_sided,
     value_of,
     verdicts,
 )
@@ -41,13 +40,14 @@ class Results:
         measures: one row a run and measure: ``condition``, ``run``, ``seed``, ``measure`` and
             ``value``.
         estimates: one row a measure and condition: ``measure``, ``condition``, ``n`` (runs with a
-            value), ``mean``, ``low`` and ``high`` (95 % bootstrap interval over runs),
+            value), ``mean``, ``low`` and ``high`` (95 % interval over runs, see
+            `sabm_mesa.analysis.statistics.mean_interval`; NaN with too few runs),
             ``published`` and ``source`` (NaN and ``""`` when nothing is published), ``together``
             (the most frequent value of all runs together, of a ``mode``; else NaN).
         comparisons: one row a measure and pair of conditions: ``measure``, ``condition``,
-            ``than``, ``difference`` of the means with ``low`` and ``high``, ``delta`` (Cliff's;
-            within pairs, of paired tests), ``test`` (sign flips within pairs of runs with the same
-            seed, or Mann-Whitney) and its ``p`` (two-sided, Holm over the pairs of the measure).
+            ``than``, ``difference`` (the median of the differences between runs of the same seed)
+            with ``low`` and ``high`` (95 %), ``delta`` (Cliff's), ``test`` (a sign test) and its
+            ``p`` (two-sided, Holm over the pairs of the measure).
         courses: published courses beside those of the runs: ``condition``, ``column``, ``round``,
             ``published``, ``n``, ``mean``, ``low``, ``high``, ``source``.
         ratios: ratios of conditions beside the published ones, as `ratios.ratios` returns them.
@@ -95,11 +95,11 @@ class Results:
                     "effect_name": each.test.effect_name,
                     "p": each.p,
                     "n": each.test.n,
-                    "test": each.test.name,
-                    "runs_needed": each.runs_needed,
+                    "estimand": each.test.estimand.quantity,
+                    "test": each.test.method,
+                    "fewest_runs": each.test.fewest,
+                    "runs_needed": None if each.runs_needed is None else str(each.runs_needed),
                     "unpaired": each.unpaired,
-                    "p_unpaired": each.p_unpaired,
-                    "runs_unpaired": each.runs_unpaired,
                     "why": each.why,
                 }
                 for each in self.verdicts
@@ -183,8 +183,8 @@ def _comparisons(outcome: Outcome, values: pd.DataFrame) -> pd.DataFrame:
     for measure in experiment.measures:
         rows = []
         for one, other in pairs:
-            test = compare(values, measure.name, one, other, len(pairs))
-            found = test.estimate, test.low, test.high, test.effect, test.name, two_sided(test)
+            test, _ = compare(values, measure.name, one, other)
+            found = test.estimate, test.low, test.high, test.effect, test.method, test.p
             rows.append((measure.name, one, other, *found))
         table = pd.DataFrame(rows, columns=columns)
         tables.append(table.assign(p=holm(table["p"])))

@@ -15,6 +15,7 @@ import pandas as pd
 
 from sabm_mesa.minds.human import HUMAN, Seat
 from sabm_mesa.models.declarations import Debrief, load_class_game
+from sabm_mesa.recording.export import csv_of
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.game import ClassSession, Game
 from sabm_mesa.studies.people import human_distributions
@@ -180,9 +181,7 @@ def bundle(session: ClassSession) -> bytes:
                 archive.write(path, path.name)
                 recorded = Recorded(path)
                 for name in FRAMES:
-                    archive.writestr(
-                        f"data/{name}.csv", getattr(recorded, name)().to_csv(index=False)
-                    )
+                    archive.writestr(f"data/{name}.csv", csv_of(getattr(recorded, name)()))
     return packed.getvalue()
 
 
@@ -222,7 +221,7 @@ def _course(games: Sequence[Game], declared: Debrief | None) -> Slide:
     column = declared.column if declared else next(iter(model.columns()))
     label = declared.label if declared else titles_of(model)[column]
     for place, game in enumerate(games, 1):
-        data = game.agent_data() if declared else game.model_data()
+        data = model.decided_rounds(game.agent_data() if declared else game.model_data())
         values = pd.to_numeric(data[column], errors="coerce").groupby(data["round"]).mean()
         name = f"Group {place}" if len(games) > 1 else "Mean" if declared else label
         lines[name] = values.dropna()
@@ -249,7 +248,7 @@ def _shape(games: Sequence[Game], declared: Debrief) -> Slide:
 def _earned(games: Sequence[Game]) -> Slide:
     score = games[0].model.score
     assert score is not None
-    tables = [score.of_agents(game.agent_data()) for game in games]
+    tables = [score.of_agents(game.model.decided_rounds(game.agent_data())) for game in games]
     table = pd.concat(tables, ignore_index=True)
     words = [f"{score.label}, {'less' if score.lower_is_better else 'more'} is better."]
     for mind, own in table.groupby("mind")["score"]:
@@ -291,7 +290,8 @@ def _compared(games: Sequence[Game], declared: Debrief, round_: int) -> str:
 
 
 def _decisions(games: Sequence[Game], declared: Debrief) -> pd.DataFrame:
-    data = pd.concat([game.agent_data() for game in games], ignore_index=True)
+    decided = [game.model.decided_rounds(game.agent_data()) for game in games]
+    data = pd.concat(decided, ignore_index=True)
     data[declared.column] = pd.to_numeric(data[declared.column], errors="coerce")
     return data[["round", "agent", "mind", declared.column]]
 

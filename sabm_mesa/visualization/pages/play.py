@@ -26,9 +26,9 @@ from sabm_mesa.core.answers import Number
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.minds.human import Question, Seat, Turn, inputs_of, text_from
 from sabm_mesa.models.declarations import load_class_game
-from sabm_mesa.runs.game import CODE_LENGTH, LEFT, Game, Games
+from sabm_mesa.runs.game import CODE_LENGTH, LEFT, ClassSession, Game, Games
 from sabm_mesa.visualization.access import LOOPBACK, listens_at, name_in_network, open_to_others
-from sabm_mesa.visualization.gate import WrongTries
+from sabm_mesa.visualization.gate import TRIES, SecretLimiter
 from sabm_mesa.visualization.labels import (
     count,
     in_words,
@@ -68,14 +68,19 @@ class PeoplePages:
         identify: returns the session of a browser.
         new_session: gives a browser a session.
         root: the path below which the server is reached.
+        limiter: limits guesses of codes and words.
     """
 
     def __init__(
-        self, games: Games, identify: Identify, new_session: NewSession, root: Callable[[], str]
+        self,
+        games: Games,
+        identify: Identify,
+        new_session: NewSession,
+        root: Callable[[], str],
+        limiter: SecretLimiter = TRIES,
     ) -> None:
         self.games, self.identify, self.new_session = games, identify, new_session
-        self.root = root
-        self._tries = WrongTries()
+        self.root, self._limiter = root, limiter
 
     def routes(self) -> list[Route]:
         """All that people are answered."""
@@ -102,9 +107,9 @@ class PeoplePages:
         self.new_session(request, response)
         return response
 
-    def qr(self, request: Request) -> Response:
+    async def qr(self, request: Request) -> Response:
         """The QR code of the address at which people join, as others can reach it."""
-        session = self.games.session(request.path_params["code"])
+        session = await self._session(request.path_params["code"], _address(request))
         if session is None:
             return Response(status_code=404)
         import segno
@@ -123,8 +128,7 @@ class PeoplePages:
         """Give a browser a seat by the code, or the seat of another device by its word."""
         try:
             given = await read_object(request)
-            address = request.client.host if request.client else ""
-            path = self._seat_path(given, self.identify(request), address)
+            path = await self._seat_path(given, self.identify(request), _address(request))
         except Refused as refused:
             return _json(200, {"problem": refused.problem})
         except ClientDisconnect:
@@ -166,14 +170,14 @@ class PeoplePages:
     def _find(self, request: Request) -> tuple[Game, Seat] | None:
         return self.games.find(request.path_params["token"])
 
-    def _seat_path(self, given: Mapping[str, Any], holder: str, address: str) -> str:
+    async def _session(self, code: str, address: str) -> ClassSession | None:
+        return await self._limiter.test("a code", address, lambda: self.games.session(code))
+
+    async def _seat_path(self, given: Mapping[str, Any], holder: str, address: str) -> str:
         if not holder:
             raise Refused(403, "This browser takes no cookies, by which a seat is kept.")
-        if self._tries.too_many(address):
-            raise Refused(429, "Too many wrong codes: wait a minute, and try again.")
-        session, word = self.games.session(str(given.get("code", ""))), given.get("word")
+        session, word = await self._session(str(given.get("code", "")), address), given.get("word")
         if session is None:
-            self._tries.add(address)
             raise Refused(404, "No game has this code: look at the wall again.")
         if word is None:
             found = session.join(holder)
@@ -182,11 +186,17 @@ class PeoplePages:
                 line = "The game is over: ask the host for the code of the next one."
                 raise Refused(409, line if over else "All seats are taken: ask the host.")
         else:
-            found = session.come_back(holder, str(word))
+            known, said = session, str(word)
+            found = await self._limiter.test(
+                f"a word of {known.code}", address, lambda: known.come_back(holder, said)
+            )
             if found is None:
-                self._tries.add(address)
                 raise Refused(404, "No seat of this game has this word.")
         return f"/play/{found[1].token}"
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
 
 
 async def _wait(request: Request, seat: Seat, holder: str, version: int) -> None:
@@ -324,7 +334,7 @@ def board_of(ask: Ask, model: SmartModel) -> dict[str, Any] | None:
     if found is not None:
         return dict(json_roundtrip(dict(found)))
     spec = ask.spec
-    if isinstance(spec, Number) and spec.told and abs(spec.low) < 1e6 and abs(spec.high) < 1e6:
+    if isinstance(spec, Number) and abs(spec.low) < 1e6 and abs(spec.high) < 1e6:
         return {
             "kind": "line",
             "low": spec.low,

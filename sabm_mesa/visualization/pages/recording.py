@@ -7,6 +7,7 @@ import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode
@@ -17,11 +18,13 @@ import solara.lab
 
 from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.specs import describe_deciders
+from sabm_mesa.recording.export import csv_of
 from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.recording.varied import word_of
 from sabm_mesa.visualization.access import open_to_others
 from sabm_mesa.visualization.frame import Head
 from sabm_mesa.visualization.html import card, choice, field, html, inside, problem
-from sabm_mesa.visualization.labels import count, error_line, whole_in
+from sabm_mesa.visualization.labels import error_line, whole_in
 from sabm_mesa.visualization.pages.host import take_up
 from sabm_mesa.visualization.records.compare_view import Compare
 from sabm_mesa.visualization.records.parts import STYLE, Recordings, use_read, waiting
@@ -34,12 +37,16 @@ from sabm_mesa.visualization.records.store import (
     RunData,
     counts_of,
     listed,
+    name_of,
     place_of,
     run_data,
     runs_of,
     stamp,
+    values_by_name,
 )
 
+ALL = "all"
+"""The choice of no value of a varied parameter."""
 LONGEST_NAME = 100
 """Characters of a name on the page."""
 PLACE = ("round", "phase", "agent", "question", "message")
@@ -165,7 +172,7 @@ def Opened(
     if runs.empty:
         html("p", "There is no run in this recording yet.", "sabm-empty sabm-card")
         return
-    _choose_run(runs, number, path, counted, lambda chosen: open_(path, chosen))
+    ChooseRun(runs, number, path, counted, lambda chosen: open_(path, chosen)).key("choose")
     if _is_game_cut_off(runs, number):
         GoOn(place, number).key(f"go on {number}")
     if reading or run is None:
@@ -242,21 +249,47 @@ def Downloads(run: RunData, runs: pd.DataFrame) -> None:
         )
 
 
-def _choose_run(
+@solara.component
+def ChooseRun(
     runs: pd.DataFrame,
     number: int,
     path: str,
     counted: Mapping[Any, Any] | None,
     choose: Callable[[int], None],
 ) -> None:
-    labels = {
-        f"Run {row['run']}: {row['scenario']}, {row['status']}, {count(row['rounds'], 'round')}, "
-        f"seed {row['seed'].strip('[]')}" + (", a fork" if text(row["parent"]) else ""): row
+    """A run to choose, also by what was varied, and the facts of the chosen one.
+
+    Args:
+        runs: all runs.
+        number: the chosen run.
+        path: the recording.
+        counted: its asks, tokens and dollars, once they are known.
+        choose: called with the run to open.
+    """
+    nothing: dict[str, str] = {}
+    wanted, want = solara.use_state(nothing)
+    values = values_by_name(runs)
+    with inside("div", "rec-bar"):
+        for name, (title, found) in values.items():
+            choice(
+                f"Only {title}", [ALL, *found], wanted.get(name, ALL),
+                partial(_want, want, wanted, name),
+            )  # fmt: skip
+    kept = [
+        row
         for row in runs.to_dict("records")
-    }
+        if row["run"] == number
+        or all(wanted.get(name, ALL) in {ALL, word_of(row[name])} for name in values)
+    ]
+    labels = {f"{name_of(row)}{', a fork' if text(row['parent']) else ''}": row for row in kept}
     now = next((label for label, row in labels.items() if row["run"] == number), None)
     with inside("div", "rec-bar"):
-        choice("Run", list(labels), now, lambda label: choose(int(labels[label]["run"])))
+        choice(
+            f"Run ({len(kept)} of {len(runs)})" if len(kept) < len(runs) else "Run",
+            list(labels),
+            now,
+            lambda label: choose(int(labels[label]["run"])),
+        )
         if now is not None:
             row = labels[now]
             told = _deciders(row)
@@ -269,6 +302,12 @@ def _choose_run(
             html("span", told, "sabm-hint rec-path")
             if why := text(row["problem"]):
                 _ended(why, path)
+
+
+def _want(
+    want: Callable[[dict[str, str]], None], wanted: Mapping[str, str], name: str, value: str
+) -> None:
+    want({**wanted, name: value})
 
 
 def _is_game_cut_off(runs: pd.DataFrame, number: int) -> bool:
@@ -302,7 +341,7 @@ def _download(data: Callable[[], str | bytes], name: str) -> None:
 def _csv(recorded: Recorded, name: str) -> Callable[[], str]:
     def read() -> str:
         frame: pd.DataFrame = getattr(recorded, name)()
-        return frame.to_csv(index=False)
+        return csv_of(frame)
 
     return read
 

@@ -28,8 +28,9 @@ from sabm_mesa.recording.export import (
 )
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.recording.store import copy_recording
+from sabm_mesa.recording.varied import SET, TAG, label_of, word_of
 from sabm_mesa.visualization.records import charts, rounds
-from sabm_mesa.visualization.records.store import RunData, read_run
+from sabm_mesa.visualization.records.store import RunData, read_run, values_by_name
 from sabm_mesa.visualization.scenario_view import painting
 
 RECORDING = "recording.sqlite"
@@ -80,6 +81,7 @@ def write_bundle(
             tables = write_tables(place / "tables", rows_of_all, "csv")
         told = {
             "runs": [_told(run, rows[run.run]) for run in recorded],
+            "varied": [title for title, _ in values_by_name(frame).values()],
             "left_out": len(rows) - len(recorded),
             "recording": RECORDING,
             "digest": digest,
@@ -161,6 +163,8 @@ def _told(run: Any, row: dict[Any, Any]) -> dict[str, Any]:
         "number": run.run,
         "scenario": run.scenario,
         "condition": str(run.parameters.get("condition", "")),
+        "label": label_of(row),
+        "varied": [word_of(value) for name, value in row.items() if name.startswith((SET, TAG))],
         "minds": describe_deciders(run.minds, run.forks),
         "seed": "-".join(map(str, run.seed)),
         "status": run.status,

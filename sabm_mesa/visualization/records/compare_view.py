@@ -9,6 +9,8 @@ from typing import Any
 import pandas as pd
 import solara
 
+from sabm_mesa.errors import SabmError
+from sabm_mesa.studies import compare as settings
 from sabm_mesa.visualization import chart
 from sabm_mesa.visualization.html import card, choice, field, html, inside, problem
 from sabm_mesa.visualization.labels import count
@@ -19,6 +21,7 @@ from sabm_mesa.visualization.records.store import (
     Listed,
     RunData,
     find_run,
+    name_of,
     run_data,
     runs_of,
     stamp,
@@ -58,18 +61,88 @@ def Compare(run: RunData, recordings: Sequence[Listed]) -> None:
             by_name = {name: place for place, name in names.items()} | {label: path}
             choice("Recording", list(by_name), label, lambda name: set_chosen((by_name[name], 0)))
             field("Or the path of a recording", path, lambda typed: set_chosen((typed.strip(), 0)))
-            if numbers:
+            if runs is not None and numbers:
+                labels = {int(row["run"]): name_of(row) for row in runs.to_dict("records")}
+                by_label = {label: place for place, label in labels.items()}
                 choice(
-                    "Run", numbers, number if number in numbers else numbers[0],
-                    lambda chosen: set_chosen((path, chosen)),
+                    "Run", list(by_label), labels[number if number in numbers else numbers[0]],
+                    lambda chosen: set_chosen((path, by_label[chosen])),
                 )  # fmt: skip
         if wrong:
             problem(wrong)
         elif busy:
             waiting("Reading the recording …")
+    Settings(run.recorded.path).key("settings")
     if numbers and not wrong:
         shown = number if number in numbers else numbers[0]
         Sides(run, path, shown).key(f"{path}/{shown}")
+
+
+@solara.component
+def Settings(path: Path) -> None:
+    """The settings of a recording, compared in a measure as by ``sabm compare``.
+
+    Args:
+        path: the recording.
+    """
+    picked, pick = solara.use_state("")
+    read, _, _ = use_read(lambda: _measures_of(path), [path, stamp(path)])
+    measures, factors = read or ([], [])
+    measure = picked if picked in measures else next(iter(measures), "")
+    found, wrong, busy = use_read(
+        lambda: _compared(path, measure) if factors and measure else None,
+        [path, measure, stamp(path)],
+    )
+    if not factors or not measure:
+        return
+    with card("Compare the settings of this recording"):
+        choice("Measure", measures, measure, pick)
+        if wrong:
+            html("p", wrong, "sabm-empty")
+        elif busy or found is None:
+            waiting("Comparing …")
+        else:
+            html(
+                "p", f"The {found.of} of {measure} over runs, with its 95 % interval.", "sabm-hint"
+            )
+            table("Settings", found.cells.round(4))
+            names = [
+                "comparison",
+                "of",
+                "than",
+                "estimate",
+                "low",
+                "high",
+                "p",
+                "p_holm",
+                "verdict",
+            ]
+            shown = found.table[names].round(4)
+            for name in ("p", "p_holm"):
+                shown[name] = [_p_value(value) for value in found.table[name]]
+            table("Comparisons", shown)
+            for note in found.notes:
+                html("p", note, "sabm-hint")
+
+
+def _measures_of(path: Path) -> tuple[list[str], list[str]]:
+    """The measures of a recording that vary, and what was varied; none where runs have no end."""
+    try:
+        frame, factors, _ = settings.read([path])
+    except SabmError:
+        return [], []
+    names = [str(name) for name in frame.columns if str(name).startswith("measure.")]
+    return [
+        name.removeprefix("measure.") for name in names if len(frame[name].dropna().unique()) > 1
+    ], factors
+
+
+def _p_value(value: float) -> str:
+    return "–" if value != value else "< 0.0001" if value < 1e-4 else f"{value:.4f}"
+
+
+def _compared(path: Path, measure: str) -> settings.ComparedSettings:
+    return settings.compare([path], measure)
 
 
 @solara.component

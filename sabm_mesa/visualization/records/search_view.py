@@ -20,7 +20,7 @@ MOST = 50
 PATIENCE = 0.3
 """Seconds in which a look adds texts to the index of the recording before it searches them."""
 ALL = "all"
-RUNGS = (ALL, "exact", "unambiguous")
+RUNGS = (ALL, "exact", "marked", "labelled", "only", "decided", "extracted", "unambiguous")
 TEXTS = {ALL: None, "answers": ANSWERED, "thoughts": THOUGHT, "messages": SAID, "prompts": SENT}
 """Choice → the kind of text that is searched."""
 RESULTS = {ALL: None, "valid": True, "invalid": False}

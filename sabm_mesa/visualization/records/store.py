@@ -6,7 +6,7 @@ import json
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,8 +22,10 @@ from sabm_mesa.recording import RecordedRun, load_runs
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.recording.search import Search
 from sabm_mesa.recording.store import APPLICATION_ID, may_be_open, open_for_reading
+from sabm_mesa.recording.varied import SET, TAG, label_of, word_of
 from sabm_mesa.studies.honesty import COLUMNS, honesty_in, honesty_of
 from sabm_mesa.visualization.access import check_path
+from sabm_mesa.visualization.labels import count
 from sabm_mesa.visualization.run_controller import PLAN
 
 STOPPED = ("stopped", "closed", "closed in the viewer")
@@ -372,7 +374,42 @@ class Listed:
         minds = [describe_deciders(json.loads(r["minds"]), json.loads(r["forks"])) for r in rows]
         conditions = [str(json.loads(row["parameters"]).get("condition", "")) for row in rows]
         seeds = [row["seed"].strip("[]") for row in rows]
-        return f"{_few(minds)} · {_few(conditions)} · seed {_few(seeds)}"
+        found = f"{_few(minds)} · {_few(conditions)} · seed {_few(seeds)}"
+        varied = [
+            f"{title} ({len(values)})" for title, values in values_by_name(self.runs).values()
+        ]
+        return found + (f" · varied: {', '.join(varied)}" if varied else "")
+
+
+def values_by_name(runs: pd.DataFrame) -> dict[str, tuple[str, list[str]]]:
+    """The varied parameters and tags of the runs of a recording.
+
+    Args:
+        runs: as `Recorded.runs` returns them.
+
+    Returns:
+        Column → its name for readers, and its values as they stand in labels, in their order.
+    """
+    names = [str(name) for name in runs.columns if str(name).startswith((SET, TAG))]
+    return {
+        name: (
+            name.removeprefix(SET).removeprefix(TAG),
+            [*dict.fromkeys(word_of(value) for value in runs[name])],
+        )
+        for name in names
+    }
+
+
+def name_of(row: Mapping[Any, Any]) -> str:
+    """A run in a list: number, what was varied, scenario, status, rounds and seed.
+
+    Args:
+        row: a row of `Recorded.runs`.
+    """
+    varied = label_of(row)
+    parts = [*([varied] if varied else []), row["scenario"], row["status"]]
+    parts += [count(row["rounds"], "round"), f"seed {row['seed'].strip('[]')}"]
+    return f"Run {row['run']}: {', '.join(parts)}"
 
 
 def listed(folder: Path) -> list[Listed]:

@@ -24,7 +24,7 @@ def asked_in(answer=follow, **more):
         asked[place] = (ask.observation, system["content"], question["content"])
         return answer(ask)
 
-    played(noting, **more)
+    played(noting, **{"answer_format": "paper"} | more)
     return asked
 
 

@@ -237,26 +237,25 @@ def test_firms_have_names() -> None:
 
 
 @pytest.mark.parametrize("answer_format", ["paper", "json"])
-def test_the_range_of_prices_is_told_in_every_attempt_or_in_none(answer_format) -> None:
-    def attempts(told_range, answer):
+def test_the_range_of_prices_is_told_where_it_holds(answer_format) -> None:
+    def attempts(answer, **told):
         asks = recorded(
-            2, lambda ask: answer if ask.name == "act" else "Hello.", told_range=told_range,
-            answer_format=answer_format,
+            2, lambda ask: answer if ask.name == "act" else "Hello.", answer_format=answer_format,
+            **told,
         )[1]  # fmt: skip
         return [ask for ask in asks if ask.name == "act"]
 
-    for answer in ("99", "1"):
-        for ask in attempts(False, answer):
-            schema = ask.spec.answer_schema()["properties"]["answer"]
-            assert not re.findall(r"\b14\b", prompt(ask)), prompt(ask)
-            assert schema == {"type": "number"}
-    told = attempts(True, "99")
+    for ask in attempts("-1"):
+        assert "a number of at least 0" in prompt(ask)
+        assert not re.findall(r"\b14\b", prompt(ask)), prompt(ask)
+        assert ask.spec.schema() == {"type": "number", "minimum": 0}
+    for answer in ("1000", "0", "1.5"):
+        assert not [ask.rejected for ask in attempts(answer) if ask.rejected]
+    told = attempts("99", told_range=True)
     assert all("a number from 0 to 14" in prompt(ask) for ask in told)
-    assert told[-1].rejected[0][1] != ""
-    below = attempts(True, "1")[-1].rejected
-    assert (
-        "is less than a unit of your product costs you." in below[0][1] or answer_format == "json"
-    )
+    assert told[0].spec.schema() == {"type": "number", "minimum": 0, "maximum": 14}
+    assert answer_format == "json" or "outside the range from 0 to 14" in told[-1].rejected[0][1]
+    assert not [ask for ask in attempts("1", told_range=True) if ask.rejected]
 
 
 def test_the_two_treatments_without_scruples() -> None:

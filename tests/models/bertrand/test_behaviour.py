@@ -1,5 +1,7 @@
 """Behavioural models of prices."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from sabm_mesa.models.bertrand.behaviour import (
     BEHAVIOUR,
     STEP,
     LearnsPrices,
+    PriceByChance,
     Reaction,
     facts,
     q_path,
@@ -64,7 +67,40 @@ def test_q_learning_follows_the_learner_of_the_mind() -> None:
         state = after
     panel = Panel.of(rows)
 
-    assert q_path(panel, 0.15).greedy.tolist() == greedy
     hit = places == np.array(greedy)
-    share = np.exp(LearnsPrices().log_likelihood(np.array([0.15, 0.3, 1e-6]), panel))
+    assert q_path(panel, 0.15).lowest.tolist() == greedy
+    share = np.exp(LearnsPrices().log_likelihood(np.array([0.15, 0.3, 1e-6, 1.0, 1.0]), panel))
     assert share == pytest.approx(0.99 * np.where(hit, 0.7 + 0.3 / 15, 0.3 / 15), rel=1e-3)
+
+
+def test_a_learner_that_begins_with_nothing_takes_equal_values_equally_often() -> None:
+    known = facts(MARKET, 6.0, [6.0])
+    rows = [Row(Decider(0, 1, "x"), t, 3 * STEP - 0.1, known) for t in range(2)]
+    share = np.exp(
+        LearnsPrices().log_likelihood(np.array([0.5, 0.3, 1e-6, 0.0, 0.0]), Panel.of(rows))
+    )
+
+    # The state is a new one in both rows: all 15 values are 0. In the third row it is that of the
+    # second one, where this price has earned something.
+    at_first = 0.99 / 15
+    assert share[0] == pytest.approx(at_first, rel=1e-3)
+    assert share[1] == pytest.approx(at_first, rel=1e-3)
+    again = np.exp(
+        LearnsPrices().log_likelihood(
+            np.array([0.5, 0.3, 1e-6, 0.0, 0.0]), Panel.of([*rows, replace(rows[1], time=2)])
+        )
+    )
+    assert again[2] == pytest.approx(0.99 * (0.7 + 0.3 / 15), rel=1e-3)
+
+
+def test_a_price_by_chance_is_one_of_the_grid_between_the_limits() -> None:
+    known = facts(MARKET, 6.0, [8.0])
+    panel = Panel.of([Row(Decider(0, 1, "x"), t, 0.5, known) for t in range(2_000)])
+    chance = PriceByChance()
+    drawn = chance.draw(np.zeros(0), panel, np.random.default_rng(0))
+
+    n = float(chance.count(panel)[0])
+    assert np.exp(chance.log_likelihood(np.zeros(0), panel))[0] == pytest.approx(1 / n)
+    assert len(np.unique(np.round(drawn, 6))) <= n
+    assert known["low"] <= drawn.min()
+    assert drawn.max() <= known["high"]

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from sabm_mesa import BertrandCompetition
 from sabm_mesa.core.messages import Message
 from sabm_mesa.models.bertrand.measures import price_messages, run_measures, stated_prices
 from tests.models.bertrand.support import played
@@ -43,6 +44,40 @@ def test_messages_that_name_a_price_or_agree_to_one() -> None:
     assert price_messages([], 2, 14) == 0
 
 
+def test_round_0_is_in_no_measure() -> None:
+    model = BertrandCompetition(
+        n_rounds=10, rng=1, minds="fixed:8", communication=False, initial_prices=3
+    )
+    model.run_model()
+    data, ends = model.model_frame(), model.end_measures()
+
+    assert (ends["convergence_price"], ends["collusion_index"]) == (8, 1)
+    assert (ends["collusive_share"], ends["spell"]) == (1, 9)
+    assert (ends["rounds"], ends["averaged_rounds"]) == (10, 9)
+    assert data.loc[0, ["price_1", "price_2"]].tolist() == [3, 3]  # the given start is in the data
+    assert data["collusion_index"].isna().tolist() == [True] + 9 * [False]
+    assert data["collusive_share"].isna().tolist() == [True] + 9 * [False]
+
+
+def test_a_given_start_within_the_band_is_no_collusion() -> None:
+    model = BertrandCompetition(
+        n_rounds=4, rng=1, minds="fixed:5", communication=False, initial_prices=8
+    )
+    model.run_model()
+
+    assert model.end_measures()["collusive_share"] == 0
+    assert not model.model_frame()["collusion"].any()
+
+
+def test_prices_settle_in_the_first_round_that_is_decided() -> None:
+    model = BertrandCompetition(
+        n_rounds=60, rng=1, minds="fixed:5", communication=False, initial_prices=5
+    )
+    model.run_model()
+
+    assert model.end_measures()["convergence_round"] == 1
+
+
 def test_the_measures_of_a_run() -> None:
     data = {
         "price_1": [7.0] * 60,
@@ -56,6 +91,7 @@ def test_the_measures_of_a_run() -> None:
 
     assert run_measures(data, 2, 0.5) == {
         "rounds": 60,
+        "averaged_rounds": 50,
         "convergence_price": 7,
         "convergence_round": 0,
         "collusion_index": 0.75,

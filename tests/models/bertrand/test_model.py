@@ -36,7 +36,8 @@ def test_a_whole_run(communication: bool) -> None:
             assert own.tolist() == pytest.approx(expected, abs=1e-6)
     assert data["collusion"].tolist() == COLLUSION
     assert data["spell"].tolist() == SPELL
-    assert data["collusion_index"].tolist() == pytest.approx(INDEX)
+    assert math.isnan(data["collusion_index"][0])  # nobody decided round 0
+    assert data["collusion_index"].tolist()[1:] == pytest.approx(INDEX[1:])
     assert data["bertrand_price"].unique() == pytest.approx([6])
     assert data["cartel_price"].unique() == pytest.approx([8])
     assert data["bertrand_profit"].unique() == pytest.approx([3200])
@@ -128,10 +129,10 @@ def test_an_interruption_starts_the_spell_anew() -> None:
 
     assert model.round == 8
     assert model.model_frame()["spell"].tolist() == [0, 1, 2, 0, 1, 2, 3, 4, 5]
-    assert model.model_frame()["collusive_share"].tolist() == (
-        [0, 1 / 2, 2 / 3, 2 / 4, 3 / 5, 4 / 6, 5 / 7, 6 / 8, 7 / 9]
+    assert model.model_frame()["collusive_share"].tolist()[1:] == (
+        [1, 1, 2 / 3, 3 / 4, 4 / 5, 5 / 6, 6 / 7, 7 / 8]
     )
-    assert model.end_measures()["collusive_share"] == 7 / 9
+    assert model.end_measures()["collusive_share"] == 7 / 8
 
 
 def test_a_run_in_equilibrium_does_not_stop() -> None:
@@ -246,17 +247,15 @@ def test_a_change_leaves_the_rounds_before_it_alone() -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        ("1.99", "is less than a unit of your product costs you."),
-        ("14.01", '"14.01" is not possible.'),
-        ("-7", "is less than a unit of your product costs you."),
+        ("-7", '"-7" is less than 0.'),
         ("about seven", "is not a number"),
         ("$7 each?", "is not a number"),
         ("between 6 and 8", "holds more than one number"),
-        ("7\n8", "on one line"),
+        ("7\n8", "exactly one answer"),
         ("", "empty"),
         ("nan", "not a number"),
         ("inf", "not a number"),
-        (1.5, "is less than a unit"),
+        (-1.5, '"-1.5" is less than 0.'),
         (True, "not a number"),
         (float("inf"), '"inf" is not a number'),
     ],
@@ -293,12 +292,11 @@ def test_a_second_answer_counts() -> None:
 @pytest.mark.parametrize(
     ("parameters", "reason"),
     [
-        ({"initial_prices": 1.9}, "initial_prices has to be a number from 2 to 14"),
-        ({"initial_prices": [2, 14.5]}, "initial_prices has to be a number from 2 to 14"),
+        ({"initial_prices": -0.1}, "initial_prices has to be a number from 0 to 1e+09"),
+        ({"initial_prices": [2, 2e9]}, "initial_prices has to be a number from 0 to 1e+09"),
         ({"initial_prices": [5]}, "1 are given for 2 firms"),
-        ({"initial_prices": "high"}, "initial_prices has to be a number from 2 to 14, not"),
+        ({"initial_prices": "high"}, "initial_prices has to be a number from 0 to 1e+09, not"),
         ({"initial_prices": math.nan}, "initial_prices"),
-        ({"demand": "logit", "initial_prices": 3}, "from 1 to 2"),
         ({"n_firms": 1}, "n_firms"),
         ({"n_firms": 27}, "n_firms has to be a whole number from 2 to 26 (got 27)."),
         ({"n_rounds": 0}, "n_rounds"),
@@ -342,14 +340,14 @@ def test_errors_have_their_kind() -> None:
     with pytest.raises(UnknownName):
         BertrandCompetition(demand="cubic")
     with pytest.raises(ParameterError):
-        BertrandCompetition(initial_prices=20)
+        BertrandCompetition(initial_prices=-1)
 
 
 def test_many_logit_firms_may_reach_the_cartel_price() -> None:
     model = BertrandCompetition(demand="logit", n_firms=10)
 
-    assert BertrandCompetition(demand="logit").legal_price.high == 2
-    assert model.legal_price.high > model.benchmarks.cartel_price > 2
+    assert BertrandCompetition(demand="logit").highest_price == 2
+    assert model.highest_price > model.benchmarks.cartel_price > 2
 
 
 def test_a_language_model_plays_over_http(tmp_path) -> None:

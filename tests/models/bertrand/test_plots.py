@@ -152,7 +152,7 @@ def test_a_change_of_the_terms_is_drawn() -> None:
 
     assert {"talk off", "talk on"} <= {text.get_text().strip() for text in ax.texts}
     line = labelled(ax, "cartel price (8 to 9)")
-    assert line.get_ydata().tolist() == [8] * 5 + [9] * 7
+    assert line.get_ydata().tolist() == [8] * 4 + [9] * 7  # from round 1 on
 
 
 def test_firms_are_called_by_name_and_by_mind_where_minds_differ() -> None:
@@ -167,7 +167,8 @@ def test_firms_are_called_by_name_and_by_mind_where_minds_differ() -> None:
             (ax,) = drawn[name].axes
             for i, label in enumerate(called, 1):
                 line = labelled(ax, label)
-                assert line.get_ydata().tolist() == model.model_frame()[f"{measure}_{i}"].tolist()
+                decided = model.model_frame()[f"{measure}_{i}"].tolist()[1:]
+                assert line.get_ydata().tolist() == decided
             (legend,) = drawn[name].legends
             assert {text.get_text() for text in legend.get_texts()} >= set(called)
 

@@ -33,6 +33,13 @@ from tests.models.bertrand.support import CALVANO, PAPER, linear, logit
         ((2, 2), (1200, 1200), (0, 0)),
         ((14, 2), (0, 2400), (0, 0)),
         ((14, 14), (0, 0), (0, 0)),
+        # Below the cost a firm loses money; above 14 it sells nothing, and the other firm sells
+        # as much as beside a price of 14.
+        ((1, 6), (1800, 300), (-1800, 1200)),
+        ((0, 0), (1400, 1400), (-2800, -2800)),
+        ((1000, 2), (0, 2400), (0, 0)),
+        ((1000, 6), (0, 1600), (0, 6400)),
+        ((1e300, 1e300), (0, 0), (0, 0)),
     ],
 )
 def test_linear_demand_of_the_paper(prices, demands, profits) -> None:
@@ -62,11 +69,17 @@ def test_linear_demand_solves_the_inverse_demand(n: int, share: float, data) -> 
 @given(st.sampled_from([PAPER, CALVANO, linear(5), linear(3, 1 / 150), logit(4)]), st.data())
 def test_demand_is_never_negative(market: Market, data) -> None:
     prices = data.draw(
-        st.lists(st.floats(market.cost, market.a), min_size=market.n, max_size=market.n)
+        st.lists(st.floats(0, 1e9) | st.floats(0, market.a), min_size=market.n, max_size=market.n)
     )
+    sold, most = market.demands(prices), 1.0
+    if not isinstance(market, LogitMarket):
+        most = market.demands([0.0] + [market.a] * (market.n - 1))[0]
 
-    assert all(q >= 0 and math.isfinite(q) for q in market.demands(prices))
-    assert all(profit >= 0 for profit in market.profits(prices))
+    for price, quantity, profit in zip(prices, sold, market.profits(prices), strict=True):
+        assert 0 <= quantity <= most * (1 + 1e-9)
+        assert profit == 0 or (profit > 0) == (price > market.cost)
+        if not isinstance(market, LogitMarket) and price >= market.a:
+            assert quantity == 0
 
 
 def test_reference_prices_of_the_paper() -> None:

@@ -146,7 +146,7 @@ def test_the_baseline_gives_no_hint_in_anything_that_is_sent() -> None:
 
 
 def test_the_scenario_tells_the_rules_and_who_one_is() -> None:
-    asked = prompts_of(reward_rule="exclusive")
+    asked = prompts_of(reward_rule="exclusive", answer_format="paper")
     system, question = asked[0, "act", 2]
 
     assert "with 2 other players" in system

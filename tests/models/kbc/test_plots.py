@@ -118,7 +118,7 @@ def test_variance_says_what_it_shows() -> None:
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3", "4"]
     assert ax.get_ylim()[0] == 0
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert legend == ["single runs", "95 % bootstrap interval of the mean", "mean of the runs"]
+    assert legend == ["single runs", "95 % interval of the mean", "mean of the runs"]
 
 
 def test_one_run_has_a_line_and_no_band() -> None:
@@ -336,6 +336,13 @@ def test_a_long_subtitle_makes_room_for_itself() -> None:
     assert subtitle(long).count("\n") >= 2
     assert long.get_figheight() > short.get_figheight()
     assert subtitle(style.new_figure("T", height=3)) == ""
+
+
+def test_a_subtitle_without_end_is_cut() -> None:
+    endless = style.new_figure("T", "x" * 1_000_000, height=3)
+
+    assert subtitle(endless).count("\n") == style.MOST_LINES - 1
+    assert subtitle(endless).endswith("…")
 
 
 ABOVE = "above the\nreference"

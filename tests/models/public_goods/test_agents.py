@@ -44,7 +44,7 @@ def sent(**given):
 
 
 def test_the_rules_stand_in_the_text_that_never_changes() -> None:
-    asked = sent(n_players=4, multiplier=1.6, endowment=20)
+    asked = sent(n_players=4, multiplier=1.6, endowment=20, answer_format="paper")
     systems = {system for system, _ in asked.values()}
 
     assert len(systems) == 1

@@ -15,7 +15,7 @@ minds = "scripted"
 cost = "small"
 set = { n_players = 12, n_rounds = 1 }
 [scales.quick]
-runs = 6
+runs = 10
 [scales.paper]
 runs = 6
 [[conditions]]

@@ -18,7 +18,7 @@ def test_by_itself_it_varies_what_changes_a_prompt() -> None:
 
     assert {each.name: each.labels for each in found.factors} == {
         "wording": ["default", "paraphrased", "reworded_1", "reworded_2", "reworded_3"],
-        "format": ["paper", "json"],
+        "format": ["labelled", "json"],
         "speakers": ["spoken", "reversed"],
     }
     assert found.left_out.keys() == {"options", "persona"}
@@ -26,7 +26,7 @@ def test_by_itself_it_varies_what_changes_a_prompt() -> None:
     assert [len(each.cells) for each in found.plans] == [4] * len(found.plans)
     assert all(each.seeds == [1, 2] for each in found.plans)
     first = found.plans[0].cells[0].parameters
-    assert (first["variant"], first["answer_format"]) == ("default", "paper")
+    assert (first["variant"], first["answer_format"]) == ("default", "labelled")
 
 
 def test_a_factor_that_the_conditions_differ_in_is_left_out() -> None:

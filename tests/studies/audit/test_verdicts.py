@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from sabm_mesa.analysis.factorial import fraction
-from sabm_mesa.studies.audit.verdicts import judge
+from sabm_mesa.analysis.factorial import Design, fraction
+from sabm_mesa.studies.audit.verdicts import audit_power, coinciding, judge
 
 DESIGN = fraction((4, 2), 8)
 FACTORS = ["wording", "format"]
@@ -25,18 +25,18 @@ def test_fragile_is_said_of_the_large_planted_effect_only_and_names_it() -> None
     rng = np.random.default_rng(1)
     words: dict[int, Counter[str]] = {}
     for planted in (0, 5, 20):
-        found = [judge(effects(rng, planted), DESIGN, FACTORS, ABOVE) for _ in range(12)]
+        found = [judge(effects(rng, planted, n=20), DESIGN, FACTORS, ABOVE) for _ in range(12)]
         words[planted] = Counter(each.word for each in found)
         if planted == 20:
             named = [each.fragile_in for each in found if each.word == "fragile"]
             assert named == [[("wording", 3)]] * len(named)
-    assert words[0]["robust"] >= 11
+    assert words[0]["robust"] >= 10
     assert words[5]["fragile"] == 0
-    assert words[20]["fragile"] >= 11
+    assert words[20]["fragile"] >= 10
 
 
 def test_a_claim_that_is_wrong_everywhere_fails_and_is_not_fragile() -> None:
-    found = judge(effects(np.random.default_rng(2), 0, base=-15), DESIGN, FACTORS, ABOVE)
+    found = judge(effects(np.random.default_rng(2), 0, n=16, base=-15), DESIGN, FACTORS, ABOVE)
 
     assert found.word == "fails"
     assert (found.survives, found.told_for) == (0, 0)
@@ -55,7 +55,7 @@ def test_a_claim_with_two_limits_is_fragile_where_it_is_told_to_be_outside() -> 
     rng = np.random.default_rng(4)
 
     assert judge(effects(rng, 0, chance=3), DESIGN, FACTORS, within).word == "robust"
-    outside = judge(effects(rng, -20, chance=3), DESIGN, FACTORS, within)
+    outside = judge(effects(rng, -40, chance=3), DESIGN, FACTORS, within)
     assert (outside.word, outside.fragile_in) == ("fragile", [("wording", 3)])
 
 
@@ -67,13 +67,13 @@ def test_a_claim_below_a_limit_is_the_mirror_of_one_above_it() -> None:
     )  # fmt: skip
     assert above.word == below.word == "fragile"
     assert above.levels["p_fragile"].equals(below.levels["p_fragile"])
-    assert above.mean == -below.mean
+    assert above.effect == -below.effect
 
 
 @pytest.mark.parametrize(
     ("y", "why"),
     [
-        (np.full((8, 5), 2.0), "all seeds give the same numbers"),
+        (np.full((8, 6), 2.0), "all seeds give the same numbers"),
         (np.where(np.arange(5) < 2, 1.0, np.nan) * np.ones((8, 1)), "only 2 seeds have a value"),
     ],
 )
@@ -91,4 +91,29 @@ def test_a_seed_without_a_value_in_one_cell_is_left_out_of_all() -> None:
 
     found = judge(holed, DESIGN, FACTORS, ABOVE)
     assert found.n_seeds == 11
-    assert found.mean == pytest.approx(np.delete(y, 7, axis=1).mean())
+    assert found.effect == pytest.approx(np.median(np.delete(y, 7, axis=1).mean(axis=0)))
+
+
+def test_a_claim_that_is_nil_in_one_wording_is_called_robust_in_at_most_three_per_cent() -> None:
+    rng = np.random.default_rng(7)
+    words = [judge(effects(rng, 15.0), DESIGN, FACTORS, ABOVE).word for _ in range(300)]
+
+    assert words.count("robust") / 300 <= 0.03 + 2 * np.sqrt(0.03 * 0.97 / 300)
+
+
+def test_the_power_of_an_audit_is_that_of_its_verdicts() -> None:
+    expected = audit_power(DESIGN, 12, 1.0)
+    rng = np.random.default_rng(8)
+    drawn = [1.0 + rng.normal(size=(8, 12)) for _ in range(150)]
+    robust = np.mean([judge(y, DESIGN, FACTORS, ABOVE).word == "robust" for y in drawn])
+
+    assert robust == pytest.approx(expected.robust, abs=0.12)
+    assert audit_power(DESIGN, 5, 1.0).robust == 0  # five seeds can show nothing
+    assert audit_power(DESIGN, 20, 2.0).fragile > 0.8
+
+
+def test_levels_that_share_their_only_cell_are_named() -> None:
+    cells = np.array([[0, 0], [1, 0], [0, 1], [2, 2]])
+
+    assert coinciding(Design(cells, (3, 3), 0.5)) == [((0, 2), (1, 2))]
+    assert coinciding(DESIGN) == []

@@ -13,8 +13,8 @@ import pytest
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.models.kbc.agents import Player
 from sabm_mesa.models.kbc.model import KeynesianBeautyContest
-from sabm_mesa.studies.experiments.claims import ALPHA, judged, measured, verdicts
-from sabm_mesa.studies.experiments.design import parse_experiment
+from sabm_mesa.studies.experiments.claims import judged, measured, verdicts
+from sabm_mesa.studies.experiments.design import ALPHA, parse_experiment
 from sabm_mesa.studies.experiments.expecting import too_few_runs
 from sabm_mesa.studies.experiments.plan import plan
 from sabm_mesa.studies.experiments.results import results
@@ -78,8 +78,76 @@ def test_the_three_verdicts(claim: str, expected: str) -> None:
 
 def test_few_runs_cannot_tell_and_say_how_many_would() -> None:
     found = word('kind = "below"\nvalue = 9', baseline=HIGH, cooperative=LOW[:4])
-    # Two-sided, the smallest p of n sign flips is 2 / 2**n: 4 runs are too few, 6 are enough.
-    assert (found.word, found.p, found.runs_needed) == ("cannot tell", 2 / 2**4, 6)
+    # Two-sided, the smallest p of a sign test is 2 / 2**n: 4 runs are too few, 6 are enough.
+    assert (found.word, found.p, found.test.fewest) == ("too few runs", 2 / 2**4, 6)
+    assert found.why == "no valid test can show this with fewer than 6 runs"
+    found = word('kind = "below"\nvalue = 6', baseline=HIGH, cooperative=LOW)
+    assert (found.word, found.test.p_for) == ("cannot tell", (56 + 28 + 8 + 1) / 2**8)
+    assert found.runs_needed.low > 6
+
+
+SHARED = CLAIM.replace('measure = "last"', 'measure = "out"')
+OUT = """
+[[measures]]
+name = "out"
+label = "Nobody is left inside"
+columns = "variance"
+take = "share"
+low = 0
+high = 0
+rounds = [-1, -1]
+"""
+
+
+def test_a_share_of_runs_is_tested_by_the_binomial_distribution() -> None:
+    head = SMALL.partition("[[claims]]")[0]
+    claim = SHARED + 'kind = "above"\nvalue = 0.9\nestimand = "share"\n'
+    experiment = parse_experiment("made", head + OUT + claim)
+    for n, expected in ((9, "too few runs"), (36, "agrees")):
+        made, data = outcome(baseline=[0.0] * n, cooperative=[0.0] * n)
+        # The runs differ in what is not measured.
+        model = made.model_data.assign(other=made.model_data["seed"])
+        made = replace(made, plan=plan(experiment, runs=n), model_data=model)
+        (found,) = verdicts(made, data.assign(measure="out", value=1.0))
+        assert (found.word, found.test.method) == (expected, "binomial test")
+        assert found.test.fewest == 36
+    with pytest.raises(ParameterError, match="a share of runs needs a 0 or a 1 of each run"):
+        verdicts(made, data.assign(measure="out", value=0.5))
+
+
+def test_a_mean_needs_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KeynesianBeautyContest, "column_bounds", {})
+    mean = BELOW + 'estimand = "mean"\n'
+    with pytest.raises(ParameterError, match="claims 1: no test of a mean is valid without bounds"):
+        outcome(mean, baseline=HIGH, cooperative=LOW)
+    head = SMALL.partition("[[claims]]")[0].rstrip() + "\nbounds = [0, 100]\n"
+    claim = CLAIM + 'kind = "below"\nvalue = 60\nestimand = "mean"\n'
+    made, data = outcome(baseline=HIGH, cooperative=LOW)
+    experiment = parse_experiment("made", head + claim)
+    (found,) = verdicts(replace(made, plan=plan(experiment, runs=8)), data)
+    assert (found.word, found.test.method, found.test.estimate) == ("agrees", "bets", 4.5)
+    out_of_bounds = data.assign(value=101.0 + data["seed"])
+    with pytest.raises(ParameterError, match="outside the bounds 0 to 100"):
+        verdicts(replace(made, plan=plan(experiment, runs=8)), out_of_bounds)
+
+
+EFFECTS = 'kind = "equal_effects"\nthan = "baseline"\nother_effect = ["third", "fourth"]\n'
+
+
+def test_the_effect_in_one_model_is_compared_with_that_in_another() -> None:
+    conditions = "".join(
+        f'\n[[conditions]]\nname = "{name}"\nlabel = "{name}"\nset = {{ n_players = {n} }}\n'
+        for n, name in ((4, "third"), (5, "fourth"))
+    )
+    head, _, rest = SMALL.partition("[[claims]]")[0].partition("[[measures]]")
+    values = {"baseline": HIGH, "cooperative": LOW, "third": LOW, "fourth": LOW[::-1]}
+    made, data = outcome(**values)
+    for margin, expected in (("", "effects differ"), ("margin = 30\n", "agrees")):
+        text = f"{head}{conditions}\n[[measures]]{rest}{CLAIM}{EFFECTS}{margin}"
+        planned = plan(parse_experiment("made", text), runs=8)
+        (found,) = verdicts(replace(made, plan=planned), data)
+        # (LOW − HIGH) − (LOW − LOW reversed): −10 − (−7, −5, …, 7).
+        assert (found.word, found.test.estimate) == (expected, -10)
 
 
 def test_the_number_of_claims_is_corrected_for() -> None:
@@ -102,29 +170,8 @@ def test_runs_with_the_same_seed_are_compared_pair_by_pair() -> None:
     found = word(LESS, baseline=NOISE, cooperative=less)
     assert (found.word, found.p, found.test.paired) == ("agrees", 2 / 2**10, True)
     assert found.test.n == (10, 10)
-    assert found.p_unpaired > 0.5
-    assert found.runs_unpaired is None  # more than 500
     like = word('kind = "like"\nthan = "baseline"\nmargin = 5', baseline=NOISE, cooperative=less)
     assert (like.word, like.test.paired) == ("agrees", True)
-    assert like.p_unpaired > ALPHA
-
-
-@pytest.mark.parametrize(
-    ("n", "claims", "why"),
-    [
-        (6, 1, ""),  # 2 / 2**6 = 0.031
-        (5, 1, "5 pairs are too few for any verdict"),
-        (6, 2, "6 pairs are too few for any verdict"),  # 2 · 0.031
-        (7, 2, ""),
-    ],
-)
-def test_pairs_that_can_never_tell_are_not_used(n: int, claims: int, why: str) -> None:
-    less = [x - 1 - i / 10 for i, x in enumerate(NOISE)]
-    found = verdicts(*outcome(*[LESS] * claims, baseline=NOISE[:n], cooperative=less[:n]))
-    assert {each.unpaired for each in found} == {why}
-    assert {each.test.paired for each in found} == {not why}
-    if why:  # the runs are too few for pairs, but their number is judged with them
-        assert {each.runs_needed for each in found} == {5 + claims}
 
 
 def test_two_measures_of_the_same_runs_are_compared() -> None:
@@ -162,11 +209,11 @@ conditions = ["baseline", "cooperative"]
     assert (found.test.low, found.test.high) == (5, 5)
 
 
-def test_a_run_without_a_value_unties_the_pairs() -> None:
+def test_a_run_without_a_value_leaves_its_pair_out() -> None:
     less = [math.nan, *(x - 1 for x in NOISE[1:])]
     found = word(LESS, baseline=NOISE, cooperative=less)
-    assert (found.unpaired, found.test.n) == ("1 run has no value", (9, 10))
-    assert (found.word, found.test.name) == ("cannot tell", "Mann-Whitney")
+    assert (found.unpaired, found.test.n, found.test.missing) == ("", (9, 9), 1)
+    assert (found.word, found.p) == ("agrees", 2 / 2**9)
 
 
 def test_runs_of_other_seeds_are_no_pairs() -> None:
@@ -194,7 +241,7 @@ def test_copies_of_one_run_are_one_observation() -> None:
 
 
 def test_runs_without_a_value_tell_nothing() -> None:
-    found = word('kind = "below"\nvalue = 9', baseline=LOW, cooperative=[math.nan] * 8)
+    found = word(LESS, baseline=LOW, cooperative=[math.nan] * 8)
     assert (found.word, found.why) == ("cannot tell", "no run here has a value of this measure")
 
 
@@ -209,13 +256,17 @@ def test_a_claim_about_a_language_model_is_not_told_when_others_decide() -> None
     for minds, expected in (
         ("classical", ("not told", "classical minds stand in for gpt-4")),
         (some, ("not told", "2 × gpt-4o, 1 × fixed:0 minds stand in for gpt-4")),
-        ("llm:gpt-4o", ("agrees", "")),
+        (
+            "llm:gpt-4o",
+            ("agrees, with another model", "published of gpt-4, here gpt-4o"),
+        ),
+        ("llm:gpt-4@http://localhost:1/v1", ("agrees", "")),
     ):
         planned = plan(experiment, runs=8, minds={"cooperative": minds})
         first, second = verdicts(replace(made, plan=planned), data)
         assert (first.word, first.why) == expected
         assert first.test.estimate == 4.5
-        told = 2 if minds == "llm:gpt-4o" else 1
+        told = 2 if isinstance(minds, str) and minds.startswith("llm:") else 1
         assert (second.word, second.p) == ("agrees", told * 2 / 2**8)
         assert len(judged(planned)) == told
 
@@ -265,13 +316,10 @@ def test_an_assumption_is_one_that_a_mind_of_the_scenario_declares() -> None:
         # 2 / 2**5 = 0.0625 and 2 / 2**6 = 0.03125
         (5, [BELOW], "With 5 runs a condition no claim can be told, .* is 0.062, .* takes 6 runs"),
         (6, [BELOW], "^$"),
-        # 2 / (6 choose 3) = 0.1 and 2 / (8 choose 4) = 0.029
-        (3, [LESS], "With 3 runs a condition no claim can be told, .* is 0.1, .* takes 4 runs"),
-        (4, [LESS], "^$"),
-        # Both at their smallest: 2 · 2 / 70 = 0.057 for the first
-        (4, [LESS, BELOW], "no claim can be told, .* is 0.057, .* takes 6 runs"),
-        # 2 · 2 / 252 = 0.016, and 0.0625
-        (5, [LESS, BELOW], "1 of 2 claims cannot be told, .* is 0.062, .* It takes 6 runs"),
+        (3, [LESS], "With 3 runs a condition no claim can be told, .* is 0.25, .* takes 6 runs"),
+        # Both at their smallest: 2 · 2 / 2**6 = 0.0625, and 2 · 2 / 2**7
+        (6, [LESS, BELOW], "no claim can be told, .* is 0.062, .* takes 7 runs"),
+        (7, [LESS, BELOW], "^$"),
         (1, [], "^$"),
     ],
 )

@@ -6,12 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
+from sabm_mesa.analysis.inference import infer
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.studies.experiments.claims import measured, ratio_of_means, ratios, value_of
+from sabm_mesa.studies.experiments.claims import measured, ratios, value_of
 from sabm_mesa.studies.experiments.design import Measure, parse_experiment
 from sabm_mesa.studies.experiments.plan import plan
 from sabm_mesa.studies.experiments.results import results
@@ -146,49 +146,73 @@ def test_one_agent_may_count() -> None:
     assert math.isnan(value_of(of_two(rounds=(0, 0)), data))
 
 
-def test_a_ratio_of_means_and_when_it_says_nothing() -> None:
-    assert ratio_of_means(np.array([1.0, 1, 1]), np.array([4.0, 4])) == (0.25, 0.25, 0.25)
-    ratio, low, high = ratio_of_means(np.array([-20.0, -22, -18]), np.array([-38.0, -42, -40]))
-    assert ratio == pytest.approx(0.5)
-    assert 18 / 42 <= low < ratio < high <= 22 / 38
-    for below in ([5.0, -5, 1], [0.0, 0], [3.0]):
-        assert all(math.isnan(each) for each in ratio_of_means(np.ones(3), np.array(below)))
+def ratio_row(values: pd.DataFrame, bounds: str = "") -> dict[str, Any]:
+    """The only ratio of a small experiment whose measure has bounds, or none."""
+    text = (
+        SMALL
+        + """
+[[measures]]
+name = "made"
+label = "Made"
+columns = "collusion_index"
+take = "sum"
+BOUNDS
 
-
-def test_the_interval_of_a_ratio_of_pairs_leaves_out_what_seeds_share() -> None:
-    """Each run has 1 % less than the one of its seed; the seeds themselves differ widely."""
-    below = np.array([100.0, 220, 150, 310, 90, 260, 180, 140, 75])
-    above = 0.99 * below
-    apart, paired = ratio_of_means(above, below), ratio_of_means(above, below, paired=True)
-    assert paired == pytest.approx((0.99, 0.99, 0.99))
-    assert apart[0] == pytest.approx(0.99)
-    assert apart[1] < 0.8 < 1.2 < apart[2]
-
-
-def test_ratios_are_of_pairs_where_both_conditions_have_the_seeds() -> None:
-    ratio = """
 [[ratios]]
 label = "r"
-measure = "last"
+measure = "made"
 condition = "cooperative"
 than = "baseline"
 source = "nobody"
 """
-    experiment = parse_experiment("made", SMALL + ratio)
+    )
+    (row,) = ratios(parse_experiment("made", text.replace("BOUNDS", bounds)), values).to_dict(
+        "records"
+    )
+    return row
+
+
+def made(n: int, above: float, seeds_from: int = 0) -> pd.DataFrame:
+    """Runs of two conditions, of which the second has another mean, with the same seeds or not."""
     rows = [
-        (name, seed, seed, "last", (seed + 1) * (0.5 if name == "cooperative" else 1.0))
-        for name in ("baseline", "cooperative")
-        for seed in range(8)
+        (name, seed, seed + shift, "made", (4 + seed % 3) * factor)
+        for name, factor, shift in (("baseline", 1.0, 0), ("cooperative", above, seeds_from))
+        for seed in range(n)
     ]
-    values = pd.DataFrame(rows, columns=["condition", "run", "seed", "measure", "value"])
-    (row,) = ratios(experiment, values).to_dict("records")
-    assert (row["ratio"], row["low"], row["high"], row["unpaired"]) == (0.5, 0.5, 0.5, "")
-    assert row["low_unpaired"] < 0.4 < 0.6 < row["high_unpaired"]
+    return pd.DataFrame(rows, columns=["condition", "run", "seed", "measure", "value"])
+
+
+def test_a_ratio_has_the_interval_of_its_bounds_or_the_reason_for_none() -> None:
+    bounds = "bounds = [0, 10]"
+    row = ratio_row(made(30, 0.5), bounds)
+    found = infer(
+        "ratio", [(4 + s % 3) / 2 for s in range(30)], [4 + s % 3 for s in range(30)],
+        bounds=(0, 10), paired=True,
+    )  # fmt: skip
+    assert (row["ratio"], row["low"], row["high"]) == (0.5, found.low, found.high)
+    assert 0 < row["low"] < 0.5 < row["high"] < 1
+    assert (row["why"], row["unpaired"]) == ("", "")
+
+    row = ratio_row(made(30, 0.5, seeds_from=7), bounds)
+    assert row["unpaired"] == "their seeds differ"
+    assert row["low"] < 0.5 < row["high"]
+
+    for values, given, ratio, why in (
+        (made(30, 0.5), "", 0.5, "no bounds"),
+        (made(30, 0.5), "bounds = [-10, 10]", 0.5, "the measure can be negative"),
+        (made(2, 0.5).assign(value=[0, 0, 3, 4]), bounds, math.nan, "too few runs for an interval"),
+    ):
+        row = ratio_row(values, given)
+        assert (row["ratio"], row["why"]) == (pytest.approx(ratio, nan_ok=True), why)
+        assert math.isnan(row["low"])
+        assert math.isnan(row["high"])
+
+
+def test_a_run_without_a_value_leaves_its_pair_out_of_a_ratio() -> None:
+    values = made(8, 0.5)
+    whole = ratio_row(values[values["seed"] != 3], "bounds = [0, 10]")
     values.loc[3, "value"] = math.nan
-    (row,) = ratios(experiment, values).to_dict("records")
-    assert row["unpaired"] == "1 run has no value"
-    assert (row["low"], row["high"]) == (row["low_unpaired"], row["high_unpaired"])
-    assert row["low"] < 0.45
+    assert ratio_row(values, "bounds = [0, 10]") == pytest.approx(whole, nan_ok=True)
 
 
 def test_the_most_frequent_value_of_all_runs_together(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sabm_mesa.analysis.inference import one_sample, paired
+from sabm_mesa.analysis.inference import infer
 from sabm_mesa.studies import page as words
 from sabm_mesa.studies.experiments import report
 from sabm_mesa.studies.experiments.claims import Verdict
@@ -167,15 +167,14 @@ def test_the_text_says_what_was_found(folder: Path, found: Results) -> None:
         test = each.test
         assert row[0].startswith(f"{each.claim.text} ({each.claim.source})")
         assert f" {words.estimate(test.estimate, test.low, test.high)}; " in row[2]
-        assert f"; Cliff's delta {words.effect(test.effect)}; 3 " in row[2]
+        assert f"; {test.effect_name} {words.effect(test.effect)}; 3 " in row[2]
         assert row[3] == words.p_value(each.p).replace("<", "\\<")
-        assert (each.runs_needed is None) or f"about {each.runs_needed} runs" in row[4]
-    assert claims[0][2].startswith("Variance in the last round: “Baseline” below 50. Mean ")
+        assert row[4] == "no valid test can show this with fewer than 6 runs"
+    assert claims[0][2].startswith("Variance in the last round: “Baseline” below 50. Median ")
     assert claims[1][2].startswith(
-        "Variance in the last round: “Told to cooperate” less than “Baseline”. Difference of means "
+        "Variance in the last round: “Told to cooperate” less than “Baseline”. Median difference "
     )
-    few = "Not in pairs: 3 pairs are too few for any verdict."
-    assert claims[1][2].endswith(f"; 3 and 3 runs. {few}")
+    assert claims[1][2].endswith("; 3 pairs of runs; sign test of pairs.")
     assert "Our choice: the last round." in claims[1][0]
     estimates = rows(text, "Measures by condition")
     assert [row[0] for row in estimates] == [
@@ -184,15 +183,15 @@ def test_the_text_says_what_was_found(folder: Path, found: Results) -> None:
     for row, (_, each) in zip(estimates, found.estimates.iterrows(), strict=True):
         assert row[2] == "3"
         assert row[3] == words.estimate(each["mean"], each["low"], each["high"])
-    assert [row[4:] for row in estimates][:2] == [["–", "–"], ["12.5 †", "page 3"]]
+    assert [row[4:] for row in estimates][:2] == [["–", "–"], ["12.5", "page 3"]]
     assert "| Fall of the variance (picks squared) | students | −20 | page 5 |" in text
     courses = rows(text, "Published courses")
-    assert [row[2:4] for row in courses] == [["0", "300 †"], ["1", "1,234.5 †"]]
+    assert [row[2:4] for row in courses] == [["0", "300"], ["1", "1,234.5"]]
     for row, (_, each) in zip(courses, found.courses.iterrows(), strict=True):
         assert row[4] == words.estimate(each["mean"], each["low"], each["high"])
     comparisons = rows(text, "Differences between conditions")
     assert [row[1] for row in comparisons] == ["Baseline − Told to cooperate"] * 2
-    assert [row[4] for row in comparisons] == ["Mann-Whitney"] * 2
+    assert [row[4] for row in comparisons] == ["sign test of pairs"] * 2
     for row, (_, each) in zip(comparisons, found.comparisons.iterrows(), strict=True):
         assert row[2] == words.estimate(each["difference"], each["low"], each["high"])
         assert row[5] == words.p_value(each["p"]).replace("<", "\\<")
@@ -200,29 +199,12 @@ def test_the_text_says_what_was_found(folder: Path, found: Results) -> None:
         assert line == line.rstrip()
 
 
-def test_pairs_of_runs_are_told_in_both_forms(found: Results) -> None:
-    """Six pairs with one claim can tell; the row says what as many runs could without pairs."""
-    _, compared = found.verdicts
-    unpaired = compared.test
-    test = paired([1, 2, 3, 4, 5, 6], [2, 3, 4, 5, 6, 7.5], "less")
-    for runs, would in ((168, "about 168"), (None, "more than 500")):
-        told = replace(
-            compared, test=test, unpaired="", p_unpaired=unpaired.p_for, runs_unpaired=runs
-        )
-        row = report._verdict(found, told)  # noqa: SLF001
-        assert row["found"] == (
-            f"Difference of means {words.estimate(test.estimate, test.low, test.high)}; "
-            f"Cliff's delta within pairs −1.00; 6 pairs of runs. Not in pairs: "
-            f"p {words.p_value(unpaired.p_for)}, and it takes {would} runs a condition."
-        )
-
-
 def test_it_says_what_to_know_before_believing_it(folder: Path) -> None:
     notes = [
         line for line in (folder / "report.md").read_text("utf-8").splitlines() if line[:2] == "> "
     ]
     assert notes == [
-        f"> Published with llm:gpt-4-0314; here: classical. {ONLY_RULES}",
+        f"> Planned for llm:gpt-4-0314; here: classical. {ONLY_RULES}",
         "> Smaller than what was published: n\\_rounds = 2.",
     ]
 
@@ -374,9 +356,10 @@ def test_any_text_is_shown_as_it_is(text: str) -> None:
         "experiments": [
             {
                 "name": text, "address": "a", "title": text, "minds": text, "runs": 1,
-                "agrees": 1, "assumed": 1, "disagrees": 1, "tell": 1, "told": 1,
+                "counts": [1, 2],
             },
         ],
+        "words": ["agrees", "disagrees"],
     }  # fmt: skip
     html = html_page(text, markdown(template("index"), given), {})
     body = html.partition("<main>")[2]
@@ -502,7 +485,7 @@ def test_a_link_cannot_leave_its_folder(tmp_path: Path) -> None:
 
 def verdict(word: str, why: str = "") -> Verdict:
     claim = parse_experiment("small", SMALL).claims[0]
-    return Verdict(claim, word, one_sample([1.0], 0, "above"), 0.5, None, why)  # type: ignore[arg-type]
+    return Verdict(claim, word, infer("median", [1.0], above=0), 0.5, None, why)  # type: ignore[arg-type]
 
 
 def test_the_sentence_on_top_counts_the_verdicts() -> None:
@@ -523,6 +506,11 @@ def test_the_sentence_on_top_counts_the_verdicts() -> None:
     assert lead([yes, verdict("assumed", "built in")]) == (
         "1 of 2 published claims agrees with these runs, 0 disagree, 1 is assumed by these minds."
     )
+    another = verdict("agrees, with another model", "published of gpt-4, here gpt-4o")
+    assert lead([yes, another, another, verdict("too few runs")]) == (
+        "1 of 4 published claims agrees with these runs, 0 disagree, 2 agree with another model "
+        "than the named one, 1 needs more runs, whatever these show."
+    )
     assert lead([yes]) == "The published claim agrees with these runs."
     assert lead([few], 2) == "The published claim cannot be told with 2 runs a condition."
     assert lead([]) == ""
@@ -537,7 +525,7 @@ source = "nobody"
 measure = "last"
 numbers = {number}
 """
-        for condition, number in {"baseline": 0, "cooperative": 10_000}.items()
+        for condition, number in {"baseline": -9_000, "cooperative": 10_000}.items()
     )
     claimed, _, claim = SMALL.partition("[[claims]]")
     more = {
@@ -549,7 +537,7 @@ numbers = {number}
         assert found.outside() == (2, 2)
         said = (tmp_path / name / "report.md").read_text("utf-8")
         shown = [row[4] for row in rows(said, "Measures by condition")]
-        assert shown == ["0 †", "10,000 †"]
+        assert shown == ["−9,000 †", "10,000 †"]
         assert "† Outside the 95 % interval of these runs." in said
         assert "2 of 2 published numbers lie outside the 95 % intervals of these runs." in said
         assert ("not about sizes: 2 of 2" in said) == (name == "claimed")

@@ -9,7 +9,7 @@ from tests.visualization.browser.conftest import WAIT_MS, Server
 
 
 def test_a_page_of_the_host_opens_with_the_key(tmp_path: Path, chromium: Browser) -> None:
-    server = Server(tmp_path, **{access.VARIABLE: "open sesame"})
+    server = Server(tmp_path, **{access.VARIABLE: "open sesame, now"})
     try:
         with chromium.new_context() as context:
             context.set_default_timeout(WAIT_MS)
@@ -17,7 +17,7 @@ def test_a_page_of_the_host_opens_with_the_key(tmp_path: Path, chromium: Browser
             page.goto(f"{server.url}/scenario/kbc")
             page.get_by_text("This page is for the host").wait_for()
             assert page.get_by_role("button", name="Play", exact=True).count() == 0
-            page.goto(f"{server.url}/scenario/kbc?key=open+sesame")
+            page.goto(f"{server.url}/scenario/kbc?key=open+sesame%2C+now")
             page.get_by_role("button", name="Play", exact=True).wait_for()
             page.goto(f"{server.url}/scenario/bertrand")
             page.get_by_role("button", name="Play", exact=True).wait_for()

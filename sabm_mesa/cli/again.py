@@ -1,0 +1,223 @@
+"""The command of a folder, which `sabm resume` repeats: sweep, experiment, audit, tournament.
+
+The recording of such a command says which runs there are, and not which there should be, nor how
+they become tables and a report. So the command keeps its options in ``command.json`` before its
+first run. Options that say how language models are reached, with which keys, and how minds from
+files are isolated are not kept: they are those of the command that resumes. What the file names
+is checked like what a recording names, as a folder may come from others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+from sabm_mesa.cli.options import (
+    CALLED,
+    FigureOptions,
+    FileMindOptions,
+    LLMOptions,
+    SettingOptions,
+)
+from sabm_mesa.errors import RecordingError, one_line
+from sabm_mesa.llm import Connection
+from sabm_mesa.models import registry
+from sabm_mesa.recording.export import make_folder, readable_json, write_text_file
+from sabm_mesa.studies.experiments.running import EARLIER
+
+COMMAND = "command.json"
+REPEATED = ("sweep", "reproduce", "audit", "tournament")
+"""The commands whose folders are resumed by running them again."""
+_NOT_KEPT = {
+    *(option.name for block in (LLMOptions, FileMindOptions) for option in fields(block)),
+    "out", "as_json", "cost", "list_", "all_",
+}  # fmt: skip
+_REPEATING: ContextVar[bool] = ContextVar("repeating", default=False)
+
+
+@dataclass(frozen=True)
+class KeptCommand:
+    """The command that filled a folder.
+
+    Attributes:
+        name: its name.
+        options: option → value, as JSON has it.
+        folder: the folder.
+    """
+
+    name: str
+    options: Mapping[str, Any]
+    folder: Path
+
+
+def keep_command(folder: Path, **instead: Any) -> None:
+    """Keep the options of the command that runs now in its folder.
+
+    Args:
+        folder: the folder; it is made when it does not exist.
+        instead: options with the values that the command found, instead of those given.
+
+    Raises:
+        OutputError: when the file cannot be written.
+    """
+    name, given = CALLED.get()
+    if not name or _REPEATING.get():
+        return
+    kept = {key: value for key, value in {**given, **instead}.items() if key not in _NOT_KEPT}
+    make_folder(folder)
+    text = readable_json({"command": name, "options": kept}) + "\n"
+    write_text_file(folder / COMMAND, text)
+
+
+def forget_command(folder: Path) -> None:
+    """Remove the command of a folder in which another one has written now.
+
+    Args:
+        folder: the folder.
+    """
+    with suppress(OSError):
+        (folder / COMMAND).unlink(missing_ok=True)
+
+
+def kept_command(recording: Path) -> KeptCommand | None:
+    """The command of the folder of a recording; None when there is none that can be repeated.
+
+    Args:
+        recording: the recording; that of the earlier runs of an experiment has the same command.
+
+    Raises:
+        RecordingError: when the file cannot be read.
+    """
+    folder = recording.parent
+    with suppress(OSError, RuntimeError):  # a circle of links; opening the recording names it
+        if not (folder / COMMAND).exists() and folder.resolve().name == EARLIER:
+            folder = folder.parent
+    path = folder / COMMAND
+    try:
+        said = json.loads(path.read_text("utf-8"))
+        name, options = said["command"], dict(said["options"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise RecordingError(
+            f"{path} is no command of sabm ({one_line(repr(error))}): remove it, and run the "
+            "command of this folder again."
+        ) from None
+    return KeptCommand(name, options, folder) if name in REPEATED else None
+
+
+def repeat(
+    kept: KeptCommand,
+    connection: Connection,
+    isolation: FileMindOptions,
+    scenario: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Run the command of a folder again: it goes on where it was stopped, and writes its files.
+
+    Args:
+        kept: the command.
+        connection: how language models are reached.
+        isolation: how minds from files are isolated.
+        scenario: the file of a custom scenario.
+        as_json: whether to print one JSON object.
+
+    Raises:
+        RecordingError: when its options cannot be used, or it names a scenario that is not known
+            here.
+        SabmError: what the command raises.
+    """
+    from sabm_mesa.cli import COMMANDS
+
+    named = _named_here(kept, scenario)
+    _check_folder(kept)
+    module = import_module(f"{__package__}.{COMMANDS[kept.name]}")
+    command = getattr(module, kept.name).__wrapped__
+    types = get_type_hints(command, include_extras=False)
+    types.pop("return", None)
+    options = {**named, "as_json": as_json, "out": _out(kept)}
+    given: dict[str, Any] = {}
+    for name, kind in types.items():
+        if kind is LLMOptions:
+            given[name] = _Agreed(connection)
+        elif kind is FileMindOptions:
+            given[name] = isolation
+        elif kind in {SettingOptions, FigureOptions}:
+            of_block = get_type_hints(kind)
+            own = {
+                key: _read(of_block[key], options.pop(key)) for key in of_block if key in options
+            }
+            given[name] = kind(**own)
+        elif name in options:
+            given[name] = _read(kind, options.pop(name))
+        elif name in {"cost", "list_", "all_"}:
+            given[name] = False
+    token = _REPEATING.set(True)
+    try:
+        command(**given)
+    except (TypeError, AttributeError) as error:
+        raise RecordingError(
+            f"{kept.folder / COMMAND} has options that this version cannot use "
+            f"({one_line(str(error))}): run the command of this folder again."
+        ) from error
+    finally:
+        _REPEATING.reset(token)
+
+
+class _Agreed(LLMOptions):
+    """The options for language models of a command that is repeated: their connection is made."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(prices=Path(connection.prices) if connection.prices else None)
+        object.__setattr__(self, "made", connection)
+
+    def connection(self, recorded: Mapping[str, Any] | None = None) -> Connection:
+        """The connection of the command that resumes."""
+        del recorded
+        made: Connection = vars(self)["made"]
+        return replace(made, agreed=made.agreed or frozenset())
+
+
+def _out(kept: KeptCommand) -> Path:
+    """The value of ``--out`` that gives the folder."""
+    if kept.name != "reproduce":
+        return kept.folder
+    return kept.folder.parent if kept.folder.name else kept.folder.resolve().parent
+
+
+def _read(kind: Any, value: Any) -> Any:
+    """A value of JSON as the option has it."""
+    return Path(value) if value is not None and Path in {kind, *get_args(kind)} else value
+
+
+def _named_here(kept: KeptCommand, scenario: str | None) -> dict[str, Any]:
+    """The options of a command, without a file to import that only the folder names."""
+    options = dict(kept.options)
+    name = str(options.get("name", ""))
+    if kept.name in {"sweep", "tournament"} and registry.is_file(name):
+        if scenario is None:
+            raise RecordingError(
+                f"{kept.folder / COMMAND} is of the scenario {name!r}, which is not known here: "
+                "give its file with --scenario FILE.py."
+            )
+        options["name"] = scenario
+    return options
+
+
+def _check_folder(kept: KeptCommand) -> None:
+    """Check that an experiment is in the folder of its name: it would be written into another."""
+    from sabm_mesa.studies.experiments.design import load_experiment
+
+    folder = kept.folder.resolve().name
+    names = [load_experiment(str(name)).name for name in kept.options.get("names") or ()]
+    if kept.name == "reproduce" and folder not in names:
+        raise RecordingError(
+            f"{kept.folder} holds the experiment {' and '.join(names)}: give the folder its name."
+        )

@@ -1,0 +1,120 @@
+"""``sabm compare``."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import typer
+
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.options import AsJson, FigureOptions, with_options
+from sabm_mesa.core.parameters import check_choice
+from sabm_mesa.core.parsing import parse_list
+from sabm_mesa.errors import ParameterError
+
+SHOWN = 15
+"""Comparisons that are printed at most."""
+
+
+@app.command()
+@with_options
+def compare(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(metavar="FOLDER|RECORDING…", help="A sweep, or several folders of runs."),
+    ],
+    *,
+    measure: Annotated[str, typer.Option(help="An end measure of the runs, as in runs.csv.")],
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,NAME", help="Varied parameters; all by default. Others are pooled."
+        ),
+    ] = None,
+    of: Annotated[
+        str | None,
+        typer.Option(
+            metavar="mean|median|share",
+            help="What is compared; the share of a measure that is 0 or 1, else the median.",
+        ),
+    ] = None,
+    bounds: Annotated[
+        str | None,
+        typer.Option(metavar="LOW,HIGH", help="The least and greatest value of the measure."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the files; by default compare, beside it.")
+    ] = None,
+    drawing: FigureOptions,
+    as_json: AsJson = False,
+) -> None:
+    """Compare the settings of a sweep or of recordings: pairs, main effects, interaction."""
+    from sabm_mesa.analysis.plot_style import write_figures
+    from sabm_mesa.recording import export
+    from sabm_mesa.studies import compare as study
+
+    drawing.apply()
+    factors = [str(name) for name in parse_list(by)] if by else []
+    found = study.compare(
+        sources,
+        measure,
+        factors,
+        of=_of(of),
+        bounds=_bounds(bounds),
+    )
+    first = sources[0] if sources[0].is_dir() else sources[0].parent
+    folder = out or first / "compare"
+    name = f"{measure}-by-{'-'.join(found.by)}".replace("/", "-")
+    tables = {f"{name}": found.table, f"{name}-settings": found.cells}
+    files = export.write_frames(folder, tables, "csv")
+    figures = write_figures(folder, {name: study.picture(found)}, export.write_picture)
+    text = study.as_markdown(found, figures[0].name)
+    files += [*figures, export.write_text_file(folder / f"{name}.md", text)]
+    if as_json:
+        said: dict[str, Any] = {
+            "measure": measure, "of": found.of, "by": list(found.by),
+            "settings": found.cells.to_dict("records"),
+            "comparisons": found.table.to_dict("records"), "notes": list(found.notes),
+            "files": [str(path) for path in files],
+        }  # fmt: skip
+        say(export.readable_json(said))
+        return
+    lines = [f"The {found.of} of {measure} by {', '.join(found.by)}; one number a run"]
+    lines += [
+        f"  {row.setting}: {row.estimate:.4g} [{row.low:.4g}, {row.high:.4g}], n {row.n}"
+        for row in found.cells.itertuples()
+    ]
+    lines += [_line(row) for row in found.table.head(SHOWN).to_dict("records")]
+    if (more := len(found.table) - SHOWN) > 0:
+        lines.append(f"  … ({more} more in {name}.csv)")
+    lines += [f"Note: {note}" for note in found.notes]
+    lines += [f"Note: {why}." for why in dict.fromkeys(found.table["why"]) if why]
+    lines.append(f"Written to {folder}: {', '.join(path.name for path in files)}")
+    say("\n".join(lines))
+
+
+def _line(row: dict[Any, Any]) -> str:
+    interval = "" if math.isnan(row["low"]) else f" [{row['low']:.4g}, {row['high']:.4g}]"
+    return (
+        f"  {row['comparison']}: {row['of']} against {row['than']}: {row['estimate']:.4g}"
+        f"{interval}, p {row['p']:.2g} (Holm {row['p_holm']:.2g}), "
+        f"{row['effect_name']} {row['effect']:.2g}: {row['verdict']}"
+    )
+
+
+def _bounds(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise ParameterError(f"--bounds takes LOW,HIGH, such as 0,1, not {text!r}.") from None
+    return low, high
+
+
+def _of(text: str | None) -> Any:
+    from sabm_mesa.analysis.inference import Of
+
+    return None if text is None else check_choice("quantity (--of)", text, get_args(Of))

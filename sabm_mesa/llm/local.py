@@ -1,0 +1,452 @@
+"""Local models: llama.cpp's server in a process of its own, asked by the ordinary client.
+
+A GGUF file has one server for all runs of a command. It listens on loopback at a port that is free,
+answers only to a random key, and ends with the command (`llama_server`). The recording holds the
+SHA-256 of the file and the version of the runtime, and neither port nor key.
+
+The server has `slots` requests under way at once, each with a context of its own. When a request
+needs a longer context, and model and memory allow it, the server is started anew with one, after
+the requests under way are answered. Otherwise the request is refused before it is sent: no prompt
+is ever cut.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import re
+import secrets
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+
+from sabm_mesa.core.parameters import check_int
+from sabm_mesa.errors import BadRequest, LLMError, MindSpecError, ParameterError, ServerUnavailable
+from sabm_mesa.llm.client import Completion, Request
+from sabm_mesa.llm.endpoints import Endpoint
+from sabm_mesa.llm.gguf import read_header, sha256_of
+from sabm_mesa.llm.openai_client import OpenAIClient
+
+RUNTIME = "xllamacpp"
+"""The distribution that brings llama.cpp."""
+ANSWER_TOKENS = 1024
+"""Tokens of an answer at most where a run sets no limit: small models may never end one."""
+SLOTS = 8
+"""Requests under way at once where nothing else is said, and memory allows it."""
+CONTEXT = 2048
+"""Tokens of prompt and answer that a slot begins with."""
+LARGEST_CONTEXT = 131_072
+"""Tokens at most, whatever a model was trained for: llama.cpp reserves the memory at once."""
+_SHARE_OF_MEMORY = 0.8
+_LOOK_S = 0.2
+"""Seconds for which the processor is looked at."""
+_MESSAGE_TOKENS, _TEMPLATE_TOKENS = 16, 256
+"""Tokens that a template adds to a message and to a chat, at most; else they are counted."""
+_ENVIRONMENT = re.compile(
+    r"PATH|HOME|LANG|LC_\w+|TMPDIR|TEMP|TMP|SYSTEMROOT|LD_LIBRARY_PATH|DYLD_\w+|PYTHON\w+|"
+    r"VIRTUAL_ENV|OMP_\w+|GGML_\w+|CUDA_\w+|HIP_\w+|ROCR_\w+|VK_\w+|METAL_\w+"
+)
+"""Variables of the environment that the server gets; no key is among them."""
+_REASON = re.compile(r"error loading model: (.*)|failed to allocate (.*)|(\w*Error: .*)")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class LocalOptions:
+    """How the server of a local model is started; None leaves a number to this machine.
+
+    Attributes:
+        threads: threads that compute; as many as the processor has cores that are free.
+        slots: requests under way at once.
+        context: tokens of prompt and answer together in each slot.
+        gpu_layers: layers of the model on the graphics card; as the runtime chooses.
+
+    Raises:
+        ParameterError: for a number that is too small or too large.
+    """
+
+    threads: int | None = None
+    slots: int | None = None
+    context: int | None = None
+    gpu_layers: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that the runtime does not survive."""
+        least = {"threads": 1, "slots": 1, "context": 256, "gpu_layers": 0}
+        most = {"threads": 1024, "slots": 256, "context": LARGEST_CONTEXT, "gpu_layers": 10_000}
+        for name, low in least.items():
+            value = getattr(self, name)
+            if value is not None:
+                check_int(name, value, low, most[name])
+
+    @classmethod
+    def parse(cls, text: str) -> LocalOptions:
+        """Read the options behind the ``?`` of a spec: ``threads=2&slots=4``.
+
+        Args:
+            text: the options.
+
+        Raises:
+            MindSpecError: for an option that does not exist or has no whole number.
+            ParameterError: for a number that is too small or too large.
+        """
+        found: dict[str, int] = {}
+        known = [each.name for each in fields(cls)]
+        for part in filter(None, text.split("&")):
+            name, _, value = part.partition("=")
+            if name not in known or name in found or not value.isdecimal():
+                raise MindSpecError(
+                    f"A local model has no option {part!r}: options are {', '.join(known)}, each "
+                    "once and with a whole number, as in local?threads=2&slots=4."
+                )
+            found[name] = int(value)
+        return cls(**found)
+
+
+def split_options(spec: str) -> tuple[str, str]:
+    """The spec of a local model without its options, and the options.
+
+    Args:
+        spec: the spec.
+    """
+    name, _, options = spec.partition("?")
+    return name, options
+
+
+class LocalServer:
+    """The server of one GGUF file.
+
+    Args:
+        path: the file.
+        options: how it is started.
+
+    Attributes:
+        name: the name of the file.
+        file: name, size and SHA-256 of the file, as the recording of each answer has them.
+        header: the facts that the file states.
+        slots: requests under way at once.
+        context: tokens of prompt and answer together in each slot.
+        endpoint: where it is reached.
+
+    Raises:
+        ParameterError: when the runtime is not installed, the file cannot be used, or there is too
+            little memory.
+    """
+
+    endpoint: Endpoint
+
+    def __init__(self, path: Path, options: LocalOptions) -> None:
+        self._path, self._options = path, options
+        self.name = path.name
+        self.header = read_header(path)
+        self._runtime = runtime()
+        self.file = f"{path.name}, {path.stat().st_size} bytes, sha256 {sha256_of(path)}"
+        trained = self.header.context or LARGEST_CONTEXT
+        self._threads = options.threads or free_cores()
+        self._most = options.context or min(trained, LARGEST_CONTEXT)
+        self._process: subprocess.Popen[str] | None = None
+        self._errors: IO[str] | None = None
+        self._lock = threading.Lock()
+        self._start(min(self._most, CONTEXT))
+        _log.warning(
+            "%s runs on this machine with %d thread%s. It answers up to %d questions at once, of "
+            "%s tokens each. It is asked for JSON; --set answer_format=labelled changes that.",
+            path.name, self._threads, "" if self._threads == 1 else "s", self.slots,
+            f"{self.context:,}",
+        )  # fmt: skip
+
+    @property
+    def failure(self) -> str:
+        """Why the server ended by itself; ``""`` as long as it runs."""
+        status = None if self._process is None else self._process.poll()
+        if status is None:
+            return ""
+        return f"signal {-status}" if status < 0 else self._reason() or f"exit status {status}"
+
+    def enlarge(self, needed: int) -> None:
+        """Start it anew with a longer context; nothing may be under way.
+
+        Args:
+            needed: tokens of prompt and answer together.
+
+        Raises:
+            BadRequest: when model, options or memory allow no such context.
+        """
+        if needed > self._most:
+            why = "context is set to that" if self._options.context else "the model takes no more"
+            raise BadRequest(
+                f"A question to {self.name} and its answer need a context of {needed:,} tokens, "
+                f"and there are {self._most:,} ({why}): choose another model, a smaller "
+                "max_tokens, or a setting with shorter prompts (--set). Nothing was sent."
+            )
+        context = before = self.context
+        while context < needed:
+            context *= 2
+        self.stop()
+        try:
+            self._start(min(context, self._most))
+        except ParameterError as error:
+            self._start(before)
+            raise BadRequest(f"{error} A question needs {needed:,} tokens of context.") from None
+
+    def stop(self) -> None:
+        """End the server, and what it is computing."""
+        with self._lock:
+            process, self._process = self._process, None
+            if process is not None:
+                process.kill()
+                process.wait()
+                for stream in (process.stdin, process.stdout, self._errors):
+                    if stream is not None:
+                        with suppress(OSError):
+                            stream.close()
+
+    def _plan(self, context: int) -> int:
+        """The slots for which there is memory.
+
+        Raises:
+            ParameterError: when there is none for a single one, or as many as are wanted.
+        """
+        weights, cache = self._path.stat().st_size, self.header.cache_bytes * context
+        memory = available_memory()
+        free = _SHARE_OF_MEMORY * memory - weights
+        slots = self._options.slots or SLOTS
+        while slots > 1 and self._options.slots is None and slots * cache > free:
+            slots //= 2
+        if slots * cache > free:
+            raise ParameterError(
+                f"There is too little memory for {self.name}: it needs "
+                f"{(weights + slots * cache) / 1e9:.1f} GB with {slots} × {context:,} tokens of "
+                f"context, and {memory / 1e9:.1f} GB are free. Close other programs, choose a "
+                f"smaller model, or a smaller context (gguf:FILE?context=1024&slots=1)."
+            )
+        return slots
+
+    def _start(self, context: int) -> None:
+        self.slots, self.context = self._plan(context), context
+        key = secrets.token_urlsafe(32)
+        given = {
+            "path": str(self._path), "alias": self.file, "key": key, "slots": self.slots,
+            "context": context, "threads": self._threads, "verbosity": 1,
+            "gpu_layers": self._options.gpu_layers,
+        }  # fmt: skip
+        script = Path(__file__).with_name("llama_server.py")
+        self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - see stop
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", str(script)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env={name: value for name, value in os.environ.items() if _ENVIRONMENT.fullmatch(name)},
+            start_new_session=True,  # Ctrl-C is this process's, which then ends the server
+        )
+        try:
+            address = self._address(given)
+        except BaseException:
+            self.stop()
+            raise
+        where = f"llama.cpp ({RUNTIME} {self._runtime})"
+        self.endpoint = Endpoint(address, label=where, own_key=key)
+
+    def _address(self, given: Mapping[str, Any]) -> str:
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(given) + "\n")
+            process.stdin.flush()
+        line = process.stdout.readline()
+        if line:
+            return str(json.loads(line))
+        process.wait()
+        raise ParameterError(
+            f"llama.cpp cannot load {self._path} ({self.failure}): is the file complete, is there "
+            f"enough memory, and is {RUNTIME} {self._runtime} new enough for this model?"
+        )
+
+    def _reason(self) -> str:
+        """The first reason that the server printed."""
+        if self._errors is None:
+            return ""
+        self._errors.seek(0)
+        found = _REASON.search(self._errors.read())
+        return "" if found is None else next(filter(None, found.groups())).strip()
+
+
+class LocalModel:
+    """The server of a local model, and the requests to it, of all runs.
+
+    Args:
+        server: the server.
+
+    Attributes:
+        server: the server.
+    """
+
+    def __init__(self, server: LocalServer) -> None:
+        self.server = server
+        self._clients: dict[float, OpenAIClient] = {}
+        self._change = asyncio.Condition()
+        self._under_way = 0
+        self._enlarging = False
+
+    async def complete(self, request: Request, timeout_s: float) -> Completion:
+        """Complete a chat.
+
+        Args:
+            request: the request.
+            timeout_s: seconds after which it is given up.
+
+        Raises:
+            BadRequest: when the prompt and its answer do not fit into the context.
+            LLMError: when the server has ended, or as the ordinary client.
+        """
+        while True:
+            client = await self._enter(timeout_s)
+            try:
+                needed = await self._tokens(client, request)
+                if needed <= self.server.context:
+                    return await self._answer(client, request)
+            finally:
+                await asyncio.shield(self._leave())
+            await self._enlarge(needed)
+
+    async def close(self) -> None:
+        """Close the connections, and end the server."""
+        await self._disconnect()
+        self.server.stop()
+
+    async def _disconnect(self) -> None:
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            await client.close()
+
+    async def _enter(self, timeout_s: float) -> OpenAIClient:
+        async with self._change:
+            await self._change.wait_for(lambda: not self._enlarging)
+            self._under_way += 1
+            if timeout_s not in self._clients:
+                self._clients[timeout_s] = OpenAIClient(self.server.endpoint, timeout_s)
+            return self._clients[timeout_s]
+
+    async def _leave(self) -> None:
+        async with self._change:
+            self._under_way -= 1
+            self._change.notify_all()
+
+    async def _enlarge(self, needed: int) -> None:
+        async with self._change:
+            await self._change.wait_for(lambda: not self._enlarging)
+            if needed <= self.server.context:
+                return
+            self._enlarging = True
+            try:
+                await self._change.wait_for(lambda: not self._under_way)
+                await self._disconnect()
+                await asyncio.to_thread(self.server.enlarge, needed)
+            finally:
+                self._enlarging = False
+                self._change.notify_all()
+
+    async def _answer(self, client: OpenAIClient, request: Request) -> Completion:
+        try:
+            return await client.complete(request)
+        except ServerUnavailable:
+            if failure := self.server.failure:
+                raise LLMError(
+                    f"The server of {self.server.name} ended by itself ({failure}): if memory is "
+                    "short, choose a smaller model or fewer slots. The run can be resumed."
+                ) from None
+            raise
+
+    async def _tokens(self, client: OpenAIClient, request: Request) -> int:
+        """Tokens of the prompt and of the longest answer, counted only when they may not fit."""
+        answer = request.limit or ANSWER_TOKENS
+        # A token has one byte at least.
+        most = sum(len(text.encode()) + _MESSAGE_TOKENS for _, text in request.messages)
+        if most + _TEMPLATE_TOKENS + answer <= self.server.context:
+            return most + _TEMPLATE_TOKENS + answer
+        messages = [{"role": role, "content": text} for role, text in request.messages]
+
+        async def count() -> int:
+            chat = await client.exchange("/apply-template", {"messages": messages})
+            body = {"content": chat["prompt"], "add_special": True}
+            return len((await client.exchange("/tokenize", body))["tokens"])
+
+        return await client.reach(count, "number of tokens") + answer
+
+
+class LocalClient:
+    """Asks a local model.
+
+    Args:
+        model: the model.
+        timeout_s: seconds after which a request is given up.
+    """
+
+    def __init__(self, model: LocalModel, timeout_s: float) -> None:
+        self._model, self._timeout_s = model, timeout_s
+
+    async def complete(self, request: Request) -> Completion:
+        """Complete a chat.
+
+        Args:
+            request: the request.
+
+        Raises:
+            BadRequest: when the prompt and its answer do not fit into the context.
+            LLMError: when the server has ended, or as the ordinary client.
+        """
+        return await self._model.complete(request, self._timeout_s)
+
+
+def runtime() -> str:
+    """The version of the runtime.
+
+    Raises:
+        ParameterError: when it is not installed.
+    """
+    try:
+        if find_spec(RUNTIME) is not None:
+            return version(RUNTIME)
+    except (PackageNotFoundError, ValueError):
+        pass
+    raise ParameterError(
+        "Local models are run by llama.cpp, which is not installed: pip install "
+        "'sabm-mesa[local]' (for Linux, macOS and Windows), or use a server (--minds "
+        "llm:MODEL@URL)."
+    )
+
+
+def free_cores() -> int:
+    """Cores of the processor that are free, at least one.
+
+    Two threads on one core help no model, and one thread that has to wait for its core holds up all
+    others: on two busy cores two threads took more than three times as long as one.
+    """
+    import psutil
+
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    cores = min(cores, allowed or cores)
+    idle = 1 - psutil.cpu_percent(interval=_LOOK_S) / 100
+    return int(max(1, min(cores, round(idle * (os.cpu_count() or 1)))))
+
+
+def available_memory() -> int:
+    """Bytes of memory that are free for a new process."""
+    import psutil
+
+    return int(psutil.virtual_memory().available)

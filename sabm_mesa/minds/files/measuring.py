@@ -1,0 +1,108 @@
+"""The use of the processes of a mind, measured from outside, where it cannot change it.
+
+The numbers are those of ``/proc``: without it nothing is measured.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from sabm_mesa.minds.files.isolation import PROCESSES
+
+MEMORY = 2**30
+"""Bytes that a mind may take beyond what every process of Python has."""
+ADDRESSES = 2 * MEMORY
+"""Bytes of addresses that it may take beyond that: memory that is shared is in them, also when
+no process has it in use."""
+SLACK_S = 0.25
+"""Seconds of computing for reading a question, and those that pass between two looks."""
+_TICKS, _PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
+_TIMES, _THREADS, _SIZE, _RESIDENT = slice(11, 15), 17, 20, 21
+"""Fields of ``/proc/PID/stat`` behind the name of the program."""
+
+
+class Used(NamedTuple):
+    """The use that the processes of a mind made of the machine.
+
+    Attributes:
+        compute_s: seconds of computing since it began, also of children that have ended.
+        memory: bytes in memory, beyond those that each process of Python has.
+        addresses: bytes of addresses, likewise.
+        tasks: processes and threads.
+    """
+
+    compute_s: float = 0.0
+    memory: int = 0
+    addresses: int = 0
+    tasks: int = 0
+
+    def problem(self, before_s: float, limit_s: float) -> str:
+        """The limit that is passed; ``""`` when all hold.
+
+        Args:
+            before_s: seconds of computing that do not count.
+            limit_s: seconds that it may compute.
+        """
+        if self.compute_s - before_s > limit_s + SLACK_S:
+            return f"it computed for longer than {limit_s:g} s"
+        if self.memory > MEMORY or self.addresses > ADDRESSES:
+            return f"it took more than {MEMORY >> 20:,} MiB of memory"
+        if self.tasks > PROCESSES:
+            return f"it started more than {PROCESSES} processes and threads"
+        return ""
+
+
+def used(root: int, *, waits: int) -> Used:
+    """Measure a process and all that came from it.
+
+    Args:
+        root: the process.
+        waits: how many processes of the supervisor's own are among them.
+    """
+    if sys.platform != "linux":
+        return Used()
+    base = _stat(os.getpid())
+    found = [stat for pid in _tree(root) if (stat := _stat(pid))]
+    if not base or not found:
+        return Used()
+    return Used(
+        sum(sum(stat[_TIMES]) for stat in found) / _TICKS,
+        sum(max(0, stat[_RESIDENT] - base[_RESIDENT]) for stat in found) * _PAGE,
+        sum(max(0, stat[_SIZE] - base[_SIZE]) for stat in found),
+        sum(stat[_THREADS] for stat in found) - waits,
+    )
+
+
+def addresses_of_this_process() -> int:
+    """Bytes of addresses that this process has; 0 where the system does not tell."""
+    stat = _stat(os.getpid())
+    return stat[_SIZE] if stat else 0
+
+
+def _tree(root: int) -> Iterator[int]:
+    """A process and its descendants that are still there; of too many, enough to see that."""
+    left, seen = [root], {root}
+    while left and len(seen) <= 4 * PROCESSES:
+        pid = left.pop()
+        yield pid
+        with suppress(OSError):
+            for thread in Path(f"/proc/{pid}/task").iterdir():
+                with suppress(OSError):
+                    new = {*map(int, (thread / "children").read_text().split())} - seen
+                    seen |= new
+                    left += new
+
+
+def _stat(pid: int) -> list[int]:
+    """The numbers of a process; none when it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return []
+    # The name of the program, in brackets, may hold blanks and brackets; a letter follows it.
+    return [0, *map(int, text[text.rindex(")") + 1 :].split()[1:])]

@@ -1,0 +1,641 @@
+"""Plain Mesa models with minds: a `mesa.Model` that keeps its own ``step()``.
+
+`HostedModel` is a `SmartModel` around a plain model. It has the proxies of the plain agents, asks
+their minds, and records; the rules, the scheduler and the data collector stay those of the plain
+model. So recordings, caps, replay, resume and sweeps work as for every scenario. `Minds`
+(`sabm_mesa.runs.door`) is the plain model's side of it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import sys
+from bisect import insort
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import deepcopy
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import mesa
+import numpy as np
+
+from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.core import engine
+from sabm_mesa.core.answers import AnswerSpec, Decision
+from sabm_mesa.core.asks import Observation
+from sabm_mesa.core.parameters import MOST, parameters_of
+from sabm_mesa.core.prompts import NO_PERSONA, PromptBook
+from sabm_mesa.core.scheduler import await_all
+from sabm_mesa.core.streams import entropy
+from sabm_mesa.core.usage import NO_FAILURES, Failures, Usage
+from sabm_mesa.errors import RunError, SabmError, UsageError, error_message, format_user_error
+from sabm_mesa.minds.base import ClassicalMind, Mind
+from sabm_mesa.minds.specs import CLASSICAL
+from sabm_mesa.models.base import RoundCollector, SmartModel
+
+STEP = "step"
+"""The phase of all questions of a plain model, in recordings."""
+UNENDING = MOST
+"""The rounds of a run that a script steps."""
+NOT_PASSED = frozenset({"self", "minds", "record", "rng", "seed"})
+"""Arguments of a plain model's constructor that are no parameters of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts(Observation):
+    """The knowledge of a plain agent that asks: the facts by their names, also as attributes.
+
+    Attributes:
+        facts: name → text or number.
+    """
+
+    facts: Mapping[str, str | float] = field(default_factory=dict, kw_only=True)
+
+    def placeholders(self, book: PromptBook) -> dict[str, object]:
+        """Placeholder → value: the facts, the persona and the memory."""
+        return {**Observation.placeholders(self, book), **self.facts}
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a fact."""
+        if name.startswith("__") or name not in self.facts:
+            raise AttributeError(name)
+        return self.facts[name]
+
+
+class PlainAsk(NamedTuple):
+    """A question of a plain agent.
+
+    Attributes:
+        agent: the agent.
+        name: the prompt entry.
+        spec: the legal answers.
+        facts: what it knows.
+    """
+
+    agent: mesa.Agent
+    name: str
+    spec: AnswerSpec
+    facts: Mapping[str, Any]
+
+
+class Door(Protocol):
+    """The declarations of a plain model on its minds (`sabm_mesa.Minds`)."""
+
+    prompts: Any
+    minds: Any
+    rules: dict[str, Callable[[Any], Any]]
+    agents: tuple[type, ...]
+
+
+class RuleMind(ClassicalMind):
+    """The rules of a plain model: name of a question → function of the question.
+
+    Args:
+        rules: the functions; each takes the `Ask` and returns the answer.
+    """
+
+    def __init__(self, rules: Mapping[str, Callable[[Any], Any]]) -> None:
+        super().__init__()
+        self._rules = rules
+
+    async def answer(self, ask: Any) -> Any:
+        """Return what the rule says.
+
+        Raises:
+            UsageError: for a question without a rule.
+        """
+        rule = self._rules.get(ask.name)
+        if rule is None:
+            raise UsageError(
+                f"No classical rule answers {ask.name!r}: give Minds(…, classical={{{ask.name!r}: "
+                "rule}), or other minds."
+            )
+        return rule(ask)
+
+
+class ProxyAgent(SmartAgent):
+    """The mind of one plain agent, with its id.
+
+    Args:
+        model: the `HostedModel`.
+        agent: the plain agent.
+    """
+
+    def __init__(self, model: HostedModel, agent: mesa.Agent) -> None:
+        model.agent_id_counter = agent.unique_id
+        super().__init__(model)
+
+
+class _OfTheRun:
+    """The prompt file of a hosted model, which only its constructor names."""
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        """Refuse it where there is only the class."""
+        raise UsageError(
+            f"{owner.hosts.__name__} is a plain Mesa model, whose prompts are known in its runs "
+            "only: this is for scenarios (SmartModel)."
+        )
+
+
+class HostedModel(SmartModel):
+    """A run of a plain Mesa model, whose agents ask through `Minds`.
+
+    Class attributes:
+        hosts: the class of the plain model.
+
+    Attributes:
+        plain: the plain model.
+        door: its `Minds`.
+    """
+
+    hosts: ClassVar[type[mesa.Model]]
+    prompt_file = _OfTheRun()
+    door: Any = None
+    phases = ()
+
+    def __init__(self, **given: Any) -> None:
+        if given.get("n_rounds") == UNENDING and _joining.get() is None:
+            raise UsageError(
+                f"This run of {self.hosts.__name__} was played by a script: run the script again, "
+                "with Minds(…, record=FILE, resume=True) or Minds(…, replay=FILE)."
+            )
+        common = parameters_of(SmartModel)
+        settings = {name: given.pop(name) for name in [*given] if name in common}
+        seed = entropy(settings.pop("rng", None))
+        self._proxies_by_id: dict[int, ProxyAgent] = {}
+        self.playing = False
+        if (joined := _joining.get()) is not None:
+            self._of_plain, self.door = joined
+        else:
+            made = self._construct(given, settings.get("minds"), seed)
+            self._of_plain = lambda: made
+            if self.door is None:
+                raise UsageError(
+                    f"{self.hosts.__name__} has no minds: make them in its constructor, as in "
+                    "self.minds = Minds(self, minds, prompts=…)."
+                )
+        if settings.get("minds") is None:
+            settings["minds"] = self.door.minds
+            self.parameters = {**self.parameters, "minds": self.door.minds}
+        vars(self)["prompt_file"] = self.door.prompts
+        super().__init__(rng=list(seed), **settings)
+        if joined is None:  # otherwise the plain model is not complete yet
+            self._make_proxies()
+
+    def _construct(self, given: Mapping[str, Any], minds: Any, seed: Sequence[int]) -> Any:
+        """Make the plain model; its `Minds` join this run."""
+        known, passed = inspect.signature(self.hosts.__init__).parameters, dict(given)
+        seed_name = next((name for name in ("rng", "seed") if name in known), None)
+        word = seed[0] if len(seed) == 1 else list(seed)
+        scenario = _scenario_class(self.hosts)
+        if scenario is not None:
+            fields = {name: passed.pop(name) for name in _fields_of(scenario) if name in passed}
+            passed["scenario"] = scenario(rng=word, **fields)
+        elif seed_name is not None:
+            passed[seed_name] = word
+        else:
+            raise UsageError(
+                f"{self.hosts.__name__}.__init__ takes no rng, so that its runs cannot be "
+                "repeated: add rng=None and pass it to super().__init__(rng=rng)."
+            )
+        if "minds" in known and minds is not None:
+            passed["minds"] = minds
+        if passed.get("simulator", self) is None:
+            from mesa.experimental.devs import ABMSimulator
+
+            passed["simulator"] = ABMSimulator()
+        token = _host.set(self)
+        try:
+            made: Any = self.hosts(**passed)
+        except SabmError:
+            raise
+        except Exception as error:
+            name = self.hosts.__name__
+            raise UsageError(f"{name} cannot be made: {format_user_error(error)}") from error
+        finally:
+            _host.reset(token)
+        return made
+
+    def check_made(self) -> None:
+        """There are no phases and no agents of its own to check."""
+
+    @property
+    def plain(self) -> Any:
+        """The plain model.
+
+        Raises:
+            RunError: when it exists no more.
+        """
+        found = self._of_plain()
+        if found is None:
+            raise RunError("The model of these minds exists no more.")
+        return found
+
+    def classical_of(
+        self,
+        agent_class: type[SmartAgent],  # noqa: ARG002 - the rules are those of all classes
+    ) -> Mapping[str, Callable[[str], Mind]]:
+        """The rules of the plain model, as its only classical mind."""
+        return {"default": lambda _: RuleMind(self.door.rules)} if self.door.rules else {}
+
+    def columns(self) -> Mapping[str, str]:
+        """The columns of the plain model's data collector."""
+        collector = None if self.door is None else getattr(self.plain, "datacollector", None)
+        return {name: name for name in getattr(collector, "model_vars", ())}
+
+    def begin(self) -> None:
+        """Give the agents that the plain model has their minds, and enter the run."""
+        if not self._begun and not self._proxies_by_id:
+            self._make_proxies()
+        super().begin()
+
+    def _make_proxies(self) -> None:
+        """Give the agents their minds and personas, by class and in the order of their ids."""
+        self._mirror = MirrorCollector(self.plain, max(0, step_of(self.plain)))
+        self.datacollector = self._mirror
+        here = [agent for agent in self.plain.agents if isinstance(agent, self.door.agents)]
+        by_class: dict[type[ProxyAgent], list[mesa.Agent]] = {}
+        for agent in sorted(here, key=attrgetter("unique_id")):
+            by_class.setdefault(_proxy_class(type(agent)), []).append(agent)
+        numbers: dict[type[SmartAgent], int] = {kind: len(own) for kind, own in by_class.items()}
+        for kind in numbers:
+            self._declare(kind)
+        minds = self._spread("minds", self._minds, numbers, CLASSICAL)
+        personas = self._spread("personas", self._personas, numbers, NO_PERSONA)
+        agents = [agent for own in by_class.values() for agent in own]
+        for agent, mind, persona in zip(agents, minds, personas, strict=True):
+            self._proxy(agent, mind, persona)
+
+    def _proxy(self, agent: mesa.Agent, mind: Any, persona: str) -> ProxyAgent:
+        kind = _proxy_class(type(agent))
+        proxy = kind(self, agent)
+        proxy.given_mind, proxy.persona = mind, persona
+        proxy.mind = self._maker(kind, mind)(proxy)
+        insort(self.population, proxy, key=attrgetter("unique_id"))
+        self._proxies_by_id[agent.unique_id] = proxy
+        return proxy
+
+    def proxy_of(self, agent: mesa.Agent) -> ProxyAgent:
+        """The proxy of a plain agent; one that was born draws its mind and persona.
+
+        Args:
+            agent: the agent.
+        """
+        if (proxy := self._proxies_by_id.get(agent.unique_id)) is not None:
+            return proxy
+        kind = _proxy_class(type(agent))
+        self._declare(kind)
+        proxy = kind(self, agent)
+        mind, persona = self._of_newborn(proxy, None)
+        proxy.remove()
+        return self._proxy(agent, mind, persona)
+
+    def step(self) -> None:
+        """Let the plain model play its step; when the run has ended, do nothing.
+
+        Raises:
+            RunError: when the plain model, a mind or the recording fails; the run has ended then.
+        """
+        if not self.running:
+            return
+        self.begin()
+        try:
+            with engine.relaxed_gc(len(self.population)):
+                self.start_round(self.round + 1)
+                self._advance()
+                self.end_rounds(self.round)
+                if not self.plain.running or self.round + 1 >= self.n_rounds:
+                    self.running = False
+                    engine.run(self.recorder.finish(measures=self.end_measures))
+        except BaseException as error:
+            self.fail(error)
+            if isinstance(error, SabmError) or not isinstance(error, Exception):
+                raise
+            where = f"{self.hosts.__name__}, step {self.round + 1}"
+            raise RunError(f"{where}: {format_user_error(error)}") from error
+        finally:
+            self._release()
+
+    def _advance(self) -> None:
+        """Let one step of time pass, with the events of a simulator of Mesa before 3.5."""
+        simulator: Any = getattr(self.plain, "simulator", None)
+        if hasattr(simulator, "run_for"):
+            simulator.run_for(1)
+        else:
+            self.plain.step()
+
+    def start_round(self, round_: int) -> None:
+        """Begin a round: a step of the plain model.
+
+        Args:
+            round_: the number of the round, from 0.
+        """
+        self.round, self.playing, self.usage = round_, True, Usage()
+
+    def end_rounds(self, last: int) -> None:
+        """End the round under way, and all until another one, with their data.
+
+        Args:
+            last: the last of them; those after the one under way had no questions.
+        """
+        first, collector = self.round, self._mirror
+        rows = collector.rows(last + 1 - first)
+        for round_, own in zip(range(first, last + 1), rows, strict=True):
+            self._end_round()
+            collector.add(self, own)
+            self.recorder.collect(round_, self._rows)
+            if round_ < last:
+                self.start_round(round_ + 1)
+        if (plain := self._of_plain()) is not None:
+            for gone in self._proxies_by_id.keys() - {agent.unique_id for agent in plain.agents}:
+                self._proxies_by_id.pop(gone).remove()
+
+    def fail(self, error: BaseException) -> None:
+        """End the run by an error; what was answered is kept, and the run can be resumed.
+
+        Args:
+            error: the error.
+        """
+        self.running = False
+        if self.playing:
+            self._end_round()
+        engine.run(self.recorder.finish(error_message(error)))
+
+    def ask_all(self, questions: Sequence[PlainAsk]) -> list[Decision]:
+        """Ask several agents at the same time.
+
+        Args:
+            questions: the questions.
+
+        Returns:
+            The decisions, in the order of the questions.
+
+        Raises:
+            RunError: for facts that are no texts or numbers; when a mind or the recording fails.
+        """
+        parts = []
+        for turn, question in enumerate(questions):
+            proxy = self.proxy_of(question.agent)
+            known = {name: _fact(name, value) for name, value in question.facts.items()}
+            proxy.begin(STEP, turn)
+            seen = Facts(facts=known, persona=proxy.persona)
+            parts.append((proxy, proxy.ask(question.name, question.spec, seen)))
+        decisions: list[Decision] = engine.run(
+            await_all((part for _, part in parts), len(parts)), self._scope
+        )
+        self.critical_path_asks += max((proxy.attempts for proxy, _ in parts), default=0)
+        return decisions
+
+    def end_measures(self) -> dict[str, Any]:
+        """The last row of the plain model's data."""
+        collector = self._mirror
+        return {name: collector.model_vars[name][-1] for name in collector.own if self.round >= 0}
+
+    def release(self) -> None:
+        """Close the recording and the minds of a run that has ended."""
+        self._release()
+
+    @classmethod
+    def check_changeable(cls, names: Any) -> None:  # noqa: ARG003 - none can
+        """A plain model has no state between its steps that a fork could take over.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(
+            f"A run of {cls.hosts.__name__}, a plain Mesa model, cannot be forked: only scenarios "
+            "(SmartModel) can."
+        )
+
+
+class MirrorCollector(RoundCollector):
+    """The data of a plain model's own collector, a row a step, with the columns of all runs.
+
+    A step in which the plain model collected nothing has empty cells.
+
+    Args:
+        plain: the plain model; it may have no data collector.
+        steps: the steps that it has played.
+
+    Attributes:
+        own: the columns of the plain model.
+    """
+
+    def __init__(self, plain: Any, steps: int) -> None:
+        super().__init__({}, {})
+        self._source: Any = getattr(plain, "datacollector", None)
+        own = list(getattr(self._source, "model_vars", ()))
+        of_agents = list(getattr(self._source, "agent_reporters", ()))
+        self.own, self._of_agents = own, of_agents
+        self.model_reporters = dict.fromkeys([*own, *self.model_reporters])
+        self.model_vars = {name: [] for name in self.model_reporters}
+        self.agent_reporters = dict.fromkeys(["mind", *of_agents, *self.agent_reporters])
+        self._collected = max(0, len(self._steps()) - steps)  # before the first step
+
+    def add_class(self, agent_class: type[SmartAgent]) -> None:
+        """Add nothing: the columns are those of the plain collector."""
+
+    def _set_agent_reporters(self) -> None:
+        self.agent_reporters = dict.fromkeys(Failures._fields)
+
+    def _steps(self) -> list[Any]:
+        """The keys of what the plain collector collected so far, one for each time."""
+        if self.own:
+            return list(range(len(self._source.model_vars[self.own[0]])))
+        return list(getattr(self._source, "_agent_records", ()))
+
+    def rows(self, n: int) -> list[int | None]:
+        """The collections that belong to the last steps.
+
+        Args:
+            n: the number of steps.
+
+        Returns:
+            For each step the number of its collection; None where nothing was collected.
+        """
+        now = len(self._steps())
+        new, self._collected = list(range(self._collected, now)), now
+        if len(new) >= n:
+            return list(new[-n:])
+        return [*[None] * (n - len(new)), *new] if len(new) < 2 else [*[None] * (n - 1), new[-1]]
+
+    def add(self, model: HostedModel, collection: int | None) -> None:
+        """Add the row of a step.
+
+        Args:
+            model: the model.
+            collection: the number of its collection, or None.
+        """
+        for name in self.own:
+            found = None if collection is None else self._source.model_vars[name][collection]
+            self.model_vars[name].append(_plain_value(deepcopy(found)))
+        usage = model.usage
+        for name, values in self.model_vars.items():
+            if name not in self.own:
+                values.append(getattr(usage, name))
+        records = {}
+        if collection is not None and self._of_agents:
+            collected = list(self._source._agent_records.values())  # noqa: SLF001 - Mesa offers no other way without pandas
+            if collection < len(collected):
+                records = {record[1]: record[2:] for record in collected[collection]}
+        self._agent_records[model.round] = list(self._agent_rows(model, records))
+
+    def _agent_rows(
+        self, model: HostedModel, records: Mapping[int, Sequence[Any]]
+    ) -> Iterator[tuple[Any, ...]]:
+        proxies = {proxy.unique_id: proxy for proxy in model.agents_here()}
+        nothing = [None] * len(self._of_agents)
+        for agent in sorted(proxies.keys() | records.keys()):
+            own = [_plain_value(value) for value in records.get(agent, nothing)]
+            mind = proxies[agent].decider if agent in proxies else None
+            failures = model.usage.by_agent.get(agent, NO_FAILURES)
+            yield (model.round + 1, agent, mind, *own, *failures)
+
+
+@contextmanager
+def joining(plain: Callable[[], Any], door: Door) -> Iterator[None]:
+    """Let a hosted model that is made in the block join a plain model that exists already.
+
+    Args:
+        plain: returns the plain model, or None when it exists no more.
+        door: its minds.
+    """
+    token = _joining.set((plain, door))
+    try:
+        yield
+    finally:
+        _joining.reset(token)
+
+
+def host_being_made() -> HostedModel | None:
+    """The hosted model whose plain model is being made, or None."""
+    return _host.get()
+
+
+_hosted: dict[tuple[Any, bool], type[HostedModel]] = {}
+_proxies: dict[Any, type[ProxyAgent]] = {}
+_host: ContextVar[HostedModel | None] = ContextVar("host", default=None)
+_joining: ContextVar[tuple[Callable[[], Any], Any] | None] = ContextVar("joining", default=None)
+
+
+def hosted(model: type[mesa.Model], *, joined: bool = False) -> type[HostedModel]:
+    """The class that plays runs of a plain model.
+
+    Args:
+        model: the class of the plain model.
+        joined: whether its models join existing plain models, so that they take no parameters of
+            the plain model.
+
+    Raises:
+        UsageError: when a parameter of the plain model has the name of one that all runs have.
+    """
+    if (model, joined) in _hosted:
+        return _hosted[model, joined]
+    own = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, each in inspect.signature(model.__init__).parameters.items()
+        if not joined
+        and name not in NOT_PASSED
+        and each.kind not in {each.VAR_KEYWORD, each.VAR_POSITIONAL}
+    ]
+    if not joined and (scenario := _scenario_class(model)) is not None:
+        own = [
+            *(each for each in own if each.name != "scenario"),
+            *(
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+                for name, default in _fields_of(scenario).items()
+            ),
+        ]
+    common = parameters_of(SmartModel)
+    taken = [each.name for each in own if each.name in common and each.name != "n_rounds"]
+    if taken:
+        raise UsageError(
+            f"{model.__name__} has a parameter {taken[0]!r}, which all runs have: choose another "
+            "name."
+        )
+    rounds = inspect.Parameter(
+        "n_rounds", inspect.Parameter.KEYWORD_ONLY, default=100, annotation=int
+    )
+    minds = inspect.Parameter("minds", inspect.Parameter.KEYWORD_ONLY, default=None)
+    own = [each for each in own if each.name != "n_rounds"]
+    rest = inspect.Parameter("settings", inspect.Parameter.VAR_KEYWORD)
+    first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+    def made(self: HostedModel, **given: Any) -> None:
+        HostedModel.__init__(self, **given)
+
+    signature = inspect.Signature([first, *own, rounds, minds, rest])
+    setattr(made, "__signature__", signature)  # noqa: B010 - for mypy
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", model.__name__).lower()
+    fields = {
+        "__init__": made, "__module__": model.__module__, "__doc__": model.__doc__,
+        "hosts": model, "scenario_name": name, "title": model.__name__,
+    }  # fmt: skip
+    _hosted[model, joined] = type(model.__name__, (HostedModel,), fields)
+    return _hosted[model, joined]
+
+
+def _proxy_class(agent_class: type) -> type[ProxyAgent]:
+    """The class of the proxies of agents of a plain class; it has the name of that class."""
+    if agent_class not in _proxies:
+        fields = {"__module__": __name__}
+        _proxies[agent_class] = type(agent_class.__name__, (ProxyAgent,), fields)
+    return _proxies[agent_class]
+
+
+def _scenario_class(model: type[mesa.Model]) -> type[Any] | None:
+    """The class of Mesa's scenarios that a plain model takes, since Mesa 3.5; or None."""
+    taken = inspect.signature(model.__init__).parameters.get("scenario")
+    for given in (taken.annotation, taken.default) if taken is not None else ():
+        named = isinstance(given, str)
+        found = vars(sys.modules[model.__module__]).get(given) if named else given
+        if isinstance(found, type) and hasattr(found, "_scenario_defaults"):
+            return found
+    return None
+
+
+def _fields_of(scenario: type[Any]) -> dict[str, Any]:
+    """The parameters of a class of scenarios: name → default."""
+    defaults: dict[str, Any] = scenario._scenario_defaults  # noqa: SLF001 - Mesa has no other
+    return {name: default for name, default in defaults.items() if name != "rng"}
+
+
+def step_of(model: Any) -> int:
+    """The step that a plain model is in, from 0; −1 before the first.
+
+    Mesa 4 counts no steps: its time is 1 in the first step. With events at other times, a round is
+    the time from one whole number to the next.
+
+    Args:
+        model: the plain model.
+    """
+    return max(getattr(model, "steps", 0), math.ceil(getattr(model, "time", 0))) - 1
+
+
+def _fact(name: str, value: Any) -> str | float:
+    """A fact as a text or a number of Python.
+
+    Raises:
+        RunError: for anything else.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str | int | float):
+        return value
+    raise RunError(
+        f"The fact {name!r} is a {type(value).__name__}: minds are given texts and numbers."
+    )
+
+
+def _plain_value(value: Any) -> Any:
+    """A collected value as JSON can hold it: numbers of NumPy as those of Python."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

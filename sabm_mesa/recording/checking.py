@@ -1,0 +1,286 @@
+"""Whether a file is what a recording has to be: its tables, its lengths and the values in it.
+
+A recording may come from a stranger. Before a value of it is used, this looks whether its schema is
+that of a recording (a view could be endless, a trigger or a generated column could compute), and
+whether its values have the types that a recording has: each JSON column has its model here.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, Json, StrictInt, TypeAdapter, ValidationError
+
+MOST_BYTES = 2**28
+"""Bytes of one value that is read at most: more than the data of any round take."""
+STEPS, STEPS_A_BYTE = 4_000_000_000, 2_000
+"""Instructions of SQLite that reading may take, and those for each byte of the file: far more than
+any question of the package takes."""
+_EVERY = 100_000
+"""Instructions between two looks for an interrupt, and at the limit."""
+_COMMENT_OR_BLANK = re.compile(r"--[^\n]*|\s+")
+
+_Name = Annotated[str, Field(max_length=10_000)]
+_Number = Annotated[StrictInt, Field(ge=0, lt=2**53)]
+_Names = Annotated[dict[_Name, _Name], Field(max_length=100_000)]
+_Columns = Annotated[list[_Name], Field(max_length=1_000)]
+_Id = Annotated[str, Field(pattern=r"^[0-9A-Za-z_]{1,64}$")]
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+
+class Fork(_Row):
+    """A change during a run."""
+
+    at: _Number
+    set: dict[_Name, Any]
+    prompts: _Names | None
+    versions: _Names = {}
+
+
+class Reached(_Row):
+    """How language models are reached."""
+
+    base_url: _Name | None = None
+    endpoints: _Names = {}
+
+
+class Header(_Row):
+    """The row of a run; `sabm_mesa.recording.store.RunHeader` says what is in it."""
+
+    run: _Number
+    uid: _Id
+    command: _Id
+    scenario: _Name
+    model: _Name
+    parameters: Json[dict[_Name, Any]]
+    forks: Json[list[Fork]]
+    tags: Json[_Names]
+    parent: _Id | None
+    seed: Json[list[Annotated[StrictInt, Field(ge=0)]]]
+    minds: Json[dict[_Name, _Number]]
+    prompts: Json[_Names]
+    versions: Json[_Names]
+    connection: Json[Reached]
+    model_columns: Json[_Columns]
+    agent_columns: Json[_Columns]
+    started: Annotated[str, Field(max_length=40)]
+    ended: Annotated[str, Field(max_length=40)] | None
+    session: _Id
+    status: Literal["running", "finished", "failed"]
+    problem: str | None
+    measures: Json[dict[_Name, Any]] | None
+
+
+class Answer(_Row):
+    """The row of an attempt."""
+
+    run: _Number
+    round: _Number
+    phase: _Name
+    agent: StrictInt
+    call: _Number
+    attempt: _Number
+    name: _Name
+    mind: _Name
+    messages: Json[list[tuple[_Name, list[StrictInt]]]] | None
+    request: _Name | None
+    raw: str | None
+    thoughts: str
+    form: Literal["paper", "json", "labelled", "value"]
+    value: Json[Any] | None
+    read_as: _Name | None
+    reasoning: str | None
+    valid: Annotated[StrictInt, Field(ge=0, le=1)]
+    reason: str
+    prompt_tokens: _Number
+    cached_tokens: _Number
+    completion_tokens: _Number
+    thought_tokens: _Number
+    cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
+    latency_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    served_model: _Name
+    finish_reason: _Name
+    retries: _Number
+    response_id: _Name | None
+    provenance: StrictInt | None
+    position: StrictInt
+
+
+_Message = tuple[Any, _Name | None, _Name, StrictInt, list[Any] | None, str]
+
+
+class _Round(_Row):
+    run: _Number
+    round: _Number
+
+
+class ModelData(_Round):
+    """The model data of a round."""
+
+    data: Json[list[Any]]
+
+
+class AgentData(_Round):
+    """The agent data of a round."""
+
+    data: Json[list[list[Any]]]
+
+
+class MessageData(_Round):
+    """The messages of a round: rows of `sabm_mesa.recording.store.MESSAGE_COLUMNS`."""
+
+    data: Json[list[_Message]]
+
+
+class RecordedLine(_Row):
+    """A line of a message, or the provenance of answers."""
+
+    id: StrictInt
+    text: str
+
+
+class Prompt(_Row):
+    """A template."""
+
+    hash: _Name
+    text: str
+
+
+class SentNote(_Row):
+    """The note of a request whose answer is not recorded."""
+
+    session: _Name
+    number: _Number
+    run: _Number
+    model: _Name
+    prompt_tokens: _Number
+    completion_tokens: _Number
+    cost_usd: float | None
+
+
+_TABLES: Mapping[str, type[_Row]] = {
+    "asks": Answer,
+    "model_data": ModelData,
+    "agent_data": AgentData,
+    "message_data": MessageData,
+    "texts": RecordedLine,
+    "prompts": Prompt,
+}
+
+
+def limit_reading(connection: sqlite3.Connection, size: int) -> Callable[[], bool]:
+    """Trust nothing in a file, and let no question to it be without end.
+
+    A question can be interrupted; without this SQLite answers it to its end.
+
+    Args:
+        connection: to the file.
+        size: the bytes of the file.
+
+    Returns:
+        Whether reading has taken more than it may.
+    """
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
+    for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+    left = STEPS + STEPS_A_BYTE * size
+
+    def look() -> bool:  # a signal that came is handled here, and ends the question
+        nonlocal left
+        left -= _EVERY
+        return left < 0
+
+    connection.set_progress_handler(look, _EVERY)
+    return lambda: left < 0
+
+
+def check_schema(connection: sqlite3.Connection) -> None:
+    """Check that a file has the tables of a recording, and nothing else that SQLite could run.
+
+    Args:
+        connection: to the file, which is no empty one.
+
+    Raises:
+        ValueError: for a table that is missing, another one, a view, a trigger or an index.
+    """
+    found, known = _schema(connection), _known_schema()
+    for name in sorted(found.keys() - known.keys()):
+        raise ValueError(f"it has a {name[0]} {name[1]!r:.60} that no recording has")
+    for name, sql in known.items():
+        if name not in found:
+            raise ValueError(f"its {name[0]} {name[1]!r} is missing")
+        if found[name] != sql:
+            raise ValueError(f"its {name[0]} {name[1]!r} is not that of a recording")
+
+
+def check_runs(connection: sqlite3.Connection) -> None:
+    """Check the headers of all runs, and the notes of requests without an answer.
+
+    Args:
+        connection: to the file; its schema was checked.
+
+    Raises:
+        ValueError: for a value that no recording has.
+    """
+    _check_rows(connection, "runs", Header)
+    _check_rows(connection, "sent", SentNote)
+
+
+def check_content(connection: sqlite3.Connection) -> None:
+    """Check all values but those of the headers.
+
+    Args:
+        connection: to the file; its schema was checked.
+
+    Raises:
+        ValueError: for a value that no recording has.
+    """
+    for table, kind in _TABLES.items():
+        _check_rows(connection, table, kind)
+
+
+def _check_rows(connection: sqlite3.Connection, table: str, kind: type[_Row]) -> None:
+    adapter = TypeAdapter(kind)
+    names = list(kind.model_fields)
+    cursor = connection.cursor()
+    cursor.row_factory = None
+    for row in cursor.execute(f"SELECT {', '.join(names)} FROM {table}"):
+        try:
+            adapter.validate_python(dict(zip(names, row, strict=True)))
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            column = first["loc"][0] if first["loc"] else names[0]
+            raise ValueError(f"{column} in the table {table}: {first['msg']:.200}") from None
+
+
+def _schema(connection: sqlite3.Connection) -> dict[tuple[str, str], str]:
+    """(kind, name) → how it was made, without comments; SQLite's own tables are left out."""
+    made = connection.execute(
+        "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+    )
+    return {
+        (str(kind), str(name)): _COMMENT_OR_BLANK.sub(" ", str(sql)).replace("  ", " ")
+        for kind, name, sql in made.fetchall()
+    }
+
+
+@cache
+def _known_schema() -> dict[tuple[str, str], str]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(schema())
+        return _schema(connection)
+
+
+@cache
+def schema() -> str:
+    """The statements that make an empty file a recording."""
+    return files(__package__ or "").joinpath("schema.sql").read_text("utf-8")

@@ -1,0 +1,530 @@
+"""Decisions from anywhere as a recording: the scenario is played with the decisions of a table.
+
+A table has one row a decision (long), or one row a round of several players (wide). It becomes
+recorded runs without prompts: all that follows from the decisions (payoffs, means, stocks) is
+computed by the scenario's own rules, which also check the decisions. An illegal or missing decision
+is recorded as invalid, and its kind is reported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sabm_mesa.errors import UsageError, one_line
+from sabm_mesa.recording.store import open_for_reading
+from sabm_mesa.recording.writing import Recording
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sabm_mesa.core.asks import Ask
+
+RUN, ROUND, PLAYER, DECISION, MIND = "run", "round", "player", "decision", "mind"
+GAME, PAYOFF = "game", "payoff"
+FIELDS = (RUN, ROUND, PLAYER, DECISION, MIND, GAME, PAYOFF)
+OF_ROW = "@"
+"""Begins a value that is what another column of the same row holds."""
+DECIDES = ("act", "move")
+"""The questions whose answers are decisions."""
+SIZES = ("n_players", "n_firms")
+"""The parameters that are the number of players."""
+HEADER = 2
+"""The number of the line of a file in which the first row is."""
+WIDE, JOINED = "|", "+"
+EXAMPLES = 3
+_ASKS = """
+SELECT run, agent, valid, reason FROM asks WHERE name IN (?, ?) AND final
+ORDER BY run, agent, round, call
+"""
+UNNAMED = "data"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The result of an import.
+
+    Attributes:
+        runs: the number of runs.
+        decisions: the number of valid decisions.
+        problems: one line for each kind of problem.
+    """
+
+    runs: int
+    decisions: int
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Given:
+    """One decision of the table: where it stands, who decided, and what."""
+
+    row: int
+    line: int
+    run: str
+    round: float
+    player: str
+    mind: str
+    decision: str
+    game: str
+    payoff: str
+
+
+class _Giver:
+    """A mind that gives the decisions of the table."""
+
+    instant, paid = True, False
+
+    def __init__(self, spec: str, texts: Mapping[str, Mapping[tuple[int, int], str]]) -> None:
+        self.spec, self._texts = spec, texts
+        self._asked: dict[tuple[str, int], int] = {}
+
+    async def answer(self, ask: Ask) -> object:
+        """Answer with what the table says.
+
+        Args:
+            ask: the question.
+
+        Raises:
+            UsageError: when no column answers this question.
+        """
+        kind = DECISION if ask.name in DECIDES else ask.name
+        if kind not in self._texts:
+            raise UsageError(
+                f"The scenario also asks for {kind!r}, which no column gives: name one "
+                f"(--map {kind}=COLUMN), or set the parameters so that it is not asked."
+            )
+        key = kind, ask.key.agent
+        turn = self._asked[key] = self._asked.get(key, -1) + 1
+        return _value(self._texts[kind].get((ask.key.agent, turn), ""))
+
+
+def read_map(
+    given: Iterable[str],
+    option: str = "--map",
+    form: str = "FIELD=COLUMN, such as decision=choice",
+) -> dict[str, str]:
+    """The pairs of an option of the command line.
+
+    Args:
+        given: texts of the form ``NAME=VALUE``.
+        option: the name of the option.
+        form: its form in words.
+
+    Raises:
+        UsageError: for another form, or a name twice.
+    """
+    found: dict[str, str] = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not (sign and name and value):
+            raise UsageError(f"{option} takes {form}, not {text!r}.")
+        if name in found:
+            raise UsageError(f"{option} names {name} twice.")
+        found[name] = value
+    return found
+
+
+def read_table(file: Path, only: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """Read a table whose values are texts.
+
+    Args:
+        file: a CSV file, which may be compressed.
+        only: column → the text that its rows have.
+
+    Returns:
+        The rows, with the number of their line as index.
+
+    Raises:
+        UsageError: when the file cannot be read as a table, or no row is left.
+    """
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(file, dtype=str, keep_default_na=False)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or one_line(str(error))
+        raise UsageError(f"Cannot read {file} as a table: {why}.") from None
+    table.index = pd.RangeIndex(HEADER, len(table) + HEADER)
+    for column, text in (only or {}).items():
+        if column not in table.columns:
+            raise UsageError(_no_column(table, column, "--where COLUMN=TEXT"))
+        table = table[table[column] == text]
+        if not len(table):
+            raise UsageError(f"No row has {text!r} in the column {column}.")
+    return table
+
+
+def import_table(
+    table: pd.DataFrame,
+    scenario: Callable[..., Any],
+    path: str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    values: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    source: str = "",
+) -> Imported:
+    """Record the decisions of a table as runs of a scenario.
+
+    Args:
+        table: the rows.
+        scenario: the class of the scenario.
+        path: the recording, which is made or added to.
+        columns: field → its column. Fields are ``run`` (several columns joined by ``+``; without
+            one all rows are one run), ``round`` (without one there is a single round), ``player``
+            (without one each row of a round is another player), ``decision``, ``mind`` (who
+            decided), ``payoff`` (what each player of a finite game got: the payoffs of the game are
+            read from it), ``game`` (which game it was, where they differ), and the name of any
+            other question. Several columns separated by ``|`` are as many players of one row. A
+            field is its own column by default; ``game`` and ``payoff`` only when they are named.
+        values: what stands in the column of decisions → the scenario's value; ``@COLUMN`` → the
+            value of what stands in another column of the same row.
+        parameters: the parameters of the scenario; numbers of players and rounds are those of the
+            table by default.
+        source: what the recording says of its source.
+
+    Raises:
+        UsageError: when there is no such column, no row, or a decision that is there twice; nothing
+            is recorded then.
+        SabmError: when the scenario cannot be played with these parameters.
+    """
+    named = dict(columns or {})
+    given = _rows(table, named, values or {})
+    _check_once(given)
+    others = {name: _texts(table, named[name]) for name in named if name not in FIELDS}
+    size = _size_of(scenario)
+    games, without = _games(given) if PAYOFF in named else ({}, [])
+    given = [one for one in given if one.game not in without]
+    runs: dict[str, list[_Given]] = {}
+    for one in given:
+        runs.setdefault(one.run, []).append(one)
+    settings = {**_fixed(scenario), **dict(parameters or {})}
+
+    def made(rows: Sequence[_Given], plan: _Played, recording: Recording | bool) -> Any:
+        game = games.get(rows[0].game)
+        own_game = {} if game is None else {"game": game}
+        size_and_rounds = {size: len(plan.players), "n_rounds": len(plan.rounds)}
+        return scenario(
+            **{**size_and_rounds, **own_game, **settings},
+            minds=plan.minds, rng=0, recording=recording,
+        )  # fmt: skip
+
+    plans = {
+        name: _Played.of(rows, {kind: [own[r.row] for r in rows] for kind, own in others.items()})
+        for name, rows in runs.items()
+    }
+    for name, rows in list(runs.items())[:1]:
+        made(rows, plans[name], False).close()  # wrong parameters leave no recording
+    played: list[_Played] = []
+    with Recording(path, durable=False) as recording:
+        for name, rows in runs.items():
+            plan = plans[name]
+            model = made(rows, plan, recording)
+            model.tags = {"imported": source or "a table", "run": name}
+            try:
+                model.run_model()
+            finally:
+                model.close()
+            played.append(replace(plan, run=model.recorder.run))
+    refused = _refused(path, played)
+    missing = sum(len(run.players) * len(run.rounds) - len(run.place) for run in played)
+    problems = _problems(refused)
+    if without:
+        shown = ", ".join(without[:EXAMPLES]) + (", …" if len(without) > EXAMPLES else "")
+        problems.append(
+            f"{len(without):,} game{' is' if len(without) == 1 else 's are'} left out, since no "
+            f"row shows what some of their choices pay: {shown}"
+        )
+    if missing:
+        problems.append(
+            f"{missing:,} decision{' is' if missing == 1 else 's are'} missing: players without a "
+            "row in a round of their run; recorded as invalid."
+        )
+    n_valid = sum(len(run.place) for run in played) - len(refused)
+    return Imported(len(runs), n_valid, tuple(problems))
+
+
+@dataclass(frozen=True)
+class _Played:
+    """One run of the table.
+
+    Attributes:
+        players: the names of the players, in the order of their ids.
+        rounds: the rounds of the table.
+        place: player and round → the decision.
+        minds: the minds of the players, as scenarios take them.
+        run: the number of the run in the recording.
+    """
+
+    players: Sequence[str]
+    rounds: Sequence[float]
+    place: Mapping[tuple[str, float], _Given]
+    minds: Any
+    run: int = -1
+
+    @classmethod
+    def of(cls, rows: Sequence[_Given], others: Mapping[str, Sequence[str]]) -> _Played:
+        """Make the run of some rows; others are answers to other questions, one a row."""
+        players, rounds = _players(rows), sorted({one.round for one in rows})
+        agents = {player: number for number, player in enumerate(players, 1)}
+        turns = {time: turn for turn, time in enumerate(rounds)}
+        keys = [(agents[one.player], turns[one.round]) for one in rows]
+        texts = {DECISION: dict(zip(keys, (one.decision for one in rows), strict=True))}
+        texts |= {kind: dict(zip(keys, own, strict=True)) for kind, own in others.items()}
+        mind = {one.player: one.mind for one in rows}
+        place = {(one.player, one.round): one for one in rows}
+        return cls(players, rounds, place, _minds([mind[each] for each in players], texts))
+
+
+def digest(path: str | Path) -> str:
+    """The SHA-256 of a file, as a recording names its source.
+
+    Args:
+        path: the file.
+    """
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def _rows(table: pd.DataFrame, named: Mapping[str, str], values: Mapping[str, Any]) -> list[_Given]:
+    """The decisions of a table, one each."""
+    if not len(table):
+        raise UsageError("The table has no row.")
+    texts = {field: named.get(field, field) for field in FIELDS}
+    present = {name: name in named or name in table.columns for name in FIELDS}
+    if not present[DECISION]:
+        raise UsageError(_no_column(table, DECISION))
+    decisions = _several(table, texts[DECISION])
+    n = len(decisions)
+    run = _texts(table, texts[RUN]) if present[RUN] else ["0"] * len(table)
+    times = _texts(table, texts[ROUND]) if present[ROUND] else ["0"] * len(table)
+    if present[PLAYER]:
+        players = _several(table, texts[PLAYER], n)
+    elif n > 1:
+        players = [[str(k + 1)] * len(table) for k in range(n)]
+    else:
+        counts: dict[tuple[str, str], int] = {}
+        own = []
+        for key in zip(run, times, strict=True):
+            counts[key] = counts.get(key, 0) + 1
+            own.append(str(counts[key]))
+        players = [own]
+    paid = _several(table, named[PAYOFF], n) if PAYOFF in named else [[""] * len(table)] * n
+    which = _texts(table, named[GAME]) if GAME in named else [""] * len(table)
+    aliases = {
+        value: _texts(table, name.removeprefix(OF_ROW))
+        for name, value in values.items() if name.startswith(OF_ROW)
+    }  # fmt: skip
+    unnamed = [[UNNAMED] * len(table)] * n
+    minds = _several(table, texts[MIND], n) if present[MIND] else unnamed
+    indexed = table.index.min() >= HEADER  # of `read_table`
+    lines = [int(n) for n in table.index] if indexed else list(range(HEADER, len(table) + HEADER))
+    found = []
+    for line in range(len(table)):
+        time = _number(times[line])
+        if time is None:
+            raise UsageError(
+                f"Line {lines[line]}: the round has to be a number, not {times[line]!r}."
+            )
+        for k in range(n):
+            text = decisions[k][line]
+            text = next((str(v) for v, own in aliases.items() if own[line] == text), text)
+            found.append(
+                _Given(
+                    line, lines[line], run[line], time, players[k][line],
+                    minds[k][line] or UNNAMED, str(values.get(text, text)), which[line],
+                    paid[k][line],
+                )
+            )  # fmt: skip
+    return found
+
+
+def _check_once(given: Sequence[_Given]) -> None:
+    """Refuse a decision that stands twice."""
+    first: dict[tuple[str, float, str], int] = {}
+    twice = []
+    for one in given:
+        key = one.run, one.round, one.player
+        if key in first:
+            twice.append(f"line {one.line} (as line {first[key]})")
+        first.setdefault(key, one.line)
+    if twice:
+        shown = ", ".join(twice[:EXAMPLES])
+        raise UsageError(
+            f"{len(twice):,} decision{' is' if len(twice) == 1 else 's are'} there twice, with the "
+            f"same run, round and player: {shown}. Name more columns for the run, such as --map "
+            "run=MODEL+RUN, or the column of the player."
+        )
+
+
+def _games(given: Sequence[_Given]) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """The games whose payoffs the rows show, and the names of those of which some are missing.
+
+    Options are in the order of the letters of their values.
+    """
+    together: dict[tuple[str, str, float], list[_Given]] = {}
+    for one in given:
+        together.setdefault((one.game, one.run, one.round), []).append(one)
+    paid: dict[str, dict[tuple[str, ...], tuple[str, ...]]] = {}
+    for (game, _, _), rows in together.items():
+        choices = tuple(one.decision for one in rows)
+        if not all(choices):
+            continue
+        payoffs = tuple(one.payoff for one in rows)
+        before = paid.setdefault(game, {}).setdefault(choices, payoffs)
+        if before != payoffs:
+            raise UsageError(
+                f"Line {rows[0].line}: the choices {', '.join(choices)} pay {', '.join(payoffs)} "
+                f"here, and {', '.join(before)} in another row of the same game: name the column "
+                "that tells games apart, such as --map game=GAME."
+            )
+    found: dict[str, dict[str, Any]] = {}
+    without = []
+    for game, cells in paid.items():
+        options = [sorted({choices[k] for choices in cells}) for k in range(len(next(iter(cells))))]
+        every = sorted({option for own in options for option in own})
+        if any(len(own) < len(every) for own in options) and len(options) > 1:
+            options = [every] * len(options)
+        profiles = list(product(*options))
+        if len(every) == 1 or not all(profile in cells for profile in profiles):
+            without.append(game)
+            continue
+        found[game] = {
+            "title": f"Game {game}".strip(),
+            "source": "the table of decisions",
+            "options": every,
+            "payoffs": _nested([[_number(each) or 0.0 for each in cells[p]] for p in profiles],
+                               [len(own) for own in options]),
+        }  # fmt: skip
+    return found, without
+
+
+def _nested(flat: list[Any], sizes: Sequence[int]) -> list[Any]:
+    """A list of lists, of the sizes of each level."""
+    for size in reversed(sizes[1:]):
+        flat = [flat[i : i + size] for i in range(0, len(flat), size)]
+    return flat
+
+
+def _players(rows: Sequence[_Given]) -> list[str]:
+    """The players of a run: in the order of their numbers, those with one mind side by side."""
+    names = dict.fromkeys(one.player for one in rows)
+    mind = {one.player: one.mind for one in rows}
+    if all(_number(name) is not None for name in names):
+        names = dict.fromkeys(sorted(names, key=lambda name: _number(name) or 0.0))
+    places = {name: i for i, name in enumerate(dict.fromkeys(mind[name] for name in names))}
+    return sorted(names, key=lambda name: places[mind[name]])
+
+
+def _minds(labels: Sequence[str], texts: Mapping[str, Mapping[tuple[int, int], str]]) -> Any:
+    """The minds of the players, as scenarios take them."""
+    givers = {label: _Giver(label, texts) for label in dict.fromkeys(labels)}
+    return {giver: labels.count(label) for label, giver in givers.items()}
+
+
+def _fixed(scenario: Callable[..., Any]) -> dict[str, Any]:
+    """Parameters without which a table could not be played as it is."""
+    known = inspect.signature(scenario).parameters
+    own = {"labels": "names", "continuation": 0.0}
+    return {"max_attempts": 1, **{name: own[name] for name in own if name in known}}
+
+
+def _size_of(scenario: Callable[..., Any]) -> str:
+    known = inspect.signature(scenario).parameters
+    size = next((name for name in SIZES if name in known), None)
+    if size is None:
+        raise UsageError("A table can be imported for scenarios of players or firms alone.")
+    return size
+
+
+def _refused(path: str | Path, played: Sequence[_Played]) -> list[tuple[str, _Given]]:
+    """The decisions of the table that are invalid, with the reasons."""
+    runs = {one.run: one for one in played}
+    with open_for_reading(path, check=False) as connection:
+        asks = connection.execute(_ASKS, DECIDES).fetchall()
+    found = []
+    turns: dict[tuple[int, int], int] = {}
+    for run, agent, valid, reason in asks:
+        turn = turns[run, agent] = turns.get((run, agent), -1) + 1
+        if valid or run not in runs:
+            continue
+        one = runs[run]
+        row = one.place.get((one.players[agent - 1], one.rounds[turn]))
+        if row is not None:
+            found.append((str(reason), row))
+    return found
+
+
+def _problems(found: Sequence[tuple[str, _Given]]) -> list[str]:
+    """One line for each kind of problem: how often, why, and where."""
+    kinds: dict[str, list[tuple[str, _Given]]] = {}
+    for reason, row in found:
+        kind = "" if not row.decision else re.sub(r"-?\d+(\.\d+)?|'[^']*'", "…", reason)
+        kinds.setdefault(kind, []).append((reason, row))
+    lines = []
+    for rows in kinds.values():
+        reason, first = rows[0]
+        n = f"{len(rows):,} decision{' is' if len(rows) == 1 else 's are'}"
+        where = ", ".join(
+            f"line {row.line}: {row.decision or 'empty'}" for _, row in rows[:EXAMPLES]
+        )
+        more = ", …" if len(rows) > EXAMPLES else ""
+        why = f" ({' '.join(reason.split())})" if first.decision else ""
+        lines.append(f"{n} no legal answer, recorded as invalid: {where}{more}{why}")
+    return lines
+
+
+def _texts(table: pd.DataFrame, columns: str) -> list[str]:
+    """The texts of a column, or of several joined ones."""
+    names = [columns] if columns in table.columns else columns.split(JOINED)
+    for name in names:
+        if name not in table.columns:
+            raise UsageError(_no_column(table, name))
+    parts = [[_text(value) for value in table[name]] for name in names]
+    return [" ".join(row) for row in zip(*parts, strict=True)]
+
+
+def _several(table: pd.DataFrame, columns: str, n: int | None = None) -> list[list[str]]:
+    """The texts of the columns of several players of one row."""
+    names = [columns] if columns in table.columns else columns.split(WIDE)
+    if n is not None and len(names) == 1:
+        names = names * n
+    if n is not None and len(names) != n:
+        raise UsageError(
+            f"{columns} names {len(names)} columns, and there are {n} columns of decisions."
+        )
+    return [_texts(table, name) for name in names]
+
+
+def _no_column(table: pd.DataFrame, name: str, option: str = "--map FIELD=COLUMN") -> str:
+    listed = ", ".join(map(str, table.columns))
+    return f"The table has no column {name!r}; it has {listed}. Name another one: {option}."
+
+
+def _text(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return str(value).strip()
+
+
+def _number(text: str) -> float | None:
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def _value(text: str) -> object:
+    """A number where it is one, else the text."""
+    found = _number(text)
+    if found is None:
+        return text
+    return int(found) if found == int(found) else found

@@ -1,0 +1,109 @@
+"""The parameters and tags that differ between the runs of a recording: what a study varied."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from sabm_mesa.core.jsonable import to_json
+
+SET, TAG = "set.", "tag."
+"""Before the name of a parameter and of a tag, in the columns of `Recorded.runs`."""
+_DIGEST = "spec"
+"""The tag that tells all planned runs apart, which is no condition of a study."""
+
+
+def varied(
+    parameters: Sequence[Mapping[str, Any]], tags: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The parameters and tags of runs that differ between any two of them.
+
+    Args:
+        parameters: those of each run, as recorded, after its forks.
+        tags: the tags of each run.
+
+    Returns:
+        For each run the same names: ``set.PARAMETER`` and ``tag.TAG`` → value: a number, text,
+        boolean or None as it is, and all else as JSON. None also where a run has no such entry.
+    """
+    rows = [
+        {
+            **{f"{SET}{name}": value for name, value in given.items()},
+            **{f"{TAG}{name}": value for name, value in more.items() if name != _DIGEST},
+        }
+        for given, more in zip(parameters, tags, strict=True)
+    ]
+    names = dict.fromkeys(name for row in rows for name in row)
+    differ = [name for name in names if len({to_json(row.get(name)) for row in rows}) > 1]
+    return [{name: _plain(row.get(name)) for name in differ} for row in rows]
+
+
+def varied_columns(
+    parameters: Iterable[str], forks: Iterable[str], tags: Iterable[str]
+) -> dict[str, list[Any]]:
+    """The columns of what differs between the runs of a recording, as `varied` has it.
+
+    Args:
+        parameters: those of each run, as JSON.
+        forks: the changes of each run, as JSON.
+        tags: the tags of each run, as JSON.
+    """
+    read = cache(json.loads)
+    texts = list(zip(parameters, forks, tags, strict=True))
+    # Runs of a cell differ in the tag with their digest alone: each cell is looked at once.
+    cells: dict[tuple[str, str, str], int] = {}
+    places = []
+    for given, changes, labels in texts:
+        kept = {name: value for name, value in read(labels).items() if name != _DIGEST}
+        places.append(cells.setdefault((given, changes, to_json(kept)), len(cells)))
+    rows = varied(
+        [after_forks(read(given), read(changes)) for given, changes, _ in cells],
+        [json.loads(labels) for *_, labels in cells],
+    )
+    names = rows[0] if rows else ()
+    return {name: [rows[place][name] for place in places] for name in names}
+
+
+def after_forks(
+    parameters: Mapping[str, Any], forks: Iterable[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The parameters of a run after all its forks.
+
+    Args:
+        parameters: those that it began with.
+        forks: its changes, with ``set``.
+    """
+    found = dict(parameters)
+    for fork in forks:
+        found |= fork["set"]
+    return found
+
+
+def label_of(values: Mapping[str, Any]) -> str:
+    """The varied parameters of a run in a few words: ``initial_prices 3, minds llm:a``.
+
+    Args:
+        values: name → value, as `varied` or a row of `Recorded.runs` has them; others are left out.
+    """
+    return ", ".join(
+        f"{name.removeprefix(SET).removeprefix(TAG)} {word_of(value)}"
+        for name, value in values.items()
+        if name.startswith((SET, TAG))
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | None) else to_json(value)
+
+
+def word_of(value: Any) -> str:
+    """A value as it stands in a label: missing as ``–``, numbers without zeros at their end.
+
+    Args:
+        value: a value, as `varied` has it.
+    """
+    if value is None or value != value:  # NaN, which pandas puts where a number is missing
+        return "–"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,363 @@
+"""`Minds`: the minds of a plain Mesa model, which keeps its own ``step()``."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import copy_context
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import mesa
+from greenlet import getcurrent, greenlet
+
+from sabm_mesa.core import engine
+from sabm_mesa.core.answers import AnswerSpec, Decision
+from sabm_mesa.errors import RunError, SabmError, UsageError
+from sabm_mesa.llm import Budget, Connection
+from sabm_mesa.minds.specs import objects_by_spec
+from sabm_mesa.models.hosted import (
+    UNENDING,
+    HostedModel,
+    PlainAsk,
+    host_being_made,
+    hosted,
+    joining,
+    step_of,
+)
+from sabm_mesa.recording import Recording, load_runs
+from sabm_mesa.recording.replaying import ReplayRecorder
+from sabm_mesa.runs.rerun import spent_before
+
+Observe = Callable[[Any], Mapping[str, Any]]
+"""Returns what an agent knows: name → text or number."""
+
+
+class Minds:
+    """Minds for the agents of a plain Mesa model.
+
+    The model keeps its ``step()``, its scheduler and its data collector. An agent asks with `ask`,
+    which waits for the decision; `ask_all` and `gather` let several agents wait at the same time.
+    What is asked, answered and collected is recorded. Each step of the model is a round.
+
+    ::
+
+        class MoneyModel(mesa.Model):
+            def __init__(self, n=50, minds="llm:gpt-4o-mini", rng=None):
+                super().__init__(rng=rng)
+                self.minds = Minds(self, minds, prompts="money.toml")
+                MoneyAgent.create_agents(self, n)
+
+    ``sabm run money.py:MoneyModel`` plays the model, too: ``--minds``, the recording and the caps
+    of the command then take the place of those given here.
+
+    Args:
+        model: the plain model; its constructor makes the minds.
+        minds: the minds, as of a scenario: one spec for all, a mapping spec → number of agents, or
+            a mapping name of the class of agents → either.
+        prompts: the path of the prompt file: ``[prompts]`` has the entry ``scenario`` and one for
+            each question.
+        classical: name of a question → function that takes the `Ask` and returns the answer: the
+            minds ``classical``. It reads the facts as ``ask.observation.NAME``.
+        agents: the classes of the agents that have minds; all by default. Where minds are given
+            by number, their numbers have to add up to the agents of these classes at the start.
+        record: the recording; None records a run with language models into the folder
+            ``sabm_recordings``, False records nothing.
+        resume: whether an unfinished run in `record` with the same seed is continued: what it
+            holds is played again without asking, and the run goes on from there.
+        replay: a recording whose latest run of this model is played again, without asking anybody;
+            any difference is an error.
+        budget_usd: dollars at most. `ask` raises `BudgetExceeded` before the cap is passed; the
+            recording is closed then, and can be resumed.
+        max_asks: requests at most.
+        max_tokens: tokens sent and received at most.
+        connection: how language models are reached.
+        settings: more parameters of runs: ``condition``, ``personas``, ``answer_format``,
+            ``temperature`` and others of `SmartModel`.
+
+    Raises:
+        UsageError: for minds, prompts or settings that cannot be used; for a seed that is not that
+            of the run to resume.
+    """
+
+    def __init__(
+        self,
+        model: mesa.Model,
+        minds: Any = "classical",
+        *,
+        prompts: str | Path,
+        classical: Mapping[str, Callable[[Any], Any]] | None = None,
+        agents: type | tuple[type, ...] = mesa.Agent,
+        record: str | Path | bool | None = None,
+        resume: bool = False,
+        replay: str | Path | None = None,
+        budget_usd: float | None = None,
+        max_asks: int | None = None,
+        max_tokens: int | None = None,
+        connection: Connection | None = None,
+        **settings: Any,
+    ) -> None:
+        self.minds, self.prompts, self.rules = minds, prompts, dict(classical or {})
+        self.agents = agents if isinstance(agents, tuple) else (agents,)
+        self._hub: greenlet | None = None
+        host = host_being_made()
+        if host is not None:
+            if host.door is not None:
+                raise UsageError(f"{type(model).__name__} makes Minds twice: make them once.")
+            host.door, self._host, self._driven = self, host, True
+            return
+        self._driven = False
+        connection = connection or Connection()
+        if any(cap is not None for cap in (budget_usd, max_asks, max_tokens)):
+            connection = replace(connection, budget=Budget(budget_usd, max_asks, max_tokens))
+        kind, seed = hosted(type(model), joined=True), _seed_of(model)
+        recording: Any = record
+        self._opened: Recording | None = None
+        if replay is not None:
+            run = _latest(Path(replay), kind, seed, finished=None)
+            recording = ReplayRecorder(run, minds=objects_by_spec(minds))
+        elif resume and isinstance(record, str | Path) and Path(record).exists():
+            recording, connection = self._to_resume(Path(record), kind, seed, connection)
+        services = {"recording": recording, "connection": connection}
+        with joining(weakref.ref(model), self):
+            self._host = kind(minds=minds, rng=seed, n_rounds=UNENDING, **services, **settings)
+        self._end = weakref.finalize(model, _end, self._host, self._opened)
+
+    def _to_resume(
+        self, path: Path, kind: type[HostedModel], seed: int | list[int], connection: Connection
+    ) -> tuple[Any, Connection]:
+        """The recorder that continues the latest unfinished run, and the caps that are left."""
+        run = _latest(path, kind, seed, finished=False)
+        if run is None:
+            return path, connection
+        if connection.budget is not None:
+            spent = spent_before([run], connection.prices)
+            connection = replace(connection, budget=connection.budget.after(spent))
+        connection = connection.for_recorded()
+        self._opened = Recording(path)
+        recorders = self._opened.claim([run.run], connection.as_recorded())
+        (now,) = load_runs(path, [run.run])
+        going_on = ReplayRecorder(
+            now, recorders[run.run], live=True, minds=objects_by_spec(self.minds)
+        )
+        return going_on, connection
+
+    def ask(self, agent: mesa.Agent, name: str, spec: AnswerSpec, **facts: Any) -> Decision:
+        """Ask an agent's mind, and wait for the decision.
+
+        Args:
+            agent: the agent.
+            name: the prompt entry with the question.
+            spec: the legal answers.
+            facts: what the agent knows, for the placeholders of the prompt: texts and numbers. A
+                text in the words of another agent is given through `quote`.
+
+        Returns:
+            The decision; its value is None, and `valid` False, when no usable answer came.
+
+        Raises:
+            BudgetExceeded: when a cap is reached.
+            RunError: when the mind or the recording fails, or the run has ended.
+        """
+        question = PlainAsk(agent, name, spec, facts)
+        if self._hub is not None and getcurrent().parent is self._hub:
+            decision: Decision = self._hub.switch(question)
+            return decision
+        return self._ask([question])[0]
+
+    def ask_all(
+        self,
+        agents: Iterable[mesa.Agent],
+        name: str,
+        spec: AnswerSpec | Callable[[Any], AnswerSpec],
+        observe: Observe = lambda _: {},
+    ) -> list[Decision]:
+        """Ask several agents at the same time, and wait for all decisions.
+
+        Args:
+            agents: the agents.
+            name: the prompt entry with the question.
+            spec: the legal answers; or a function of the agent that returns them.
+            observe: a function of the agent that returns its facts.
+
+        Returns:
+            The decisions in the order of the agents.
+
+        Raises:
+            BudgetExceeded: when a cap is reached.
+            RunError: when a mind or the recording fails, or the run has ended.
+        """
+        return self._ask(
+            [
+                PlainAsk(each, name, spec(each) if callable(spec) else spec, observe(each))
+                for each in agents
+            ]
+        )
+
+    def gather(self, agents: Iterable[mesa.Agent], method: str = "step", *given: Any) -> None:
+        """Call a method of each agent, as ``agents.do(method)`` does, with questions that overlap.
+
+        The agents' methods run one at a time, in the order of the agents. One that asks is set
+        aside until all others have run to their question or end; then all wait together, and go on
+        in the same order. The result is that of ``agents.do`` when no agent reads what another one
+        changes in the same call, and none draws from the model's random stream after asking. It is
+        the same at any latency in any case. An agent that has left the model is passed over.
+
+        Args:
+            agents: the agents, such as ``self.agents`` or ``self.agents.shuffle()``.
+            method: the name of the method.
+            given: its arguments.
+
+        Raises:
+            BudgetExceeded: when a cap is reached.
+            RunError: when a mind or the recording fails, or `gather` is called within itself.
+        """
+        if self._hub is not None:
+            raise RunError("gather cannot be called by an agent that gather has called.")
+        model = self._host.plain
+        self._hub = getcurrent()
+        going_on: list[greenlet] = []
+        try:
+            waiting: list[tuple[greenlet, PlainAsk]] = []
+            for agent in list(agents):
+                if agent not in model.agents:
+                    continue
+                part = greenlet(partial(getattr(agent, method), *given), self._hub)
+                part.gr_context = copy_context()
+                going_on.append(part)
+                question = part.switch()
+                if not part.dead:
+                    waiting.append((part, question))
+            while waiting:
+                decisions = self._ask([question for _, question in waiting])
+                again = []
+                for (part, _), decision in zip(waiting, decisions, strict=True):
+                    question = part.switch(decision)
+                    if not part.dead:
+                        again.append((part, question))
+                waiting = again
+        finally:
+            self._hub = None
+            for part in going_on:
+                if not part.dead:  # another one failed
+                    part.throw()
+
+    def quote(self, text: str) -> str:
+        """Words of an agent, as they are put into the prompts of others.
+
+        They stay on one line, and cannot look like another part of the prompt.
+
+        Args:
+            text: the words.
+        """
+        return self._host.book.quote(text)
+
+    def close(self) -> None:
+        """End the run, with its record on disk; the end of the program does so otherwise."""
+        if not self._driven:
+            self._end()
+
+    @property
+    def recording_path(self) -> Path | None:
+        """The file of the recording; None before the first question, or without a recording."""
+        return self._host.recording_path
+
+    def spent(self) -> dict[str, float]:
+        """The cost of the questions so far: ``asks``, tokens and ``cost_usd``."""
+        return dict(self._host.spent())
+
+    def _ask(self, questions: Sequence[PlainAsk]) -> list[Decision]:
+        host = self._host
+        if self._driven:
+            if not host.playing:
+                raise RunError("Agents ask in the steps of the model, not in its constructor.")
+            return host.ask_all(questions)
+        if not host.running:
+            raise RunError("The run of these minds has ended: make the model anew to ask again.")
+        step = step_of(host.plain)
+        if step < 0:
+            raise RunError("Agents ask in the steps of the model, not in its constructor.")
+        try:
+            host.begin()
+            if step > host.round:
+                if host.playing:
+                    host.end_rounds(step - 1)
+                for skipped in range(host.round + 1, step):
+                    host.start_round(skipped)
+                    host.end_rounds(skipped)
+                host.start_round(step)
+            return host.ask_all(questions)
+        except SabmError as error:
+            host.fail(error)
+            self._end.detach()
+            _release(host, self._opened)
+            raise
+
+
+def _latest(
+    path: Path, kind: type[HostedModel], seed: int | list[int], *, finished: bool | None
+) -> Any:
+    """The latest run of a plain model in a recording.
+
+    Args:
+        path: the recording.
+        kind: the class that plays it.
+        seed: the seed that it has to have.
+        finished: whether it has to be finished; None for either: then there has to be one.
+    """
+    place = f"{kind.__module__}:{kind.__name__}"
+    runs = [run for run in load_runs(path) if run.model == place]
+    if finished is not None:
+        runs = [run for run in runs if run.finished == finished]
+    elif not runs:
+        raise UsageError(f"{path} holds no run of {kind.__name__}.")
+    if not runs:
+        return None
+    then = list(runs[-1].seed)
+    if then != (seed if isinstance(seed, list) else [seed]):
+        raise UsageError(
+            f"{runs[-1].name} has the seed {then[0] if len(then) == 1 else then}: make the model "
+            "with that seed (rng=…), or name another file."
+        )
+    (run,) = load_runs(path, [runs[-1].run], whole=True)
+    return run
+
+
+def _seed_of(model: mesa.Model) -> int | list[int]:
+    """The seed of a model's random stream."""
+    given: Any = getattr(model.rng.bit_generator.seed_seq, "entropy", None)
+    if isinstance(given, int):
+        return given
+    if isinstance(given, Sequence):
+        return [int(word) for word in given]
+    raise UsageError(
+        f"The random stream of {type(model).__name__} has no seed that can be repeated: make the "
+        "model with rng= a whole number."
+    )
+
+
+def _end(host: HostedModel, opened: Recording | None) -> None:
+    """End a run whose model is not stepped any more."""
+    if engine.is_current():  # the model was garbage that the engine's thread found
+        threading.Thread(target=_end, args=(host, opened)).start()
+        return
+    if host.running and host.round >= 0:
+        if host.playing:
+            host.end_rounds(host.round)
+        problem = getattr(sys, "last_value", None)
+        if problem is None:
+            engine.run(host.recorder.finish(measures=host.end_measures))
+        else:
+            engine.run(host.recorder.finish(f"the program ended: {problem}"))
+    host.running = False
+    _release(host, opened)
+
+
+def _release(host: HostedModel, opened: Recording | None) -> None:
+    host.release()
+    if opened is not None:
+        opened.close()

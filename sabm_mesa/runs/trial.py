@@ -1,0 +1,227 @@
+"""A language model is tried on a scenario's own questions, in every form of answers.
+
+The first rounds of a run are played once for each form. The model answers the first questions of
+each kind. Examples of legal answers decide the others, and where an answer cannot be used. Nothing
+is asked again, so that the share of valid answers is that of single attempts.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sabm_mesa.core.answers import DEFAULT_FORMAT, FORMATS, Format, InvalidAnswer, Reply
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.thoughts import split_thoughts
+from sabm_mesa.errors import MindSpecError, ParameterError
+from sabm_mesa.llm import Connection
+from sabm_mesa.minds.base import Mind
+from sabm_mesa.minds.specs import is_local, language_model
+from sabm_mesa.models.base import SmartModel
+from sabm_mesa.runs.cost import estimate
+
+TIMES = 4
+"""Questions of each kind that the model is asked in each form."""
+ROUNDS = 2
+"""Rounds that are played: some questions are not asked in the first one."""
+
+
+@dataclass
+class Tried:
+    """The answers of a model to one question in one form.
+
+    Attributes:
+        question: the name of the question.
+        form: the form of answers.
+        answers: answers that came.
+        valid: those of them that could be used.
+        tokens: tokens received, of all.
+        seconds: seconds from sending to the whole answer, of all.
+        reason: why the first one that was refused could not be used; ``""`` when none was.
+    """
+
+    question: str
+    form: Format
+    answers: int = 0
+    valid: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    reason: str = ""
+
+
+@dataclass
+class Trial:
+    """The outcome of a trial.
+
+    Attributes:
+        spec: the mind.
+        scenario: the name of the scenario.
+        tried: one entry for each question and form.
+        wall_s: form → seconds that its answers took, several at once.
+        default: the form in which the mind is asked where a run sets none.
+        asks: questions of a run with these parameters, with those that are asked again.
+        usd: dollars of such a run; NaN where the price is not known.
+    """
+
+    spec: str
+    scenario: str
+    tried: list[Tried] = field(default_factory=list)
+    wall_s: dict[Format, float] = field(default_factory=dict)
+    default: Format = DEFAULT_FORMAT
+    asks: float = 0.0
+    usd: float = 0.0
+
+    def valid_of(self, form: Format) -> tuple[int, int]:
+        """The valid answers in a form, and all.
+
+        Args:
+            form: the form.
+        """
+        rows = [each for each in self.tried if each.form == form]
+        return sum(each.valid for each in rows), sum(each.answers for each in rows)
+
+    @property
+    def best(self) -> Format:
+        """The form with the highest share of valid answers; of equals the default one first."""
+
+        def rank(form: Format) -> tuple[float, bool]:
+            valid, n = self.valid_of(form)
+            return (valid / n if n else 0.0), form == self.default
+
+        return max(self.wall_s, key=rank)
+
+    @property
+    def run_s(self) -> float:
+        """Seconds that a run takes with the best form, as far as these answers tell."""
+        n = self.valid_of(self.best)[1]
+        return self.asks * self.wall_s[self.best] / n if n else math.nan
+
+    @property
+    def recommendation(self) -> str:
+        """The form to choose, with the counts of all forms."""
+        shares = []
+        for form in sorted(self.wall_s, key=lambda form: form != self.best):
+            valid, n = self.valid_of(form)
+            shares.append(f"{form}: {valid} of {n} valid")
+        told = "; ".join(shares)
+        if not self.valid_of(self.best)[0]:
+            return f"{told}. No form works: choose a larger model."
+        if self.best == self.default:
+            return f"{told}. The default form is the best one: nothing has to be set."
+        return f"{told}. Recommended: --set answer_format={self.best}"
+
+
+def try_model(
+    scenario: type[SmartModel],
+    parameters: Mapping[str, Any],
+    spec: str,
+    connection: Connection,
+    *,
+    times: int = TIMES,
+    forms: Sequence[Format] = FORMATS,
+    progress: Callable[[Tried], object] = lambda _: None,
+) -> Trial:
+    """Ask a language model the questions of a scenario in every form of answers.
+
+    Args:
+        scenario: the model class.
+        parameters: the parameters of a run; minds and the form of answers make no difference.
+        spec: the mind, a language model.
+        connection: how it is reached; its caps hold.
+        times: questions of each kind in each form.
+        forms: the forms.
+        progress: called after each answer.
+
+    Raises:
+        MindSpecError: for a mind that is no language model.
+        UsageError: for parameters that cannot be used.
+        RunError: when the model cannot be asked.
+    """
+    if not language_model(spec):
+        raise MindSpecError(f"{spec!r} is no language model: llm:MODEL, local or gguf:FILE.")
+    if times < 1:
+        raise ParameterError(f"times has to be 1 or more (got {times}).", parameter="times")
+    default = parameters.get("answer_format") or ("json" if is_local(spec) else DEFAULT_FORMAT)
+    outcome = Trial(spec, scenario.scenario_name, default=default)
+    given = {"rng": 0, **parameters, "max_attempts": 1}
+    for form in forms:
+        asked = _Asked(form, times, progress)
+        given["answer_format"] = form
+        services = {"connection": connection, "recording": False}
+        model = scenario(**{**given, **services, "minds": spec})
+        for agent in model.population:
+            agent.mind = _TriedMind(agent.mind, asked)
+        started = time.perf_counter()
+        while model.running and model.round + 1 < ROUNDS:
+            model.step()
+        outcome.wall_s[form] = time.perf_counter() - started
+        outcome.tried += asked.rows.values()
+        model.close()
+    own = {**parameters, "minds": spec, "answer_format": outcome.best, "connection": connection}
+    total = estimate(scenario, own).total
+    outcome.asks, outcome.usd = total.asks.likely, total.usd.likely
+    return outcome
+
+
+class _Asked:
+    """The answers in one form."""
+
+    def __init__(self, form: Format, times: int, progress: Callable[[Tried], object]) -> None:
+        self.form, self._times, self._progress = form, times, progress
+        self._taken: Counter[str] = Counter()
+        self.rows: dict[str, Tried] = {}
+
+    def takes(self, question: str) -> bool:
+        """Whether the model is asked a question once more."""
+        self._taken[question] += 1
+        return self._taken[question] <= self._times
+
+    def add(self, ask: Ask, reply: Reply) -> bool:
+        """Count an answer, and return whether it can be used."""
+        row = self.rows.setdefault(ask.name, Tried(ask.name, self.form))
+        row.answers += 1
+        row.tokens += reply.completion_tokens
+        row.seconds += reply.latency_s
+        if isinstance(reply.answer, str):
+            reply.answer = split_thoughts(reply.answer).answer
+        try:
+            ask.read(reply)
+        except InvalidAnswer as problem:
+            row.reason = row.reason or " ".join(ask.book.reason(problem).split())
+            valid = False
+        else:
+            row.valid += 1
+            valid = True
+        self._progress(row)
+        return valid
+
+
+class _TriedMind(Mind):
+    """Has the model answer the first questions, and an example of a legal answer all others."""
+
+    paid = False
+
+    def __init__(self, tried: Mind, asked: _Asked) -> None:
+        self.spec, self.answer_format = tried.spec, asked.form
+        self._tried, self._asked = tried, asked
+
+    async def answer(self, ask: Ask) -> Reply | object:
+        """Answer as the model, as long as it is tried.
+
+        Args:
+            ask: the question.
+
+        Raises:
+            LLMError: when the model could not be asked.
+        """
+        if self._asked.takes(ask.name):
+            reply = await self._tried.answer(ask)
+            assert isinstance(reply, Reply)
+            if self._asked.add(ask, reply):
+                return reply
+        example: object = ask.spec.example(ask.rng)
+        return example

@@ -1,0 +1,374 @@
+"""Comparing the settings of a sweep, or of several recordings, in one measure of runs.
+
+The unit is the run: each gives one number, its end measure. All numbers, tests and intervals come
+from `sabm_mesa.analysis.inference`. Settings whose runs have the same seeds, each once, are
+compared seed by seed. By default medians are compared, and shares of a measure that is 0 or 1:
+their tests hold for every distribution. A mean needs the bounds of the measure. Verdicts are of
+single comparisons; p-values of all comparisons of a table are corrected together, too (Holm).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations, product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import pandas as pd
+
+from sabm_mesa.analysis.inference import Inference, Kind, Of, holm, infer
+from sabm_mesa.core.parameters import check_choice
+from sabm_mesa.errors import ParameterError, RecordingError, UnknownName
+from sabm_mesa.models.registry import model_at
+from sabm_mesa.recording import RecordedRun, load_runs
+from sabm_mesa.recording.varied import SET, TAG, after_forks, varied, word_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+RECORDING, SOURCE = "recording.sqlite", "source"
+MOST_CELLS = 24
+"""Settings that are compared at most: their pairs grow with the square of their number."""
+COLUMNS = (
+    "comparison", "of", "than", "n", "n_than", "estimate", "low", "high", "p", "p_holm", "effect",
+    "effect_name", "verdict", "test", "why",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ComparedSettings:
+    """The settings of runs, compared in a measure.
+
+    Attributes:
+        measure: the measure.
+        of: what is compared of it: ``mean``, ``median`` or ``share``.
+        by: the factors that make the settings.
+        runs: one row a run: the factors, ``seed`` and ``value`` (in the unit of the measure).
+        cells: one row a setting: ``setting``, ``n``, ``estimate``, ``low``, ``high`` (95 %).
+        table: one row a comparison, with `COLUMNS`: pairs of settings; of two factors also main
+            effects and interactions.
+        notes: what is left out or pooled, in sentences.
+    """
+
+    measure: str
+    of: Of
+    by: Sequence[str]
+    runs: pd.DataFrame
+    cells: pd.DataFrame
+    table: pd.DataFrame
+    notes: Sequence[str]
+
+
+def read(sources: Sequence[str | Path]) -> tuple[pd.DataFrame, list[str], list[RecordedRun]]:
+    """The finished runs of folders or recordings.
+
+    Args:
+        sources: folders with a ``recording.sqlite``, or recordings.
+
+    Returns:
+        One row a run: ``seed``, each varied parameter and tag, ``source`` where there are several,
+        and each end measure that is a number, as ``measure.NAME``. The names of the factors. The
+        runs.
+
+    Raises:
+        RecordingError: when one cannot be read, or has no finished run, or when the runs are of
+            several scenarios.
+    """
+    found: list[tuple[str, RecordedRun]] = []
+    for source in map(Path, sources):
+        path = source / RECORDING if source.is_dir() else source
+        name = source.name if source.is_dir() or source.stem != "recording" else source.parent.name
+        found += [(name, run) for run in load_runs(path)]
+    done = [(name, run) for name, run in found if run.finished]
+    if not done:
+        raise RecordingError(f"{sources[0]} has no finished run to compare: sabm resume goes on.")
+    scenarios = dict.fromkeys(run.scenario for _, run in done)
+    if len(scenarios) > 1:
+        raise RecordingError(
+            f"The runs are of {len(scenarios)} scenarios ({', '.join(scenarios)}): compare those "
+            "of one."
+        )
+    settings = varied(
+        [after_forks(run.parameters, run.forks) for _, run in done],
+        [run.tags for _, run in done],
+    )
+    rows = []
+    for (name, run), values in zip(done, settings, strict=True):
+        short = {key.removeprefix(SET).removeprefix(TAG): value for key, value in values.items()}
+        ends = pd.json_normalize(dict(run.measures)).to_dict("records")
+        numbers = {
+            f"measure.{key}": float(value)
+            for key, value in (ends[0] if ends else {}).items()
+            if isinstance(value, int | float)
+        }
+        source_ = {SOURCE: name} if len({name for name, _ in done}) > 1 else {}
+        rows.append({"seed": "-".join(map(str, run.seed)), **source_, **short, **numbers})
+    frame = pd.DataFrame(rows)
+    names = [str(name) for name in frame.columns]
+    factors = [name for name in names if name != "seed" and not name.startswith("measure.")]
+    return frame, factors, [run for _, run in found]
+
+
+def compare(
+    sources: Sequence[str | Path],
+    measure: str,
+    by: Sequence[str] = (),
+    *,
+    of: Of | None = None,
+    bounds: tuple[float, float] | None = None,
+) -> ComparedSettings:
+    """Compare the settings of runs in a measure.
+
+    Args:
+        sources: folders or recordings; see `read`.
+        measure: an end measure of the scenario.
+        by: the factors; all that were varied when empty. Others are pooled, which a note says.
+        of: what is compared; of None the share of a measure that is 0 or 1, else the median.
+        bounds: the least and the greatest value of the measure; those that the scenario declares
+            when None.
+
+    Raises:
+        UnknownName: for a measure or factor that there is not.
+        ParameterError: when there is nothing to compare, or a run lies outside the bounds.
+        RecordingError: see `read`.
+    """
+    frame, factors, found = read(sources)
+    column = f"measure.{measure}"
+    if column not in frame:
+        known = [str(name)[8:] for name in frame if str(name).startswith("measure.")]
+        raise UnknownName("measure of these runs", measure, known)
+    for name in by:
+        if name not in factors:
+            raise UnknownName("varied parameter of these runs", name, factors)
+    chosen = list(dict.fromkeys(by)) or factors
+    if not chosen:
+        raise ParameterError("All runs have the same setting: there is nothing to compare.")
+    notes = _notes(frame, factors, chosen, found, column, measure)
+    runs = frame[[*chosen, "seed", column]].rename(columns={column: "value"})
+    cells = dict(list(runs.groupby(chosen, sort=False, dropna=False)))
+    if len(cells) > MOST_CELLS:
+        raise ParameterError(
+            f"There are {len(cells)} settings, and at most {MOST_CELLS} are compared: name fewer "
+            "factors (--by)."
+        )
+    if max(len(cell) for cell in cells.values()) < 2:
+        raise ParameterError(
+            "Each setting has one run: nothing can be said of its spread. Run more seeds (--runs)."
+        )
+    declared = model_at(found[0].model)
+    bounds = bounds or (None if declared is None else declared.column_bounds.get(measure))
+    binary = runs["value"].dropna().isin([0, 1]).all()
+    quantity: Of = of or ("share" if binary else "median")
+    check_choice("quantity (of)", quantity, get_args(Of))
+    judge = _Judge(quantity, bounds)
+    try:
+        estimates = [_cell_row(judge, key, cell, chosen) for key, cell in cells.items()]
+        rows = [
+            judge.row("pair", _label(a, chosen), _label(b, chosen), cells[a], cells[b])
+            for a, b in combinations(cells, 2)
+        ]
+        if len(chosen) == 2:
+            rows += _of_two_factors(judge, runs, chosen)
+    except ValueError as error:
+        raise ParameterError(f"{measure} cannot be compared: {error}.") from None
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    table["p_holm"] = holm(table["p"])
+    return ComparedSettings(
+        measure, quantity, chosen, runs, pd.DataFrame(estimates), table, [*notes, *judge.notes]
+    )
+
+
+class _Judge:
+    """Compares groups of runs, seed by seed where their seeds are the same."""
+
+    def __init__(self, of: Of, bounds: tuple[float, float] | None) -> None:
+        self.of, self.bounds = of, bounds
+        self.notes: list[str] = []
+
+    def infer(self, kind: Kind, *groups: pd.DataFrame) -> Inference:
+        """The inference on groups of runs."""
+        seeds = [sorted(group["seed"]) for group in groups]
+        alike = all(each == seeds[0] for each in seeds) and len(set(seeds[0])) == len(seeds[0])
+        if len(groups) > 1 and not alike:
+            note = (
+                "Settings have different seeds, or a seed several times: those are compared as "
+                "independent runs, not seed by seed."
+            )
+            if note not in self.notes:
+                self.notes.append(note)
+        values = [
+            (group.sort_values("seed") if alike else group)["value"].tolist() for group in groups
+        ]
+        return infer(
+            kind, *values, of=self.of, bounds=self.bounds, paired=alike and len(groups) > 1
+        )
+
+    def row(self, what: str, of: str, than: str, *groups: pd.DataFrame) -> tuple[Any, ...]:
+        """A row of the table."""
+        kind: Kind = "equal_effects" if len(groups) == 4 else "difference"
+        found = self.infer(kind, *groups)
+        half = len(groups) // 2
+        return (
+            what, of, than, min(found.n[:half]), min(found.n[half:]), found.estimate, found.low,
+            found.high, found.p, math.nan, found.effect, found.effect_name, found.verdict,
+            found.method, found.why,
+        )  # fmt: skip
+
+
+def _cell_row(judge: _Judge, key: Any, cell: pd.DataFrame, by: Sequence[str]) -> dict[str, Any]:
+    found = judge.infer(judge.of, cell)
+    return {
+        "setting": _label(key, by), "n": found.n[0], "estimate": found.estimate, "low": found.low,
+        "high": found.high,
+    }  # fmt: skip
+
+
+def _of_two_factors(judge: _Judge, runs: pd.DataFrame, by: Sequence[str]) -> list[tuple[Any, ...]]:
+    """The main effects of two factors, and their interactions."""
+    rows = []
+    levels = {name: list(dict.fromkeys(map(word_of, runs[name]))) for name in by}
+    words = runs.assign(**{name: runs[name].map(word_of) for name in by})
+    for name, other in (tuple(by), tuple(reversed(by))):
+        # One number a seed and level: the mean over the levels of the other factor.
+        counts = words.groupby([name, "seed"])[other].nunique()
+        whole = words.groupby([name, "seed"], as_index=False, sort=False)["value"].mean()
+        if (counts < len(levels[other])).any():
+            judge.notes.append(f"No main effect of {name}: not all seeds have all {other}.")
+            continue
+        for a, b in combinations(levels[name], 2):
+            groups = (whole[whole[name] == a], whole[whole[name] == b])
+            rows.append(judge.row("main effect", f"{name} {a}", f"{name} {b}", *groups))
+    first, second = by
+    pairs = product(combinations(levels[first], 2), combinations(levels[second], 2))
+    for (a, b), (c, d) in pairs:
+        four = [
+            words[(words[first] == one) & (words[second] == two)]
+            for two in (c, d)
+            for one in (a, b)
+        ]
+        if all(len(group) for group in four):
+            effect = f"{first} {a} − {b}"
+            rows.append(
+                judge.row("interaction", f"{effect} at {second} {c}", f"at {second} {d}", *four)
+            )
+    return rows
+
+
+def _notes(
+    frame: pd.DataFrame,
+    factors: Sequence[str],
+    chosen: Sequence[str],
+    found: Sequence[RecordedRun],
+    column: str,
+    measure: str,
+) -> list[str]:
+    notes = []
+    if left := sum(not run.finished for run in found):
+        notes.append(f"Left out: {left} of {len(found)} runs, which are not finished.")
+    if pooled := [name for name in factors if name not in chosen]:
+        notes.append(f"Pooled over: {', '.join(pooled)}.")
+    if missing := int(frame[column].isna().sum()):
+        notes.append(f"{missing} of {len(frame)} runs have no {measure}; they are left out.")
+    versions = {str(sorted(run.versions.items())) for run in found if run.finished}
+    if len(versions) > 1:
+        notes.append("The runs were made with different versions of the packages.")
+    return notes
+
+
+def _label(key: Any, by: Sequence[str]) -> str:
+    values = key if isinstance(key, tuple) else (key,)
+    return ", ".join(f"{name} {word_of(value)}" for name, value in zip(by, values, strict=True))
+
+
+def as_markdown(found: ComparedSettings, figure: str = "") -> str:
+    """A comparison as Markdown, for a paper or its supplement.
+
+    Args:
+        found: the comparison.
+        figure: the file of its figure, or ``""``.
+    """
+    head = f"# {found.measure} by {' and '.join(found.by)}"
+    said = (
+        f"The {found.of} of {found.measure}, one number a run; intervals of 95 %; p-values are "
+        "two-sided, and `p_holm` is corrected for all comparisons of the table (Holm); "
+        "verdicts are of single comparisons."
+    )
+    parts = [head, said, _rows(found.cells), "## Comparisons"]
+    shown = [name for name in COLUMNS if name not in {"test", "why", "effect_name"}]
+    parts.append(_rows(found.table[shown]))
+    tests = dict.fromkeys(found.table["test"])
+    effects = dict.fromkeys(found.table["effect_name"])
+    parts.append(f"Tests: {'; '.join(tests)}. Effect: {'; '.join(effects)}.")
+    parts += [f"- {why}" for why in dict.fromkeys(found.table["why"]) if why]
+    parts += [f"- {note}" for note in found.notes]
+    if figure:
+        parts.append(f"![{found.measure} by setting]({figure})")
+    return "\n\n".join(parts) + "\n"
+
+
+def _rows(table: pd.DataFrame) -> str:
+    lines = ["| " + " | ".join(map(str, table.columns)) + " |", "|" + "---|" * len(table.columns)]
+    lines += [
+        "| " + " | ".join(_cell(value).replace("|", "\\|") for value in row) + " |"
+        for row in table.itertuples(index=False)
+    ]
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    return (
+        ("–" if math.isnan(value) else f"{value:.4g}") if isinstance(value, float) else str(value)
+    )
+
+
+def picture(found: ComparedSettings) -> Figure:
+    """A dot a run by setting, with the estimate and its 95 % interval.
+
+    Args:
+        found: the comparison.
+    """
+    from sabm_mesa.analysis import plot_style as style
+
+    n = len(found.cells)
+    figure = style.new_figure(
+        f"{found.measure} by {' and '.join(found.by)}",
+        f"dots: runs · diamonds: {found.of}, with its 95 % interval", height=0.9 + 0.38 * n,
+    )  # fmt: skip
+    ax = figure.add_subplot()
+    mask = [
+        reduce(
+            lambda one, other: one & other,
+            (found.runs[name].map(word_of) == value for name, value in key.items()),
+        )
+        for key in _keys(found)
+    ]
+    cells = found.cells.to_dict("records")
+    for place, (inside, row) in enumerate(zip(mask, cells, strict=True)):
+        at = n - 1 - place
+        values = found.runs.loc[inside, "value"].to_numpy()
+        ax.plot(
+            values, [at - 0.18] * len(values), "o", color=style.GREY, alpha=0.6, markersize=3.5,
+            label="_nolegend_" if place else "run",
+        )  # fmt: skip
+        ax.plot([float(row["low"]), float(row["high"])], [at, at], color=style.BLUE, linewidth=1.6,
+                label="_nolegend_" if place else "95 % interval")  # fmt: skip
+        ax.plot([float(row["estimate"])], [at], "D", color=style.BLUE, markersize=5,
+                label="_nolegend_" if place else found.of)  # fmt: skip
+    style.plain_axes(ax, found.measure)
+    names = [style.short_minds(str(name)).replace("$", r"\$") for name in found.cells["setting"]]
+    ax.set_yticks(range(n - 1, -1, -1), names)
+    ax.set_ylim(-0.6, n - 0.4)
+    figure.legend(
+        *style.legend_entries(ax), loc="outside lower center", ncols=3, frameon=False,
+        fontsize=style.NOTE,
+    )  # fmt: skip
+    return figure
+
+
+def _keys(found: ComparedSettings) -> list[dict[str, str]]:
+    """The values of the factors of each setting, in the order of the settings."""
+    seen = found.runs[list(found.by)].map(word_of).drop_duplicates()
+    return [{str(k): str(v) for k, v in row.items()} for row in seen.to_dict("records")]

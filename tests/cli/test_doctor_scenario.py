@@ -1,0 +1,109 @@
+"""`sabm doctor SCENARIO --minds SPEC`, against servers of known habits."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sabm_mesa.llm import close_all
+from tests.llm_server import LLMServer, stub
+
+from .support import Sabm, one_line
+
+
+@pytest.fixture
+def sabm(capsys: pytest.CaptureFixture[str]) -> Sabm:
+    yield Sabm(capsys)
+    close_all()
+
+
+def only_json(messages: Any, body: Any) -> str:
+    """A model that answers under a schema, and chats otherwise."""
+    return stub(messages, body) if "response_format" in body else "Let me think about that."
+
+
+def test_every_form_is_tried_on_the_questions_of_the_scenario(sabm: Sabm) -> None:
+    with LLMServer(brain=only_json) as server:
+        outcome = sabm(
+            "doctor", "kbc", "--minds", f"llm:stub@{server.url}", "--times", 3, "--json"
+        )  # fmt: skip
+    (told,) = json.loads(outcome.out)["trials"]
+    rows = {(row["question"], row["form"]): row for row in told["tried"]}
+
+    assert outcome.status == 0
+    assert {question for question, _ in rows} == {"act", "communicate"}
+    assert rows["act", "json"]["valid"] == rows["act", "json"]["answers"] == 3
+    assert rows["act", "paper"]["valid"] == 0
+    assert rows["act", "paper"]["answers"] == 3
+    assert rows["act", "paper"]["reason"]
+    assert told["best"] == "json"
+    assert "Recommended: --set answer_format=json" in told["recommendation"]
+    assert told["asks"] == 24 * 4 + 24 * 3
+    assert server.stats["requests"] == sum(row["answers"] for row in rows.values())
+
+
+def test_the_table_and_what_to_expect_of_a_run(sabm: Sabm) -> None:
+    with LLMServer(brain=stub) as server:
+        outcome = sabm("doctor", "bertrand", "--minds", f"llm:stub@{server.url}", "--rounds", 3)
+
+    lines = outcome.out.splitlines()
+    assert outcome.status == 0
+    assert lines[1].split() == ["question", "form", "valid", "tokens", "seconds"]
+    assert any("nothing has to be set" in line for line in lines)
+    assert lines[-1].startswith("A run with these settings: about ")
+    assert lines[-1].endswith("price unknown")
+
+
+def test_a_recording_gives_scenario_and_parameters(sabm: Sabm, tmp_path: Path) -> None:
+    sabm("run", "kbc", "--set", "n_players=2", "--rounds", 1, "--out", tmp_path)
+    with LLMServer(brain=stub) as server:
+        outcome = sabm(
+            "doctor", tmp_path / "recording.sqlite", "--minds", f"llm:stub@{server.url}", "--json"
+        )  # fmt: skip
+
+    (told,) = json.loads(outcome.out)["trials"]
+    assert told["scenario"] == "kbc"
+    assert told["asks"] == 2
+
+
+def test_where_no_form_works_the_command_says_so(sabm: Sabm) -> None:
+    with LLMServer(brain=lambda *_: "No.") as server:
+        outcome = sabm("doctor", "public-goods", "--minds", f"llm:stub@{server.url}")
+
+    assert outcome.status == 1
+    assert "No form works: choose a larger model." in outcome.out
+
+
+def test_a_run_with_many_refused_answers_recommends_the_trial_in_its_last_line(
+    sabm: Sabm, tmp_path: Path
+) -> None:
+    given = ("--set", "n_players=3", "--rounds", 1, "--set", "answer_format=paper")
+    with LLMServer(brain=only_json) as server:
+        spec = f"llm:stub@{server.url}"
+        bad = sabm("run", "kbc", "--minds", spec, *given, "--out", tmp_path / "bad")
+    with LLMServer(brain=stub) as server:
+        spec_of_good = f"llm:stub@{server.url}"
+        good = sabm("run", "kbc", "--minds", spec_of_good, *given, "--out", tmp_path / "good")
+
+    last = bad.out.splitlines()[-1]
+    assert last.startswith("6 of 9 answers were refused.")  # the third attempt asks for JSON
+    assert last.endswith(f"sabm doctor {tmp_path}/bad/recording.sqlite --minds {spec}")
+    assert "doctor" not in good.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("kbc",), "sabm doctor kbc needs --minds"),
+        (("kbc", "--minds", "classical"), "'classical' is no language model"),
+        (("nowhere", "--minds", "llm:a"), "Unknown scenario 'nowhere'"),
+        (("--set", "n_players=3"), "Parameters belong to a scenario"),
+        (("kbc", "--minds", "local:no", "--set", "n_players=2"), "Unknown local model 'no'"),
+    ],
+)
+def test_wrong_use_is_one_line(sabm: Sabm, arguments: Any, says: str) -> None:
+    outcome = sabm("doctor", *arguments)
+
+    assert outcome.status == 2
+    assert says in one_line(outcome)

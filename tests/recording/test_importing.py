@@ -1,0 +1,141 @@
+"""Decisions of a table as a recording: they are played by the rules, which also check them."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sabm_mesa.errors import SabmError, UsageError
+from sabm_mesa.models import registry
+from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.recording.importing import import_table, read_map, read_table
+
+GOODS, GAMES = registry.scenario("public-goods"), registry.scenario("games")
+MONEY = {"endowment": 20, "multiplier": 2}
+
+
+def contributions(**change: object) -> pd.DataFrame:
+    rows = [
+        {"model": model, "run": 1, "round": time, "player": player, "gift": 5 * player + time}
+        for model in ("a", "b") for time in (1, 2) for player in (1, 2, 3)
+    ]  # fmt: skip
+    return pd.DataFrame(rows).assign(**change)
+
+
+def test_decisions_are_played_by_the_rules_of_the_scenario(tmp_path: Path) -> None:
+    found = Recorded.from_table(
+        contributions(), GOODS, tmp_path / "r.sqlite",
+        columns={"run": "model+run", "decision": "gift", "mind": "model"}, parameters=MONEY,
+    )  # fmt: skip
+    agents, model = found.agent_data(), found.model_data()
+
+    assert agents[agents["run"] == 0]["contribution"].tolist() == [6, 11, 16, 7, 12, 17]
+    assert set(agents[agents["run"] == 1]["mind"]) == {"b"}
+    assert model["contribution"].tolist()[:2] == [11, 12]
+    # Round 1: the pot of 33 doubles, each gets 22; the first player keeps 20 - 6.
+    assert agents["payoff"].iloc[0] == pytest.approx(14 + 22)
+    runs = found.runs()
+    assert runs["status"].tolist() == ["finished"] * 2
+    assert "a table" in runs["tags"].iloc[0]
+    assert found.asks()["request"].isna().all()  # nothing was sent
+
+
+def test_one_line_for_each_kind_of_problem(tmp_path: Path) -> None:
+    table = contributions()
+    table.loc[1, "gift"], table.loc[4, "gift"] = 35, 30
+    table.loc[7, "gift"] = None
+    table = table.drop(index=11)
+    found = import_table(
+        table, GOODS, tmp_path / "r.sqlite",
+        columns={"run": "model+run", "decision": "gift"}, parameters=MONEY,
+    )  # fmt: skip
+
+    assert (found.runs, found.decisions) == (2, 8)
+    legal, empty, missing = found.problems
+    assert legal.startswith("2 decisions are no legal answer, recorded as invalid: line 3: 35")
+    assert "line 6: 30" in legal
+    assert "range from 0 to 20" in legal
+    assert empty == "1 decision is no legal answer, recorded as invalid: line 9: empty"
+    assert missing.startswith("1 decision is missing")
+    data = Recorded(tmp_path / "r.sqlite").agent_data(0)
+    assert data["contribution"].isna().sum() == 2
+
+
+def test_both_players_of_a_row_and_a_game_that_the_payoffs_tell(tmp_path: Path) -> None:
+    cells = {"NN": (4, 4), "NB": (1, 3), "BN": (3, 1), "BB": (2, 2)}
+    rows = [
+        {"pair": 1, "round": t, "p1": "x", "p2": "y", "a1": a, "a2": b, "s1": s, "s2": u,
+         "one": "N", "two": "B"}
+        for t, ((a, b), (s, u)) in enumerate(cells.items(), 1)
+    ]  # fmt: skip
+    columns = {"run": "pair", "decision": "a1|a2", "mind": "p1|p2", "payoff": "s1|s2"}
+    values = {"@one": "first", "@two": "second"}
+    found = Recorded.from_table(
+        pd.DataFrame(rows), GAMES, tmp_path / "r.sqlite", columns=columns, values=values
+    )
+    agents = found.agent_data()
+
+    assert agents[agents["agent"] == 1]["choice"].tolist() == ["first", "first", "second", "second"]
+    assert agents[agents["agent"] == 2]["payoff"].tolist() == [4, 3, 1, 2]
+    assert agents["mind"].tolist()[:2] == ["x", "y"]
+    part = import_table(
+        pd.DataFrame(rows[:3]), GAMES, tmp_path / "s.sqlite", columns=columns, values=values
+    )
+    assert part.runs == 0
+    assert part.problems[0].startswith("1 game is left out, since no row shows")
+    single = import_table(
+        pd.DataFrame(rows[:1]), GAMES, tmp_path / "u.sqlite", columns=columns, values=values
+    )
+    assert single.runs == 0  # a game in which only one option was ever chosen
+    rows.append(rows[0] | {"round": 9, "s1": 7})
+    with pytest.raises(UsageError, match="pay 7, 4 here, and 4, 4 in another row"):
+        import_table(pd.DataFrame(rows), GAMES, tmp_path / "t.sqlite", columns=columns,
+                     values=values)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"decision": "gift"}, r"6 decisions are there twice.*line 8 \(as line 2\)"),
+        ({}, "no column 'decision'; it has model, run"),
+        ({"decision": "gift|model", "player": "player|run|gift"}, "names 3 columns"),
+        ({"decision": "gift", "round": "model"}, "the round has to be a number, not 'a'"),
+        ({"decision": "gift", "run": "modle"}, "no column 'modle'"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_refused_in_one_line(
+    columns: dict[str, str], says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SabmError, match=says):
+        import_table(contributions(), GOODS, tmp_path / "r.sqlite", columns=columns)
+    assert not (tmp_path / "r.sqlite").exists()
+
+
+def test_a_question_that_no_column_answers_is_named(tmp_path: Path) -> None:
+    table = pd.DataFrame({"player": [1, 2], "round": [1, 1], "decision": ["cooperate"] * 2})
+    with pytest.raises(SabmError, match="also asks for 'communicate'"):
+        import_table(table, GAMES, tmp_path / "r.sqlite", parameters={"talk": True})
+    said = table.assign(words=["I cooperate.", "So do I."])
+    found = Recorded.from_table(
+        said, GAMES, tmp_path / "s.sqlite", columns={"communicate": "words"},
+        parameters={"talk": True},
+    )  # fmt: skip
+    assert set(found.messages()["text"]) == {"I cooperate.", "So do I."}
+
+
+def test_tables_and_pairs_of_the_command_line(tmp_path: Path) -> None:
+    file = tmp_path / "data.csv"
+    contributions().to_csv(file, index=False)
+    table = read_table(file, {"model": "b"})
+    assert list(table.index) == [8, 9, 10, 11, 12, 13]  # lines of the file
+
+    with pytest.raises(UsageError, match="No row has 'c' in the column model"):
+        read_table(file, {"model": "c"})
+    with pytest.raises(UsageError, match=r"Cannot read .*nowhere.csv as a table"):
+        read_table(tmp_path / "nowhere.csv")
+    with pytest.raises(UsageError, match="--map takes FIELD=COLUMN"):
+        read_map(["decision"])
+    with pytest.raises(UsageError, match="--map names run twice"):
+        read_map(["run=a", "run=b"])
+    with pytest.raises(UsageError, match="has no row"):
+        import_table(table.iloc[:0], GOODS, tmp_path / "r.sqlite")

@@ -1,0 +1,475 @@
+"""Plain Mesa models with minds: the same data as without, recorded, resumed, replayed."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import inspect
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import mesa
+import pytest
+from mesa.examples.advanced.wolf_sheep import agents as wolf_agents
+from mesa.examples.advanced.wolf_sheep import model as wolf_model
+from mesa.examples.basic.boltzmann_wealth_model import agents as money_agents
+from mesa.examples.basic.boltzmann_wealth_model import model as money_model
+
+from sabm_mesa import Number, Recorded
+from sabm_mesa.errors import BudgetExceeded, ReplayMismatch, RunError, UsageError
+from sabm_mesa.models import registry
+from sabm_mesa.models.hosted import hosted
+from sabm_mesa.models.registry import load
+from sabm_mesa.recording import load_runs
+from sabm_mesa.runs.rerun import replay
+from sabm_mesa.runs.run import run_all
+from tests.core.support import Waiting
+from tests.llm_server import LLMServer
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "plain-models.md"
+HUNK = re.compile(r"^--- mesa/examples/\w+/(\w+)/(\w+)\.py\n", re.MULTILINE)
+PROMPT_FILE = re.compile(r"```toml\n# (\w+\.toml)\n(.*?)```", re.DOTALL)
+MOST_LINES = 10
+
+
+def changes():
+    """Each changed module of Mesa's examples in the docs: (example, module) → its hunks."""
+    found: dict[tuple[str, str], list[list[str]]] = {}
+    for block in re.findall(r"```diff\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL):
+        parts = HUNK.split(block)[1:]
+        for example, module, hunks in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+            found[example, module] = [hunk.splitlines() for hunk in hunks.split("---\n")]
+    return found
+
+
+def changed(module: ModuleType, hunks: list[list[str]]) -> str:
+    """The source of a module with its hunks applied."""
+    source = inspect.getsource(module)
+    for hunk in hunks:
+        before = "\n".join(line[1:] for line in hunk if line[:1] != "+")
+        after = "\n".join(line[1:] for line in hunk if line[:1] != "-")
+        assert source.count(before) == 1, before
+        source = source.replace(before, after)
+    return source
+
+
+def written(folder: Path, example: str, agents: ModuleType, model: ModuleType, name: str) -> None:
+    """Write a changed example of Mesa as modules, with its prompt file."""
+    for module, part in ((agents, "agents"), (model, "model")):
+        source = changed(module, changes()[example, part]).replace(
+            agents.__name__, f"{name}_agents"
+        )
+        (folder / f"{name}_{part}.py").write_text(source, "utf-8")
+    for file, text in PROMPT_FILE.findall(PAGE.read_text("utf-8")):
+        (folder / file).write_text(text, "utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(registry, "_loaded", {})
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    for name in [
+        n for n, m in sys.modules.items() if str(tmp_path) in str(getattr(m, "__file__", ""))
+    ]:
+        del sys.modules[name]
+
+
+def made(cls, module, seed, **given):
+    """A model of one of Mesa's examples; Mesa 3.5 and later make it of a scenario."""
+    for name in dir(module):
+        if name.endswith("Scenario") and name != "Scenario":
+            return cls(scenario=getattr(module, name)(rng=seed, **given))
+    if "simulator" in inspect.signature(cls.__init__).parameters:
+        from mesa.experimental.devs import ABMSimulator
+
+        given["simulator"] = ABMSimulator()
+    return cls(seed=seed, **given)
+
+
+def played(model, steps):
+    """The data of a model after some steps."""
+    if simulator := getattr(model, "simulator", None):
+        simulator.run_for(steps)
+    else:
+        for _ in range(steps):
+            model.step()
+    return model.datacollector.get_model_vars_dataframe()
+
+
+@pytest.mark.parametrize(
+    ("example", "agents", "module", "cls", "name"),
+    [
+        ("boltzmann_wealth_model", money_agents, money_model, "BoltzmannWealth", "money"),
+        ("wolf_sheep", wolf_agents, wolf_model, "WolfSheep", "wolf"),
+    ],
+)
+def test_the_examples_of_mesa_give_the_same_data_with_at_most_ten_new_lines(
+    folder, example, agents, module, cls, name
+) -> None:
+    hunks = [hunk for place, found in changes().items() if place[0] == example for hunk in found]
+    assert sum(line[:1] == "+" for hunk in hunks for line in hunk) <= MOST_LINES
+    written(folder, example, agents, module, name)
+    minded = load(f"{name}_model.py:{cls}").hosts
+    model = made(minded, sys.modules[minded.__module__], 7)
+
+    own, mesas = played(model, 20), played(made(getattr(module, cls), module, 7), 20)
+    assert own.equals(mesas)
+    assert model.minds.spent()["asks"] > 100
+
+
+@pytest.fixture
+def llm_url():
+    with LLMServer(brain=lambda messages, _: str(len(messages[-1]["content"]) % 11)) as server:
+        yield server.url
+
+
+MODEL = '''
+import mesa
+
+from sabm_mesa import Minds, Number
+
+
+class Village(mesa.Model):
+    """People give coins; who is asked sees nothing that others change in the same step."""
+
+    def __init__(self, n=5, minds="classical", rng=None, at_once="", **more):
+        super().__init__(rng=rng)
+        self.at_once = at_once
+        self.minds = Minds(
+            self, minds, prompts="village.toml", classical={"give": lambda ask: 1}, **more
+        )
+        self.datacollector = mesa.DataCollector(
+            model_reporters={"total": lambda m: sum(a.given for a in m.agents)},
+            agent_reporters={"given": "given"},
+        )
+        Person.create_agents(self, n)
+
+    def step(self):
+        if self.at_once == "gather":
+            self.minds.gather(self.agents.shuffle(), "step")
+        elif self.at_once == "ask_all":
+            people = list(self.agents)
+            limit = lambda p: Number(0, 10 + p.unique_id, integer=True)
+            facts = lambda p: {"given": p.given}
+            for person, gift in zip(people, self.minds.ask_all(people, "give", limit, facts)):
+                person.take(gift)
+        else:
+            self.agents.shuffle_do("step")
+        self.datacollector.collect(self)
+
+
+class Person(mesa.Agent):
+    def __init__(self, model):
+        super().__init__(model)
+        self.given = 0
+
+    def step(self):
+        limit = Number(0, 10 + self.unique_id, integer=True)
+        self.take(self.model.minds.ask(self, "give", limit, given=self.given))
+
+    def take(self, gift):
+        if gift.valid:
+            self.given += gift.value
+'''
+PROMPTS = '[prompts]\nscenario = "A village."\ngive = "You gave {given}. How many now? {form}"\n'
+
+
+@pytest.fixture
+def village(folder):
+    (folder / "village.py").write_text(MODEL, "utf-8")
+    (folder / "village.toml").write_text(PROMPTS, "utf-8")
+    return load("village.py").hosts
+
+
+def by_place(ask):
+    """An answer that depends on the round and the agent."""
+    return str((3 * ask.key.round + 5 * ask.key.agent) % 11)
+
+
+def data(model, steps=4):
+    for _ in range(steps):
+        model.step()
+    return (
+        model.datacollector.get_model_vars_dataframe(),
+        model.datacollector.get_agent_vars_dataframe(),
+    )
+
+
+def assert_equal(one, other):
+    assert all(a.equals(b) for a, b in zip(one, other, strict=True))
+
+
+class Counting(Waiting):
+    """A mind that notes how many questions wait at the same time."""
+
+    def __init__(self, answer, seed=0):
+        super().__init__(answer, seed)
+        self.waiting = self.most = 0
+
+    async def answer(self, ask):
+        self.waiting += 1
+        self.most = max(self.most, self.waiting)
+        try:
+            await asyncio.sleep(0)
+            return await super().answer(ask)
+        finally:
+            self.waiting -= 1
+
+
+@pytest.mark.parametrize("at_once", ["gather", "ask_all"])
+def test_questions_that_overlap_give_the_data_of_one_after_another(village, at_once) -> None:
+    one, alone = Counting(by_place), Counting(by_place)
+    expected = data(village(minds=alone, rng=1))
+    assert alone.most == 1
+    assert_equal(data(village(minds=one, rng=1, at_once=at_once)), expected)
+    assert one.most == 5
+    for seed in (1, 2):
+        late = Waiting(by_place, seed=seed, longest=30)
+        assert_equal(data(village(minds=late, rng=1, at_once=at_once)), expected)
+
+
+def test_a_step_of_a_model_is_a_round_of_its_recording(village) -> None:
+    model = village(rng=1, record="v.sqlite")
+    expected = data(model)
+    model.minds.close()
+
+    (run,) = load_runs("v.sqlite")
+    assert (run.finished, run.rounds, run.scenario) == (True, 4, "village")
+    assert run.minds == {"classical": 5}
+    recorded = Recorded("v.sqlite")
+    rows = recorded.model_data()
+    assert rows["total"].tolist() == expected[0]["total"].tolist() == [5, 10, 15, 20]
+    assert rows["asks"].tolist() == [5] * 4
+    agents = recorded.agent_data()
+    assert agents[agents["round"] == 3]["given"].tolist() == [4] * 5
+    assert agents["mind"].unique().tolist() == ["classical"]
+
+
+def test_steps_without_questions_are_rounds_too(village) -> None:
+    class Quiet(village):
+        def step(self):
+            if self.quiet:
+                self.datacollector.collect(self)
+            else:
+                super().step()
+
+    model = Quiet(rng=1, record="q.sqlite")
+    for quiet in (True, False, True, True, False):
+        model.quiet = quiet
+        model.step()
+    model.minds.close()
+
+    rows = Recorded("q.sqlite").model_data()
+    assert rows["round"].tolist() == [0, 1, 2, 3, 4]
+    assert rows["asks"].tolist() == [0, 5, 0, 0, 5]
+    assert rows["total"].tolist() == [0, 5, 5, 5, 10]
+
+
+SCRIPT = """
+import os, signal, sys
+from village import Village
+
+
+class Own:
+    spec, paid, calls = "own", True, 0
+
+    async def answer(self, ask):
+        Own.calls += 1
+        if sys.argv[1] == "kill" and Own.calls == 8:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return str((3 * ask.key.round + 5 * ask.key.agent) % 11)
+
+
+how = {"resume": {"resume": True}, "replay": {"replay": "k.sqlite"}}.get(sys.argv[1], {})
+model = Village(rng=3, minds=Own(), record="k.sqlite", **how)
+for _ in range(3):
+    model.step()
+print(model.datacollector.get_model_vars_dataframe()["total"].tolist(), Own.calls)
+"""
+
+
+@pytest.mark.usefixtures("village")
+def test_a_killed_script_loses_no_answer_and_goes_on(folder) -> None:
+    (folder / "script.py").write_text(SCRIPT, "utf-8")
+
+    def script(how):
+        return subprocess.run(
+            [sys.executable, "script.py", how], capture_output=True, text=True, check=False
+        )
+
+    assert script("kill").returncode == -signal.SIGKILL
+    resumed = script("resume")
+    assert resumed.returncode == 0, resumed.stderr
+    whole, asked = resumed.stdout.rsplit(" ", 1)
+    assert int(asked) == 15 - 7  # seven answers came before the kill
+    (run,) = load_runs("k.sqlite")
+    assert run.finished
+    again = script("replay")
+    assert again.stdout == f"{whole} 0\n", again.stderr
+
+
+class Priced:
+    """A mind that is paid for."""
+
+    spec, paid = "priced", True
+
+    async def answer(self, ask):
+        return by_place(ask)
+
+
+def test_a_replay_of_another_model_names_the_difference(village) -> None:
+    model = village(rng=1, minds=Priced(), record="p.sqlite")
+    data(model, 2)
+    model.minds.close()
+
+    same = village(rng=1, minds=Priced(), replay="p.sqlite")
+    data(same, 2)
+    with pytest.raises(UsageError, match="has the seed 1"):
+        village(rng=2, minds=Priced(), replay="p.sqlite")
+    with pytest.raises(ReplayMismatch, match="round 0, step, agent 6"):
+        data(village(n=6, rng=1, minds=Priced(), replay="p.sqlite"))
+
+
+@pytest.mark.parametrize("at_once", ["", "gather"])
+def test_a_cap_can_be_caught_and_the_run_resumed(village, llm_url, at_once) -> None:
+    minds = f"llm:gpt-test@{llm_url}"
+    expected = data(village(rng=1, minds=minds, record=False, at_once=at_once))
+    model = village(rng=1, minds=minds, record="cap.sqlite", max_asks=7, at_once=at_once)
+    with pytest.raises(BudgetExceeded):
+        data(model)
+    with pytest.raises(RunError, match="has ended"):
+        model.minds.ask(next(iter(model.agents)), "give", Number(0, 9), given=0)
+    (run,) = load_runs("cap.sqlite")
+    assert not run.finished
+    assert len(run.asks) == 7
+
+    again = village(rng=1, minds=minds, record="cap.sqlite", resume=True, at_once=at_once)
+    assert_equal(data(again), expected)
+    again.minds.close()
+    assert len(load_runs("cap.sqlite")) == 1
+    assert Recorded("cap.sqlite").asks()["attempt"].tolist() == [0] * 20
+
+
+def test_commands_play_a_plain_model_as_a_script_does(village) -> None:
+    model = load("village.py")
+    runs = run_all(model, {"n": 4, "minds": "fixed:2", "n_rounds": 3}, seed=5, runs=2)
+    frame = runs.model_frame()
+    assert frame["total"].tolist() == [8, 16, 24] * 2
+    assert frame["run"].tolist() == [0] * 3 + [1] * 3
+
+    alone = village(n=4, minds="fixed:2", rng=5)
+    assert data(alone, 3)[0]["total"].tolist() == [8, 16, 24]
+
+
+def test_minds_by_number_and_by_class(village) -> None:
+    model = village(n=5, minds={"fixed:1": 2, "fixed:4": 3}, rng=1)
+    data(model, 1)
+    assert [agent.given for agent in model.agents] == [1, 1, 4, 4, 4]
+    model = village(n=2, minds={"Person": "fixed:6"}, rng=1)
+    data(model, 1)
+    assert [agent.given for agent in model.agents] == [6, 6]
+    with pytest.raises(UsageError, match="minds"):
+        data(village(n=5, minds={"fixed:1": 2, "fixed:4": 2}, rng=1))
+
+
+def test_agents_that_are_born_draw_a_mind_and_those_that_leave_have_no_rows(village) -> None:
+    model = village(n=2, minds="fixed:3", rng=1, record="born.sqlite")
+    model.step()
+    next(iter(model.agents)).remove()
+    type(next(iter(model.agents)))(model)
+    model.step()
+    model.minds.close()
+
+    rows = Recorded("born.sqlite").agent_data()
+    assert rows.groupby("round")["agent"].apply(list).tolist() == [[1, 2], [2, 3]]
+    assert rows["given"].tolist() == [3, 3, 6, 3]
+
+
+def test_what_agents_say_is_quoted(village) -> None:
+    assert village(rng=1).minds.quote("one\nSystem: two") == "one System - two"
+
+
+def test_a_run_ends_with_its_model(village) -> None:
+    model = village(rng=1, record="gone.sqlite")
+    model.step()
+    if (ids := getattr(mesa.Agent, "_ids", None)) is not None:
+        del ids[model]  # Mesa before 3.5 keeps each model for ever
+    del model
+    gc.collect()
+    assert load_runs("gone.sqlite")[0].finished
+
+
+def test_a_model_steps_inside_a_running_event_loop(village) -> None:
+    async def notebook():
+        return data(village(rng=1, at_once="gather"), 2)
+
+    assert asyncio.run(notebook())[0]["total"].tolist() == [5, 10]
+
+
+@pytest.mark.mesa3
+def test_mesas_batch_run_plays_it(village) -> None:
+    rows = mesa.batch_run(
+        village, {"n": [3, 4], "minds": "fixed:2", "record": False}, max_steps=3,
+        display_progress=False, data_collection_period=-1,
+    )  # fmt: skip
+    assert {row["n"] for row in rows} == {3, 4}
+    steps = {row["total"] / (2 * row["n"]) for row in rows}
+    assert len(steps) == 1  # Mesa before 3.5 plays one more than max_steps
+    assert steps <= {3.0, 4.0}
+
+
+class Free:
+    """A mind that looks at its question."""
+
+    paid = False
+
+    async def answer(self, ask):
+        return str(len(ask.question))
+
+
+MISUSES = {
+    "in the constructor": (
+        "Person.create_agents(self, n)",
+        "Person.create_agents(self, n); next(iter(self.agents)).step()",
+        r"Agents ask in the steps",
+    ),
+    "a list as a fact": ("given=self.given)", "given=[1])", r"The fact 'given' is a list"),
+    "no such prompt": ('ask(self, "give"', 'ask(self, "take"', r"take"),
+    "a missing fact": (", given=self.given)", ")", r"given"),
+    "no rule": ('{"give": ', '{"take": ', r"No classical rule answers 'give'"),
+    "no minds": ("self.minds = Minds(", "self.others = dict(", r"Village"),
+    "twice": ("Person.create_agents", "Minds(self, prompts='village.toml'); Person.create_agents",
+              r"makes Minds twice"),
+    "no rng": ("rng=None, at_once", "at_once", r"takes no rng"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("misuse", MISUSES)
+def test_misuse_is_one_line(folder, misuse) -> None:
+    before, after, message = MISUSES[misuse]
+    assert before in MODEL
+    code = MODEL.replace(before, after)
+    if misuse == "no rng":
+        code = code.replace("super().__init__(rng=rng)", "super().__init__(rng=1)")
+    (folder / "village.py").write_text(code, "utf-8")
+    (folder / "village.toml").write_text(PROMPTS, "utf-8")
+    given = {"minds": Free()} if misuse == "a missing fact" else {}
+    with pytest.raises((UsageError, RunError), match=message) as caught:
+        run_all(load("village.py"), {"n_rounds": 1, **given}, seed=1)
+    assert "\n" not in str(caught.value)
+
+
+def test_forks_and_runs_of_scripts_are_refused_by_commands(village) -> None:
+    with pytest.raises(UsageError, match="cannot be forked"):
+        hosted(village).check_changeable({"minds": "fixed:1"})
+    model = village(rng=1, minds=Priced(), record="s.sqlite")
+    model.step()
+    model.minds.close()
+    with pytest.raises(UsageError, match="played by a script"):
+        replay("s.sqlite", scenario=load("village.py"))

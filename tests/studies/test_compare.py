@@ -1,0 +1,124 @@
+"""Comparisons of settings: numbers by hand and from the front of all verdicts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sabm_mesa import sweep
+from sabm_mesa.analysis.inference import infer
+from sabm_mesa.errors import ParameterError, RecordingError, UnknownName
+from sabm_mesa.studies.compare import as_markdown, compare, picture
+from tests.cli.conftest import sabm
+from tests.cli.support import Sabm, one_line
+
+__all__ = ["sabm"]
+PLAIN = {"n_rounds": 3, "communication": False}
+MINDS, STARTS = ["fixed:7", "fixed:8"], [3, 5]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two minds by two sizes, eight runs each, of contests whose means differ by mind alone."""
+    path = tmp_path_factory.mktemp("sweep")
+    sweep(
+        "kbc", {"n_players": [3, 8], "minds": ["classical", "fixed:90"]}, folder=path, runs=8,
+        parameters={"n_rounds": 2},
+    )  # fmt: skip
+    return path
+
+
+def values(folder: Path, n: int, minds: str) -> list[float]:
+    runs = pd.read_csv(folder / "runs.csv")
+    return runs.loc[(runs["n_players"] == n) & (runs["minds"] == minds), "mean"].tolist()
+
+
+def test_pairs_main_effects_and_the_interaction(folder: Path) -> None:
+    found = compare([folder], "mean")
+    a, b, c, d = (values(folder, n, m) for n in (3, 8) for m in ("classical", "fixed:90"))
+
+    assert found.by == ["n_players", "minds"]
+    assert found.cells["n"].tolist() == [8] * 4
+    assert found.table["comparison"].tolist() == 6 * ["pair"] + 2 * ["main effect"] + [
+        "interaction"
+    ]
+    first = infer("difference", a, b, of="median", paired=True)
+    assert found.table.loc[0, ["estimate", "low", "high", "p", "verdict"]].tolist() == [
+        first.estimate, first.low, first.high, first.p, first.verdict,
+    ]  # fmt: skip
+    assert first.verdict == "effects differ"
+    main = infer(
+        "difference", [(x + y) / 2 for x, y in zip(a, c, strict=True)], [90.0] * 8, of="median",
+        paired=True,
+    )  # fmt: skip
+    of_minds = found.table[found.table["of"] == "minds classical"].iloc[0]
+    assert of_minds["estimate"] == pytest.approx(main.estimate)
+    interaction = found.table.iloc[-1]
+    expected = infer("equal_effects", a, c, b, d, of="median", paired=True)
+    assert interaction["estimate"] == pytest.approx(expected.estimate)
+    assert (interaction["of"], interaction["than"]) == (
+        "n_players 3 − 8 at minds classical", "at minds fixed:90",
+    )  # fmt: skip
+    assert (found.table["p_holm"] >= found.table["p"]).all()
+
+
+def test_other_factors_are_pooled_and_it_is_said(folder: Path) -> None:
+    found = compare([folder], "mean", ["minds"])
+
+    assert found.cells["n"].tolist() == [16, 16]
+    assert found.notes[0] == "Pooled over: n_players."
+    assert any("compared as independent runs" in note for note in found.notes)
+
+
+def test_recordings_are_compared_with_one_another(tmp_path: Path) -> None:
+    for name, mind in (("a", "fixed:10"), ("b", "fixed:20")):
+        sweep("kbc", {}, folder=tmp_path / name, runs=6, parameters={"minds": mind, "n_rounds": 1})
+    found = compare([tmp_path / "a", tmp_path / "b" / "recording.sqlite"], "mean", ["source"])
+
+    assert found.cells["setting"].tolist() == ["source a", "source b"]
+    assert found.table["estimate"].tolist() == [-10]
+
+
+def test_the_files(sabm: Sabm, folder: Path) -> None:
+    done = sabm("compare", folder, "--measure", "mean", "--by", "minds,n_players",
+                "--figures", "png,svg")  # fmt: skip
+
+    assert done.status == 0, done.err
+    written = sorted(path.name for path in (folder / "compare").iterdir())
+    assert written == [
+        f"mean-by-minds-n_players{end}" for end in ("-settings.csv", ".csv", ".md", ".png", ".svg")
+    ]
+    found = compare([folder], "mean", ["minds", "n_players"])
+    assert as_markdown(found).count("| pair |") == 6
+    (ax,) = picture(found).axes
+    assert len(ax.get_yticks()) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        (("meen",), UnknownName, "Did you mean 'mean'"),
+        (("mean", ["mind"]), UnknownName, "Did you mean 'minds'"),
+    ],
+)
+def test_what_there_is_not(folder: Path, arguments, error, says: str) -> None:
+    with pytest.raises(error, match=says):
+        compare([folder], *arguments)
+
+
+def test_what_cannot_be_compared(sabm: Sabm, folder: Path, tmp_path: Path) -> None:
+    sweep("kbc", {"n_players": [2, 3]}, folder=tmp_path / "one", parameters={"n_rounds": 1})
+    sweep("kbc", {}, folder=tmp_path / "same", runs=3, parameters={"n_rounds": 1})
+    sweep("bertrand", {}, folder=tmp_path / "other", parameters=PLAIN)
+    with pytest.raises(ParameterError, match="Each setting has one run"):
+        compare([tmp_path / "one"], "mean")
+    with pytest.raises(ParameterError, match="All runs have the same setting"):
+        compare([tmp_path / "same"], "mean")
+    with pytest.raises(RecordingError, match="The runs are of 2 scenarios"):
+        compare([tmp_path / "one", tmp_path / "other"], "mean")
+    refused = sabm("compare", folder, "--measure", "mean", "--bounds", "1")
+    assert one_line(refused) == "--bounds takes LOW,HIGH, such as 0,1, not '1'."
+    outside = sabm("compare", folder, "--measure", "mean", "--of", "mean", "--bounds", "0,1")
+    assert one_line(outside).startswith("mean cannot be compared: ")
